@@ -1,0 +1,36 @@
+"""What the notebooks and both clouds' helpers share: preparation, runs, plots, exercise checks.
+
+Importing this package is light (standard library only); pandas, scikit-learn and matplotlib load
+when a function needs them.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class LessonError(Exception):
+    """Something the reader can mend; the message says what, where and what to do next."""
+
+
+def target() -> str:
+    """Where the cells send their jobs: `local` (the default) or `cloud`, from LESSON_TARGET.
+
+    Raises LessonError for any other value.
+    """
+    value = os.environ.get("LESSON_TARGET", "local")
+    if value not in ("local", "cloud"):
+        raise LessonError(f"LESSON_TARGET is {value!r}; set it to local or cloud, or unset it")
+    return value
+
+
+def opening() -> None:
+    """Print the target in force; the first cell of every notebook calls this."""
+    meaning = {
+        "local": "nothing leaves this machine, nothing costs money",
+        "cloud": "cells that send jobs use your account, and cost money",
+    }
+    print(f"LESSON_TARGET={target()}: {meaning[target()]}.")

@@ -1,0 +1,174 @@
+"""From a passenger table to the two npz archives that train_nn.py reads.
+
+The order is what keeps it honest: split first, then fit every statistic (fill-in values,
+categories, means, scales) on the training part alone. The fitted preparation travels inside the
+archives as JSON, so that a raw passenger can be scored later without unpickling anything.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lesson import LessonError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from sklearn.pipeline import Pipeline
+
+LABEL = "Survived"
+FEATURES = ("Pclass", "Sex", "Age", "SibSp", "Parch", "Fare", "Embarked")
+CATEGORIES = ("Sex", "Embarked")
+
+
+class Prepared(NamedTuple):
+    """Where the two archives lie, and how many rows each holds."""
+
+    train: Path
+    val: Path
+    train_rows: int
+    val_rows: int
+
+
+def read_passengers(csv: str | Path) -> pd.DataFrame:
+    """Read a table with at least the seven features and the label.
+
+    Raises LessonError if the file is missing, is no table, or lacks a column.
+    """
+    import pandas as pd
+
+    try:
+        passengers = pd.read_csv(csv)
+    except FileNotFoundError:
+        raise LessonError(f"{csv}: no such file; are you in the lesson's folder?") from None
+    except (OSError, ValueError) as problem:
+        raise LessonError(f"{csv} cannot be read as a CSV table: {problem}") from None
+    missing = [name for name in (LABEL, *FEATURES) if name not in passengers.columns]
+    if missing:
+        raise LessonError(f"{csv} has no column {', '.join(missing)}; name the columns as in data/")
+    return passengers
+
+
+def split(
+    passengers: pd.DataFrame, val_share: float = 0.2, seed: int = 42
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Deal the rows into a training part and a validation part, by chance but always alike."""
+    from sklearn.model_selection import train_test_split
+
+    train, val = train_test_split(passengers, test_size=val_share, random_state=seed)
+    return train, val
+
+
+def make_preparation() -> Pipeline:
+    """The unfitted preparation: fill gaps, code words as numbers, bring columns to one scale.
+
+    Its output has one column per feature, in the order of FEATURES, with mean 0 and standard
+    deviation 1 over the rows it is fitted on.
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OrdinalEncoder, StandardScaler
+
+    def column(name: str) -> Any:
+        if name in CATEGORIES:
+            return make_pipeline(SimpleImputer(strategy="most_frequent"), OrdinalEncoder())
+        return SimpleImputer(strategy="median")
+
+    columns = ColumnTransformer([(name, column(name), [name]) for name in FEATURES])
+    return make_pipeline(columns, StandardScaler())
+
+
+def inputs(passengers: pd.DataFrame) -> pd.DataFrame:
+    """The feature columns, with gaps in the form that scikit-learn's imputers look for."""
+    import numpy as np
+
+    words = passengers[list(CATEGORIES)].astype(object)
+    return passengers[list(FEATURES)].assign(**words.where(words.notna(), np.nan))
+
+
+def to_json(preparation: Pipeline) -> str:
+    """A fitted preparation as JSON text: for each feature its fill-in value, codes and scale."""
+    columns, scaler = (step for _, step in preparation.steps)
+    features: list[dict[str, Any]] = []
+    for position, name in enumerate(FEATURES):
+        step = columns.named_transformers_[name]
+        imputer = step[0] if name in CATEGORIES else step
+        feature = {"name": name, "fill": imputer.statistics_[0]}
+        if name in CATEGORIES:
+            feature["categories"] = list(step[1].categories_[0])
+        else:
+            feature["fill"] = float(feature["fill"])
+        feature["mean"] = float(scaler.mean_[position])
+        feature["scale"] = float(scaler.scale_[position])
+        features.append(feature)
+    return json.dumps({"features": features}, indent=1)
+
+
+def apply_json(preparation: str, passengers: Sequence[Mapping[str, Any]]) -> np.ndarray:
+    """Prepare raw passengers for a trained model, from the JSON text alone.
+
+    `passengers` are mappings from feature name to value; a missing, None or NaN value is filled
+    in as it was in training. Returns float32 (passengers, features). Raises LessonError for a
+    word that training never saw and for a number that is none.
+    """
+    import numpy as np
+
+    features = json.loads(preparation)["features"]
+    rows = [[_prepare_one(feature, passenger) for feature in features] for passenger in passengers]
+    return np.array(rows, dtype=np.float32).reshape(len(passengers), len(features))
+
+
+def _prepare_one(feature: Mapping[str, Any], passenger: Mapping[str, Any]) -> float:
+    """One value of one passenger: filled in, coded and scaled."""
+    value = passenger.get(feature["name"])
+    if value is None or value != value:  # only NaN differs from itself
+        value = feature["fill"]
+    if "categories" in feature:
+        if value not in feature["categories"]:
+            known = ", ".join(feature["categories"])
+            raise LessonError(f"{feature['name']} is {value!r}; training saw only {known}")
+        code = float(feature["categories"].index(value))
+    else:
+        try:
+            code = float(value)
+        except (TypeError, ValueError):
+            code = math.nan
+        if not math.isfinite(code):
+            raise LessonError(f"{feature['name']} is {value!r}; give a number")
+    return (code - feature["mean"]) / feature["scale"]
+
+
+def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Write an npz archive whole or not at all: under another name first, then renamed."""
+    import numpy as np
+
+    part = path.with_name(f"{path.name}.part")
+    with part.open("wb") as file:
+        np.savez(file, **arrays)
+    os.replace(part, path)
+
+
+def prepare(csv: str | Path, folder: str | Path) -> Prepared:
+    """The whole preparation: read, split, fit on the training part, write both archives.
+
+    Writes train_data.npz (X_train, y_train) and val_data.npz (X_val, y_val) into `folder`, both
+    with the fitted `preparation` as JSON text.
+    """
+    train, val = split(read_passengers(csv))
+    preparation = make_preparation().fit(inputs(train))
+    paths = {"train": Path(folder) / "train_data.npz", "val": Path(folder) / "val_data.npz"}
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for part, passengers in (("train", train), ("val", val)):
+        arrays = {
+            f"X_{part}": preparation.transform(inputs(passengers)),
+            f"y_{part}": passengers[LABEL].to_numpy(),
+            "preparation": to_json(preparation),
+        }
+        write_npz(paths[part], arrays)
+    return Prepared(paths["train"], paths["val"], len(train), len(val))

@@ -1,0 +1,63 @@
+"""Run train_nn.py on this machine, as a process of its own: the place every test starts."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from lesson import ROOT, LessonError
+from lesson.runs import Run, read_metrics
+
+SCRIPT = ROOT / "training" / "train_nn.py"
+
+
+def describe() -> str:
+    """This machine in a few words: architecture and usable cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{platform.machine()}, {cores} cores"
+
+
+def new_folder(place: str) -> Path:
+    """A folder under runs/ for one run; named by the time, so that no run overwrites another."""
+    return Path("runs") / f"{datetime.now():%Y%m%d-%H%M%S-%f}-{place}"
+
+
+def command(args: Mapping[str, Any], folder: Path) -> list[str]:
+    """The command line that trains with these flags and writes into `folder`."""
+    flags = [f"--{name}={value}" for name, value in args.items()]
+    return [sys.executable, str(SCRIPT), *flags, f"--model_dir={folder}"]
+
+
+def train(args: Mapping[str, Any], folder: Path | None = None) -> Run:
+    """Train on this machine and show the script's lines as they come.
+
+    `args` maps flags of train_nn.py, without the dashes, to values. Raises LessonError with the
+    script's own sentence when it refuses its input.
+    """
+    folder = folder or new_folder("this-machine")
+    begun = time.perf_counter()
+    with subprocess.Popen(
+        command(args, folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        line = ""
+        for line in process.stdout:
+            print(line, end="", flush=True)
+    if process.returncode != 0:
+        raise LessonError(line.strip() or f"{SCRIPT.name} ended with code {process.returncode}")
+    metrics = read_metrics(folder)
+    return Run(
+        place="this machine",
+        machine=describe(),
+        seconds=time.perf_counter() - begun,
+        accuracy=metrics["accuracy"],
+        loss=metrics["loss"],
+        artefacts=str(folder),
+    )

@@ -33,7 +33,7 @@ def learning_curve(run: Run) -> Figure:
     for axes, title in ((losses, "loss"), (accuracies, "accuracy")):
         axes.axvline(best, color="#444444", linestyle=":", label=f"best epoch, {best}")
         axes.set(xlabel="epoch", title=title)
-        axes.legend(frameon=False)
+        axes.legend(framealpha=1)
     figure.savefig(picture(run), dpi=150)
     return figure
 

@@ -50,5 +50,6 @@ def run_table(runs: Sequence[Run]) -> pd.DataFrame:
     import pandas as pd
 
     columns = ["place", "machine", "seconds", "accuracy", "loss", "artefacts"]
-    table = pd.DataFrame([[getattr(run, name) for name in columns] for run in runs], columns=columns)
+    rows = [[getattr(run, name) for name in columns] for run in runs]
+    table = pd.DataFrame(rows, columns=columns)
     return table.round({"seconds": 1, "accuracy": 4, "loss": 4})

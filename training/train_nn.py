@@ -139,7 +139,8 @@ def read_table(flag: str, path: str, part: str) -> tuple[Table, str]:
     names = (X_name, y_name, "preparation")
     need("://" not in path, f"{where} reading from a bucket is not implemented yet; give a file")
     try:
-        with np.load(path, allow_pickle=False) as archive:  # a pickle could run code: never loaded
+        # A pickle could run code: it is never loaded.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: np.asarray(archive[name]) for name in names if name in archive.files}
     except (OSError, EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError, TypeError,
             ValueError, zipfile.BadZipFile, zlib.error) as problem:  # fmt: skip

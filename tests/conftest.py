@@ -1,0 +1,21 @@
+"""Fixtures that several packages' tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def real_folder() -> Path:
+    """The folder with the real passenger list, split in two; the test is skipped without it."""
+    named = os.environ.get("TITANIC_REAL")
+    folders = [Path(named)] if named else [ROOT.parent / "shared/data", ROOT / "data/real"]
+    for folder in folders:
+        if (folder / "titanic_train.csv").exists() and (folder / "titanic_test.csv").exists():
+            return folder
+    return pytest.skip("the real list is not here: get it with `python -m data.fetch_real`")

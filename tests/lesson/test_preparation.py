@@ -1,0 +1,142 @@
+"""The preparation is honest, agrees with scikit-learn, and travels as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lesson import LessonError
+from lesson.preparation import (
+    FEATURES,
+    apply_json,
+    inputs,
+    make_preparation,
+    prepare,
+    read_passengers,
+    split,
+    to_json,
+)
+
+CSV = Path(__file__).parents[2] / "data" / "titanic_train.csv"
+
+
+@pytest.fixture(scope="module")
+def passengers() -> pd.DataFrame:
+    return read_passengers(CSV)
+
+
+def test_the_archives_hold_the_arrays_that_train_nn_reads(tmp_path: Path) -> None:
+    made = prepare(CSV, tmp_path)
+    assert (made.train_rows, made.val_rows) == (569, 143)
+    train, val = np.load(made.train), np.load(made.val)
+    assert train["X_train"].shape == (569, len(FEATURES)) and train["y_train"].shape == (569,)
+    assert val["X_val"].shape == (143, len(FEATURES)) and val["y_val"].shape == (143,)
+    features = json.loads(str(train["preparation"]))["features"]
+    assert [feature["name"] for feature in features] == list(FEATURES)
+    assert str(train["preparation"]) == str(val["preparation"])
+
+
+def test_nothing_of_the_validation_part_enters_the_preparation(passengers: pd.DataFrame) -> None:
+    train, val = split(passengers)
+    before = to_json(make_preparation().fit(inputs(train)))
+    changed = passengers.copy()
+    changed.loc[val.index, "Age"] = 999.0
+    changed.loc[val.index, "Embarked"] = "Q"
+    after = to_json(make_preparation().fit(inputs(split(changed)[0])))
+    assert before == after
+
+
+def test_the_training_part_has_mean_zero_and_deviation_one(tmp_path: Path) -> None:
+    X = np.load(prepare(CSV, tmp_path).train)["X_train"]
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(X.std(axis=0), 1, atol=1e-12)
+
+
+def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
+    first, second = prepare(CSV, tmp_path / "a"), prepare(CSV, tmp_path / "b")
+    assert first.train.read_bytes() == second.train.read_bytes()
+    assert first.val.read_bytes() == second.val.read_bytes()
+
+
+def test_json_prepares_every_passenger_as_scikit_learn_does(passengers: pd.DataFrame) -> None:
+    train, val = split(passengers)
+    fitted = make_preparation().fit(inputs(train))
+    raw = val.to_dict("records")
+    assert any(passenger["Age"] != passenger["Age"] for passenger in raw)  # gaps are among them
+    np.testing.assert_allclose(
+        apply_json(to_json(fitted), raw), fitted.transform(inputs(val)), rtol=1e-6, atol=1e-6
+    )
+
+
+raw_passenger = st.fixed_dictionaries(
+    {
+        "Pclass": st.integers(1, 3),
+        "Sex": st.sampled_from(["male", "female", None]),
+        "Age": st.none() | st.floats(0, 100),
+        "SibSp": st.integers(0, 8),
+        "Parch": st.integers(0, 9),
+        "Fare": st.none() | st.floats(0, 600),
+        "Embarked": st.sampled_from(["S", "C", "Q", None]),
+    }
+)
+
+
+@settings(deadline=None, max_examples=50)
+@given(raw=st.lists(raw_passenger, min_size=1, max_size=8))
+def test_any_passengers_are_prepared_as_scikit_learn_does(raw: list[dict[str, Any]]) -> None:
+    fitted = make_preparation().fit(inputs(split(read_passengers(CSV))[0]))
+    frame = pd.DataFrame(raw, columns=list(FEATURES)).astype({"Age": float, "Fare": float})
+    np.testing.assert_allclose(
+        apply_json(to_json(fitted), raw), fitted.transform(inputs(frame)), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_a_value_that_is_not_given_is_filled_in() -> None:
+    preparation = to_json(make_preparation().fit(inputs(read_passengers(CSV))))
+    features = {feature["name"]: feature for feature in json.loads(preparation)["features"]}
+    row = apply_json(preparation, [{"Pclass": 3}])[0]
+    age = features["Age"]
+    assert row[2] == pytest.approx((age["fill"] - age["mean"]) / age["scale"])
+    assert apply_json(preparation, []).shape == (0, len(FEATURES))
+
+
+@pytest.mark.parametrize(
+    ("passenger", "message"),
+    [
+        ({"Sex": "unknown"}, "Sex is 'unknown'; training saw only female, male"),
+        ({"Age": "old"}, "Age is 'old'; give a number"),
+        ({"Fare": float("inf")}, "Fare is inf; give a number"),
+    ],
+)
+def test_a_passenger_that_training_cannot_have_seen_is_refused(
+    passenger: dict[str, Any], message: str
+) -> None:
+    preparation = to_json(make_preparation().fit(inputs(read_passengers(CSV))))
+    with pytest.raises(LessonError, match=message):
+        apply_json(preparation, [passenger])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "no such file"),
+        ("", "cannot be read as a CSV table"),
+        ("Survived,Pclass,Sex\n1,1,male\n", "no column Age, SibSp, Parch, Fare, Embarked"),
+    ],
+)
+def test_a_table_that_cannot_be_prepared_is_refused(
+    tmp_path: Path, content: str | None, message: str
+) -> None:
+    csv = tmp_path / "passengers.csv"
+    if content is not None:
+        csv.write_text(content)
+    with pytest.raises(LessonError, match=message):
+        prepare(csv, tmp_path)
+    assert not list(tmp_path.glob("*.npz*"))

@@ -1,0 +1,118 @@
+"""Runs on this machine, the table of runs, the picture, and the main job."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lesson
+from lesson import LessonError, plots, this_machine
+from lesson.preparation import Prepared, prepare
+from lesson.runs import Run, run_table
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    return prepare(ROOT / "data/titanic_train.csv", tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def run(data: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    flags = {"train": data.train, "val": data.val, "epochs": 20}
+    return this_machine.train(flags, tmp_path_factory.mktemp("runs") / "first")
+
+
+def test_a_run_says_where_what_how_long_and_how_good(run: Run) -> None:
+    assert run.place == "this machine"
+    assert run.machine == this_machine.describe()
+    assert run.seconds > run.metrics["seconds"]["training"] > 0
+    assert (run.accuracy, run.loss) == (run.metrics["accuracy"], run.metrics["loss"])
+    assert (Path(run.artefacts) / "model.pt").exists()
+
+
+def test_the_scripts_lines_are_shown_as_they_come(
+    data: Prepared, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    flags = {"train": data.train, "val": data.val, "epochs": 2}
+    this_machine.train(flags, tmp_path / "run")
+    shown = capfd.readouterr().out
+    assert shown == (tmp_path / "run" / "training.log").read_text()
+
+
+def test_a_refusal_is_the_scripts_own_sentence(tmp_path: Path) -> None:
+    with pytest.raises(LessonError, match=r"^train_nn.py: --train missing.npz: cannot be read"):
+        this_machine.train({"train": "missing.npz", "val": "missing.npz"}, tmp_path / "run")
+
+
+def test_no_run_overwrites_another() -> None:
+    folders = {this_machine.new_folder("this-machine") for _ in range(5)}
+    assert len(folders) == 5
+
+
+def test_the_table_has_a_row_for_each_run(run: Run) -> None:
+    table = run_table([run, run])
+    assert list(table.columns) == [
+        "place", "machine", "seconds", "accuracy", "loss", "artefacts",
+    ]  # fmt: skip
+    assert table["accuracy"].tolist() == [round(run.accuracy, 4)] * 2
+
+
+def test_the_picture_lies_beside_the_run(run: Run) -> None:
+    figure = plots.learning_curve(run)
+    assert plots.picture(run).read_bytes().startswith(b"\x89PNG")
+    losses, accuracies = figure.axes
+    assert [line.get_label() for line in losses.lines] == [
+        "training", "validation", f"best epoch, {run.metrics['epochs']['best']}",
+    ]  # fmt: skip
+    assert len(losses.lines[0].get_xdata()) == 20
+    assert accuracies.get_title() == "accuracy"
+
+
+def test_a_run_without_results_is_said_in_words(tmp_path: Path) -> None:
+    empty = Run("this machine", "", 1.0, 0.8, 0.4, str(tmp_path))
+    with pytest.raises(LessonError, match=r"metrics.json: .*did the run end without an error\?"):
+        _ = empty.metrics
+
+
+@pytest.mark.parametrize("value", ["local", "cloud"])
+def test_the_opening_shows_the_target(
+    value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LESSON_TARGET", value)
+    lesson.opening()
+    assert capsys.readouterr().out.startswith(f"LESSON_TARGET={value}: ")
+
+
+def test_another_target_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LESSON_TARGET", "moon")
+    with pytest.raises(LessonError, match="set it to local or cloud"):
+        lesson.opening()
+
+
+def test_the_main_job_ends_with_the_table_and_the_picture() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "lesson"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    table, picture = done.stdout.split("\n\n")[-2:]
+    columns, row = table.splitlines()
+    assert columns.split() == ["place", "machine", "seconds", "accuracy", "loss", "artefacts"]
+    assert row.strip().startswith("this machine")
+    path = picture.splitlines()[0].removeprefix("The learning curve: ")
+    assert (ROOT / path).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_main_job_ends_in_one_sentence_when_the_target_is_wrong() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "lesson"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={"LESSON_TARGET": "moon", "PATH": "/usr/bin:/bin"},
+    )
+    assert done.returncode != 0 and "Traceback" not in done.stderr
+    assert done.stderr == "lesson: LESSON_TARGET is 'moon'; set it to local or cloud, or unset it\n"

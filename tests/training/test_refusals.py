@@ -1,0 +1,244 @@
+"""Bad input: one sentence, exit code 2, no traceback, no model."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tests.training.support import Ended, as_process, inside, save, table, train
+
+X, Y = table()["X_train"], table()["y_train"]
+
+
+def is_refused(ended: Ended, folder: Path, *words: str) -> None:
+    assert ended.code == 2, ended
+    assert ended.err.startswith("train_nn.py: ") and ended.err.count("\n") == 1, ended.err
+    assert "Traceback" not in ended.err
+    for word in words:
+        assert word in ended.err, f"{word!r} not in {ended.err!r}"
+    assert not list(folder.rglob("model.pt*"))
+
+
+def without(name: str) -> dict[str, Any]:
+    return {name: None}
+
+
+def with_value(value: float) -> np.ndarray:
+    changed = X.copy()
+    changed[3, 2] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (without("X_train"), ["no array X_train", "savez"]),
+        (without("y_train"), ["no array y_train", "savez"]),
+        ({"X_train": X[:, 0]}, ["X_train has shape (40,)", "(rows, features)"]),
+        ({"X_train": X[None]}, ["X_train has shape (1, 40, 7)"]),
+        ({"X_train": X[:0], "y_train": Y[:0]}, ["X_train has shape (0, 7)"]),
+        ({"X_train": X[:, :0]}, ["X_train has shape (40, 0)"]),
+        ({"y_train": Y[:-1]}, ["y_train has shape (39,)", "each of 40 rows"]),
+        ({"y_train": np.stack([Y, Y], 1)}, ["y_train has shape (40, 2)"]),
+        ({"y_train": np.float64(1)}, ["y_train has shape ()"]),
+        ({"X_train": with_value(np.nan)}, ["1 values missing", "[[3, 2]]", "fill them in"]),
+        ({"X_train": with_value(np.inf)}, ["1 values missing or not finite"]),
+        ({"X_train": with_value(1e300)}, ["not finite"]),
+        ({"y_train": Y + 1}, ["labels other than 0 (no) and 1 (yes)"]),
+        ({"y_train": np.where(Y, 0.5, 0)}, ["labels other than 0"]),
+        ({"y_train": np.where(Y, np.nan, 0)}, ["labels other than 0"]),
+        ({"X_train": X.astype(str)}, ["X_train holds <U", "encode it as numbers"]),
+        ({"X_train": X.astype(complex)}, ["X_train holds complex128"]),
+        ({"y_train": np.array(["yes", "no"] * 20)}, ["y_train holds <U3"]),
+        ({"X_train": X.astype(object)}, ["cannot be read", "plain arrays"]),
+        ({"X_val": X[:20, :6]}, ["7 features", "has 6", "in the same way"]),
+        ({"y_val": Y[:5]}, ["y_val has shape (5,)"]),
+    ],
+)
+def test_an_array_that_cannot_be_trained_on(
+    tmp_path: Path, changes: dict[str, Any], words: list[str]
+) -> None:
+    archive = save(tmp_path / "data.npz", **changes)
+    is_refused(train(archive, tmp_path), tmp_path, str(archive), *words)
+
+
+def bare_array(path: Path) -> None:
+    with path.open("wb") as file:
+        np.save(file, X)
+
+
+def cut_short(path: Path) -> None:
+    save(path)
+    path.write_bytes(path.read_bytes()[:-300])
+
+
+def flipped(path: Path) -> None:
+    save(path)
+    content = bytearray(path.read_bytes())
+    for member in zipfile.ZipFile(path).infolist():
+        content[member.header_offset + 300] ^= 0xFF  # inside the array: the checksum no longer fits
+    path.write_bytes(content)
+
+
+def other_zip(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("X_train", "not an array")
+
+
+def promises_too_much(path: Path) -> None:
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (10**13, 7)}
+    )
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("X_train.npy", header.getvalue() + b"\0" * 80)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        bare_array,
+        cut_short,
+        flipped,
+        other_zip,
+        promises_too_much,
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_text("PassengerId,Survived\n1,0\n"),
+        lambda path: path.mkdir(),
+        lambda path: None,
+    ],
+    ids=[
+        *("a bare array", "cut short", "a bit flipped", "another zip", "a promise of 560 TB"),
+        *("an empty file", "a csv table", "a folder", "no file at all"),
+    ],
+)
+def test_a_file_that_is_no_whole_archive(tmp_path: Path, make: Callable[[Path], Any]) -> None:
+    path = tmp_path / "data.npz"
+    make(path)
+    good = save(tmp_path / "good.npz")
+    run = tmp_path / "run"
+    for flags in (("--train", path, "--val", good), ("--train", good, "--val", path)):
+        is_refused(inside(*flags, "--model_dir", run), tmp_path, str(path))
+
+
+def test_a_pickle_in_an_archive_is_never_run(tmp_path: Path) -> None:
+    class Trap:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return (Path.touch, (tmp_path / "sprung",))
+
+    archive = save(tmp_path / "data.npz", X_train=np.array([[Trap()]], dtype=object))
+    is_refused(train(archive, tmp_path), tmp_path)
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--epochs", "many"], ["--epochs", "whole number from 1 up", "'many'"]),
+        (["--epochs", "0"], ["--epochs", "whole number from 1 up"]),
+        (["--epochs", "2.5"], ["--epochs", "whole number"]),
+        (["--epochs", "inf"], ["--epochs", "whole number"]),
+        (["--learning_rate", "-1"], ["--learning_rate", "number from 0 up"]),
+        (["--learning_rate", "nan"], ["--learning_rate", "number from 0 up"]),
+        (["--hidden", "64,,32"], ["--hidden", "whole number from 1 up"]),
+        (["--restore_best", "maybe"], ["--restore_best", "maybe"]),
+        (["--batch_size"], ["--batch_size", "expected one argument"]),
+        (["--parallelism", "model"], ["--parallelism is not implemented yet"]),
+        (["--checkpoint_every=5"], ["--checkpoint_every is not implemented yet"]),
+        (["--checkpoint_dir", "x"], ["--checkpoint_dir is not implemented yet"]),
+        (["--device", "abacus"], ["--device abacus", "torch can use", "cpu"]),
+        (["--device", "mps"], ["--device mps", "torch can use"]),
+        (["--model_dir", "gs://bucket/model"], ["--model_dir", "not implemented yet"]),
+    ],
+)
+def test_a_flag_that_cannot_be_used(tmp_path: Path, flags: list[str], words: list[str]) -> None:
+    archive = save(tmp_path / "data.npz")
+    ended = inside("--train", archive, "--val", archive, "--model_dir", tmp_path, *flags)
+    is_refused(ended, tmp_path, *words)
+
+
+def test_a_bucket_is_not_read_yet(tmp_path: Path) -> None:
+    ended = inside("--train", "gs://bucket/data.npz", "--val", "s3://bucket/data.npz")
+    is_refused(ended, tmp_path, "gs://bucket/data.npz", "not implemented yet")
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    archive = save(tmp_path / "data.npz")
+    is_refused(train(archive, archive / "run"), tmp_path, "data.npz")
+
+
+def test_the_data_flags_are_needed(tmp_path: Path) -> None:
+    is_refused(inside(), tmp_path, "--train", "--val", "required")
+
+
+def test_a_process_is_refused_like_a_notebook(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.npz"
+    ended = as_process("--train", missing, "--val", missing, "--model_dir", tmp_path)
+    is_refused(ended, tmp_path, str(missing), "No such file")
+    is_refused(as_process("--epochs", "x"), tmp_path, "--epochs")
+
+
+def trains_or_is_refused(archive: Path, folder: Path) -> None:
+    ended = train(archive, folder, "--epochs", 2)
+    if ended.code == 0:
+        assert (folder / "model.pt").exists()
+    else:
+        is_refused(ended, folder)
+
+
+shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=6)
+
+
+@settings(deadline=None, max_examples=150)
+@given(X=hnp.arrays(hnp.scalar_dtypes(), shapes), y=hnp.arrays(hnp.scalar_dtypes(), shapes))
+def test_any_arrays_train_or_are_refused(
+    tmp_path_factory: pytest.TempPathFactory, X: np.ndarray, y: np.ndarray
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    archive = save(folder / "data.npz", X_train=X, y_train=y, X_val=X, y_val=y)
+    trains_or_is_refused(archive, folder)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    rows=st.integers(1, 5),
+    data=st.data(),
+)
+def test_any_finite_numbers_with_honest_labels_train(
+    tmp_path_factory: pytest.TempPathFactory, rows: int, data: st.DataObject
+) -> None:
+    elements = st.floats(-1e4, 1e4)
+    X = data.draw(hnp.arrays(np.float64, (rows, 3), elements=elements))
+    y = data.draw(hnp.arrays(np.int8, rows, elements=st.integers(0, 1)))
+    folder = tmp_path_factory.mktemp("run")
+    archive = save(folder / "data.npz", X_train=X, y_train=y, X_val=X, y_val=y)
+    ended = train(archive, folder, "--epochs", 2)
+    assert ended.code == 0, ended.err
+
+
+@settings(deadline=None, max_examples=150)
+@given(data=st.data())
+def test_any_damage_to_an_archive_is_refused_or_harmless(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    save_as = data.draw(st.sampled_from([np.savez, np.savez_compressed]))
+    archive = folder / "data.npz"
+    save_as(archive, **table())
+    content = bytearray(archive.read_bytes())
+    content = content[: data.draw(st.integers(0, len(content)))]
+    for _ in range(data.draw(st.integers(0, 4))):
+        if content:
+            place = data.draw(st.integers(0, len(content) - 1))
+            content[place] = data.draw(st.integers(0, 255))
+    archive.write_bytes(content)
+    trains_or_is_refused(archive, folder)

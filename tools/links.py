@@ -48,11 +48,11 @@ class Link:
 
 def blank_code(text: str) -> str:
     """The text with inline code and comments as blanks, so that places in it stay the same."""
+    return _COMMENT.sub(_blanks, _CODE_SPAN.sub(_blanks, text))
 
-    def blanks(found: re.Match[str]) -> str:
-        return re.sub(r"[^\n]", " ", found[0])
 
-    return _COMMENT.sub(blanks, _CODE_SPAN.sub(blanks, text))
+def _blanks(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0])
 
 
 def normal(label: str) -> str:
@@ -73,6 +73,13 @@ def definitions(page: Page) -> dict[str, str]:
 def without_definitions(text: str) -> str:
     """The text with its reference definitions taken out."""
     return _DEFINITION.sub("", text)
+
+
+def without_comments(text: str) -> str:
+    """The text with its HTML comments taken out (those in inline code are no comments)."""
+    for found in reversed(list(_COMMENT.finditer(_CODE_SPAN.sub(_blanks, text)))):
+        text = text[: found.start()] + text[found.end() :]
+    return text
 
 
 def links(text: str, known: Mapping[str, str]) -> list[Link]:

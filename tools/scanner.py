@@ -29,6 +29,7 @@ _INFO = re.compile(rf"(?P<word>[^\s{{}}]*)\s*(?P<attributes>{ATTRIBUTES})?")
 _DIV_OPEN = re.compile(rf":{{3,}}\s*(?:({ATTRIBUTES})|([^\s{{}}:][^\s{{}}]*))\s*:*\s*")
 _DIV_CLOSE = re.compile(r":{3,}\s*")
 LONGEST_CLOSING_FENCE = 80
+FOLDED = frozenset({"hint", "spoiler"})  # shown folded away, so code in them is never a live cell
 
 
 @dataclass(frozen=True)

@@ -138,8 +138,13 @@ def main(arguments: list[str] | None = None) -> int:
             print(write(options.root))
             return 0
         messages = check(options.root)
-    except (LessonError, OSError) as error:
+    except LessonError as error:
         print(error, file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(
+            f"cannot write {error.filename} ({error.strerror}); check the folder", file=sys.stderr
+        )
         return 2
     print("\n".join(messages) or "the notebooks are up to date")
     return 1 if messages else 0

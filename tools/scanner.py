@@ -28,6 +28,15 @@ _CODE = re.compile(r"(?P<fence>`{3,}|~{3,})\s*(?P<info>.*?)\s*")
 _INFO = re.compile(rf"(?P<word>[^\s{{}}]*)\s*(?P<attributes>{ATTRIBUTES})?")
 _DIV_OPEN = re.compile(rf":{{3,}}\s*(?:({ATTRIBUTES})|([^\s{{}}:][^\s{{}}]*))\s*:*\s*")
 _DIV_CLOSE = re.compile(r":{3,}\s*")
+# PyYAML lets its converters' own errors through, for instance for the date 2024-99-99.
+YAML_ERRORS = (
+    yaml.YAMLError,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    RecursionError,
+)
 LONGEST_CLOSING_FENCE = 80
 FOLDED = frozenset({"hint", "spoiler"})  # shown folded away, so code in them is never a live cell
 
@@ -176,15 +185,7 @@ def _read_front_matter(page: Page) -> None:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 2 if error.problem_mark else 1
         return wrong(line, f"the front matter is not valid YAML ({error.problem}); mend this line")
-    # PyYAML lets its converters' own errors through, for instance for the date 2024-99-99.
-    except (
-        yaml.YAMLError,
-        ValueError,
-        LookupError,
-        ArithmeticError,
-        AttributeError,
-        RecursionError,
-    ):
+    except YAML_ERRORS:
         return wrong(1, "the front matter is not valid YAML; quote values with special characters")
     if isinstance(data, dict):
         page.front_matter = data

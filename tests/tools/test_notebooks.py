@@ -401,6 +401,12 @@ def test_a_broken_page_is_refused_in_one_sentence(clean_lesson, capsys, content,
     assert not (clean_lesson / "notebooks").exists()
 
 
+def test_a_folder_that_cannot_be_written_is_no_traceback(clean_lesson, capsys):
+    (clean_lesson / "notebooks").write_text("a file in the way")
+    assert notebooks.main([str(clean_lesson)]) == 2
+    assert capsys.readouterr().err.startswith("cannot write ")
+
+
 def test_the_opening_cell_finds_the_lesson_or_says_what_to_do(tmp_path, monkeypatch):
     root = tmp_path / "clone"
     (root / "training").mkdir(parents=True)

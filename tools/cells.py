@@ -127,6 +127,7 @@ class _Links:
         self.page = page
         self.folder = folder
         self.known = {**lesson.shared, **definitions(lesson.pages[page])}
+        self.names = _heading_names(lesson.pages[page])
 
     def rewrite(self, text: str, captions: bool = True) -> str:
         """The text with every link and image pointing at the right place."""
@@ -144,8 +145,9 @@ class _Links:
         if not link.image:
             return f"[{self.rewrite(link.text, captions=False)}]({target})"
         # Pandoc's alternative text is an attribute, and the brackets hold the caption.
-        alt = link.attributes.pairs.get("alt", link.text)
-        caption = f"<br>*{link.text}*" if captions and link.text and link.text != alt else ""
+        alt = " ".join(link.attributes.pairs.get("alt", link.text).split())
+        shown = captions and link.text and link.text != alt
+        caption = f"<br>*{self.rewrite(link.text, captions=False)}*" if shown else ""
         escaped = re.sub(r"([][])", r"\\\1", alt)
         return f"![{escaped}]({target}){caption}"
 
@@ -165,6 +167,20 @@ class _Links:
         return f'<a id="{name}"></a>\n\n' if (self.page, name) in self.lesson.linked else ""
 
 
+def _heading_names(page: Page) -> dict[int, str]:
+    """What a link calls each heading, by line: its id, or pandoc's name (repeats get -1, -2, …)."""
+    names: dict[int, str] = {}
+    seen: Counter[str] = Counter()
+    for block, _ in page.walk():
+        if isinstance(block, Heading):
+            slug = pandoc_slug(block.text)
+            names[block.line] = block.attributes.id or (
+                f"{slug}-{seen[slug]}" if seen[slug] else slug
+            )
+            seen[slug] += not block.attributes.id
+    return names
+
+
 class _Cells:
     """Turns blocks into cells: Markdown is gathered until a code cell or a new section."""
 
@@ -175,7 +191,6 @@ class _Cells:
         self.pieces: list[tuple[int, str]] = []  # (depth of block quote, Markdown)
         self.in_frame = False
         self.outdent = 0  # a list item that a code cell cut in two: its rest moves left by this
-        self.slugs: Counter[str] = Counter()
 
     def blocks(self, blocks: list[Block], depth: int = 0) -> None:
         """Add the cells of these blocks, Markdown quoted to a depth."""
@@ -236,12 +251,8 @@ class _Cells:
         """One block as Markdown that JupyterLab shows as the page does."""
         match block:
             case Heading():
-                slug = pandoc_slug(block.text)
-                count = self.slugs[slug]
-                self.slugs[slug] += 1
-                name = block.attributes.id or (f"{slug}-{count}" if count else slug)
-                marks = "#" * block.level
-                return f"{self.links.anchor(name)}{marks} {self.links.rewrite(block.text)}"
+                anchor = self.links.anchor(self.links.names[block.line])
+                return f"{anchor}{'#' * block.level} {self.links.rewrite(block.text)}"
             case Code():
                 return _indented(_fenced(block), block.indent)
             case Prose():

@@ -29,11 +29,14 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 def notebook_text(lesson: Lesson, path: Path, instructor: bool) -> str:
     """The notebook file of an episode, as text. The same page gives the same text."""
-    seen: Counter[Cell] = Counter()
+    seen: Counter[tuple[bool, str]] = Counter()
     made = []
-    for number, cell in enumerate(cells(lesson, path, instructor), start=1):
-        seen[cell] += 1
-        made.append(_notebook_cell(cell, seen[cell], number))
+    number = 0  # of the code cells, as Jupyter counts them in a run from top to bottom
+    for cell in cells(lesson, path, instructor):
+        content = (cell.code, cell.text)
+        seen[content] += 1
+        number += cell.code
+        made.append(_notebook_cell(cell, seen[content], number))
     source = path.relative_to(lesson.root).as_posix()
     notebook = {
         "nbformat": 4,

@@ -1,0 +1,181 @@
+"""A small lesson, complete and without a fault, in a folder of its own."""
+
+from pathlib import Path
+
+import pytest
+
+EPISODE = """\
+---
+title: "Count things"
+teaching: 10
+exercises: 5
+---
+
+::: questions
+
+- How are things counted?
+
+:::
+
+::: objectives
+
+- Count three things with Python.
+
+:::
+
+## Look at the data
+
+The [set-up page](../learners/setup.md#tools) and the [next part](#count-them) tell more.
+
+![Three dots in a row](fig/dots.svg){alt="Three dots"}
+
+```python
+print("three")
+```
+
+```output
+three
+```
+
+::: callout
+
+### Why three
+
+A small number is easy to check.
+
+:::
+
+## Count them
+
+1. Open a terminal.
+
+   ```bash
+   ls
+   ```
+
+2. Count.
+
+```yaml
+key:
+    indented: true
+```
+
+::: challenge
+
+### Exercise: count to four (5 minutes)
+
+Change the number.
+
+```python
+number = 3
+```
+
+::: hint
+
+#### Think of the next number
+
+```{.python .display}
+number = 3 + HINT
+```
+
+:::
+
+::: solution
+
+```python
+number = 4
+print(number)
+```
+
+```output
+4
+```
+
+:::
+
+::: instructor
+
+Learners sometimes stop at three.
+
+:::
+
+:::
+
+::: keypoints
+
+- Things are counted one by one.
+
+:::
+"""
+
+CONFIG = """\
+carpentry: incubator
+title: "Count things"
+created: 2026-01-31
+keywords: counting, lesson
+life_cycle: pre-alpha
+license: CC-BY 4.0
+source: https://github.com/example/count-things
+branch: main
+contact: team@example.org
+episodes:
+- 01-count.md
+learners:
+instructors:
+- instructor-notes.md
+profiles:
+"""
+
+GITIGNORE = """\
+episodes/*html
+site/*
+!site/README.md
+.Rhistory
+.Rapp.history
+.RData
+.Ruserdata
+*-Ex.R
+/*.tar.gz
+/*.Rcheck/
+.Rproj.user/
+vignettes/*.html
+vignettes/*.pdf
+.httr-oauth
+*_cache/
+/cache/
+*.utf8.md
+*.knit.md
+.Renviron
+docs/
+po/*~
+"""
+
+FILES = {
+    ".gitignore": GITIGNORE,
+    "config.yaml": CONFIG,
+    "index.md": "---\nsite: sandpaper::sandpaper_site\n---\n\nA lesson about counting.\n\n"
+    "::: prereq\n\n## Before you start\n\nYou can read numbers.\n\n:::\n",
+    "links.md": "[python]: https://www.python.org\n",
+    "LICENSE.md": "---\ntitle: Licences\n---\n\nText: CC-BY 4.0.\n",
+    "CODE_OF_CONDUCT.md": "---\ntitle: Code of conduct\n---\n\nWe keep [The Carpentries' code of "
+    "conduct](https://docs.carpentries.org/policies/coc/).\n",
+    "CONTRIBUTING.md": "# Contributing\n\nOpen an issue.\n",
+    "CITATION.cff": "cff-version: 1.2.0\n",
+    "episodes/01-count.md": EPISODE,
+    "episodes/fig/dots.svg": "<svg xmlns='http://www.w3.org/2000/svg'/>\n",
+    "learners/setup.md": "---\ntitle: Set-up\n---\n\n## Tools\n\nInstall [Python][python].\n",
+    "learners/reference.md": "---\ntitle: Reference\n---\n\n## Glossary\n\nNumber\n:   A count.\n",
+    "instructors/instructor-notes.md": "---\ntitle: Notes\n---\n\nLeave time.\n",
+    "profiles/learner-profiles.md": "---\ntitle: Profiles\n---\n\nA person who counts.\n",
+}
+
+
+@pytest.fixture
+def clean_lesson(tmp_path: Path) -> Path:
+    """The root of the small lesson, which a test may change."""
+    root = tmp_path / "lesson"
+    for name, text in FILES.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return root

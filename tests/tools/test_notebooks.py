@@ -1,0 +1,434 @@
+"""Episodes become notebooks: every live block once, nothing leaks, nothing changes by itself."""
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+from IPython.core.inputtransformer2 import TransformerManager
+
+from tools import notebooks
+from tools.cells import OPENING
+from tools.folder import ROOT
+from tools.scanner import FOLDED, Code, Div, scan
+
+PAGE = "episodes/01-count.md"
+
+
+def notebook(root: Path, instructor: bool = False, name: str = "01-count") -> nbformat.NotebookNode:
+    notebooks.write(root)
+    folder = root / "notebooks" / ("instructor" if instructor else "")
+    return nbformat.read(folder / f"{name}.ipynb", as_version=4)
+
+
+def with_body(root: Path, body: str) -> None:
+    (root / PAGE).write_text(f"---\ntitle: T\nteaching: 1\nexercises: 1\n---\n\n{body}\n")
+
+
+def markdown(root: Path, body: str, instructor: bool = False) -> str:
+    """All Markdown of the notebook of a page, without the title cell."""
+    with_body(root, body)
+    cells = notebook(root, instructor).cells[1:]
+    return "\n====\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+def code(root: Path, body: str, instructor: bool = False) -> list[nbformat.NotebookNode]:
+    with_body(root, body)
+    return [cell for cell in notebook(root, instructor).cells[2:] if cell.cell_type == "code"]
+
+
+def live_code(page: Path, hidden: frozenset[str]) -> list[str]:
+    """The live blocks of a page, straight from the scanner."""
+    found = []
+    for block, around in scan(page.read_text(encoding="utf-8")).walk():
+        classes = {name for div in around for name in div.classes}
+        if isinstance(block, Code) and block.live and not classes & (hidden | FOLDED):
+            found.append(block.text.strip("\n"))
+    return found
+
+
+# --- which block becomes what ---
+
+
+def test_the_notebook_opens_with_a_title_and_the_opening_cell(clean_lesson):
+    first, second, *_ = notebook(clean_lesson).cells
+    assert first.source.startswith("# Count things\n\n*Teaching 10 min, exercises 5 min*")
+    assert "make notebooks" in first.source and PAGE in first.source
+    assert second.source == OPENING
+    assert second.metadata.tags == ["nbval-ignore-output"]
+
+
+def test_expected_output_is_the_cells_output_and_is_not_repeated(clean_lesson):
+    body = '```python\nprint("a")\n```\n\n```output\na\n```\n\n```python\nx = 1\n```\n\n'
+    body += "```python\ny = 1\n```\n\n```output\n```"
+    shown, run, silent = code(clean_lesson, body)
+    assert [(o.name, o.text) for o in shown.outputs] == [("stdout", "a\n")]
+    assert shown.execution_count == 2  # nbval compares only cells that count as run
+    assert "tags" not in shown.metadata
+    assert (run.outputs, run.execution_count) == ([], None)
+    assert run.metadata.tags == ["nbval-ignore-output"]
+    assert silent.outputs == [] and "tags" not in silent.metadata  # it has to print nothing
+    assert markdown(clean_lesson, body) == ""
+
+
+def test_only_live_python_is_code(clean_lesson):
+    body = (
+        "```yaml\na:\n    b: 1\n```\n\nText.\n\n    indented = 1\n\n"
+        "```{.python .display}\nx\n```\n\n"
+        "- item\n\n    ```yaml\n    deep:\n        er: 1\n    ```\n\n```\nplain\n```"
+    )
+    assert code(clean_lesson, body) == []
+    text = markdown(clean_lesson, body)
+    assert "```yaml\na:\n    b: 1\n```" in text
+    assert "```python\nx\n```" in text
+    assert "    ```yaml\n    deep:\n        er: 1\n    ```" in text
+    assert "    indented = 1" in text
+
+
+def test_a_live_block_in_a_list_item_and_the_rest_of_the_item(clean_lesson):
+    body = (
+        "1. One\n\n    ```python\n    if x:\n        y\n    ```\n\n    Rest.\n\n2. Two\n    - deep"
+    )
+    assert [cell.source for cell in code(clean_lesson, body)] == ["if x:\n    y"]
+    assert markdown(clean_lesson, body) == "1. One\n====\nRest.\n\n2. Two\n    - deep"
+
+
+def test_divs_are_readable(clean_lesson):
+    body = """\
+::: callout
+
+### Why
+
+Because.
+
+```text
+code
+```
+
+:::
+
+::: challenge
+
+### Exercise: do it (1 minutes)
+
+```python
+x = 1
+```
+
+::: hint
+
+Try `2`.
+
+:::
+
+:::
+
+::: keypoints
+
+- One
+
+:::"""
+    assert markdown(clean_lesson, body).split("\n====\n") == [
+        "> **Note**\n>\n> ### Why\n>\n> Because.\n>\n> ```text\n> code\n> ```",
+        "---\n\n### Exercise: do it (1 minutes)",
+        "<details><summary>Hint</summary>\n\nTry `2`.\n\n</details>\n\n---",
+        "> **Key points**\n>\n> - One",
+    ]
+
+
+def test_headings_start_cells_and_lose_their_attributes(clean_lesson):
+    body = (
+        "## A {#x .y}\n\nText [there](#x) and [here](#b-c).\n\n## B C\n\n## D {#z}\n\n<!-- No -->"
+    )
+    assert markdown(clean_lesson, body).split("\n====\n") == [
+        '<a id="x"></a>\n\n## A\n\nText [there](#x) and [here](#b-c).',
+        '<a id="b-c"></a>\n\n## B C',
+        "## D",
+    ]
+
+
+def test_a_rule_between_neighbours_is_one_and_stays_before_code(clean_lesson):
+    challenge = "::: challenge\n\n### Exercise {n}\n\n```python\nx\n```\n\n:::\n\n"
+    body = challenge.format(n=1) + challenge.format(n=2) + "```python\ny\n```"
+    with_body(clean_lesson, body)
+    assert [cell.source for cell in notebook(clean_lesson).cells[2:]] == [
+        "---\n\n### Exercise 1",
+        "x",
+        "---\n\n### Exercise 2",
+        "x",
+        "---",
+        "y",
+    ]
+
+
+# --- nothing leaks ---
+
+LEAKY = """\
+::: challenge
+
+### Exercise: ask (1 minutes)
+
+::: callout
+
+Asked.
+
+::: solution
+
+### LEAK heading
+
+LEAK text <https://example.org/LEAK>
+
+```python
+LEAK = 1
+```
+
+```output
+LEAK
+```
+
+::: callout
+
+LEAK nested
+
+:::
+
+:::
+
+:::
+
+::: hint
+
+Hinted.
+
+::: {.instructor .callout}
+
+LEAK in a hint
+
+:::
+
+:::
+
+<!-- LEAK comment -->
+
+Asked <!-- LEAK inline --> again and `<!-- kept -->`.
+
+:::
+
+::: instructor
+
+LEAK instructor
+
+```python
+LEAK = 2
+```
+
+:::
+"""
+
+
+def test_learners_see_no_solution_and_no_instructor_text(clean_lesson):
+    with_body(clean_lesson, LEAKY)
+    notebook(clean_lesson)
+    text = (clean_lesson / "notebooks/01-count.ipynb").read_text()
+    assert "LEAK" not in text
+    assert text.count("Asked") == 2 and "Hinted" in text and "`<!-- kept -->`" in text
+
+
+def test_instructors_see_both_with_live_code(clean_lesson):
+    cells = code(clean_lesson, LEAKY, instructor=True)
+    assert [cell.source for cell in cells] == ["LEAK = 1", "LEAK = 2"]
+    text = markdown(clean_lesson, LEAKY, instructor=True)
+    for part in ("LEAK heading", "LEAK text", "LEAK nested", "LEAK in a hint", "LEAK instructor"):
+        assert text.count(part) == 1
+    assert "comment" not in text
+
+
+# --- links ---
+
+
+@pytest.mark.parametrize(
+    ("source", "learner", "instructor"),
+    [
+        ("[a](02-b.md#x)", "[a](02-b.ipynb#x)", "[a](02-b.ipynb#x)"),
+        ("[a](02-b.html)", "[a](02-b.ipynb)", "[a](02-b.ipynb)"),
+        ("[a](setup.html#t)", "[a](../learners/setup.md#t)", "[a](../../learners/setup.md#t)"),
+        ("[a](../index.md)", "[a](../index.md)", "[a](../../index.md)"),
+        ("[a](https://b.c/d.md)", "[a](https://b.c/d.md)", "[a](https://b.c/d.md)"),
+        ("[a][python]", "[a](https://www.python.org)", "[a](https://www.python.org)"),
+        ("[a][f]\n\n[f]: 02-b.md", "[a](02-b.ipynb)", "[a](02-b.ipynb)"),
+        (
+            '![c [d]](fig/dots.svg){alt="e [f]" width="50%"}',
+            "![e \\[f\\]](../episodes/fig/dots.svg)<br>*c [d]*",
+            "![e \\[f\\]](../../episodes/fig/dots.svg)<br>*c [d]*",
+        ),
+        (
+            '[![](fig/dots.svg){alt="e"}](02-b.md)',
+            "[![e](../episodes/fig/dots.svg)](02-b.ipynb)",
+            "[![e](../../episodes/fig/dots.svg)](02-b.ipynb)",
+        ),
+        (
+            '<img src="fig/dots.svg" alt="">',
+            '<img src="../episodes/fig/dots.svg" alt="">',
+            '<img src="../../episodes/fig/dots.svg" alt="">',
+        ),
+        ("`[a](02-b.md)`", "`[a](02-b.md)`", "`[a](02-b.md)`"),
+    ],
+)
+def test_links_work_from_both_folders(clean_lesson, source, learner, instructor):
+    (clean_lesson / "episodes/02-b.md").write_text("---\ntitle: B\n---\n\n## X\n")
+    assert markdown(clean_lesson, source) == learner
+    assert markdown(clean_lesson, source, instructor=True) == instructor
+
+
+def test_a_repeated_heading_is_found_by_its_number_though_the_first_is_hidden(clean_lesson):
+    body = "::: challenge\n\n## A\n\n::: solution\n\n### B\n\n:::\n\n:::\n\n## B\n\n[b](#b-1)"
+    assert markdown(clean_lesson, body).endswith('<a id="b-1"></a>\n\n## B\n\n[b](#b-1)')
+
+
+def test_an_anchor_is_kept_for_a_link_from_another_page(clean_lesson):
+    (clean_lesson / "episodes/02-b.md").write_text("---\ntitle: B\n---\n\n[a](01-count.md#x)\n")
+    assert markdown(clean_lesson, "## X") == '<a id="x"></a>\n\n## X'
+
+
+# --- every live block once, and it compiles ---
+
+
+@pytest.mark.parametrize("instructor", [False, True])
+def test_every_live_block_is_one_code_cell_in_order(clean_lesson, instructor):
+    body = (
+        "```python\n%run x.py --a {b}\n!ls\nfiles = !ls\n```\n\n```python\n%%time\nx = 1\n```\n\n"
+    )
+    page = clean_lesson / PAGE
+    page.write_text(page.read_text() + "\n" + body)
+    assert_round_trip(clean_lesson, page, instructor)
+
+
+def assert_round_trip(root: Path, page: Path, instructor: bool) -> None:
+    hidden = frozenset() if instructor else frozenset({"solution", "instructor"})
+    made = notebooks.build(root)
+    folder = root.resolve() / "notebooks" / ("instructor" if instructor else "")
+    cells = json.loads(made[folder / f"{page.stem}.ipynb"])["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert sources == [OPENING, *live_code(page, hidden)]
+    for source in sources:
+        compile(TransformerManager().transform_cell(source), page.name, "exec")
+
+
+@pytest.mark.skipif(not (ROOT / "episodes").is_dir(), reason="no episode yet")
+def test_the_lessons_own_episodes_make_the_round_trip_and_are_up_to_date():
+    for page in sorted((ROOT / "episodes").glob("*.md")):
+        assert_round_trip(ROOT, page, False)
+        assert_round_trip(ROOT, page, True)
+    assert notebooks.check(ROOT) == []
+
+
+# --- the files ---
+
+
+def test_writing_again_changes_nothing(clean_lesson):
+    assert notebooks.write(clean_lesson) == "2 notebooks written, 0 unchanged, 0 removed"
+    path = clean_lesson / "notebooks/01-count.ipynb"
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    assert notebooks.write(clean_lesson) == "0 notebooks written, 2 unchanged, 0 removed"
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert before[0].endswith(b"}\n")
+    assert not list(clean_lesson.glob("notebooks/**/*.part"))
+
+
+def test_text_is_kept_as_written(clean_lesson):
+    with_body(clean_lesson, "Größe → 5 µm")
+    notebooks.write(clean_lesson)
+    assert "Größe → 5 µm".encode() in (clean_lesson / "notebooks/01-count.ipynb").read_bytes()
+
+
+def test_changing_one_cell_changes_one_id(clean_lesson):
+    before = [cell.id for cell in notebook(clean_lesson, instructor=True).cells]
+    page = clean_lesson / PAGE
+    page.write_text(page.read_text().replace("number = 3\n```", "number = 33\n```"))
+    after = [cell.id for cell in notebook(clean_lesson, instructor=True).cells]
+    assert len(set(before)) == len(before)
+    assert [old == new for old, new in zip(before, after, strict=True)].count(False) == 1
+
+
+def test_repeated_cells_have_ids_of_their_own(clean_lesson):
+    cell = "```python\nx\n```\n\n"
+    cells = code(clean_lesson, f"{cell}{cell}```output\n1\n```\n\n{cell}")
+    assert len({cell.id for cell in cells}) == 3
+
+
+def test_leftovers_are_removed_but_never_a_readers_own_notebook(clean_lesson):
+    notebooks.write(clean_lesson)
+    (clean_lesson / PAGE).rename(clean_lesson / "episodes/02-new.md")
+    own = clean_lesson / "notebooks/mine.ipynb"
+    own.write_text('{"cells": [], "metadata": {}}')
+    (clean_lesson / "notebooks/broken.ipynb").write_text("{")
+    assert notebooks.write(clean_lesson) == "2 notebooks written, 0 unchanged, 2 removed"
+    left = sorted(path.name for path in (clean_lesson / "notebooks").glob("*.ipynb"))
+    assert left == ["02-new.ipynb", "broken.ipynb", "mine.ipynb"]
+
+
+def test_check_names_each_notebook_and_writes_nothing(clean_lesson, capsys):
+    assert notebooks.main(["--check", str(clean_lesson)]) == 1
+    assert "notebooks/01-count.ipynb is missing; run `make notebooks`" in capsys.readouterr().out
+    assert not (clean_lesson / "notebooks").exists()
+    assert notebooks.main([str(clean_lesson)]) == 0
+    assert notebooks.main(["--check", str(clean_lesson)]) == 0
+    (clean_lesson / "notebooks/01-count.ipynb").write_text("{}")
+    page = clean_lesson / PAGE
+    old = clean_lesson / "notebooks/00-old.ipynb"
+    old.write_text((clean_lesson / "notebooks/instructor/01-count.ipynb").read_text())
+    page.write_text(page.read_text())
+    capsys.readouterr()
+    assert notebooks.main(["--check", str(clean_lesson)]) == 1
+    stale, left_over = capsys.readouterr().out.splitlines()
+    assert stale.startswith("notebooks/01-count.ipynb differs from its episode; run `make")
+    assert left_over.startswith("notebooks/00-old.ipynb has no episode any more; run `make")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (
+            b"---\ntitle: T\n---\n\n::: solution\n\nA\n",
+            "01-count.md:5: the div `solution` is never",
+        ),
+        (b"---\ntitle: a: b\n---\n", "01-count.md:2: the front matter is not valid YAML"),
+        (b"---\nteaching: 1\n---\n", "01-count.md:1: the front matter has no title"),
+        (b"\xff\xfe", "01-count.md is not UTF-8"),
+        (None, "holds no pages"),
+    ],
+)
+def test_a_broken_page_is_refused_in_one_sentence(clean_lesson, capsys, content, says):
+    page = clean_lesson / PAGE
+    page.write_bytes(content) if content is not None else page.unlink()
+    assert notebooks.main([str(clean_lesson)]) == 2
+    error = capsys.readouterr().err
+    assert says in error and error.count("\n") == 1
+    assert not (clean_lesson / "notebooks").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_no_traceback(clean_lesson, capsys):
+    (clean_lesson / "notebooks").write_text("a file in the way")
+    assert notebooks.main([str(clean_lesson)]) == 2
+    assert capsys.readouterr().err.startswith("cannot write ")
+
+
+def test_the_opening_cell_finds_the_lesson_or_says_what_to_do(tmp_path, monkeypatch):
+    root = tmp_path / "clone"
+    (root / "training").mkdir(parents=True)
+    (root / "training/train_nn.py").touch()
+    (root / "notebooks/instructor").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match=r"open it from a clone .* run this cell again\."):
+        exec(OPENING, {})
+    monkeypatch.chdir(root / "notebooks/instructor")
+    monkeypatch.setattr("sys.path", [])
+    said = []
+    stub = type("lesson", (), {"opening": staticmethod(lambda: said.append(Path.cwd()))})
+    monkeypatch.setitem(__import__("sys").modules, "lesson", stub)
+    exec(OPENING, {})
+    assert said == [root]
+
+
+def test_divs_in_the_fixture_are_all_closed():
+    assert all(div.end for div, _ in scan(LEAKY).walk() if isinstance(div, Div))

@@ -1,0 +1,334 @@
+"""From a page to a notebook's cells: what is live code, what is Markdown, who sees what.
+
+- A ```python block is a code cell; the ```output block right after it is what that cell has to
+  print.
+- Everything else is Markdown that JupyterLab shows as the site shows the page: other languages,
+  ```{.python .display}, code in hints. Challenges stand between two rules, hints are folded away,
+  other divs are block quotes.
+- Learners' notebooks leave solutions and the instructor's notes out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+from tools.folder import LessonError, linked_file, read_page
+from tools.links import (
+    Link,
+    definitions,
+    links,
+    outermost,
+    page_links,
+    pandoc_slug,
+    without_comments,
+    without_definitions,
+)
+from tools.scanner import FOLDED, Block, Code, Div, Heading, Page, Prose
+
+OPENING = """\
+# Work in the lesson's folder, wherever Jupyter was started.
+import os
+import sys
+from pathlib import Path
+
+folders = [Path.cwd(), *Path.cwd().parents]
+lesson_folder = next((f for f in folders if (f / "training" / "train_nn.py").is_file()), None)
+if lesson_folder is None:
+    sys.exit("This notebook is not in the lesson's folder (the one with training/train_nn.py): "
+             "open it from a clone of the lesson's repository and run this cell again.")
+os.chdir(lesson_folder)
+sys.path.insert(0, str(lesson_folder))
+
+import lesson
+
+lesson.opening()"""
+
+NOTICE = "<!-- Written by `make notebooks` from {page}: change that page, not this notebook. -->"
+HIDDEN_FROM_LEARNERS = frozenset({"solution", "instructor"})
+FRAMED = frozenset({"challenge", "discussion"})  # between two rules; other divs are block quotes
+TITLES = {
+    "questions": "Questions",
+    "objectives": "Objectives",
+    "keypoints": "Key points",
+    "callout": "Note",
+    "caution": "Caution",
+    "challenge": "Exercise",
+    "checklist": "Checklist",
+    "discussion": "Discussion",
+    "hint": "Hint",
+    "instructor": "For instructors",
+    "prereq": "Before you start",
+    "solution": "Solution",
+    "spoiler": "More",
+    "testimonial": "Testimonial",
+}
+RULE = (0, "---")
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell before it is a notebook's: `output` is what it has to print (None: anything)."""
+
+    code: bool
+    text: str
+    output: str | None = None
+
+
+@dataclass
+class Lesson:
+    """The episodes as read, and what their links need to know."""
+
+    root: Path
+    pages: dict[Path, Page]
+    shared: Mapping[str, str]  # the definitions of links.md, which the Workbench adds to each page
+    linked: set[tuple[Path, str]] = field(default_factory=set)  # (page, fragment) of every link
+
+
+def read_lesson(root: Path) -> Lesson:
+    """Read the episodes.
+
+    Raises LessonError for a page that cannot be read as meant: where a div is never closed,
+    nobody can tell what is part of a solution.
+    """
+    root = root.resolve()
+    paths = sorted((root / "episodes").glob("*.md"))
+    if not paths:
+        raise LessonError(f"{root / 'episodes'} holds no pages; run this in the lesson's folder")
+    pages = {path: read_page(path) for path in paths}
+    for path, page in pages.items():
+        for problem in page.problems:
+            raise LessonError(f"{path.relative_to(root)}:{problem.line}: {problem.message}")
+        if not (page.front_matter or {}).get("title"):
+            raise LessonError(f"{path.relative_to(root)}:1: the front matter has no title; add one")
+    links_page = root / "links.md"
+    shared = definitions(read_page(links_page)) if links_page.is_file() else {}
+    lesson = Lesson(root, pages, shared)
+    for path, page in pages.items():
+        for _, link in page_links(page, {**shared, **definitions(page)}):
+            name, hash_mark, fragment = (link.target or "").partition("#")
+            if hash_mark and not _SCHEME.match(name):
+                target = linked_file(root, path, name) if name else path
+                lesson.linked.add((target or path, fragment))
+    return lesson
+
+
+class _Links:
+    """Rewrites a page's links so that they work from a notebook in another folder."""
+
+    def __init__(self, lesson: Lesson, page: Path, folder: Path) -> None:
+        self.lesson = lesson
+        self.page = page
+        self.folder = folder
+        self.known = {**lesson.shared, **definitions(lesson.pages[page])}
+        self.names = _heading_names(lesson.pages[page])
+
+    def rewrite(self, text: str, captions: bool = True) -> str:
+        """The text with every link and image pointing at the right place."""
+        for link in reversed(outermost(links(text, self.known))):
+            new = self._link(link, text[link.start : link.end], captions)
+            text = text[: link.start] + new + text[link.end :]
+        return text
+
+    def _link(self, link: Link, raw: str, captions: bool) -> str:
+        if link.target is None or link.form == "auto":
+            return raw
+        target = self._target(link.target)
+        if link.form == "html":
+            return raw.replace(link.target, target)
+        if not link.image:
+            return f"[{self.rewrite(link.text, captions=False)}]({target})"
+        # Pandoc's alternative text is an attribute, and the brackets hold the caption.
+        alt = " ".join(link.attributes.pairs.get("alt", link.text).split())
+        shown = captions and link.text and link.text != alt
+        caption = f"<br>*{self.rewrite(link.text, captions=False)}*" if shown else ""
+        escaped = re.sub(r"([][])", r"\\\1", alt)
+        return f"![{escaped}]({target}){caption}"
+
+    def _target(self, target: str) -> str:
+        path, hash_mark, fragment = target.partition("#")
+        if not path or _SCHEME.match(path):
+            return target
+        found = linked_file(self.lesson.root, self.page, path) or self.page.parent / path
+        if found in self.lesson.pages:
+            new = f"{found.stem}.ipynb"
+        else:
+            new = Path(os.path.relpath(found, self.folder)).as_posix()
+        return quote(new) + hash_mark + fragment
+
+    def anchor(self, name: str) -> str:
+        """An HTML anchor if some link points at this name of the page, else nothing."""
+        return f'<a id="{name}"></a>\n\n' if (self.page, name) in self.lesson.linked else ""
+
+
+def _heading_names(page: Page) -> dict[int, str]:
+    """What a link calls each heading, by line: its id, or pandoc's name (repeats get -1, -2, …)."""
+    names: dict[int, str] = {}
+    seen: Counter[str] = Counter()
+    for block, _ in page.walk():
+        if isinstance(block, Heading):
+            slug = pandoc_slug(block.text)
+            names[block.line] = block.attributes.id or (
+                f"{slug}-{seen[slug]}" if seen[slug] else slug
+            )
+            seen[slug] += not block.attributes.id
+    return names
+
+
+class _Cells:
+    """Turns blocks into cells: Markdown is gathered until a code cell or a new section."""
+
+    def __init__(self, page_links: _Links, hidden: frozenset[str]) -> None:
+        self.cells: list[Cell] = []
+        self.links = page_links
+        self.hidden = hidden
+        self.pieces: list[tuple[int, str]] = []  # (depth of block quote, Markdown)
+        self.in_frame = False
+        self.outdent = 0  # a list item that a code cell cut in two: its rest moves left by this
+
+    def blocks(self, blocks: list[Block], depth: int = 0) -> None:
+        """Add the cells of these blocks, Markdown quoted to a depth."""
+        skip = False  # this block was taken as the output of the one before
+        for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+            if skip:
+                skip = False
+            elif isinstance(block, Div):
+                self._div(block, depth)
+            elif isinstance(block, Code) and block.live:
+                skip = isinstance(after, Code) and after.language == "output"
+                self._flush_all()
+                output = after.text if skip and isinstance(after, Code) else None
+                self.cells.append(Cell(True, block.text.strip("\n"), output))
+                self.outdent = block.indent
+            else:
+                if isinstance(block, Heading) and depth == 0 and not self.in_frame:
+                    self.flush()
+                self._add(self.markdown(block), depth)
+
+    def _div(self, div: Div, depth: int) -> None:
+        kinds = set(div.classes)
+        if kinds & self.hidden:
+            return
+        own_cells = depth == 0 and not self.in_frame
+        if own_cells:
+            self.flush()
+        if kinds & FOLDED:
+            self._add(self.markdown(div), depth)
+        elif kinds & FRAMED and own_cells:
+            self._frame(div)
+        else:
+            self._add(self._title(div), depth + 1)
+            self.blocks(div.children, depth + 1)
+        if own_cells:
+            self.flush()
+
+    def _frame(self, div: Div) -> None:
+        """Add a div between two rules; of two neighbours, the rule between them is one."""
+        if self.pieces != [RULE]:
+            self.pieces.append(RULE)
+        self._add(self._title(div), 0)
+        self.in_frame = True
+        self.blocks(div.children)
+        self.in_frame = False
+        self.pieces.append(RULE)
+
+    def _title(self, div: Div) -> str:
+        """The div's name in bold, unless its own heading starts with it."""
+        anchor = self.links.anchor(div.attributes.id or "")
+        title = next((TITLES[kind] for kind in div.classes if kind in TITLES), "")
+        first = div.children[0] if div.children else None
+        if isinstance(first, Heading) and first.text.casefold().startswith(title.casefold()):
+            title = ""
+        return (anchor + (f"**{title}**" if title else "")).strip()
+
+    def markdown(self, block: Block) -> str:
+        """One block as Markdown that JupyterLab shows as the page does."""
+        match block:
+            case Heading():
+                anchor = self.links.anchor(self.links.names[block.line])
+                return f"{anchor}{'#' * block.level} {self.links.rewrite(block.text)}"
+            case Code():
+                return _indented(_fenced(block), block.indent)
+            case Prose():
+                text = self.links.rewrite(without_comments(block.text))
+                return without_definitions(text).rstrip()
+            case Div():
+                inside = _Cells(self.links, self.hidden)
+                for child in block.children:
+                    if not (isinstance(child, Div) and set(child.classes) & self.hidden):
+                        inside._add(inside.markdown(child), 0)
+                title = next((TITLES[kind] for kind in block.classes if kind in TITLES), "More")
+                text = _joined(inside.pieces)
+                return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
+
+    def _add(self, text: str, depth: int) -> None:
+        if self.outdent:
+            lines = text.split("\n")
+            rest = next((i for i, x in enumerate(lines) if x and not x[0].isspace()), len(lines))
+            moved = [re.sub(rf"^ {{1,{self.outdent}}}", "", line) for line in lines[:rest]]
+            self.outdent = self.outdent if rest == len(lines) else 0
+            text = "\n".join([*moved, *lines[rest:]])
+        if text.strip():
+            self.pieces.append((depth, text))
+
+    def flush(self) -> None:
+        """End the Markdown cell, if there is one; a rule alone waits for what follows it."""
+        if self.pieces != [RULE]:
+            self._flush_all()
+
+    def _flush_all(self) -> None:
+        if self.pieces:
+            self.cells.append(Cell(False, _joined(self.pieces)))
+            self.pieces = []
+
+
+def _fenced(code: Code) -> str:
+    """The block with a plain fence: `{.python .display}` becomes `python`."""
+    if not code.fence:
+        return code.text
+    language = "text" if code.language == "output" else code.language or ""
+    return f"{code.fence}{language}\n{code.text}\n{code.fence}"
+
+
+def _indented(text: str, indent: int) -> str:
+    return re.sub(r"^(?=.)", " " * indent, text, flags=re.MULTILINE)
+
+
+def _joined(pieces: list[tuple[int, str]]) -> str:
+    """Pieces with a blank line between them that keeps the block quotes they share open."""
+    lines: list[str] = []
+    before = 0
+    for depth, text in pieces:
+        if lines:
+            lines.append(("> " * min(before, depth)).rstrip())
+        lines += [("> " * depth + line).rstrip() if depth else line for line in text.split("\n")]
+        before = depth
+    return "\n".join(lines)
+
+
+def cells(lesson: Lesson, path: Path, instructor: bool) -> list[Cell]:
+    """The cells of an episode: its title, the opening cell, then the page."""
+    page = lesson.pages[path]
+    front = page.front_matter or {}
+    folder = lesson.root / "notebooks" / ("instructor" if instructor else "")
+    title = f"# {front['title']}" + (" (instructor)" if instructor else "")
+    minutes = (
+        f"*Teaching {front.get('teaching', 0)} min, exercises {front.get('exercises', 0)} min*"
+    )
+    notice = NOTICE.format(page=path.relative_to(lesson.root).as_posix())
+    page_cells = _Cells(
+        _Links(lesson, path, folder), frozenset() if instructor else HIDDEN_FROM_LEARNERS
+    )
+    page_cells.blocks(page.blocks)
+    page_cells.flush()
+    return [
+        Cell(False, f"{title}\n\n{minutes}\n\n{notice}"),
+        Cell(True, OPENING),
+        *page_cells.cells,
+    ]

@@ -1,0 +1,192 @@
+"""Links and images inside Markdown text, and the names that a link can point at."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tools.scanner import ATTRIBUTES, Attributes, Div, Heading, Page, Prose, read_attributes
+
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:[^\n]|\n(?!\s*\n))*?(?<!`)\1(?!`)")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_DEFINITION = re.compile(
+    r"""^\ {0,3}\[(?P<label>[^\]\[^][^\]\[]*)\]:[ \t]*(?P<target><[^>\n]*>|\S+)
+        (?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'|\([^)\n]*\)))?[ \t]*$""",
+    re.MULTILINE | re.VERBOSE,
+)
+_TEXT = r"\[(?P<text>[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]"
+_TARGET = r"""\(\s*(?P<target><[^<>\n]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)
+              (?:\s+(?:"[^"]*"|'[^']*'))?\s*\)"""
+_LABEL = r"\[(?P<label>[^\[\]]*)\]"
+_ENDING = rf"(?:{_TARGET}|{_LABEL})?(?P<attributes>{ATTRIBUTES})?"
+_IMAGE = re.compile(rf"!{_TEXT}{_ENDING}", re.VERBOSE)
+_LINK = re.compile(rf"(?<![!\\]){_TEXT}{_ENDING}", re.VERBOSE)
+_AUTOLINK = re.compile(r"<(?P<target>[a-zA-Z][a-zA-Z0-9+.-]+:[^\s<>]*)>")
+_TAG = re.compile(r"""<(?P<tag>img|a)\b(?P<pairs>(?:"[^"]*"|'[^']*'|[^<>"'])*)>""", re.IGNORECASE)
+_SPAN_ID = re.compile(r"""\]\{[^{}]*?\#([^\s{}]+)|<a\s[^<>]*?\b(?:id|name)=["']([^"']+)["']""")
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link or an image, `text[start:end]` of the text it stands in.
+
+    `label` is the name of a reference (`[text][label]`), and `target` is then what the name is
+    defined as, or None where it is not defined.
+    """
+
+    start: int
+    end: int
+    image: bool
+    text: str
+    target: str | None
+    label: str | None = None
+    attributes: Attributes = field(default_factory=Attributes)
+    form: str = "markdown"  # or "auto" (<https://…>) or "html"
+
+
+def blank_code(text: str) -> str:
+    """The text with inline code and comments as blanks, so that places in it stay the same."""
+    return _COMMENT.sub(_blanks, _CODE_SPAN.sub(_blanks, text))
+
+
+def _blanks(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0])
+
+
+def normal(label: str) -> str:
+    """A reference's name as it is compared: case and runs of blanks do not count."""
+    return " ".join(label.split()).casefold()
+
+
+def definitions(page: Page) -> dict[str, str]:
+    """The reference definitions (`[name]: target`) of a page."""
+    found = {}
+    for block, _ in page.walk():
+        if isinstance(block, Prose):
+            for line in _DEFINITION.finditer(block.text):
+                found[normal(line["label"])] = line["target"].strip("<>")
+    return found
+
+
+def without_definitions(text: str) -> str:
+    """The text with its reference definitions taken out."""
+    return _DEFINITION.sub("", text)
+
+
+def without_comments(text: str) -> str:
+    """The text with its HTML comments taken out (those in inline code are no comments)."""
+    for found in reversed(list(_COMMENT.finditer(_CODE_SPAN.sub(_blanks, text)))):
+        text = text[: found.start()] + text[found.end() :]
+    return text
+
+
+def links(text: str, known: Mapping[str, str]) -> list[Link]:
+    """All links and images of a text, in order, those inside another included.
+
+    `known` holds the reference definitions. Inline code, comments and definitions hold no links.
+    """
+    masked = blank_code(text)
+    masked = _DEFINITION.sub(lambda found: " " * len(found[0]), masked)
+    images = [_link(text, found, True, known) for found in _IMAGE.finditer(masked)]
+    for image in images:
+        if image:  # what is left are the links; an image can be the text of one
+            masked = masked[: image.start] + " " * (image.end - image.start) + masked[image.end :]
+    found_links = [_link(text, found, False, known) for found in _LINK.finditer(masked)]
+    auto = [
+        Link(*found.span(), False, found["target"], found["target"], form="auto")
+        for found in _AUTOLINK.finditer(masked)
+    ]
+    tags = [_tag(found) for found in _TAG.finditer(masked)]
+    every = [link for link in (*images, *found_links, *auto, *tags) if link]
+    return sorted(every, key=lambda link: (link.start, -link.end))
+
+
+def _link(text: str, found: re.Match[str], image: bool, known: Mapping[str, str]) -> Link | None:
+    """The link of a match, or None for brackets that are none (`[1]`, `[ ]`, a footnote)."""
+    name = text[slice(*found.span("text"))]
+    attributes = read_attributes(text[slice(*found.span("attributes"))])
+    if found["target"] is not None:
+        target: str | None = text[slice(*found.span("target"))].strip("<>")
+        return Link(*found.span(), image, name, target, None, attributes)
+    label = text[slice(*found.span("label"))] if found["label"] else name
+    target = known.get(normal(label))
+    if name.startswith("^") or (target is None and found["label"] is None):
+        return None
+    return Link(*found.span(), image, name, target, label, attributes)
+
+
+def _tag(found: re.Match[str]) -> Link | None:
+    """The link of an HTML tag, or None for an anchor that is no link."""
+    pairs = read_attributes(re.sub(r"\s*=\s*", "=", found["pairs"])).pairs
+    image = found["tag"].lower() == "img"
+    target = pairs.get("src" if image else "href")
+    if target is None:
+        return None
+    return Link(*found.span(), image, "", target, None, Attributes(pairs=pairs), "html")
+
+
+def outermost(found: list[Link]) -> list[Link]:
+    """The links that are not inside another, in order."""
+    kept: list[Link] = []
+    for link in found:
+        if not kept or link.start >= kept[-1].end:
+            kept.append(link)
+    return kept
+
+
+def page_links(page: Page, known: Mapping[str, str]) -> Iterator[tuple[int, Link]]:
+    """The links of a page's prose and headings, each with its line."""
+    for block, _ in page.walk():
+        if isinstance(block, Prose | Heading):
+            for link in links(block.text, known):
+                yield block.line + block.text.count("\n", 0, link.start), link
+
+
+def plain(text: str) -> str:
+    """A heading's words without Markdown marks."""
+    for link in reversed(outermost(links(text, {}))):
+        text = text[: link.start] + plain(link.text) + text[link.end :]
+    return re.sub(r"[`*]|(?<!\w)_|_(?!\w)", "", text)
+
+
+def pandoc_slug(text: str) -> str:
+    """The identifier that pandoc gives a heading."""
+    slug = re.sub(r"\s+", "-", re.sub(r"[^\w\s.-]", "", plain(text)).strip()).lower()
+    return re.sub(r"^[\W\d_]+", "", slug) or "section"
+
+
+def pegboard_slug(text: str) -> str:
+    """The identifier that the Workbench's own checks expect of a heading."""
+    return re.sub(r"(?:[^\w\s]|_|\s)+", "-", plain(text).lower()).strip("-")
+
+
+def anchors(page: Page) -> tuple[set[str], set[str]]:
+    """What `#…` can point at in a page: (names that always hold, names that only one tool sees).
+
+    A heading without an `{#id}` is named by pandoc and, in its checks, by the Workbench; where
+    the two differ (numbers at the start, dots, apostrophes) neither name can be relied on.
+    """
+    sure: set[str] = set()
+    unsure: set[str] = set()
+    seen: Counter[tuple[str, str]] = Counter()
+    for block, _ in page.walk():
+        if isinstance(block, Heading | Div) and block.attributes.id:
+            sure.add(block.attributes.id)
+        elif isinstance(block, Heading):
+            for slug, other in _both(block.text, seen):
+                (sure if slug == other else unsure).add(slug)
+        elif isinstance(block, Prose):
+            sure.update(a or b for a, b in _SPAN_ID.findall(blank_code(block.text)))
+    return sure, unsure - sure
+
+
+def _both(text: str, seen: Counter[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Both tools' names of a heading, (name, the other tool's name); repeats get -1, -2, …."""
+    names = []
+    for tool, slug in (("pandoc", pandoc_slug(text)), ("pegboard", pegboard_slug(text))):
+        count = seen[tool, slug]
+        seen[tool, slug] += 1
+        names.append(f"{slug}-{count}" if count else slug)
+    return [(names[0], names[1]), (names[1], names[0])]

@@ -1,0 +1,21 @@
+"""The lesson lint: what a page and the lesson's folder have to keep. `python -m tools.lint`.
+
+The rules come from The Carpentries' Workbench (sandpaper, pegboard) and from its reviewers'
+checklists. Each is a small function whose docstring says it: `structure` (front matter, headings,
+divs, blank lines, code), `linking`, `review` (exercises, words) and `project` (the folder).
+"""
+
+from tools.lint import linking, project, review, structure
+from tools.lint.registry import Finding, Lesson, all_rules, lint_lesson, lint_page
+
+__all__ = [
+    "Finding",
+    "Lesson",
+    "all_rules",
+    "linking",
+    "lint_lesson",
+    "lint_page",
+    "project",
+    "review",
+    "structure",
+]

@@ -1,0 +1,176 @@
+"""Rules on links and images."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from tools.folder import PAGE_FOLDERS, LessonError, linked_file
+from tools.links import Link, anchors, normal, page_links
+from tools.lint.registry import Doc, page_rule
+
+SCHEMES = frozenset(
+    [
+        "https",
+        "ftp",
+        "ftps",
+        "mailto",
+        "news",
+        "irc",
+        "irc6",
+        "ircs",
+        "gopher",
+        "nntp",
+        "feed",
+        "telnet",
+        "mms",
+        "rtsp",
+        "sms",
+        "svn",
+        "tel",
+        "fax",
+        "xmpp",
+        "webcal",
+        "urn",
+    ]
+)
+ASSET_FOLDERS = tuple(f"episodes/{name}" for name in ("fig", "files", "data"))
+_SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
+_EMPTY_TEXT = re.compile(
+    r"\W*(?:(?:this|a|the)?\s*(?:link|page|website|site)(?:\s+to)?|this|it"
+    r"|(?:click\s+|over\s+|look\s+)?here(?:\s+for)?|read\s+(?:more|on|this)(?:\s+about)?"
+    r"|(?:for\s+|learn\s+|see\s+)?more(?:\s+info(?:rmation)?|\s+details)?(?:\s+about)?)\W*",
+    re.IGNORECASE,
+)
+Found = Iterator[tuple[int, str]]
+
+
+def _links(doc: Doc) -> Iterator[tuple[int, Link]]:
+    yield from page_links(doc.page, doc.known_links)
+
+
+def _local(doc: Doc) -> Iterator[tuple[int, Link, str, str]]:
+    """Links inside the lesson, each with its path ("" for this page) and fragment."""
+    for line, link in _links(doc):
+        target = link.target or ""
+        if target and not _SCHEME.match(target) and not target.startswith("//"):
+            path, _, fragment = target.partition("#")
+            if not (
+                link.form == "markdown" and normal(path) in doc.known_links and link.label is None
+            ):
+                yield line, link, path, fragment
+
+
+@page_rule("link-scheme")
+def link_scheme(doc: Doc) -> Found:
+    """A link's scheme is https, mailto or another of the Workbench's list."""
+    for line, link in _links(doc):
+        scheme = _SCHEME.match(link.target or "")
+        if scheme and scheme[1].lower() not in SCHEMES | {"http"}:
+            yield line, f"links with `{scheme[1]}:` are not allowed; link to an https page"
+
+
+@page_rule("link-https")
+def link_https(doc: Doc) -> Found:
+    """Links use https, not http."""
+    for line, link in _links(doc):
+        if (link.target or "").lower().startswith("http:"):
+            yield line, f"{link.target} is not encrypted; write https://"
+
+
+@page_rule("link-target")
+def link_target(doc: Doc) -> Found:
+    """A link has a target."""
+    for line, link in _links(doc):
+        if link.target == "":
+            yield line, f"the link “{link.text}” goes nowhere; give it a target"
+
+
+@page_rule("link-file")
+def link_file(doc: Doc) -> Found:
+    """A linked file exists in the page's folder, in the root or in one of the page folders."""
+    for line, _, path, _ in _local(doc):
+        if path and linked_file(doc.lesson.root, doc.path, path) is None:
+            yield line, f"there is no file `{path}` in the lesson; mend the link or add the file"
+
+
+@page_rule("link-asset")
+def link_asset(doc: Doc) -> Found:
+    """A linked file is a page, or in the folders that the site copies."""
+    root = doc.lesson.root
+    pages = {folder: root / folder for folder in PAGE_FOLDERS}.values()
+    for line, _, path, _ in _local(doc):
+        found = linked_file(root, doc.path, path) if path else None
+        if found is None:
+            continue
+        is_page = found.suffix == ".md" and found.parent in (root, *pages)
+        copied = any(found.is_relative_to(root / folder) for folder in ASSET_FOLDERS)
+        if not is_page and not copied:
+            places = ", ".join(ASSET_FOLDERS)
+            yield line, f"the site does not copy `{path}`; move the file to one of {places}"
+
+
+@page_rule("link-fragment")
+def link_fragment(doc: Doc) -> Found:
+    """`#name` is a heading's name or an `{#id}`, in this page or in the page linked to.
+
+    Headings with numbers, dots or apostrophes are named differently by different tools, so they
+    need an `{#id}` to be linked to.
+    """
+    for line, _, path, fragment in _local(doc):
+        target = linked_file(doc.lesson.root, doc.path, path) if path else doc.path
+        if not fragment or target is None or target.suffix != ".md":
+            continue
+        try:
+            sure, unsure = anchors(doc.lesson.page(target))
+        except LessonError:
+            continue  # reported where that page is checked
+        name = unquote(fragment)
+        where = f"`{path}`" if path else "this page"
+        if name in unsure:
+            yield (
+                line,
+                f"tools name the heading `#{name}` differently; give it an {{#id}} in {where}",
+            )
+        elif name not in sure:
+            yield line, f"there is no `#{name}` in {where}; mend the link or add an {{#id}}"
+
+
+@page_rule("link-label")
+def link_label(doc: Doc) -> Found:
+    """A reference label stands in square brackets: `[text][label]`, not `[text](label)`."""
+    for line, link in _links(doc):
+        if (
+            link.form == "markdown"
+            and link.label is None
+            and normal(link.target or "") in doc.known_links
+        ):
+            yield line, f"`{link.target}` is a label; write [{link.text}][{link.target}]"
+
+
+@page_rule("link-undefined")
+def link_undefined(doc: Doc) -> Found:
+    """A reference label is defined in the page or in links.md."""
+    for line, link in _links(doc):
+        if link.target is None:
+            yield line, f"the label `{link.label}` is not defined; add `[{link.label}]: https://…`"
+
+
+@page_rule("link-text")
+def link_text(doc: Doc) -> Found:
+    """A link's text says where it goes and is longer than one character."""
+    for line, link in _links(doc):
+        text = re.sub(r"!\[([^\]]*)\](?:\([^)]*\))?", r"\1 image", link.text).strip(" *_`")
+        if link.image or link.form != "markdown":
+            continue
+        if len(text) < 2 or _EMPTY_TEXT.fullmatch(text):
+            yield line, f"“{text}” does not say where the link goes; name the page it leads to"
+
+
+@page_rule("image-alt")
+def image_alt(doc: Doc) -> Found:
+    """Every image has an `alt` attribute; an empty one marks decoration."""
+    for line, link in _links(doc):
+        if link.image and "alt" not in link.attributes.pairs:
+            yield line, f'the image `{link.target}` has no description; add {{alt="…"}} after it'

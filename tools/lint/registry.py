@@ -1,0 +1,154 @@
+"""What a rule is, and the list of all rules.
+
+A rule is a function whose docstring says the rule; registering it under an id is all it takes to
+run. There is no way to switch a rule off in a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tools.folder import PAGE_FOLDERS, LessonError, read_page, read_text
+from tools.links import definitions
+from tools.scanner import YAML_ERRORS, Page, scan
+
+STRUCTURE = frozenset({"div-balance", "div-fence", "code-closed", "comment-closed"})
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """One error: where, what and the mend, and the rule's id."""
+
+    path: str
+    line: int
+    message: str
+    rule: str
+
+    def __str__(self) -> str:
+        """The error as it is printed."""
+        return f"{self.path}:{self.line}: {self.message} [{self.rule}]"
+
+
+class Lesson:
+    """The lesson's folder as the rules see it: files are read once, when first asked for."""
+
+    def __init__(self, root: Path) -> None:
+        """`root` is the lesson's folder; it may lack anything."""
+        self.root = root.resolve()
+        self._pages: dict[Path, Page] = {}
+        self.shared_links = definitions(scan(self.text("links.md") or ""))
+
+    def page(self, path: Path) -> Page:
+        """The page at a path. Raises LessonError if it cannot be read."""
+        if path not in self._pages:
+            self._pages[path] = read_page(path)
+        return self._pages[path]
+
+    def page_paths(self) -> list[Path]:
+        """The home page and all pages of the four folders."""
+        home = self.root / "index.md"
+        found = [p for name in PAGE_FOLDERS for p in sorted((self.root / name).glob("*.md"))]
+        return ([home] if home.is_file() else []) + found
+
+    def text(self, name: str) -> str | None:
+        """The text of a file in the lesson, or None if it is missing or cannot be read."""
+        try:
+            return read_text(self.root / name)
+        except LessonError:
+            return None
+
+    def config(self) -> dict[str, Any] | None:
+        """config.yaml, or None if there is no mapping to be read."""
+        try:
+            data = yaml.safe_load(self.text("config.yaml") or "")
+        except YAML_ERRORS:
+            return None
+        return data if isinstance(data, dict) else None
+
+
+@dataclass(frozen=True)
+class Doc:
+    """A page with its lesson around it."""
+
+    lesson: Lesson
+    path: Path
+    page: Page
+
+    @property
+    def is_episode(self) -> bool:
+        """Whether the page is part of the taught sequence."""
+        return self.path.parent == self.lesson.root / "episodes"
+
+    @cached_property
+    def known_links(self) -> dict[str, str]:
+        """The reference definitions that hold in the page."""
+        return {**self.lesson.shared_links, **definitions(self.page)}
+
+
+PageRule = Callable[[Doc], Iterator[tuple[int, str]]]  # gives (line, message)
+LessonRule = Callable[[Lesson], Iterator[tuple[str, int, str]]]  # gives (file, line, message)
+
+PAGE_RULES: dict[str, PageRule] = {}
+EPISODE_RULES: dict[str, PageRule] = {}  # page rules that only episodes have to keep
+LESSON_RULES: dict[str, LessonRule] = {}
+
+
+def page_rule(name: str) -> Callable[[PageRule], PageRule]:
+    """Register a rule that every page has to keep."""
+    return lambda rule: PAGE_RULES.setdefault(name, rule)
+
+
+def episode_rule(name: str) -> Callable[[PageRule], PageRule]:
+    """Register a rule that every episode has to keep."""
+    return lambda rule: EPISODE_RULES.setdefault(name, rule)
+
+
+def lesson_rule(name: str) -> Callable[[LessonRule], LessonRule]:
+    """Register a rule that the lesson's folder has to keep."""
+    return lambda rule: LESSON_RULES.setdefault(name, rule)
+
+
+def all_rules() -> dict[str, Callable[..., object]]:
+    """Every rule by its id."""
+    return {"readable": readable, **PAGE_RULES, **EPISODE_RULES, **LESSON_RULES}
+
+
+def readable(lesson: Lesson, path: Path) -> Page | str:
+    """A page can be read and is UTF-8. (Gives the page, or what is wrong.)"""
+    try:
+        return lesson.page(path)
+    except LessonError as error:
+        return str(error)
+
+
+def lint_page(lesson: Lesson, path: Path) -> list[Finding]:
+    """What is wrong with one page.
+
+    In a page whose divs or code fences do not close, the other rules would only see the
+    consequences; they wait until the structure is mended.
+    """
+    name = (
+        path.relative_to(lesson.root).as_posix() if path.is_relative_to(lesson.root) else str(path)
+    )
+    page = readable(lesson, path)
+    if isinstance(page, str):
+        return [Finding(name, 1, page, "readable")]
+    doc = Doc(lesson, path, page)
+    rules = {**PAGE_RULES, **(EPISODE_RULES if doc.is_episode else {})}
+    found = [Finding(name, line, text, rule) for rule in rules for line, text in rules[rule](doc)]
+    broken = [finding for finding in found if finding.rule in STRUCTURE]
+    return sorted(broken or found)
+
+
+def lint_lesson(lesson: Lesson) -> list[Finding]:
+    """What is wrong with the lesson: its pages, then its folder."""
+    found = [finding for path in lesson.page_paths() for finding in lint_page(lesson, path)]
+    for rule, check in LESSON_RULES.items():
+        found += sorted(Finding(name, line, text, rule) for name, line, text in check(lesson))
+    return found

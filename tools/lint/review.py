@@ -1,0 +1,129 @@
+"""Rules from reviewers' checklists: exercises, objectives and plain words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tools.links import blank_code, links
+from tools.lint.registry import Doc, episode_rule, page_rule
+from tools.lint.structure import divs
+from tools.scanner import Div, Heading, Prose, walk
+
+BELITTLING = re.compile(
+    r"\b(just|simply|obvious(?:ly)?|clearly|easily|trivial(?:ly)?|basically|merely|of course"
+    r"|needless to say|as you know|everyone knows)\b",
+    re.IGNORECASE,
+)
+CONTRACTION = re.compile(
+    r"\b(?:\w+n['’]t|(?:i|you|we|they|he|she|it|that|there|here|what|who|how|let)['’](?:s|re|ve|ll|d|m))\b",
+    re.IGNORECASE,
+)
+CONTRACTIONS_ALLOWED = 3  # in a page; readers whose English is new stumble over them
+VAGUE_VERBS = re.compile(
+    r"\s*(?:[-*+]|\d+[.)])\s+(understand|know|learn|appreciate|realise|realize"
+    r"|be aware|be familiar|become familiar)\b",
+    re.IGNORECASE,
+)
+MINUTES = re.compile(r"\((\d+) min(?:utes?)?\)")
+MINUTES_BETWEEN_EXERCISES = 15
+Found = Iterator[tuple[int, str]]
+
+
+@episode_rule("exercise-exists")
+def exercise_exists(doc: Doc) -> Found:
+    """An episode has an exercise."""
+    if not divs(doc, "challenge"):
+        yield 1, "the episode has no exercise; add a `challenge`"
+
+
+@episode_rule("exercise-often")
+def exercise_often(doc: Doc) -> Found:
+    """There is an exercise or a discussion for every 15 minutes of teaching."""
+    teaching = (doc.page.front_matter or {}).get("teaching")
+    found = len(divs(doc, "challenge", "discussion"))
+    if type(teaching) is int and 0 < found < teaching // MINUTES_BETWEEN_EXERCISES:
+        wanted = teaching // MINUTES_BETWEEN_EXERCISES
+        yield (
+            1,
+            f"{teaching} minutes of teaching call for {wanted} exercises, not {found}; add some",
+        )
+
+
+def _minutes(challenge: Div) -> int | None:
+    """The minutes in the challenge's title, `## Exercise: … (5 minutes)`."""
+    title = next((block for block in challenge.children if isinstance(block, Heading)), None)
+    found = MINUTES.search(title.text) if title else None
+    return int(found[1]) if found else None
+
+
+@episode_rule("exercise-minutes")
+def exercise_minutes(doc: Doc) -> Found:
+    """Every challenge's title says how long it takes."""
+    for challenge, _ in divs(doc, "challenge"):
+        if _minutes(challenge) is None:
+            yield challenge.line, "the title says no time; write `### Exercise: … (5 minutes)`"
+
+
+@episode_rule("exercise-sum")
+def exercise_sum(doc: Doc) -> Found:
+    """The challenges' minutes add up to the front matter's `exercises`."""
+    minutes = [_minutes(challenge) for challenge, _ in divs(doc, "challenge")]
+    stated = (doc.page.front_matter or {}).get("exercises")
+    total = sum(value for value in minutes if value is not None)
+    if minutes and None not in minutes and type(stated) is int and stated != total:
+        yield 1, f"the exercises take {total} minutes, not {stated}; write `exercises: {total}`"
+
+
+@page_rule("exercise-solution")
+def exercise_solution(doc: Doc) -> Found:
+    """Every challenge has a solution, or guidance for instructors where it is a discussion."""
+    for challenge, _ in divs(doc, "challenge"):
+        inside = [block for block, _ in walk(challenge.children) if isinstance(block, Div)]
+        if not any({"solution", "instructor"} & set(div.classes) for div in inside):
+            yield challenge.line, "the challenge has no `solution` (or `instructor`) div; add one"
+
+
+@episode_rule("objective-verb")
+def objective_verb(doc: Doc) -> Found:
+    """Objectives say what a learner can do: they start with a verb that can be tested."""
+    for objectives, _ in divs(doc, "objectives"):
+        for prose in (block for block in objectives.children if isinstance(block, Prose)):
+            for number, line in enumerate(prose.text.split("\n")):
+                vague = VAGUE_VERBS.match(line)
+                if vague:
+                    yield (
+                        prose.line + number,
+                        f"“{vague[1]}” cannot be tested; name what learners do",
+                    )
+
+
+def _words(doc: Doc) -> Iterator[tuple[int, str]]:
+    """The lines of prose and headings, without code and without where links lead."""
+    for block, _ in doc.page.walk():
+        if isinstance(block, Prose | Heading):
+            text = blank_code(block.text)
+            for link in links(text, {}):
+                kept = "" if link.form != "markdown" else link.text
+                width = link.end - link.start
+                text = text[: link.start] + kept.ljust(width)[:width] + text[link.end :]
+            for number, line in enumerate(text.split("\n")):
+                yield block.line + number, line
+
+
+@page_rule("word-belittling")
+def word_belittling(doc: Doc) -> Found:
+    """No “just”, “simply”, “obviously”: to a reader who is stuck they say: it is your fault."""
+    for line, text in _words(doc):
+        for word in BELITTLING.findall(text):
+            yield line, f"“{word}” belittles the reader's effort; take it out"
+
+
+@page_rule("word-contraction")
+def word_contraction(doc: Doc) -> Found:
+    """A page has few contractions."""
+    found = [(line, word) for line, text in _words(doc) for word in CONTRACTION.findall(text)]
+    if len(found) > CONTRACTIONS_ALLOWED:
+        for line, word in found:
+            limit = f"a page has at most {CONTRACTIONS_ALLOWED}, this one {len(found)}"
+            yield line, f"“{word}” is a contraction ({limit}); write it out"

@@ -1,0 +1,348 @@
+"""Rules on front matter, headings, divs and code blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tools.lint.registry import Doc, episode_rule, page_rule
+from tools.scanner import FOLDED, LIST_MARKER, Block, Code, Div, Heading, Prose, walk
+
+KNOWN_DIVS = frozenset(
+    [
+        "callout",
+        "objectives",
+        "questions",
+        "challenge",
+        "prereq",
+        "checklist",
+        "solution",
+        "hint",
+        "discussion",
+        "testimonial",
+        "keypoints",
+        "instructor",
+        "spoiler",
+        "tab",
+        "group-tab",
+        "caution",
+    ]
+)
+FRAME = ("questions", "objectives", "keypoints")  # what every episode has exactly once
+_TABLE = re.compile(r"^\s*(?:\|?\s*:?-+:?\s*\||\+[-=]+\+)", re.MULTILINE)
+Found = Iterator[tuple[int, str]]
+
+
+def headings(doc: Doc) -> list[Heading]:
+    """The headings of a page, those in divs included."""
+    return [block for block, _ in doc.page.walk() if isinstance(block, Heading)]
+
+
+def divs(doc: Doc, *classes: str) -> list[tuple[Div, tuple[Div, ...]]]:
+    """The divs of a page with one of these classes, each with the divs around it."""
+    wanted = set(classes)
+    found = doc.page.walk()
+    return [(b, around) for b, around in found if isinstance(b, Div) and wanted & set(b.classes)]
+
+
+def _recorded(doc: Doc, kind: str) -> Found:
+    """The scanner's own findings of one kind."""
+    return (
+        (problem.line, problem.message) for problem in doc.page.problems if problem.kind == kind
+    )
+
+
+# --- front matter ---
+
+
+@page_rule("front-matter")
+def front_matter(doc: Doc) -> Found:
+    """The first line is `---`, the second not blank; the front matter is valid YAML and closed."""
+    return _recorded(doc, "front-matter")
+
+
+@page_rule("front-matter-title")
+def front_matter_title(doc: Doc) -> Found:
+    """Every page has a title; the home page's is the lesson's, in config.yaml."""
+    front = doc.page.front_matter
+    home = doc.path == doc.lesson.root / "index.md"
+    title = (front or {}).get("title")
+    if front is not None and not home and not (isinstance(title, str) and title.strip()):
+        yield 1, "the front matter has no title; add a line `title: …`"
+
+
+@episode_rule("front-matter-times")
+def front_matter_times(doc: Doc) -> Found:
+    """`teaching` and `exercises` are whole numbers of minutes."""
+    front = doc.page.front_matter
+    for key in ("teaching", "exercises"):
+        value = None if front is None else front.get(key)
+        if front is not None and (type(value) is not int or value < 0):
+            yield 1, f"`{key}` is not a whole number of minutes; write `{key}: 10`"
+
+
+# --- headings ---
+
+
+@page_rule("heading-first")
+def heading_first(doc: Doc) -> Found:
+    """The first heading is level 2."""
+    for heading in headings(doc)[:1]:
+        if heading.level > 2:
+            yield heading.line, f"the first heading is level {heading.level}; make it `##`"
+
+
+@page_rule("heading-level-one")
+def heading_level_one(doc: Doc) -> Found:
+    """No heading is level 1: that is the page's title, which the front matter gives."""
+    for heading in headings(doc):
+        if heading.level == 1:
+            yield heading.line, f"the heading “{heading.text}” is level 1; make it `##`"
+
+
+@page_rule("heading-jump")
+def heading_jump(doc: Doc) -> Found:
+    """Levels go down one at a time."""
+    found = headings(doc)
+    for above, heading in pairwise(found):
+        if heading.level > above.level + 1:
+            wanted = "#" * (above.level + 1)
+            yield heading.line, f"level {heading.level} follows level {above.level}; use `{wanted}`"
+
+
+@page_rule("heading-empty")
+def heading_empty(doc: Doc) -> Found:
+    """Every heading has a name."""
+    for heading in headings(doc):
+        if not heading.text.strip():
+            yield heading.line, "this heading is empty; name it or take it out"
+
+
+@page_rule("heading-unique")
+def heading_unique(doc: Doc) -> Found:
+    """Headings under the same heading differ; those in divs count."""
+    seen: dict[tuple[str, ...], int] = {}
+    above: list[tuple[int, str]] = []
+    for heading in headings(doc):
+        above = [(level, name) for level, name in above if level < heading.level]
+        above.append((heading.level, heading.text.casefold().strip()))
+        place = tuple(name for _, name in above)
+        if heading.text.strip() and place in seen:
+            first = seen[place]
+            yield heading.line, f"the heading “{heading.text}” is also on line {first}; rename one"
+        seen.setdefault(place, heading.line)
+
+
+# --- divs ---
+
+
+@page_rule("div-balance")
+def div_balance(doc: Doc) -> Found:
+    """As many divs are closed as opened."""
+    return _recorded(doc, "div-balance")
+
+
+@page_rule("div-fence")
+def div_fence(doc: Doc) -> Found:
+    """A div opens with `::: name` or `::: {.name #id}` and closes with 3 to 80 colons."""
+    return _recorded(doc, "div-fence")
+
+
+@page_rule("div-class")
+def div_class(doc: Doc) -> Found:
+    """A div has one of the classes that the Workbench knows."""
+    for block, _ in doc.page.walk():
+        if isinstance(block, Div) and not KNOWN_DIVS & set(block.classes):
+            name = " ".join(block.classes) or "without a class"
+            known = ", ".join(sorted(KNOWN_DIVS))
+            yield block.line, f"the Workbench knows no div `{name}`; use one of {known}"
+
+
+@episode_rule("div-required")
+def div_required(doc: Doc) -> Found:
+    """An episode has exactly one each of questions, objectives and keypoints."""
+    for name in FRAME:
+        found = divs(doc, name)
+        if not found:
+            yield 1, f"the episode has no `{name}`; add a div with a list"
+        for div, _ in found[1:]:
+            yield (
+                div.line,
+                f"this is a second `{name}`; join it with the one on line {found[0][0].line}",
+            )
+
+
+@episode_rule("div-order")
+def div_order(doc: Doc) -> Found:
+    """Questions and objectives come before all else, keypoints after all else."""
+    if doc.page.front_matter is None:
+        return  # its lines would count as text above the questions
+    blocks = doc.page.blocks
+    kinds = [b.classes[0] if isinstance(b, Div) and b.classes else "" for b in blocks]
+    for name in FRAME:
+        if len(divs(doc, name)) != 1:
+            continue
+        div, around = divs(doc, name)[0]
+        at = -1 if around else kinds.index(name) if name in kinds else -1
+        after = [b for b in blocks[at + 1 :] if not (isinstance(b, Prose) and _only_definitions(b))]
+        if name == "keypoints" and (at < 0 or after):
+            yield div.line, "`keypoints` is not the end of the page; move it there"
+        elif name != "keypoints" and not 0 <= at <= 1:
+            yield div.line, f"`{name}` is not at the top of the page; move it there"
+
+
+def _only_definitions(prose: Prose) -> bool:
+    return all(re.match(r"\s*(\[[^\]]+\]:|$)", line) for line in prose.text.split("\n"))
+
+
+@episode_rule("div-list")
+def div_list(doc: Doc) -> Found:
+    """Questions, objectives and keypoints each hold a list."""
+    for div, _ in divs(doc, *FRAME):
+        prose = [block.text for block in div.children if isinstance(block, Prose)]
+        if not any(LIST_MARKER.match(line) for text in prose for line in text.split("\n")):
+            yield div.line, f"`{div.classes[0]}` holds no list; write each item as `- …`"
+
+
+@page_rule("div-in-challenge")
+def div_in_challenge(doc: Doc) -> Found:
+    """Solutions and hints are inside a challenge."""
+    for div, around in divs(doc, "solution", "hint"):
+        if not any("challenge" in outer.classes for outer in around):
+            yield div.line, f"`{div.classes[0]}` is outside a challenge; move it into one"
+
+
+@page_rule("challenge-parts")
+def challenge_parts(doc: Doc) -> Found:
+    """What follows a solution inside a challenge is a new part, with its own heading."""
+    for challenge, _ in divs(doc, "challenge"):
+        answered = False
+        for block in challenge.children:
+            if isinstance(block, Div) and "solution" in block.classes:
+                answered = True
+            elif isinstance(block, Heading):
+                answered = False
+            elif answered and not (
+                isinstance(block, Div) and {"hint", "instructor"} & set(block.classes)
+            ):
+                answered = False
+                yield block.line, "this part after a solution has no heading; give it one"
+
+
+@page_rule("div-tab")
+def div_tab(doc: Doc) -> Found:
+    """Tabs hold headings, paragraphs, lists, figures and code only: other things vanish."""
+    for tab, _ in divs(doc, "tab", "group-tab"):
+        for block in tab.children:
+            if isinstance(block, Div):
+                yield block.line, "a tab cannot hold a div; move it out of the tab"
+            elif isinstance(block, Prose) and _TABLE.search(block.text):
+                yield block.line, "a table vanishes in a tab; write a list or move it out"
+
+
+# --- blank lines ---
+
+
+@page_rule("blank-line-fence")
+def blank_line_fence(doc: Doc) -> Found:
+    """A blank line stands on both sides of every fence, of divs and of code blocks."""
+    for block, _ in doc.page.walk():
+        if isinstance(block, Code) and block.fence:
+            sides = [(block.line, -1, "before"), (block.end, 1, "after")]
+        elif isinstance(block, Div):
+            sides = [
+                (line, step, side)
+                for line in (block.line, block.end)
+                for step, side in ((-1, "before"), (1, "after"))
+            ]
+        else:
+            continue
+        for line, step, side in sides:
+            if not _blank(doc, line + step):
+                yield line, f"there is no blank line {side} this fence; add one"
+
+
+@page_rule("blank-line-heading")
+def blank_line_heading(doc: Doc) -> Found:
+    """A blank line stands before every heading."""
+    for heading in headings(doc):
+        if not _blank(doc, heading.line - 1):
+            yield heading.line, "there is no blank line before this heading; add one"
+
+
+@page_rule("blank-line-list")
+def blank_line_list(doc: Doc) -> Found:
+    """A blank line stands before every list."""
+    for block, _ in doc.page.walk():
+        in_list = False
+        above = doc.page.lines[block.line - 2] if block.line > 1 else ""
+        before = above if above.lstrip().startswith("#") else ""  # a heading; fences have a rule
+        for number, line in enumerate(block.text.split("\n") if isinstance(block, Prose) else []):
+            marker = bool(LIST_MARKER.match(line))
+            if marker and not in_list and before.strip():
+                yield block.line + number, "there is no blank line before this list; add one"
+            if marker or (line.strip() and not before.strip()):
+                in_list = marker or line[:1].isspace()
+            before = line
+
+
+def _blank(doc: Doc, line: int) -> bool:
+    """Whether a line (counted from 1) is blank or outside the page."""
+    return not 1 <= line <= len(doc.page.lines) or not doc.page.lines[line - 1].strip()
+
+
+# --- code ---
+
+
+@page_rule("code-closed")
+def code_closed(doc: Doc) -> Found:
+    """Every code fence is closed."""
+    return _recorded(doc, "code")
+
+
+@page_rule("comment-closed")
+def comment_closed(doc: Doc) -> Found:
+    """Every comment is closed."""
+    return _recorded(doc, "comment")
+
+
+@page_rule("code-info")
+def code_info(doc: Doc) -> Found:
+    """After a code fence stands one language, or attributes such as `{.python .display}`."""
+    for block, _ in doc.page.walk():
+        if isinstance(block, Code) and block.language is None:
+            yield (
+                block.line,
+                f"`{block.info}` is no language; write `python` or `{{.python .display}}`",
+            )
+
+
+@page_rule("code-output")
+def code_output(doc: Doc) -> Found:
+    """An output block comes right after the live Python block that prints it."""
+    for siblings, folded in _sibling_lists(doc.page.blocks, False):
+        before: Block | None = None
+        for block in siblings:
+            if isinstance(block, Code) and block.language == "output":
+                live = isinstance(before, Code) and before.live and not folded
+                if not live:
+                    yield block.line, "no live code prints this output; mark the block as `text`"
+            before = block
+
+
+def _sibling_lists(blocks: list[Block], folded: bool) -> Iterator[tuple[list[Block], bool]]:
+    """Each list of blocks that stand side by side, and whether it is in a folded div."""
+    yield blocks, folded
+    for block in blocks:
+        if isinstance(block, Div):
+            yield from _sibling_lists(block.children, folded or bool(FOLDED & set(block.classes)))
+
+
+@page_rule("code-in-hint")
+def code_in_hint(doc: Doc) -> Found:
+    """Python in a hint or a spoiler is for display: a live cell cannot be folded away."""
+    for div, _ in divs(doc, *FOLDED):
+        for block, _ in walk(div.children):
+            if isinstance(block, Code) and block.live:
+                yield block.line, "live code cannot be folded away; mark it `{.python .display}`"

@@ -1,0 +1,157 @@
+"""From episodes to notebooks: `python -m tools.notebooks` writes, `--check` only looks.
+
+Every episodes/NN-slug.md gives notebooks/NN-slug.ipynb for learners and
+notebooks/instructor/NN-slug.ipynb, which also has the solutions and the instructor's notes.
+
+Cell ids are hashes of the cells' content, so an unchanged page gives an unchanged file. Expected
+output is stored as a cell's output, which nbval compares; a cell without one carries nbval's tag
+`nbval-ignore-output` and is only run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import nbformat
+
+from tools.cells import Cell, Lesson, cells, read_lesson
+from tools.folder import ROOT, LessonError
+
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+
+
+def notebook_text(lesson: Lesson, path: Path, instructor: bool) -> str:
+    """The notebook file of an episode, as text. The same page gives the same text."""
+    seen: Counter[tuple[bool, str]] = Counter()
+    made = []
+    number = 0  # of the code cells, as Jupyter counts them in a run from top to bottom
+    for cell in cells(lesson, path, instructor):
+        content = (cell.code, cell.text)
+        seen[content] += 1
+        number += cell.code
+        made.append(_notebook_cell(cell, seen[content], number))
+    source = path.relative_to(lesson.root).as_posix()
+    notebook = {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {
+            "kernelspec": KERNEL,
+            "language_info": {"name": "python"},
+            "lesson": {"episode": source},  # the writer removes only notebooks with this mark
+        },
+        "cells": made,
+    }
+    node = nbformat.from_dict(notebook)  # type: ignore[no-untyped-call]
+    nbformat.validate(node)
+    return str(nbformat.writes(node)) + "\n"  # type: ignore[no-untyped-call]
+
+
+def _notebook_cell(cell: Cell, occurrence: int, number: int) -> dict[str, object]:
+    """The cell as nbformat 4.5 has it. A cell with expected output counts as run, for nbval."""
+    content = f"{cell.code}\n{cell.text}\n{occurrence}"
+    identity = hashlib.sha256(content.encode()).hexdigest()[:12]
+    if not cell.code:
+        return {"cell_type": "markdown", "id": identity, "metadata": {}, "source": cell.text}
+    known = cell.output is not None
+    stream = {"output_type": "stream", "name": "stdout", "text": f"{cell.output}\n"}
+    return {
+        "cell_type": "code",
+        "id": identity,
+        "metadata": {} if known else {"tags": ["nbval-ignore-output"]},
+        "source": cell.text,
+        "execution_count": number if known else None,
+        "outputs": [stream] if cell.output else [],
+    }
+
+
+def build(root: Path) -> dict[Path, str]:
+    """Every notebook that the episodes call for, as text by path. Raises LessonError."""
+    lesson = read_lesson(root)
+    folder = lesson.root / "notebooks"
+    return {
+        place / f"{path.stem}.ipynb": notebook_text(lesson, path, instructor)
+        for path in lesson.pages
+        for place, instructor in ((folder, False), (folder / "instructor", True))
+    }
+
+
+def leftovers(root: Path, wanted: Mapping[Path, str]) -> list[Path]:
+    """Notebooks that were written from an episode that is gone; a reader's own are not touched."""
+    folder = root.resolve() / "notebooks"
+    found = sorted([*folder.glob("*.ipynb"), *(folder / "instructor").glob("*.ipynb")])
+    return [path for path in found if path not in wanted and _is_ours(path)]
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return "episode" in json.loads(path.read_bytes())["metadata"]["lesson"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def check(root: Path) -> list[str]:
+    """One sentence for each notebook that is not what the episodes give."""
+    wanted = build(root)
+    mend = "run `make notebooks` and commit the result"
+    messages = []
+    for path, text in wanted.items():
+        name = path.relative_to(root.resolve())
+        if not path.is_file():
+            messages.append(f"{name} is missing; {mend}")
+        elif path.read_bytes() != text.encode():
+            messages.append(f"{name} differs from its episode; {mend}")
+    for path in leftovers(root, wanted):
+        messages.append(f"{path.relative_to(root.resolve())} has no episode any more; {mend}")
+    return messages
+
+
+def write(root: Path) -> str:
+    """Write what differs, remove what is left over; say how much that was."""
+    wanted = build(root)
+    stale = [
+        path for path in wanted if not path.is_file() or path.read_bytes() != wanted[path].encode()
+    ]
+    gone = leftovers(root, wanted)
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.part")
+        part.write_text(wanted[path], encoding="utf-8")
+        os.replace(part, path)  # whole or not at all
+    for path in gone:
+        path.unlink()
+    same = len(wanted) - len(stale)
+    return f"{len(stale)} notebooks written, {same} unchanged, {len(gone)} removed"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit code (1: something is stale, 2: a page is wrong)."""
+    parser = argparse.ArgumentParser(prog="python -m tools.notebooks", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; name what is stale")
+    parser.add_argument("root", nargs="?", type=Path, default=ROOT, help="the lesson's folder")
+    options = parser.parse_args(arguments)
+    try:
+        if not options.check:
+            print(write(options.root))
+            return 0
+        messages = check(options.root)
+    except LessonError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(
+            f"cannot write {error.filename} ({error.strerror}); check the folder", file=sys.stderr
+        )
+        return 2
+    print("\n".join(messages) or "the notebooks are up to date")
+    return 1 if messages else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -41,8 +41,14 @@ check: setup ## lint, types, lesson lint, generated files up to date
 	@$(BIN)/python -m tools.lint
 	@$(BIN)/python -m tools.notebooks --check
 
-bench: setup ## measure against what a reader would pick instead
-	@$(BIN)/python -m benchmarks
+bench: ## measure against what a reader would pick instead
+	@cat requirements.txt benchmarks/requirements.txt | cmp -s - .venv-bench/installed.txt || { \
+	  echo "Making .venv-bench: the lesson's environment and Lightning, once." && \
+	  $(PYTHON) -m venv .venv-bench && \
+	  .venv-bench/bin/python -m pip install --disable-pip-version-check \
+	    -r requirements.txt -r benchmarks/requirements.txt && \
+	  cat requirements.txt benchmarks/requirements.txt > .venv-bench/installed.txt; }
+	@.venv-bench/bin/python -m benchmarks $(WRITE)
 
 lock: ## resolve the newest versions pyproject.toml allows and write requirements.txt
 	@$(PYTHON) -m tools.lock

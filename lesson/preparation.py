@@ -141,7 +141,7 @@ def _prepare_one(feature: Mapping[str, Any], passenger: Mapping[str, Any]) -> fl
             code = math.nan
         if not math.isfinite(code):
             raise LessonError(f"{feature['name']} is {value!r}; give a number")
-    return (code - feature["mean"]) / feature["scale"]
+    return (code - float(feature["mean"])) / float(feature["scale"])
 
 
 def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:

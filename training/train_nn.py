@@ -122,11 +122,13 @@ def choose_device(wanted: str) -> torch.device:
     return importlib.import_module("torch_xla").device() if name == "xla" else torch.device(name)
 
 
-def choose_threads(rows_per_step: int, weights: int) -> int:
-    """How many CPU threads to use: handing out small pieces of work costs more than doing them."""
-    # Measured (benchmarks/README.md): two threads only gain on a wide network, on a large step.
+def tune_cpu(rows_per_step: int, weights: int) -> None:
+    """Use one CPU thread for work too small to hand out (measured, benchmarks/README.md)."""
     operations = 6 * rows_per_step * weights  # multiply and add: once forward, twice backward
-    return torch.get_num_threads() if weights > 10_000 and operations > 20_000_000 else 1
+    if weights <= 10_000 or operations <= 20_000_000:
+        torch.set_num_threads(1)
+    # A large block, taken and freed, makes the C library keep for the next step what a step frees.
+    torch.empty(8 * 2**20 - 4096)
 
 
 # ---- data ---------------------------------------------------------------------------------------
@@ -179,7 +181,7 @@ def build_model(features: int, hidden: Sequence[int], seed: int) -> Sequential:
             linear = Linear(inputs, outputs)
             # Kept transposed in memory: the gradient of a narrow layer comes up to twice as fast.
             linear.weight = torch.nn.Parameter(linear.weight.detach().t().contiguous().t())
-            layers += [linear, ReLU()]
+            layers += [linear, ReLU(inplace=True)]
     return Sequential(*layers[:-1])
 
 
@@ -240,7 +242,7 @@ def train(model: Sequential, data: Table, val: Table, flags: Any, say: Any) -> t
     for epoch in range(1, flags.epochs + 1):
         if batch < len(X):  # batches are slices of a table that is shuffled anew for each epoch
             order = torch.randperm(len(X), generator=shuffle).to(X.device)
-            data = X[order], y[order]
+            data = X.index_select(0, order), y.index_select(0, order)
         loss = train_epoch(model, data, batch, step)
         val_loss, accuracy = evaluate(model, val)
         now = time.perf_counter()
@@ -288,10 +290,7 @@ def run(flags: argparse.Namespace, say: Callable[[str], None], lines: list[str])
     folder.mkdir(parents=True, exist_ok=True)
     model = build_model(features, flags.hidden, flags.seed).to(device)
     weights = sum(p.numel() for p in model.parameters())
-    torch.set_num_threads(choose_threads(min(flags.batch_size or rows, rows), weights))
-    # A large block that is taken and freed makes the C library keep what the steps free instead
-    # of giving it back each time: a quarter less time for a step of 16,384 rows.
-    torch.empty(8 * 2**20 - 4096)
+    tune_cpu(min(flags.batch_size or rows, rows), weights)
     data, val = ((X.to(device), y.to(device)) for X, y in (data, val))
     place = {"device": str(device), "threads": torch.get_num_threads()}
     say(f"{rows} rows, {features} features, {weights} weights, {place}")

@@ -156,11 +156,16 @@ def test_whole_numbers_may_come_as_tuners_send_them() -> None:
     assert all(isinstance(value, int) for value in (flags.epochs, *flags.hidden))
 
 
-def test_a_narrow_network_trains_on_one_thread_and_a_wide_one_on_all() -> None:
-    narrow, wide = 7 * 64 + 64 * 32 + 32, 7 * 512 + 512 * 512 + 512
-    assert train_nn.choose_threads(16_384, narrow) == 1
-    assert train_nn.choose_threads(256, wide) == torch.get_num_threads()
-    assert train_nn.choose_threads(1, wide) == 1
+@pytest.mark.parametrize(
+    ("rows", "hidden", "alone"), [(16_384, 64, True), (256, 512, False), (1, 512, True)]
+)
+def test_small_work_is_done_on_one_thread(
+    rows: int, hidden: int, alone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    train_nn.tune_cpu(rows, weights=7 * hidden + hidden * hidden // 2)
+    assert asked == ([1] if alone else [])
 
 
 def test_starting_costs_no_more_imports_than_it_must(archive: Path, tmp_path: Path) -> None:

@@ -1,0 +1,147 @@
+"""Rows per second of training, by one trainer in a process of its own.
+
+`python -m benchmarks.step TRAINER BATCH` prints one number: the median over epochs of rows per
+second, for a 7-64-32-1 network with ReLU and Adam on ROWS random rows, shuffled in every epoch.
+TRAINER is train_nn, scikit-learn or lightning; each with its own default number of threads. The
+trainer `matmul` ignores BATCH and prints this machine's float32 operations per second instead,
+one core multiplying 1,024 x 1,024 matrices.
+"""
+
+import importlib.util
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROWS = 65_536
+EPOCHS = 5
+HIDDEN = (64, 32)
+SCRIPT = Path(__file__).parents[1] / "training" / "train_nn.py"
+
+
+def table() -> tuple[Any, Any]:
+    random = np.random.default_rng(0)
+    X = random.standard_normal((ROWS, 7), dtype=np.float32)
+    return X, (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(np.float32)
+
+
+def median_rate(epoch: Callable[[], object]) -> float:
+    """Rows per second of the median epoch; the first one is not counted."""
+    epoch()
+    seconds = []
+    for _ in range(EPOCHS):
+        begun = time.perf_counter()
+        epoch()
+        seconds.append(time.perf_counter() - begun)
+    return ROWS / statistics.median(seconds)
+
+
+def train_nn(batch: int) -> float:
+    """This project's script: one epoch is the shuffle and train_epoch(), as in train()."""
+    spec = importlib.util.spec_from_file_location("train_nn", SCRIPT)
+    assert spec and spec.loader
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    import torch
+
+    X, y = (torch.from_numpy(array) for array in table())
+    y = y[:, None]
+    model = script.build_model(7, HIDDEN, seed=0)
+    weights = sum(p.numel() for p in model.parameters())
+    script.tune_cpu(batch, weights)
+    step = script.adam_step(list(model.parameters()), 0.001)
+    shuffle = torch.Generator().manual_seed(0)
+
+    def epoch() -> None:
+        order = torch.randperm(ROWS, generator=shuffle)
+        data = X.index_select(0, order), y.index_select(0, order)
+        script.train_epoch(model, data, batch, step)
+
+    return median_rate(epoch)
+
+
+def scikit_learn(batch: int) -> float:
+    """MLPClassifier: what more epochs add to the time of fit(), without fit()'s own start."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPClassifier
+
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    X, y = table()
+
+    def seconds(epochs: int) -> float:
+        model = MLPClassifier(HIDDEN, batch_size=batch, max_iter=epochs, tol=0.0, random_state=0)
+        begun = time.perf_counter()
+        model.fit(X, y)
+        return time.perf_counter() - begun
+
+    seconds(1)
+    return ROWS * EPOCHS / (seconds(1 + EPOCHS) - seconds(1))
+
+
+def lightning(batch: int) -> float:
+    """A LightningModule with a shuffling DataLoader, all extras of the Trainer off."""
+    import logging
+
+    import torch
+    from lightning import LightningModule, Trainer
+    from torch.nn.functional import binary_cross_entropy_with_logits
+    from torch.utils.data import DataLoader, TensorDataset
+
+    warnings.simplefilter("ignore")
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    seconds: list[float] = []
+
+    class Network(LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            first, second = HIDDEN
+            self.layers = torch.nn.Sequential(
+                *(torch.nn.Linear(7, first), torch.nn.ReLU()),
+                *(torch.nn.Linear(first, second), torch.nn.ReLU()),
+                torch.nn.Linear(second, 1),
+            )
+
+        def training_step(self, rows: Any) -> Any:
+            X, y = rows
+            return binary_cross_entropy_with_logits(self.layers(X), y)
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.Adam(self.parameters(), lr=0.001)
+
+        def on_train_epoch_start(self) -> None:
+            self.begun = time.perf_counter()
+
+        def on_train_epoch_end(self) -> None:
+            seconds.append(time.perf_counter() - self.begun)
+
+    X, y = (torch.from_numpy(array) for array in table())
+    loader = DataLoader(TensorDataset(X, y[:, None]), batch_size=batch, shuffle=True)
+    off = dict.fromkeys(("logger", "enable_checkpointing", "enable_progress_bar"), False)
+    Trainer(max_epochs=3, accelerator="cpu", enable_model_summary=False, **off).fit(
+        Network(), loader
+    )
+    return ROWS / statistics.median(seconds[1:])
+
+
+def matmul(_: int) -> float:
+    """Float32 operations per second of one core."""
+    import torch
+
+    torch.set_num_threads(1)
+    left, right = torch.randn(1024, 1024), torch.randn(1024, 1024)
+    return median_rate(lambda: [torch.mm(left, right) for _ in range(10)]) / ROWS * 10 * 2 * 1024**3
+
+
+if __name__ == "__main__":
+    trainers = {
+        "train_nn": train_nn,
+        "scikit-learn": scikit_learn,
+        "lightning": lightning,
+        "matmul": matmul,
+    }
+    print(trainers[sys.argv[1]](int(sys.argv[2])))

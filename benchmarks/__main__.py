@@ -134,13 +134,13 @@ def threads() -> str:
         one, many = ([turn[which][place] for turn in rounds] for which in (0, 1))
         weights = 7 * hidden[0] + hidden[0] * hidden[1] + hidden[1]
         lines.append(
-            f"| {rows:,} | {hidden} | {weights:,} | {6 * rows * weights / 1e6:,.0f} "
+            f"| {rows:,} | {hidden} | {6 * rows * weights / 1e6:,.0f} "
             f"| {statistics.median(one):,.0f} | {ratio(one, many):.2f} |\n"
         )
     return (
         f"### One thread against {cores}\n\n"
-        "| rows per step | hidden | weights | million operations per step | one thread, "
-        f"microseconds | gain from {cores} threads |\n|---|---|---|---|---|---|\n{''.join(lines)}"
+        "| rows per step | hidden | million operations per step | one thread, "
+        f"microseconds | gain from {cores} threads |\n|---|---|---|---|---|\n{''.join(lines)}"
     )
 
 

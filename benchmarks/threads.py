@@ -1,4 +1,4 @@
-"""One thread against all: where train_nn.choose_threads() gets its two bounds.
+"""One thread against all: where train_nn.tune_cpu() gets its number from.
 
 `python -m benchmarks.threads THREADS` prints microseconds per step for each shape in SHAPES.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 SCRIPT = Path(__file__).parents[1] / "training" / "train_nn.py"
 # (rows per step, hidden widths)
 SHAPES = [
-    *[(569, (64, 32)), (4096, (64, 32)), (16384, (64, 32))],
+    *[(569, (64, 32)), (1024, (64, 32)), (2048, (64, 32)), (4096, (64, 32)), (16384, (64, 32))],
     *[(64, (128, 128)), (256, (128, 128)), (1024, (128, 128))],
     *[(64, (256, 256)), (256, (256, 256)), (1024, (256, 256)), (64, (512, 512))],
 ]

@@ -21,9 +21,9 @@ def main() -> None:
     print("\nTraining on this machine ...", flush=True)
     run = this_machine.train({"train": data.train, "val": data.val})
     print("\nDrawing the learning curve ...", flush=True)
-    plots.learning_curve(run)
+    picture = plots.learning_curve(run)
     print(f"\n{runs.run_table([run]).to_string(index=False)}")
-    print(f"\nThe learning curve: {plots.picture(run)}")
+    print(f"\nThe learning curve: {picture.path}")
     print("Next: `make lab` opens the notebooks; start with 02-train-locally.")
 
 

@@ -2,42 +2,65 @@
 
 from __future__ import annotations
 
+import base64
+import html
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lesson.runs import Run
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    import pandas as pd
 
 # Both colours have a contrast of more than 4.5:1 on white.
 TRAINING = {"color": "#0b5394", "linestyle": "-", "label": "training"}
 VALIDATION = {"color": "#a61c00", "linestyle": "--", "label": "validation"}
 
 
-def learning_curve(run: Run) -> Figure:
-    """Draw loss and accuracy over the epochs of a run, and write learning_curve.png beside it.
+@dataclass(frozen=True)
+class Picture:
+    """A picture in a file, with a text for readers who cannot see it; notebooks show both."""
+
+    path: Path
+    alt: str
+
+    def _repr_html_(self) -> str:
+        content = base64.b64encode(self.path.read_bytes()).decode()
+        alt = html.escape(self.alt)
+        return f'<img alt="{alt}" style="max-width: 100%" src="data:image/png;base64,{content}">'
+
+
+def learning_curve(run: Run) -> Picture:
+    """Draw loss and accuracy over the epochs of a run into learning_curve.png beside it.
 
     A dotted line marks the epoch with the lowest validation loss.
     """
     import pandas as pd
     from matplotlib.figure import Figure
 
-    history = pd.read_csv(Path(run.artefacts) / "history.csv")
+    history = pd.read_csv(Path(run.artefacts) / "history.csv").set_index("epoch")
     best = run.metrics["epochs"]["best"]
     figure = Figure(figsize=(8, 3.2), layout="constrained")
     losses, accuracies = figure.subplots(1, 2)
-    losses.plot(history["epoch"], history["loss"], **TRAINING)
-    losses.plot(history["epoch"], history["val_loss"], **VALIDATION)
-    accuracies.plot(history["epoch"], history["val_accuracy"], **VALIDATION)
+    losses.plot(history["loss"], **TRAINING)
+    losses.plot(history["val_loss"], **VALIDATION)
+    accuracies.plot(history["val_accuracy"], **VALIDATION)
     for axes, title in ((losses, "loss"), (accuracies, "accuracy")):
         axes.axvline(best, color="#444444", linestyle=":", label=f"best epoch, {best}")
         axes.set(xlabel="epoch", title=title)
         axes.legend(framealpha=1)
-    figure.savefig(picture(run), dpi=150)
-    return figure
+    picture = Picture(Path(run.artefacts) / "learning_curve.png", _describe(history, best))
+    figure.savefig(picture.path, dpi=150)
+    return picture
 
 
-def picture(run: Run) -> Path:
-    """Where the learning curve of a run lies."""
-    return Path(run.artefacts) / "learning_curve.png"
+def _describe(history: pd.DataFrame, best: int) -> str:
+    """The learning curve in words."""
+    first, at_best, last = history.iloc[0], history.loc[best], history.iloc[-1]
+    return (
+        f"Learning curve over {len(history)} epochs: the training loss falls from "
+        f"{first['loss']:.2f} to {last['loss']:.2f}; the validation loss is lowest in epoch {best} "
+        f"with {at_best['val_loss']:.2f} and ends at {last['val_loss']:.2f}; the validation "
+        f"accuracy is {at_best['val_accuracy']:.2f} in that epoch."
+    )

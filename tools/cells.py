@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from tools.folder import LessonError, linked_file, read_page
+from tools.folder import PageError, linked_file, read_page
 from tools.links import (
     Link,
     definitions,
@@ -94,19 +94,19 @@ class Lesson:
 def read_lesson(root: Path) -> Lesson:
     """Read the episodes.
 
-    Raises LessonError for a page that cannot be read as meant: where a div is never closed,
+    Raises PageError for a page that cannot be read as meant: where a div is never closed,
     nobody can tell what is part of a solution.
     """
     root = root.resolve()
     paths = sorted((root / "episodes").glob("*.md"))
     if not paths:
-        raise LessonError(f"{root / 'episodes'} holds no pages; run this in the lesson's folder")
+        raise PageError(f"{root / 'episodes'} holds no pages; run this in the lesson's folder")
     pages = {path: read_page(path) for path in paths}
     for path, page in pages.items():
         for problem in page.problems:
-            raise LessonError(f"{path.relative_to(root)}:{problem.line}: {problem.message}")
+            raise PageError(f"{path.relative_to(root)}:{problem.line}: {problem.message}")
         if not (page.front_matter or {}).get("title"):
-            raise LessonError(f"{path.relative_to(root)}:1: the front matter has no title; add one")
+            raise PageError(f"{path.relative_to(root)}:1: the front matter has no title; add one")
     links_page = root / "links.md"
     shared = definitions(read_page(links_page)) if links_page.is_file() else {}
     lesson = Lesson(root, pages, shared)

@@ -11,27 +11,27 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE_FOLDERS = ("episodes", "learners", "instructors", "profiles")
 
 
-class LessonError(Exception):
+class PageError(Exception):
     """A mistake in the lesson or in a command, said in one sentence with the next step."""
 
 
 def read_text(path: Path) -> str:
     """The text of a file.
 
-    Raises LessonError if there is no such file, or it cannot be read or is not UTF-8.
+    Raises PageError if there is no such file, or it cannot be read or is not UTF-8.
     """
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise LessonError(
+        raise PageError(
             f"{path} is not UTF-8 (byte {error.start}); save it again as UTF-8"
         ) from error
     except OSError as error:
-        raise LessonError(f"cannot read {path} ({error.strerror}); check its name") from error
+        raise PageError(f"cannot read {path} ({error.strerror}); check its name") from error
 
 
 def read_page(path: Path) -> Page:
-    """Read and scan a page. Raises LessonError as `read_text` does."""
+    """Read and scan a page. Raises PageError as `read_text` does."""
     return scan(read_text(path))
 
 

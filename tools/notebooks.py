@@ -22,7 +22,7 @@ from pathlib import Path
 import nbformat
 
 from tools.cells import Cell, Lesson, cells, read_lesson
-from tools.folder import ROOT, LessonError
+from tools.folder import ROOT, PageError
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
@@ -72,7 +72,7 @@ def _notebook_cell(cell: Cell, occurrence: int, number: int) -> dict[str, object
 
 
 def build(root: Path) -> dict[Path, str]:
-    """Every notebook that the episodes call for, as text by path. Raises LessonError."""
+    """Every notebook that the episodes call for, as text by path. Raises PageError."""
     lesson = read_lesson(root)
     folder = lesson.root / "notebooks"
     return {
@@ -141,7 +141,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(write(options.root))
             return 0
         messages = check(options.root)
-    except LessonError as error:
+    except PageError as error:
         print(error, file=sys.stderr)
         return 2
     except OSError as error:

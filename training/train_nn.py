@@ -123,10 +123,9 @@ def choose_device(wanted: str) -> torch.device:
 
 
 def tune_cpu(rows_per_step: int, weights: int) -> None:
-    """Use one CPU thread for work too small to hand out (measured, benchmarks/README.md)."""
+    """Use a thread for each 25 million operations of a step: less gains nothing (benchmarks/)."""
     operations = 6 * rows_per_step * weights  # multiply and add: once forward, twice backward
-    if weights <= 10_000 or operations <= 20_000_000:
-        torch.set_num_threads(1)
+    torch.set_num_threads(max(1, min(torch.get_num_threads(), operations // 25_000_000)))
     # A large block, taken and freed, makes the C library keep for the next step what a step frees.
     torch.empty(8 * 2**20 - 4096)
 
@@ -161,8 +160,9 @@ def read_table(flag: str, path: str, part: str) -> tuple[Table, str]:
     with np.errstate(over="ignore"):  # what is too large for float32 becomes inf: refused below
         X, y = X.astype(np.float32), y.astype(np.float32).reshape(-1, 1)
     bad = np.argwhere(~np.isfinite(X))
-    first = f"the first at row and column {bad[:1].tolist()}; fill them in or drop the rows"
-    need(not len(bad), f"{where} {X_name} has {len(bad)} values missing or not finite, {first}")
+    if len(bad):
+        first = f"first in row {bad[0][0]}, column {bad[0][1]} (from 0); fill in or drop the rows"
+        raise Refused(f"{where} {X_name} has {len(bad)} missing or infinite values, {first}")
     need(np.isin(y, (0, 1)).all(), f"{where} {y_name} has labels other than 0 (no) and 1 (yes)")
     return (torch.from_numpy(X), torch.from_numpy(y)), str(arrays.get("preparation", ""))
 
@@ -171,8 +171,7 @@ def read_table(flag: str, path: str, part: str) -> tuple[Table, str]:
 def build_model(features: int, hidden: Sequence[int], seed: int) -> Sequential:
     """Linear layers with ReLU between them; the output is one logit per row: above 0 means yes.
 
-    Built on the CPU from the seed, so that every device starts from the same weights, and without
-    touching the random state of a notebook that runs this file.
+    Made on the CPU, so that every device starts alike; a notebook's random state is left alone.
     """
     layers: list[torch.nn.Module] = []
     with torch.random.fork_rng(devices=[]):

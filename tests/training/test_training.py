@@ -157,15 +157,17 @@ def test_whole_numbers_may_come_as_tuners_send_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "hidden", "alone"), [(16_384, 64, True), (256, 512, False), (1, 512, True)]
+    ("rows", "cores", "threads"),
+    [(1, 8, 1), (1024, 8, 1), (4096, 8, 2), (4096, 1, 1), (10**6, 8, 8)],
 )
-def test_small_work_is_done_on_one_thread(
-    rows: int, hidden: int, alone: bool, monkeypatch: pytest.MonkeyPatch
+def test_small_steps_are_done_on_one_thread_and_large_ones_on_more(
+    rows: int, cores: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
+    monkeypatch.setattr(torch, "get_num_threads", lambda: cores)
     monkeypatch.setattr(torch, "set_num_threads", asked.append)
-    train_nn.tune_cpu(rows, weights=7 * hidden + hidden * hidden // 2)
-    assert asked == ([1] if alone else [])
+    train_nn.tune_cpu(rows, weights=2625)
+    assert asked == [threads]
 
 
 def test_starting_costs_no_more_imports_than_it_must(archive: Path, tmp_path: Path) -> None:

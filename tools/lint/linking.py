@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from tools.folder import PAGE_FOLDERS, LessonError, linked_file
+from tools.folder import PAGE_FOLDERS, PageError, linked_file
 from tools.links import Link, anchors, normal, page_links
 from tools.lint.registry import Doc, page_rule
 
@@ -124,7 +124,7 @@ def link_fragment(doc: Doc) -> Found:
             continue
         try:
             sure, unsure = anchors(doc.lesson.page(target))
-        except LessonError:
+        except PageError:
             continue  # reported where that page is checked
         name = unquote(fragment)
         where = f"`{path}`" if path else "this page"

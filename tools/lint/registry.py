@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from tools.folder import PAGE_FOLDERS, LessonError, read_page, read_text
+from tools.folder import PAGE_FOLDERS, PageError, read_page, read_text
 from tools.links import definitions
 from tools.scanner import YAML_ERRORS, Page, scan
 
@@ -45,7 +45,7 @@ class Lesson:
         self.shared_links = definitions(scan(self.text("links.md") or ""))
 
     def page(self, path: Path) -> Page:
-        """The page at a path. Raises LessonError if it cannot be read."""
+        """The page at a path. Raises PageError if it cannot be read."""
         if path not in self._pages:
             self._pages[path] = read_page(path)
         return self._pages[path]
@@ -60,7 +60,7 @@ class Lesson:
         """The text of a file in the lesson, or None if it is missing or cannot be read."""
         try:
             return read_text(self.root / name)
-        except LessonError:
+        except PageError:
             return None
 
     def config(self) -> dict[str, Any] | None:
@@ -123,7 +123,7 @@ def readable(lesson: Lesson, path: Path) -> Page | str:
     """A page can be read and is UTF-8. (Gives the page, or what is wrong.)"""
     try:
         return lesson.page(path)
-    except LessonError as error:
+    except PageError as error:
         return str(error)
 
 

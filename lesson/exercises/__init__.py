@@ -1,0 +1,60 @@
+"""Exercises with `check(answer)` and `hint()`; one module per episode holds its exercises.
+
+Neither ever blocks or raises: a notebook whose blanks are not filled in still runs to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+UNANSWERED = "Not answered yet: put your answer where None stands and run the cell again."
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise.
+
+    `expects` is the type of an answer (int for a whole number, float for any number, str);
+    `judge` takes the answer, and what else the cell hands to `check`, and returns what is wrong
+    with it, or "" when it is right; `praise` says why the right answer is right.
+    """
+
+    expects: type
+    judge: Callable[..., str]
+    praise: str
+    advice: str
+
+    def check(self, answer: Any, *context: Any) -> None:
+        """Print whether the answer is right, and if not, what to look at."""
+        print(self._verdict(answer, *context))
+
+    def hint(self) -> None:
+        """Print a hint that does not give the answer away."""
+        print(f"Hint: {self.advice}")
+
+    def _verdict(self, answer: Any, *context: Any) -> str:
+        if answer is None or answer is ...:
+            return UNANSWERED
+        typed = _as(self.expects, answer)
+        if typed is None:
+            words = {int: "a whole number", float: "a number", str: "a text in quotes"}
+            return f"Not yet: the answer is {words[self.expects]}, not {answer!r}."
+        wrong = self.judge(typed, *context)
+        return f"Not yet: {wrong}" if wrong else f"Right. {self.praise}"
+
+
+def _as(expects: type, answer: Any) -> Any:
+    """The answer as the expected type, also when it is numpy's; None when it is something else."""
+    if expects is str:
+        return answer if isinstance(answer, str) else None
+    if isinstance(answer, (str, bool)):
+        return None
+    try:
+        number = float(answer)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if expects is int:
+        return int(number) if number.is_integer() else None
+    return number

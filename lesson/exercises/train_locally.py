@@ -1,0 +1,109 @@
+"""The exercises of episode 02, Train on your own machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lesson import ROOT
+from lesson.exercises import Exercise
+from lesson.runs import Run
+
+CSV = ROOT / "data" / "titanic_train.csv"
+
+
+def _judge_guess(answer: float) -> str:
+    from lesson.preparation import LABEL, read_passengers
+
+    survived = read_passengers(CSV)[LABEL].mean()
+    if abs(answer - (1 - survived)) < 0.005:
+        return ""
+    if abs(answer - survived) < 0.005:
+        return "that share survived, so the guess is wrong about them."
+    if abs(answer - 0.5) < 0.005:
+        return "a coin would score that; this guess always says the same, and one answer is rarer."
+    return "count the passengers for whom the guess is right, and divide by all of them."
+
+
+guess = Exercise(
+    float,
+    _judge_guess,
+    "A model that scores less has learned nothing at all.",
+    "passengers['Survived'].mean() is the share that survived; the guess is right about the rest.",
+)
+
+
+def _judge_fare(answer: float) -> str:
+    from lesson.preparation import read_passengers, split
+
+    passengers = read_passengers(CSV)
+    train, val = split(passengers)
+    medians = [part["Fare"].median() for part in (train, passengers, val)]
+    if abs(answer - medians[0]) < 0.001:
+        return ""
+    if min(abs(answer - median) for median in medians[1:]) < 0.001:
+        return "the validation part has a say in that number, so it is no longer unseen."
+    return "it is a median of Fare, and the question is over which rows."
+
+
+fare_for_gaps = Exercise(
+    float,
+    _judge_fare,
+    "Only the training part may decide how a gap is filled, in any row, now or later.",
+    "ask which rows the model is allowed to have seen before it is judged.",
+)
+
+
+def _judge_steps(answer: int) -> str:
+    if answer == 9:
+        return ""
+    if answer == 8:
+        return "8 steps see 512 rows; the last rows of an epoch are trained on, too."
+    if answer in (1, 569):
+        return "one step takes 64 rows, neither all of them nor a single one."
+    return "divide the 569 rows among steps of 64."
+
+
+steps = Exercise(
+    int,
+    _judge_steps,
+    "Eight steps of 64 rows and a short one of 57.",
+    "569 / 64 is a little less than 9; what happens with the rows that are left over?",
+)
+
+
+def _judge_flag(answer: str) -> str:
+    name = answer.strip().split("=")[0].split(" ")[0]
+    if name == "--learning_rate":
+        return ""
+    if name == "--learningrate":
+        return "that is the spelling that the script ignored."
+    if name.lstrip("-") == "learning_rate":
+        return "nearly: long flags begin with two dashes."
+    return "run the script with --help and look for the step size."
+
+
+flag = Exercise(
+    str,
+    _judge_flag,
+    "Read the first lines of a run: they say what it was told, and what it ignored.",
+    "the list that --help prints has the flag, with an underscore.",
+)
+
+
+def _judge_best_epoch(answer: int, run: Run) -> str:
+    import pandas as pd
+
+    history = pd.read_csv(Path(run.artefacts) / "history.csv").set_index("epoch")
+    if answer == history["val_loss"].idxmin():
+        return ""
+    if answer in (history["loss"].idxmin(), history.index.max()):
+        return "there the training loss is lowest, but on rows that the model has seen."
+    return "it is the epoch at which the validation loss, the dashed line, is lowest."
+
+
+best_epoch = Exercise(
+    int,
+    _judge_best_epoch,
+    "From there on the network learns its training rows by heart: it overfits.",
+    "history['val_loss'].idxmin() is the position of the lowest value; epochs count from 1.",
+)

@@ -28,8 +28,8 @@ test-all: setup ## the tests and the slow extras
 	@$(BIN)/python -m pytest -n auto --dist loadfile tests
 	@$(BIN)/python -m pytest -n auto --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg notebooks
 
-lab: setup ## JupyterLab with the notebooks
-	@$(BIN)/jupyter lab --notebook-dir=. notebooks
+lab: setup ## JupyterLab with the notebooks (ARGS=--no-browser: without opening a browser)
+	@$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks $(ARGS)
 
 notebooks: setup ## write the notebooks again from the episodes
 	@$(BIN)/python -m tools.notebooks
@@ -48,7 +48,7 @@ bench: ## measure against what a reader would pick instead
 	  .venv-bench/bin/python -m pip install --disable-pip-version-check \
 	    -r requirements.txt -r benchmarks/requirements.txt && \
 	  cat requirements.txt benchmarks/requirements.txt > .venv-bench/installed.txt; }
-	@.venv-bench/bin/python -m benchmarks $(WRITE)
+	@.venv-bench/bin/python -m benchmarks $(ARGS)
 
 lock: ## resolve the newest versions pyproject.toml allows and write requirements.txt
 	@$(PYTHON) -m tools.lock

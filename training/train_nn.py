@@ -292,7 +292,8 @@ def run(flags: argparse.Namespace, say: Callable[[str], None], lines: list[str])
     tune_cpu(min(flags.batch_size or rows, rows), weights)
     data, val = ((X.to(device), y.to(device)) for X, y in (data, val))
     place = {"device": str(device), "threads": torch.get_num_threads()}
-    say(f"{rows} rows, {features} features, {weights} weights, {place}")
+    size = f"{rows} rows, {features} features, {weights} weights"
+    say(f"{size}, on {device} with {torch.get_num_threads()} CPU thread(s)")
     if flags.unknown:
         say(f"ignored, not flags of this script: {' '.join(flags.unknown)}")
     ready = time.perf_counter()

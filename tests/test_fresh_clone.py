@@ -1,0 +1,138 @@
+"""What a newcomer does: clone, `make lesson`, `make lab`. Slow: it installs everything."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import websocket
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
+
+
+def make(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["make", *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone of what is committed, in a folder whose name has a blank."""
+    folder = tmp_path_factory.mktemp("new") / "my lesson"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder)], check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def first_run(clone: Path) -> str:
+    return make(clone, "lesson")
+
+
+def test_one_command_ends_with_the_table_and_the_picture(clone: Path, first_run: str) -> None:
+    assert "Making .venv" in first_run
+    table, ending = first_run.split("\n\n")[-2:]
+    assert table.splitlines()[0].split()[:4] == ["place", "machine", "seconds", "accuracy"]
+    picture = ending.splitlines()[0].removeprefix("The learning curve: ")
+    assert (clone / picture).is_file()
+
+
+def test_a_second_run_installs_nothing_and_git_sees_no_change(clone: Path, first_run: str) -> None:
+    assert "Making .venv" in first_run
+    second = make(clone, "lesson")
+    assert "Making .venv" not in second and "Collecting" not in second
+    status = subprocess.run(
+        ["git", "status", "--porcelain"], cwd=clone, capture_output=True, text=True, check=True
+    )
+    assert status.stdout == ""
+
+
+def test_an_installation_that_was_cut_off_is_begun_again(clone: Path, first_run: str) -> None:
+    assert "Making .venv" in first_run
+    (clone / ".venv" / "installed.txt").unlink()
+    assert "Making .venv" in make(clone, "setup")
+
+
+@pytest.fixture(scope="module")
+def lab(clone: Path, first_run: str) -> Iterator[str]:
+    """The address of `make lab`, which opens no browser here; its secret is `secret`."""
+    assert first_run
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    flags = f"--no-browser --port={port} --IdentityProvider.token=secret"
+    if os.geteuid() == 0:
+        flags += " --allow-root"
+    with subprocess.Popen(
+        ["make", "lab", f"ARGS={flags}"],
+        cwd=clone,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as server:
+        try:
+            yield wait_for(f"http://127.0.0.1:{port}")
+        finally:
+            os.killpg(server.pid, signal.SIGKILL)
+
+
+def wait_for(address: str) -> str:
+    for _ in range(300):
+        try:
+            urllib.request.urlopen(f"{address}/api").close()
+        except urllib.error.URLError:
+            time.sleep(0.1)
+        else:
+            return address
+    raise TimeoutError(f"{address} did not answer within 30 s")
+
+
+def ask(address: str, **body: Any) -> Any:
+    """The JSON answer to a GET or, with a body, to a POST."""
+    request = urllib.request.Request(
+        f"{address}?token=secret", data=json.dumps(body).encode() if body else None
+    )
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+def printed_by_kernel(lab: str, code: str) -> str:
+    """Start the default kernel, run the code in it, and return what it printed first."""
+    kernel = ask(f"{lab}/api/kernels", path="notebooks")["id"]
+    address = f"{lab.replace('http', 'ws')}/api/kernels/{kernel}/channels?token=secret"
+    channel = websocket.create_connection(address, timeout=60)
+    header = {"msg_id": "1", "msg_type": "execute_request", "session": "s", "username": ""}
+    content = {"code": code, "silent": False}
+    message = {"header": header, "parent_header": {}, "metadata": {}, "content": content}
+    channel.send(json.dumps({**message, "channel": "shell"}))
+    try:
+        while (answer := json.loads(channel.recv()))["msg_type"] != "stream":
+            assert answer["msg_type"] != "error", answer["content"]
+    finally:
+        channel.close()
+    return str(answer["content"]["text"])
+
+
+def test_the_lab_has_the_notebooks(lab: str) -> None:
+    names = {entry["name"] for entry in ask(f"{lab}/api/contents/notebooks")["content"]}
+    assert {"02-train-locally.ipynb", "instructor"} <= names
+
+
+def test_the_labs_kernel_is_the_lessons_and_runs_the_opening_cell(lab: str, clone: Path) -> None:
+    notebook = json.loads((clone / "notebooks/02-train-locally.ipynb").read_text())
+    assert notebook["metadata"]["kernelspec"]["name"] == ask(f"{lab}/api/kernelspecs")["default"]
+    opening = "".join(next(c for c in notebook["cells"] if c["cell_type"] == "code")["source"])
+    assert printed_by_kernel(lab, opening).startswith("LESSON_TARGET=local")
+    python = printed_by_kernel(lab, "import sys; print(sys.executable)").strip()
+    assert Path(python).parent == clone / ".venv" / "bin"

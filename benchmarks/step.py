@@ -7,13 +7,11 @@ trainer `matmul` ignores BATCH and prints this machine's float32 operations per 
 one core multiplying 1,024 x 1,024 matrices.
 """
 
-import importlib.util
 import statistics
 import sys
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,6 @@ import numpy as np
 ROWS = 65_536
 EPOCHS = 5
 HIDDEN = (64, 32)
-SCRIPT = Path(__file__).parents[1] / "training" / "train_nn.py"
 
 
 def table() -> tuple[Any, Any]:
@@ -43,11 +40,9 @@ def median_rate(epoch: Callable[[], object]) -> float:
 
 def train_nn(batch: int) -> float:
     """This project's script: one epoch is the shuffle and train_epoch(), as in train()."""
-    spec = importlib.util.spec_from_file_location("train_nn", SCRIPT)
-    assert spec and spec.loader
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
     import torch
+
+    from training import train_nn as script
 
     X, y = (torch.from_numpy(array) for array in table())
     y = y[:, None]

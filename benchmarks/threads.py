@@ -3,14 +3,11 @@
 `python -m benchmarks.threads THREADS` prints microseconds per step for each shape in SHAPES.
 """
 
-import importlib.util
 import json
 import statistics
 import sys
 import time
-from pathlib import Path
 
-SCRIPT = Path(__file__).parents[1] / "training" / "train_nn.py"
 # (rows per step, hidden widths)
 SHAPES = [
     *[(569, (64, 32)), (1024, (64, 32)), (2048, (64, 32)), (4096, (64, 32)), (16384, (64, 32))],
@@ -20,24 +17,22 @@ SHAPES = [
 
 
 def main() -> None:
-    spec = importlib.util.spec_from_file_location("train_nn", SCRIPT)
-    assert spec and spec.loader
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
     import torch
 
-    script.tune_cpu(1, 1)
+    from training import train_nn
+
+    train_nn.tune_cpu(1, 1)
     torch.set_num_threads(int(sys.argv[1]))
     micros = []
     for rows, hidden in SHAPES:
         X = torch.randn(rows, 7)
         y = (X[:, :1] > 0).float()
-        model = script.build_model(7, hidden, seed=0)
-        step = script.adam_step(list(model.parameters()), 0.001)
+        model = train_nn.build_model(7, hidden, seed=0)
+        step = train_nn.adam_step(list(model.parameters()), 0.001)
         seconds: list[float] = []
         while sum(seconds) < 0.5:
             begun = time.perf_counter()
-            script.train_epoch(model, (X, y), rows, step)
+            train_nn.train_epoch(model, (X, y), rows, step)
             seconds.append(time.perf_counter() - begun)
         micros.append(statistics.median(seconds) * 1e6)
     print(json.dumps(micros))

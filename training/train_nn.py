@@ -126,7 +126,7 @@ def tune_cpu(rows_per_step: int, weights: int) -> None:
     """Use a thread for each 25 million operations of a step: less gains nothing (benchmarks/)."""
     operations = 6 * rows_per_step * weights  # multiply and add: once forward, twice backward
     torch.set_num_threads(max(1, min(torch.get_num_threads(), operations // 25_000_000)))
-    # A large block, taken and freed, makes the C library keep for the next step what a step frees.
+    # glibc hands freed memory back at once, until it has freed one block of nearly 32 MiB.
     torch.empty(8 * 2**20 - 4096)
 
 

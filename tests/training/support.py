@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-SCRIPT = Path(__file__).parents[2] / "training" / "train_nn.py"
+from training import train_nn
 
-
-def load_script() -> ModuleType:
-    """The script as a module: importing it must not start a run."""
-    spec = importlib.util.spec_from_file_location("train_nn", SCRIPT)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-train_nn = load_script()
+SCRIPT = Path(train_nn.__file__)
 
 
 def table(rows: int = 40, features: int = 7, seed: int = 0) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""One thread against all: where train_nn.tune_cpu() gets its number from.
+"""One thread against all: where train_nn.choose_threads() gets its number from.
 
 `python -m benchmarks.threads THREADS` prints microseconds per step for each shape in SHAPES.
 """
@@ -21,7 +21,7 @@ def main() -> None:
 
     from training import train_nn
 
-    train_nn.tune_cpu(1, 1)
+    torch.empty(8 * 2**20 - 4096)  # as in the script's run()
     torch.set_num_threads(int(sys.argv[1]))
     micros = []
     for rows, hidden in SHAPES:

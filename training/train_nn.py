@@ -11,19 +11,18 @@ Writes  model.pt, metrics.json, history.csv and training.log side by side into -
 Exits   with 0 when the model is written; with 2 and one sentence when an input cannot be used
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import importlib.util
 import io
-import itertools
 import json
 import math
 import os
 import platform
 import sys
+import tempfile
 import time
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -51,9 +50,9 @@ def numeric(low: int, cast: type, text: str) -> Any:
         value = float(text)
     except ValueError:
         value = math.nan
-    if low <= value < math.inf and cast(value) == value:
+    if low <= value <= 2**53 and cast(value) == value:  # up to there a float is exact
         return cast(value)
-    kind = "whole number" if cast is int else "number"
+    kind = {int: "whole number", float: "number"}[cast]
     raise argparse.ArgumentTypeError(f"needs a {kind} from {low} up, not {text!r}")
 
 
@@ -68,22 +67,23 @@ class Parser(argparse.ArgumentParser):
 # fmt: off
 def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the flags; those that a service adds and this script does not know end in `unknown`."""
-    parser = Parser("train_nn.py", description=(__doc__ or "").split("\n")[0], allow_abbrev=False)
+    parser = Parser("train_nn.py", description=(__doc__ or "").split("\n")[0], allow_abbrev=False,
+                    formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     flag, whole, from_1 = parser.add_argument, partial(numeric, 0, int), partial(numeric, 1, int)
     flag("--train", required=True, help="npz archive with X_train and y_train")
     flag("--val", required=True, help="npz archive with X_val and y_val")
-    flag("--epochs", type=from_1, default=1000, help="passes over the data, at most (1000)")
-    flag("--learning_rate", type=partial(numeric, 0, float), default=0.001, help="(0.001)")
-    flag("--batch_size", type=whole, default=0, help="rows per step; 0 is the whole set (0)")
+    flag("--epochs", type=from_1, default=1000, help="passes over the training rows, at most")
+    flag("--learning_rate", type=partial(numeric, 0, float), default=0.001, help="step of Adam")
+    flag("--batch_size", type=whole, default=0, help="rows per step; 0: all rows")
     flag("--hidden", type=lambda text: [from_1(item) for item in text.split(",")],
-         default=[64, 32], help="widths of the hidden layers (64,32)")
-    flag("--patience", type=whole, default=50, help="epochs to bear without gain; 0 is any (50)")
-    flag("--min_delta", type=partial(numeric, 0, float), default=0.0, help="gain that counts (0)")
+         default=[64, 32], metavar="64,32", help="widths of the hidden layers")
+    flag("--patience", type=whole, default=50, help="epochs without gain to go on for; 0: all")
+    flag("--min_delta", type=partial(numeric, 0, float), default=0.0, help="a smaller gain is none")
     flag("--restore_best", type=lambda text: {"true": True, "false": False}.get(text.lower(), text),
-         choices=(True, False), default=True, help="weights of the best epoch, not the last (true)")
-    flag("--seed", type=whole, default=0, help="same seed on the same machine: same model (0)")
-    flag("--device", default="auto", help="auto, cpu, cuda, mps or xla (auto)")
-    flag("--model_dir", help="folder for the results ($AIP_MODEL_DIR, else $SM_MODEL_DIR, else .)",
+         choices=(True, False), default=True, help="keep the best weights, not the last")
+    flag("--seed", type=whole, default=0, help="same seed, same machine: same model")
+    flag("--device", default="auto", help="auto, cpu, cuda, mps or xla")
+    flag("--model_dir", help="folder for the results; or AIP_MODEL_DIR, or SM_MODEL_DIR",
          default=os.environ.get("AIP_MODEL_DIR") or os.environ.get("SM_MODEL_DIR") or ".")
     flags, unknown = parser.parse_known_args(arguments)
     for name in ("--parallelism", "--checkpoint_every", "--checkpoint_dir"):
@@ -97,18 +97,18 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 # torch takes about a second to import: --help and a mistaken flag should not have to wait for it.
 FLAGS = parse_flags() if __name__ == "__main__" else None
 
-# Importing torch makes objects by the hundred thousand that live as long as the process: leaving
-# them out of garbage collection takes a quarter off the time that starting and leaving cost.
-gc.disable()
 import numpy as np
 import torch
 from torch.nn import Linear, ReLU, Sequential
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.optim.adam import adam
 
-if __name__ == "__main__":
+# Importing torch makes objects by the hundred thousand that live to the end: collecting them would
+# cost a fifth of the time to start and leave (benchmarks/). A notebook's objects are not ours.
+if __name__ == "__main__" and "IPython" not in sys.modules:
     gc.freeze()
-gc.enable()
+
+Table = tuple[torch.Tensor, torch.Tensor]  # X (rows, features) and y (rows, 1), both float32
 
 
 # ---- place --------------------------------------------------------------------------------------
@@ -122,39 +122,37 @@ def choose_device(wanted: str) -> torch.device:
     return importlib.import_module("torch_xla").device() if name == "xla" else torch.device(name)
 
 
-def tune_cpu(rows_per_step: int, weights: int) -> None:
-    """Use a thread for each 25 million operations of a step: less gains nothing (benchmarks/)."""
+def choose_threads(rows_per_step: int, weights: int) -> int:
+    """One CPU thread for each 25 million operations of a step: less gains nothing (benchmarks/)."""
     operations = 6 * rows_per_step * weights  # multiply and add: once forward, twice backward
-    torch.set_num_threads(max(1, min(torch.get_num_threads(), operations // 25_000_000)))
-    # glibc hands freed memory back at once, until it has freed one block of nearly 32 MiB.
-    torch.empty(8 * 2**20 - 4096)
+    return max(1, min(torch.get_num_threads(), operations // 25_000_000))
 
 
 # ---- data ---------------------------------------------------------------------------------------
-Table = tuple[torch.Tensor, torch.Tensor]  # X (rows, features) and y (rows, 1), both float32
-
-
-def read_table(flag: str, path: str, part: str) -> tuple[Table, str]:
+def read_table(path: str, part: str) -> tuple[Table, str]:
     """X_<part> and y_<part> of an archive, checked, and the preparation it may carry, else ""."""
-    where, X_name, y_name = f"{flag} {path}:", f"X_{part}", f"y_{part}"
-    names = (X_name, y_name, "preparation")
+    where, X_name, y_name = f"--{part} {path}:", f"X_{part}", f"y_{part}"
     need("://" not in path, f"{where} reading from a bucket is not implemented yet; give a file")
+    advice = "give an npz archive of plain arrays, as numpy.savez writes it"
+    names = (X_name, y_name, "preparation")
     try:
-        # A pickle could run code: it is never loaded.
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: np.asarray(archive[name]) for name in names if name in archive.files}
-    except (OSError, EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError, TypeError,
-            ValueError, zipfile.BadZipFile, zlib.error) as problem:  # fmt: skip
+        with open(path, "rb") as file:
+            need(zipfile.is_zipfile(file), f"{where} is no whole npz archive; {advice}")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as archive:  # a pickle could run code
+                arrays = {name: np.asarray(archive[name]) for name in names if name in archive}
+    # What numpy and zipfile raise for an archive that is damaged or built to do harm.
+    except (ArithmeticError, EOFError, LookupError, MemoryError, OSError, RuntimeError, SyntaxError,
+            TypeError, ValueError, tokenize.TokenError, zipfile.BadZipFile,
+            zlib.error) as problem:  # fmt: skip
         reason = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
-        kind = "it must be an npz archive of plain arrays, as numpy.savez writes them"
-        raise Refused(f"{where} cannot be read ({reason.splitlines()[0]}); {kind}") from None
+        raise Refused(f"{where} cannot be read ({reason.splitlines()[0]}); {advice}") from None
     for name in (X_name, y_name):
         need(name in arrays, f"{where} there is no array {name}; name the arrays in numpy.savez")
         dtype = arrays[name].dtype
         need(dtype.kind in "biuf", f"{where} {name} holds {dtype}; encode it as numbers")
     X, y = arrays[X_name], arrays[y_name]
-    filled = X.ndim == 2 and X.size
-    need(filled, f"{where} {X_name} has shape {X.shape}; make it (rows, features), not empty")
+    need(X.ndim == 2 and X.size, f"{where} {X_name} has shape {X.shape}; make it (rows, features)")
     one_each = y.shape in ((len(X),), (len(X), 1))
     need(one_each, f"{where} {y_name} has shape {y.shape}; give each of {len(X)} rows one label")
     with np.errstate(over="ignore"):  # what is too large for float32 becomes inf: refused below
@@ -164,35 +162,35 @@ def read_table(flag: str, path: str, part: str) -> tuple[Table, str]:
         first = f"first in row {bad[0][0]}, column {bad[0][1]} (from 0); fill in or drop the rows"
         raise Refused(f"{where} {X_name} has {len(bad)} missing or infinite values, {first}")
     need(np.isin(y, (0, 1)).all(), f"{where} {y_name} has labels other than 0 (no) and 1 (yes)")
-    return (torch.from_numpy(X), torch.from_numpy(y)), str(arrays.get("preparation", ""))
+    preparation = arrays.get("preparation", np.array(""))
+    need(preparation.dtype.kind == "U", f"{where} preparation is no text; write it as JSON")
+    return (torch.from_numpy(X), torch.from_numpy(y)), str(preparation)
 
 
 # ---- model --------------------------------------------------------------------------------------
-def build_model(features: int, hidden: Sequence[int], seed: int) -> Sequential:
-    """Linear layers with ReLU between them; the output is one logit per row: above 0 means yes.
-
-    Made on the CPU, so that every device starts alike; a notebook's random state is left alone.
-    """
+def build_model(features: int, hidden: Sequence[int], seed: int, device: str = "cpu") -> Sequential:
+    """Linear layers with ReLU between them; the output is one logit per row: above 0 means yes."""
     layers: list[torch.nn.Module] = []
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]):  # a notebook's random state is left as it was
         torch.manual_seed(seed)
-        for inputs, outputs in itertools.pairwise([features, *hidden, 1]):
+        for inputs, outputs in zip([features, *hidden], [*hidden, 1], strict=True):
             linear = Linear(inputs, outputs)
-            # Kept transposed in memory: the gradient of a narrow layer comes up to twice as fast.
-            linear.weight = torch.nn.Parameter(linear.weight.detach().t().contiguous().t())
+            if (
+                str(device) == "cpu"
+            ):  # transposed in memory, where a narrow layer's gradient is fast
+                linear.weight = torch.nn.Parameter(linear.weight.detach().t().contiguous().t())
             layers += [linear, ReLU(inplace=True)]
-    return Sequential(*layers[:-1])
+    return Sequential(*layers[:-1]).to(device)  # made on the CPU: every device starts alike
 
 
 def adam_step(parameters: list[Any], learning_rate: float) -> Callable[[Sequence[Any]], None]:
     """Return a function that takes the gradients and moves the parameters by one step of Adam.
 
-    The arithmetic of torch.optim.Adam, whose class would first import torch's compiler, which
-    takes a second, and then spend twice the time of this call on every step.
+    The class torch.optim.Adam does the same, but imports torch's compiler first (one second).
     """
     means, squares = ([torch.zeros_like(p) for p in parameters] for _ in range(2))
     counts = [torch.zeros((), device=p.device) for p in parameters]
-    fused = parameters[0].device.type != "xla"  # fused: all parameters in one pass over memory
+    fused = parameters[0].device.type in ("cpu", "cuda")  # all parameters in one pass over memory
 
     @torch.no_grad()
     def step(gradients: Sequence[Any]) -> None:
@@ -205,9 +203,8 @@ def adam_step(parameters: list[Any], learning_rate: float) -> Callable[[Sequence
 
 # ---- training -----------------------------------------------------------------------------------
 @torch.no_grad()
-def evaluate(model: Sequential, table: Table) -> tuple[float, float]:
+def evaluate(model: Sequential, X: torch.Tensor, y: torch.Tensor) -> tuple[float, float]:
     """The mean loss on a table, and the share of its rows that the model gets right."""
-    X, y = table
     logits = model(X)
     loss = binary_cross_entropy_with_logits(logits, y)
     right = ((logits > 0) == (y > 0.5)).float().mean()
@@ -228,10 +225,7 @@ def train_epoch(model: Sequential, table: Table, batch: int, step: Any) -> float
 
 
 def train(model: Sequential, data: Table, val: Table, flags: Any, say: Any) -> tuple[Any, int]:
-    """Train until epochs or patience run out; returns the history and the best epoch.
-
-    The model is left with the weights of the best epoch or, without --restore_best, of the last.
-    """
+    """Train until epochs or patience run out; returns history and best epoch, and sets weights."""
     X, y = data
     batch = min(flags.batch_size or len(X), len(X))
     shuffle = torch.Generator().manual_seed(flags.seed)
@@ -243,11 +237,10 @@ def train(model: Sequential, data: Table, val: Table, flags: Any, say: Any) -> t
             order = torch.randperm(len(X), generator=shuffle).to(X.device)
             data = X.index_select(0, order), y.index_select(0, order)
         loss = train_epoch(model, data, batch, step)
-        val_loss, accuracy = evaluate(model, val)
+        val_loss, accuracy = evaluate(model, *val)
         now = time.perf_counter()
         history.append((epoch, loss, val_loss, accuracy, now - begun))
-        advice = f"lower --learning_rate, which was {flags.learning_rate:g}"
-        need(math.isfinite(val_loss), f"the loss is not finite after epoch {epoch}; {advice}")
+        need(math.isfinite(val_loss), f"no finite loss in epoch {epoch}; lower --learning_rate")
         if val_loss < best_loss - flags.min_delta:
             best_loss, best_epoch = val_loss, epoch
             best_weights = {name: value.clone() for name, value in model.state_dict().items()}
@@ -266,75 +259,83 @@ def train(model: Sequential, data: Table, val: Table, flags: Any, say: Any) -> t
 
 
 # ---- results ------------------------------------------------------------------------------------
-def write_results(folder: Path, model_content: dict[str, Any], texts: dict[str, str]) -> None:
-    """Write model.pt and the texts, each whole or not at all: renamed when it is complete."""
-    torch.save(model_content, model_file := io.BytesIO())
-    files = {name: text.encode() for name, text in texts.items()}
-    for name, content in ({"model.pt": model_file.getvalue()} | files).items():
-        part = folder / f"{name}.part"
-        part.write_bytes(content)
-        part.replace(folder / name)
+def open_folder(path: str) -> Path:
+    """The folder for the results: made, and seen to be writable, before the training."""
+    need("://" not in path, f"--model_dir {path}: writing to a bucket is not implemented yet")
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path).close()
+    except OSError as problem:
+        raise Refused(f"--model_dir {path}: {problem.strerror}; name another folder") from None
+    return Path(path)
 
 
-def run(flags: argparse.Namespace, say: Callable[[str], None], lines: list[str]) -> None:
-    """Read the data, train the model, write the results; `lines` are what has been said."""
+def write_results(folder: Path, results: dict[str, bytes]) -> None:
+    """Write every result elsewhere first, then move them: nobody meets half a result."""
+    with tempfile.TemporaryDirectory(dir=folder) as elsewhere:
+        for name, content in results.items():
+            Path(elsewhere, name).write_bytes(content)
+        for name in results:
+            Path(elsewhere, name).replace(folder / name)
+
+
+def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) -> None:
+    """Read the data, train the model, write the results; `said` holds the lines of the log."""
     begun = time.perf_counter()
-    data, preparation = read_table("--train", flags.train, "train")
-    val, _ = read_table("--val", flags.val, "val")
-    (rows, features), (_, val_features) = data[0].shape, val[0].shape
-    other = f"--val {flags.val} has {val_features}; prepare both in the same way"
-    need(val_features == features, f"--train {flags.train} has {features} features, {other}")
-    need("://" not in flags.model_dir, "--model_dir: writing to a bucket is not implemented yet")
-    folder, device = Path(flags.model_dir), choose_device(flags.device)
-    folder.mkdir(parents=True, exist_ok=True)
-    model = build_model(features, flags.hidden, flags.seed).to(device)
+    (data, preparation), (val, _) = read_table(flags.train, "train"), read_table(flags.val, "val")
+    (rows, features), (_, others) = data[0].shape, val[0].shape
+    need(others == features, f"--train has {features} features, --val {others}; prepare both alike")
+    folder, device = open_folder(flags.model_dir), choose_device(flags.device)
+    model = build_model(features, flags.hidden, flags.seed, str(device))
     weights = sum(p.numel() for p in model.parameters())
-    tune_cpu(min(flags.batch_size or rows, rows), weights)
+    torch.set_num_threads(threads := choose_threads(min(flags.batch_size or rows, rows), weights))
+    # glibc hands freed blocks back at once, until it has freed one of nearly 32 MiB, its limit: by
+    # this one, large batches find the memory of the step before, and are twice as fast.
+    torch.empty(8 * 2**20 - 4096)
     data, val = ((X.to(device), y.to(device)) for X, y in (data, val))
-    place = {"device": str(device), "threads": torch.get_num_threads()}
-    size = f"{rows} rows, {features} features, {weights} weights"
-    say(f"{size}, on {device} with {torch.get_num_threads()} CPU thread(s)")
+    say(f"{rows} rows, {features} features, {weights} weights; {device}, {threads} CPU thread(s)")
     if flags.unknown:
         say(f"ignored, not flags of this script: {' '.join(flags.unknown)}")
     ready = time.perf_counter()
-    history, best_epoch = train(model, data, val, flags, say)
+    history, best = train(model, data, val, flags, say)
     seconds = {"start_up": begun - STARTED, "data": ready - begun, "training": history[-1][-1]}
-    loss, accuracy = evaluate(model, val)
-    say(f"wrote model.pt, metrics.json, history.csv and training.log to {folder}")
-    say(f"validation:accuracy = {accuracy:.4f}")
-    say(f"validation:loss = {loss:.4f}")
+    loss, accuracy = evaluate(model, *val)
     metrics = {
-        "accuracy": accuracy, "loss": loss, "seconds": seconds, **place, "world_size": 1,
-        "epochs": {"last": len(history), "best": best_epoch},
+        "accuracy": accuracy, "loss": loss, "seconds": seconds, "world_size": 1,
+        "epochs": {"last": len(history), "best": best},
         "replicas": [{"rank": 0, "rows": {"start": 0, "stop": rows}}],
-        "configuration": vars(flags),
+        "device": str(device), "threads": threads, "configuration": vars(flags),
         "versions": {"python": platform.python_version(), "torch": str(torch.__version__)},
     }  # fmt: skip
     state = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
-    plain = {"features": features, "hidden": flags.hidden, "preparation": preparation}
+    about = {"features": features, "hidden": flags.hidden, "preparation": preparation}
+    torch.save({"model": state, **about}, model_file := io.BytesIO())
     columns = ("epoch", "loss", "val_loss", "val_accuracy", "seconds")
-    texts = {"history.csv": "".join(",".join(map(str, row)) + "\n" for row in (columns, *history))}
-    if preparation:
-        texts["preparation.json"] = preparation
-    texts |= {
-        "training.log": "\n".join(lines) + "\n",
-        "metrics.json": json.dumps(metrics, indent=2),
-    }
-    write_results(folder, {"model": state, **plain}, texts)
+    table = "".join(",".join(map(str, row)) + "\n" for row in (columns, *history))
+    last = [f"wrote model.pt, metrics.json, history.csv and training.log to {folder}",
+            f"validation:accuracy = {accuracy:.4f}", f"validation:loss = {loss:.4f}"]  # fmt: skip
+    log, text = "\n".join([*said, *last, ""]), json.dumps(metrics, indent=2)
+    results = {"model.pt": model_file.getvalue(), "history.csv": table.encode()}
+    results |= {"preparation.json": preparation.encode()} if preparation else {}
+    results |= {"training.log": log.encode(), "metrics.json": text.encode()}
+    write_results(folder, results)
+    if not preparation:  # one that an earlier run left here would belong to another model
+        (folder / "preparation.json").unlink(missing_ok=True)
+    say(*last)
 
 
 def main(flags: argparse.Namespace) -> int:
     """Run, and turn what a user can mend into one sentence; returns the exit code."""
-    lines: list[str] = []
+    said: list[str] = []
 
-    def say(line: str) -> None:
-        lines.append(line)
-        print(line, flush=True)
+    def say(*lines: str) -> None:
+        said.extend(lines)
+        print(*lines, sep="\n", flush=True)
 
     threads = torch.get_num_threads()
     try:
-        run(flags, say, lines)
-    except (Refused, OSError) as problem:
+        run(flags, say, said)
+    except (Refused, OSError) as problem:  # an OSError names its file
         print(f"train_nn.py: {problem}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -63,15 +63,17 @@ def with_value(value: float) -> np.ndarray:
         ({"X_train": X.astype(complex)}, ["X_train holds complex128"]),
         ({"y_train": np.array(["yes", "no"] * 20)}, ["y_train holds <U3"]),
         ({"X_train": X.astype(object)}, ["cannot be read", "plain arrays"]),
-        ({"X_val": X[:20, :6]}, ["7 features", "has 6", "in the same way"]),
+        ({"X_val": X[:20, :6]}, ["--train has 7 features, --val 6", "prepare both alike"]),
         ({"y_val": Y[:5]}, ["y_val has shape (5,)"]),
+        ({"preparation": np.arange(9)}, ["preparation is no text"]),
+        ({"preparation": b"{}"}, ["preparation is no text"]),
     ],
 )
 def test_an_array_that_cannot_be_trained_on(
     tmp_path: Path, changes: dict[str, Any], words: list[str]
 ) -> None:
     archive = save(tmp_path / "data.npz", **changes)
-    is_refused(train(archive, tmp_path), tmp_path, str(archive), *words)
+    is_refused(train(archive, tmp_path), tmp_path, *words)
 
 
 def bare_array(path: Path) -> None:
@@ -152,6 +154,8 @@ def test_a_pickle_in_an_archive_is_never_run(tmp_path: Path) -> None:
         (["--epochs", "inf"], ["--epochs", "whole number"]),
         (["--learning_rate", "-1"], ["--learning_rate", "number from 0 up"]),
         (["--learning_rate", "nan"], ["--learning_rate", "number from 0 up"]),
+        (["--seed", str(2**64)], ["--seed", "whole number from 0 up"]),
+        (["--seed", "1e300"], ["--seed", "whole number"]),
         (["--hidden", "64,,32"], ["--hidden", "whole number from 1 up"]),
         (["--restore_best", "maybe"], ["--restore_best", "maybe"]),
         (["--batch_size"], ["--batch_size", "expected one argument"]),
@@ -174,9 +178,36 @@ def test_a_bucket_is_not_read_yet(tmp_path: Path) -> None:
     is_refused(ended, tmp_path, "gs://bucket/data.npz", "not implemented yet")
 
 
+def test_a_table_in_another_format_is_told_what_is_needed(tmp_path: Path) -> None:
+    table = tmp_path / "passengers.csv"
+    table.write_text("PassengerId,Survived\n1,0\n")
+    ended = train(table, tmp_path)
+    is_refused(ended, tmp_path, "is no whole npz archive", "numpy.savez")
+    assert "pickle" not in ended.err  # numpy's own advice would be to allow pickles
+
+
+def test_one_damaged_byte_in_the_header_of_a_large_array(tmp_path: Path) -> None:
+    """zipfile checks a member's sum when it has read it all: numpy parses the header before."""
+    archive = save(tmp_path / "data.npz", X_train=np.zeros((400, 7)), y_train=np.zeros(400))
+    whole = archive.read_bytes()
+    start = whole.index(b"\x93NUMPY")
+    for place in range(start, start + 128):
+        content = bytearray(whole)
+        content[place] ^= 0x28
+        archive.write_bytes(content)
+        trains_or_is_refused(archive, tmp_path / str(place))
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_training(tmp_path: Path) -> None:
+    archive = save(tmp_path / "data.npz")
+    ended = train(archive, "/proc/none")
+    is_refused(ended, tmp_path, "--model_dir /proc/none", "name another folder")
+    assert "epoch" not in ended.out
+
+
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     archive = save(tmp_path / "data.npz")
-    is_refused(train(archive, archive / "run"), tmp_path, "data.npz")
+    is_refused(train(archive, archive / "run"), tmp_path, "data.npz", "name another folder")
 
 
 def test_the_data_flags_are_needed(tmp_path: Path) -> None:
@@ -194,6 +225,7 @@ def trains_or_is_refused(archive: Path, folder: Path) -> None:
     ended = train(archive, folder, "--epochs", 2)
     if ended.code == 0:
         assert (folder / "model.pt").exists()
+        (folder / "model.pt").unlink()
     else:
         is_refused(ended, folder)
 

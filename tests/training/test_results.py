@@ -106,16 +106,31 @@ def test_a_run_shows_about_ten_lines_of_progress(archive: Path, tmp_path: Path) 
 def test_a_failed_write_keeps_the_older_results(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    train(archive, tmp_path, "--epochs", 1)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    folder = tmp_path / "run"
+    train(archive, folder, "--epochs", 1)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    write = Path.write_bytes
 
     def full(path: Path, content: bytes) -> int:
-        raise OSError(28, "No space left on device", str(path))
+        if path.name == "metrics.json":  # the last one: all others are written by then
+            write(path, content[:10])
+            raise OSError(28, "No space left on device", str(path))
+        return write(path, content)
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    ended = train(archive, tmp_path, "--epochs", 2)
+    ended = train(archive, folder, "--epochs", 2)
     assert ended.code == 2 and "No space left on device" in ended.err
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert "validation:accuracy" not in ended.out  # nothing is announced that is not there
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_no_preparation_of_another_model_stays_behind(archive: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    prepared = save(tmp_path / "prepared.npz", preparation=json.dumps({"features": []}))
+    train(prepared, folder, "--epochs", 1)
+    assert (folder / "preparation.json").exists()
+    train(archive, folder, "--epochs", 1)
+    assert not (folder / "preparation.json").exists()
 
 
 def test_an_interrupted_run_says_so_and_writes_no_model(

@@ -142,9 +142,9 @@ def test_a_gain_smaller_than_min_delta_does_not_count(archive: Path, tmp_path: P
 
 def test_a_loss_that_is_no_number_ends_the_run_with_advice(tmp_path: Path) -> None:
     archive = save(tmp_path / "data.npz", X_train=table()["X_train"] * 1e30)
-    ended = train(archive, tmp_path / "run", "--learning_rate", 1e30)
+    ended = train(archive, tmp_path / "run", "--learning_rate", 1e15)
     assert ended.code == 2
-    assert re.search(r"the loss is not finite after epoch \d+; lower --learning_rate", ended.err)
+    assert re.search(r"no finite loss in epoch \d+; lower --learning_rate", ended.err)
     assert not list((tmp_path / "run").iterdir())
 
 
@@ -156,6 +156,10 @@ def test_whole_numbers_may_come_as_tuners_send_them() -> None:
     assert all(isinstance(value, int) for value in (flags.epochs, *flags.hidden))
 
 
+def test_a_seed_is_taken_to_the_last_digit() -> None:
+    assert train_nn.parse_flags(["--train=t", "--val=v", f"--seed={2**53 - 1}"]).seed == 2**53 - 1
+
+
 @pytest.mark.parametrize(
     ("rows", "cores", "threads"),
     [(1, 8, 1), (1024, 8, 1), (4096, 8, 2), (4096, 1, 1), (10**6, 8, 8)],
@@ -163,11 +167,23 @@ def test_whole_numbers_may_come_as_tuners_send_them() -> None:
 def test_small_steps_are_done_on_one_thread_and_large_ones_on_more(
     rows: int, cores: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
     monkeypatch.setattr(torch, "get_num_threads", lambda: cores)
-    monkeypatch.setattr(torch, "set_num_threads", asked.append)
-    train_nn.tune_cpu(rows, weights=2625)
-    assert asked == [threads]
+    assert train_nn.choose_threads(rows, weights=2625) == threads
+
+
+def test_a_notebooks_objects_stay_with_the_garbage_collector(archive: Path, tmp_path: Path) -> None:
+    code = (
+        "import gc, runpy, sys, types\n"
+        "sys.modules['IPython'] = types.ModuleType('IPython')\n"
+        "sys.argv = ['train_nn.py', *sys.argv[1:]]\n"
+        f"try: runpy.run_path({str(SCRIPT)!r}, run_name='__main__')\n"
+        "except SystemExit as leaving: assert not leaving.code, leaving.code\n"
+        "print(gc.get_freeze_count())\n"
+    )
+    flags = ["--train", archive, "--val", archive, "--epochs", 1, "--model_dir", tmp_path]
+    command = [sys.executable, "-c", code, *map(str, flags)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0"
 
 
 def test_starting_costs_no_more_imports_than_it_must(archive: Path, tmp_path: Path) -> None:

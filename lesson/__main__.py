@@ -30,5 +30,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except lesson.LessonError as problem:
+    except (lesson.LessonError, OSError) as problem:
         sys.exit(f"lesson: {problem}")

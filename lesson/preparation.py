@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LABEL = "Survived"
 FEATURES = ("Pclass", "Sex", "Age", "SibSp", "Parch", "Fare", "Embarked")
 CATEGORIES = ("Sex", "Embarked")
+UNSEEN = -1  # the code of a word that only rows outside the training part have
 
 
 class Prepared(NamedTuple):
@@ -38,7 +39,9 @@ class Prepared(NamedTuple):
 def read_passengers(csv: str | Path) -> pd.DataFrame:
     """Read a table with at least the seven features and the label.
 
-    Raises LessonError if the file is missing, is no table, or lacks a column.
+    Raises LessonError if the file is missing or no table, lacks a column, or holds something that
+    could not be prepared: a label other than 0 and 1, a word or an infinite number where a number
+    belongs, a column without a single value.
     """
     import pandas as pd
 
@@ -51,7 +54,30 @@ def read_passengers(csv: str | Path) -> pd.DataFrame:
     missing = [name for name in (LABEL, *FEATURES) if name not in passengers.columns]
     if missing:
         raise LessonError(f"{csv} has no column {', '.join(missing)}; name the columns as in data/")
+    _check_values(passengers, csv)
     return passengers
+
+
+def _check_values(passengers: pd.DataFrame, csv: str | Path) -> None:
+    """Raise LessonError for what a preparation could not be fitted on."""
+    import numpy as np
+    import pandas as pd
+
+    if len(passengers) < 10:
+        raise LessonError(f"{csv} has {len(passengers)} rows; give at least 10, to split them")
+    if not passengers[LABEL].isin([0, 1]).all():
+        raise LessonError(f"{csv}: {LABEL} has values other than 0 and 1; code no as 0, yes as 1")
+    for name in FEATURES:
+        column = passengers[name]
+        if column.isna().all():
+            raise LessonError(f"{csv}: column {name} has no values; fill it or use another table")
+        if name in CATEGORIES:
+            continue
+        if not pd.api.types.is_numeric_dtype(column):
+            word = column[pd.to_numeric(column, errors="coerce").isna() & column.notna()].iloc[0]
+            raise LessonError(f"{csv}: column {name} holds {word!r}; only numbers belong there")
+        if np.isinf(column).any():
+            raise LessonError(f"{csv}: column {name} holds an infinite number; leave gaps empty")
 
 
 def split(
@@ -77,7 +103,8 @@ def make_preparation() -> Pipeline:
 
     def column(name: str) -> Any:
         if name in CATEGORIES:
-            return make_pipeline(SimpleImputer(strategy="most_frequent"), OrdinalEncoder())
+            coder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=UNSEEN)
+            return make_pipeline(SimpleImputer(strategy="most_frequent"), coder)
         return SimpleImputer(strategy="median")
 
     columns = ColumnTransformer([(name, column(name), [name]) for name in FEATURES])
@@ -114,24 +141,34 @@ def apply_json(preparation: str, passengers: Sequence[Mapping[str, Any]]) -> np.
     """Prepare raw passengers for a trained model, from the JSON text alone.
 
     `passengers` are mappings from feature name to value; a missing, None or NaN value is filled
-    in as it was in training. Returns float32 (passengers, features). Raises LessonError for a
-    word that training never saw and for a number that is none.
+    in as it was in training, other keys do no harm. Returns float32 (passengers, features).
+    Raises LessonError for a text that is no preparation, for a passenger without any of the
+    features, for a word that training never saw, and for a number that is none.
     """
     import numpy as np
 
-    features = json.loads(preparation)["features"]
+    try:
+        features = json.loads(preparation)["features"]
+    except (ValueError, LookupError, TypeError):
+        raise LessonError("this is no preparation; train on an archive that carries one") from None
+    names = [feature["name"] for feature in features]
+    for passenger in passengers:
+        if not set(names) & set(passenger):
+            raise LessonError(f"{dict(passenger)} has none of the features {', '.join(names)}")
     rows = [[_prepare_one(feature, passenger) for feature in features] for passenger in passengers]
     return np.array(rows, dtype=np.float32).reshape(len(passengers), len(features))
 
 
 def _prepare_one(feature: Mapping[str, Any], passenger: Mapping[str, Any]) -> float:
     """One value of one passenger: filled in, coded and scaled."""
-    value = passenger.get(feature["name"])
-    if value is None or value != value:  # only NaN differs from itself
+    import pandas as pd
+
+    value: Any = passenger.get(feature["name"])
+    if pd.api.types.is_scalar(value) and pd.isna(value):
         value = feature["fill"]
     if "categories" in feature:
         if value not in feature["categories"]:
-            known = ", ".join(feature["categories"])
+            known = ", ".join(map(str, feature["categories"]))
             raise LessonError(f"{feature['name']} is {value!r}; training saw only {known}")
         code = float(feature["categories"].index(value))
     else:
@@ -144,31 +181,39 @@ def _prepare_one(feature: Mapping[str, Any], passenger: Mapping[str, Any]) -> fl
     return (code - float(feature["mean"])) / float(feature["scale"])
 
 
-def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
-    """Write an npz archive whole or not at all: under another name first, then renamed."""
-    import numpy as np
-
-    part = path.with_name(f"{path.name}.part")
-    with part.open("wb") as file:
-        np.savez(file, **arrays)
-    os.replace(part, path)
-
-
 def prepare(csv: str | Path, folder: str | Path) -> Prepared:
     """The whole preparation: read, split, fit on the training part, write both archives.
 
     Writes train_data.npz (X_train, y_train) and val_data.npz (X_val, y_val) into `folder`, both
-    with the fitted `preparation` as JSON text.
+    with the fitted `preparation` as JSON text. Raises LessonError for a table that cannot be
+    prepared; then nothing is written.
     """
     train, val = split(read_passengers(csv))
     preparation = make_preparation().fit(inputs(train))
-    paths = {"train": Path(folder) / "train_data.npz", "val": Path(folder) / "val_data.npz"}
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    for part, passengers in (("train", train), ("val", val)):
-        arrays = {
+    archives = {
+        f"{part}_data.npz": {
             f"X_{part}": preparation.transform(inputs(passengers)),
-            f"y_{part}": passengers[LABEL].to_numpy(),
+            f"y_{part}": passengers[LABEL].to_numpy(dtype="int64"),
             "preparation": to_json(preparation),
         }
-        write_npz(paths[part], arrays)
-    return Prepared(paths["train"], paths["val"], len(train), len(val))
+        for part, passengers in (("train", train), ("val", val))
+    }
+    folder = Path(folder)
+    _write_archives(folder, archives)
+    return Prepared(folder / "train_data.npz", folder / "val_data.npz", len(train), len(val))
+
+
+def _write_archives(folder: Path, archives: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write npz archives elsewhere first, then move them: whole, and fitting together."""
+    import numpy as np
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as elsewhere:
+            for name, arrays in archives.items():
+                np.savez(Path(elsewhere, name), allow_pickle=False, **arrays)
+            for name in archives:
+                Path(elsewhere, name).replace(folder / name)
+    except OSError as problem:
+        reason = f"cannot be written ({problem.strerror})"
+        raise LessonError(f"{folder} {reason}; make room, or name another folder") from None

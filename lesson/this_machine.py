@@ -50,8 +50,13 @@ def train(args: Mapping[str, Any], folder: Path | None = None) -> Run:
         line = ""
         for line in process.stdout:
             print(line, end="", flush=True)
+    if process.returncode == 2 and line.startswith(f"{SCRIPT.name}: "):
+        raise LessonError(line.strip())  # the script's own sentence
     if process.returncode != 0:
-        raise LessonError(line.strip() or f"{SCRIPT.name} ended with code {process.returncode}")
+        raise LessonError(
+            f"{SCRIPT.name} ended with code {process.returncode} before its results were written; "
+            "the lines above say how far it came"
+        )
     metrics = read_metrics(folder)
     return Run(
         place="this machine",

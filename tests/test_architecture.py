@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 OURS = {"GCP_helpers", "AWS_helpers", "lesson", "local_cloud", "tools", "data", "benchmarks"}
+OURS |= {"training", "tests"}
 
 # package -> which of ours it may import
 ALLOWED = {"training": set(), "lesson": {"lesson"}, "tools": {"tools"}, "data": {"data"}}

@@ -5,9 +5,12 @@ Neither ever blocks or raises: a notebook whose blanks are not filled in still r
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from lesson import LessonError
 
 UNANSWERED = "Not answered yet: put your answer where None stands and run the cell again."
 
@@ -26,7 +29,7 @@ class Exercise:
     praise: str
     advice: str
 
-    def check(self, answer: Any, *context: Any) -> None:
+    def check(self, answer: Any = None, *context: Any) -> None:
         """Print whether the answer is right, and if not, what to look at."""
         print(self._verdict(answer, *context))
 
@@ -37,11 +40,17 @@ class Exercise:
     def _verdict(self, answer: Any, *context: Any) -> str:
         if answer is None or answer is ...:
             return UNANSWERED
+        missing = len(inspect.signature(self.judge).parameters) - 1 - len(context)
+        if missing:
+            return "Not yet: call check() as the cell of the exercise does."
         typed = _as(self.expects, answer)
         if typed is None:
             words = {int: "a whole number", float: "a number", str: "a text in quotes"}
             return f"Not yet: the answer is {words[self.expects]}, not {answer!r}."
-        wrong = self.judge(typed, *context)
+        try:
+            wrong = self.judge(typed, *context)
+        except LessonError as problem:
+            return f"Not yet: {problem}"
         return f"Not yet: {wrong}" if wrong else f"Right. {self.praise}"
 
 

@@ -3,41 +3,48 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from lesson import ROOT
+from lesson import ROOT, LessonError
 from lesson.exercises import Exercise
 from lesson.runs import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CSV = ROOT / "data" / "titanic_train.csv"
 
 
-def _judge_guess(answer: float) -> str:
-    from lesson.preparation import LABEL, read_passengers
+def _parts() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """The training part, the validation part, and all passengers of the episode's table."""
+    from lesson.preparation import read_passengers, split
 
-    survived = read_passengers(CSV)[LABEL].mean()
-    if abs(answer - (1 - survived)) < 0.005:
+    passengers = read_passengers(CSV)
+    return (*split(passengers), passengers)
+
+
+def _judge_guess(answer: float) -> str:
+    survived = _parts()[1]["Survived"].mean()
+    if abs(answer - (1 - survived)) < 0.004:
         return ""
-    if abs(answer - survived) < 0.005:
+    if abs(answer - survived) < 0.004:
         return "that share survived, so the guess is wrong about them."
-    if abs(answer - 0.5) < 0.005:
+    if abs(answer - 0.5) < 0.004:
         return "a coin would score that; this guess always says the same, and one answer is rarer."
-    return "count the passengers for whom the guess is right, and divide by all of them."
+    return "count the passengers of val_part for whom the guess is right; divide by all of them."
 
 
 guess = Exercise(
     float,
     _judge_guess,
     "A model that scores less has learned nothing at all.",
-    "passengers['Survived'].mean() is the share that survived; the guess is right about the rest.",
+    "val_part['Survived'].mean() is the share that survived; the guess is right about the rest.",
 )
 
 
 def _judge_fare(answer: float) -> str:
-    from lesson.preparation import read_passengers, split
-
-    passengers = read_passengers(CSV)
-    train, val = split(passengers)
-    medians = [part["Fare"].median() for part in (train, passengers, val)]
+    train, val, everybody = _parts()
+    medians = [part["Fare"].median() for part in (train, everybody, val)]
     if abs(answer - medians[0]) < 0.001:
         return ""
     if min(abs(answer - median) for median in medians[1:]) < 0.001:
@@ -67,7 +74,7 @@ steps = Exercise(
     int,
     _judge_steps,
     "Eight steps of 64 rows and a short one of 57.",
-    "569 / 64 is a little less than 9; what happens with the rows that are left over?",
+    "divide the rows by the batch size; what happens with the rows that are left over?",
 )
 
 
@@ -79,21 +86,26 @@ def _judge_flag(answer: str) -> str:
         return "that is the spelling that the script ignored."
     if name.lstrip("-") == "learning_rate":
         return "nearly: long flags begin with two dashes."
-    return "run the script with --help and look for the step size."
+    return "run the script with --help and look for the step of Adam."
 
 
 flag = Exercise(
     str,
     _judge_flag,
     "Read the first lines of a run: they say what it was told, and what it ignored.",
-    "the list that --help prints has the flag, with an underscore.",
+    "the list that --help prints has a flag for the step of Adam.",
 )
 
 
 def _judge_best_epoch(answer: int, run: Run) -> str:
     import pandas as pd
 
-    history = pd.read_csv(Path(run.artefacts) / "history.csv").set_index("epoch")
+    if not isinstance(run, Run):
+        return "hand the run to check(), as the cell of the exercise does."
+    try:
+        history = pd.read_csv(Path(run.artefacts) / "history.csv").set_index("epoch")
+    except OSError as problem:
+        raise LessonError(f"{problem}; train again") from None
     if answer == history["val_loss"].idxmin():
         return ""
     if answer in (history["loss"].idxmin(), history.index.max()):

@@ -123,20 +123,79 @@ def test_a_passenger_that_training_cannot_have_seen_is_refused(
         apply_json(preparation, [passenger])
 
 
+def table(**changes: Any) -> pd.DataFrame:
+    """Twelve passengers in good order, some columns changed."""
+    passengers = read_passengers(CSV).head(12).copy()
+    return passengers.assign(**changes)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (None, "no such file"),
         ("", "cannot be read as a CSV table"),
+        (b"\xff\xfe\x00binary", "cannot be read as a CSV table"),
         ("Survived,Pclass,Sex\n1,1,male\n", "no column Age, SibSp, Parch, Fare, Embarked"),
+        (table().head(1), "has 1 rows"),
+        (table().head(0), "has 0 rows"),
+        (table(Survived="yes"), "Survived has values other than 0 and 1"),
+        (table(Survived=[0, 2] * 6), "Survived has values other than 0 and 1"),
+        (table(Survived=[None, 1] * 6), "Survived has values other than 0 and 1"),
+        (table(Age=["old", 3] * 6), "column Age holds 'old'"),
+        (table(Fare=["7,25", "8"] * 6), "column Fare holds '7,25'"),
+        (table(Fare=[float("inf"), 1] * 6), "column Fare holds an infinite number"),
+        (table(Age=None), "column Age has no values"),
+        (table(Sex=None), "column Sex has no values"),
     ],
 )
 def test_a_table_that_cannot_be_prepared_is_refused(
-    tmp_path: Path, content: str | None, message: str
+    tmp_path: Path, content: str | bytes | pd.DataFrame | None, message: str
 ) -> None:
     csv = tmp_path / "passengers.csv"
-    if content is not None:
-        csv.write_text(content)
+    if isinstance(content, pd.DataFrame):
+        content.to_csv(csv, index=False)
+    elif content is not None:
+        csv.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(LessonError, match=message):
         prepare(csv, tmp_path)
     assert not list(tmp_path.glob("*.npz*"))
+
+
+def test_a_port_that_only_the_validation_part_has_gets_a_code_of_its_own(tmp_path: Path) -> None:
+    passengers = read_passengers(CSV)
+    passengers["Embarked"] = passengers["Embarked"].astype(object)
+    passengers.loc[split(passengers)[1].index[0], "Embarked"] = "B"
+    passengers.to_csv(tmp_path / "passengers.csv", index=False)
+    made = prepare(tmp_path / "passengers.csv", tmp_path)
+    assert np.isfinite(np.load(made.val)["X_val"]).all()
+
+
+def test_archives_that_cannot_be_written_leave_the_older_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = prepare(CSV, tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    savez = np.savez
+
+    def full(path: Path, **arrays: Any) -> None:
+        if path.name == made.val.name:
+            raise OSError(28, "No space left on device")
+        savez(path, **arrays)
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(LessonError, match="No space left on device"):
+        prepare(CSV, tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("preparation", ["", "{}", "[]", "no JSON"])
+def test_a_text_that_is_no_preparation_is_refused(preparation: str) -> None:
+    with pytest.raises(LessonError, match="this is no preparation"):
+        apply_json(preparation, [{"Age": 3}])
+
+
+def test_a_passenger_without_any_feature_is_refused() -> None:
+    preparation = to_json(make_preparation().fit(inputs(read_passengers(CSV))))
+    with pytest.raises(LessonError, match="has none of the features Pclass, Sex"):
+        apply_json(preparation, [{"age": 3, "sex": "male"}])
+    assert apply_json(preparation, [{"Age": pd.NA, "Pclass": 1}]).shape == (1, 7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,16 @@ def test_a_refusal_is_the_scripts_own_sentence(tmp_path: Path) -> None:
         this_machine.train({"train": "missing.npz", "val": "missing.npz"}, tmp_path / "run")
 
 
+def test_a_run_that_dies_is_not_said_to_have_refused(
+    data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "train_nn.py"
+    script.write_text("import os, signal; print('epoch 1', flush=True); os.kill(os.getpid(), 9)")
+    monkeypatch.setattr(this_machine, "SCRIPT", script)
+    with pytest.raises(LessonError, match=r"train_nn.py ended with code -9 before its results"):
+        this_machine.train({"train": data.train, "val": data.val}, tmp_path / "run")
+
+
 def test_no_run_overwrites_another() -> None:
     folders = {this_machine.new_folder("this-machine") for _ in range(5)}
     assert len(folders) == 5
@@ -93,16 +104,36 @@ def test_another_target_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         lesson.opening()
 
 
-def test_the_main_job_ends_with_the_table_and_the_picture() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "lesson"], cwd=ROOT, capture_output=True, text=True, check=True
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The parts of the repository that the main job needs, so that it writes its runs there."""
+    for name in ("lesson", "training", "data"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def main_job(folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "lesson"], cwd=folder, capture_output=True, text=True
     )
+
+
+def test_the_main_job_ends_with_the_table_and_the_picture(copy: Path) -> None:
+    done = main_job(copy)
+    assert done.returncode == 0, done.stderr
     table, picture = done.stdout.split("\n\n")[-2:]
     columns, row = table.splitlines()
     assert columns.split() == ["place", "machine", "seconds", "accuracy", "loss", "artefacts"]
     assert row.strip().startswith("this machine")
     path = picture.splitlines()[0].removeprefix("The learning curve: ")
-    assert (ROOT / path).read_bytes().startswith(b"\x89PNG")
+    assert (copy / path).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_main_job_says_in_one_sentence_what_is_in_its_way(copy: Path) -> None:
+    (copy / "runs").write_text("a file where a folder belongs")
+    done = main_job(copy)
+    assert done.returncode != 0 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("lesson: runs/data cannot be written")
 
 
 def test_the_main_job_ends_in_one_sentence_when_the_target_is_wrong() -> None:

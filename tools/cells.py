@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from urllib.parse import quote
 
@@ -94,8 +95,8 @@ class Lesson:
 def read_lesson(root: Path) -> Lesson:
     """Read the episodes.
 
-    Raises PageError for a page that cannot be read as meant: where a div is never closed,
-    nobody can tell what is part of a solution.
+    Raises PageError for a page that cannot be read as meant: where a div is never closed, or
+    called `solutions`, nobody can tell what learners are not to see.
     """
     root = root.resolve()
     paths = sorted((root / "episodes").glob("*.md"))
@@ -195,7 +196,7 @@ class _Cells:
     def blocks(self, blocks: list[Block], depth: int = 0) -> None:
         """Add the cells of these blocks, Markdown quoted to a depth."""
         skip = False  # this block was taken as the output of the one before
-        for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+        for block, after in zip_longest(blocks, blocks[1:]):
             if skip:
                 skip = False
             elif isinstance(block, Div):

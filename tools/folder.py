@@ -51,7 +51,10 @@ def linked_file(root: Path, page: Path, target: str) -> Path | None:
     if name.endswith(".html"):
         name = name.removesuffix(".html") + ".md"
     for folder in (page.parent, root, *(root / folder for folder in PAGE_FOLDERS)):
-        found = (folder / name).resolve()
-        if found.is_relative_to(root.resolve()) and found.exists():
-            return found
+        try:
+            found = (folder / name).resolve()
+            if found.is_relative_to(root.resolve()) and found.exists():
+                return found
+        except (OSError, ValueError):  # no file can have that name: too long, or with a NUL
+            return None
     return None

@@ -38,6 +38,26 @@ YAML_ERRORS = (
     RecursionError,
 )
 LONGEST_CLOSING_FENCE = 80
+KNOWN_DIVS = frozenset(
+    [
+        "callout",
+        "objectives",
+        "questions",
+        "challenge",
+        "prereq",
+        "checklist",
+        "solution",
+        "hint",
+        "discussion",
+        "testimonial",
+        "keypoints",
+        "instructor",
+        "spoiler",
+        "tab",
+        "group-tab",
+        "caution",
+    ]
+)
 FOLDED = frozenset({"hint", "spoiler"})  # shown folded away, so code in them is never a live cell
 
 
@@ -322,6 +342,10 @@ class _Scanner:
             braces, word = opening.groups()
             attributes = read_attributes(braces) if braces else Attributes(classes=(word,))
             div = Div(at + 1, attributes)
+            if not div.classes or not KNOWN_DIVS.issuperset(div.classes):
+                name = " ".join(div.classes) or "without a class"
+                known = ", ".join(sorted(KNOWN_DIVS))
+                self._problem(at + 1, "div-class", f"there is no div `{name}`; use one of {known}")
             self._add(div)
             self.stack.append(div)
         elif not _DIV_CLOSE.fullmatch(text):

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from IPython.core.inputtransformer2 import TransformerManager
 
 from tools import notebooks
 from tools.cells import OPENING
-from tools.folder import ROOT
+from tools.folder import ROOT, PageError
 from tools.scanner import FOLDED, Code, Div, scan
 
 PAGE = "episodes/01-count.md"
@@ -159,6 +161,41 @@ def test_a_rule_between_neighbours_is_one_and_stays_before_code(clean_lesson):
         "---",
         "y",
     ]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("", ""),
+        ("::: callout\n\n:::", "> **Note**"),
+        ("::: challenge\n\n<!-- To come. -->\n\n:::", "---\n\n**Exercise**\n\n---"),
+        ("::: hint\n\n:::", "<details><summary>Hint</summary>\n\n\n\n</details>"),
+    ],
+)
+def test_an_empty_page_and_empty_divs(clean_lesson, body, text):
+    assert markdown(clean_lesson, body) == text
+
+
+PIECES = st.sampled_from(
+    [
+        *("::: challenge", "::: hint", "::: solution", "::: {.tab #x}", "::: other", ":::", "## A"),
+        *("```python", "```output", "```", "x = 1", "<!-- a -->", "<!--", "-->", "- b", "    c"),
+        *("[d](#x)", "[e](f.md)", "![g](h%00){alt=i}", "[j]: k", "`", "1. l", "> m", "\t", "===="),
+    ]
+)
+
+
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(st.tuples(PIECES | st.text(max_size=3), st.sampled_from([" ", "\n", "\n\n"]))))
+def test_any_page_becomes_notebooks_or_is_refused(clean_lesson, parts):
+    with_body(clean_lesson, "".join(piece + gap for piece, gap in parts))
+    try:
+        made = notebooks.build(clean_lesson)
+    except PageError:
+        return
+    assert len(made) == 2
 
 
 # --- nothing leaks ---
@@ -394,6 +431,10 @@ def test_check_names_each_notebook_and_writes_nothing(clean_lesson, capsys):
         ),
         (b"---\ntitle: a: b\n---\n", "01-count.md:2: the front matter is not valid YAML"),
         (b"---\nteaching: 1\n---\n", "01-count.md:1: the front matter has no title"),
+        (b"---\ntitle: T\n---\n\n::: solutions\n\nA\n\n:::\n", "01-count.md:5: there is no div"),
+        (b"---\ntitle: T\n---\n\n::: Solution\n\nA\n\n:::\n", "`Solution`; use one of"),
+        (b"---\ntitle: T\n---\n\n::: {.hint .soluton}\n\nA\n\n:::\n", "`hint soluton`"),
+        (b"---\ntitle: T\n---\n\n::: {#a}\n\nA\n\n:::\n", "01-count.md:5: there is no div"),
         (b"\xff\xfe", "01-count.md is not UTF-8"),
         (None, "holds no pages"),
     ],

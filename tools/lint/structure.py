@@ -9,26 +9,6 @@ from itertools import pairwise
 from tools.lint.registry import Doc, episode_rule, page_rule
 from tools.scanner import FOLDED, LIST_MARKER, Block, Code, Div, Heading, Prose, walk
 
-KNOWN_DIVS = frozenset(
-    [
-        "callout",
-        "objectives",
-        "questions",
-        "challenge",
-        "prereq",
-        "checklist",
-        "solution",
-        "hint",
-        "discussion",
-        "testimonial",
-        "keypoints",
-        "instructor",
-        "spoiler",
-        "tab",
-        "group-tab",
-        "caution",
-    ]
-)
 FRAME = ("questions", "objectives", "keypoints")  # what every episode has exactly once
 _TABLE = re.compile(r"^\s*(?:\|?\s*:?-+:?\s*\||\+[-=]+\+)", re.MULTILINE)
 Found = Iterator[tuple[int, str]]
@@ -151,12 +131,8 @@ def div_fence(doc: Doc) -> Found:
 
 @page_rule("div-class")
 def div_class(doc: Doc) -> Found:
-    """A div has one of the classes that the Workbench knows."""
-    for block, _ in doc.page.walk():
-        if isinstance(block, Div) and not KNOWN_DIVS & set(block.classes):
-            name = " ".join(block.classes) or "without a class"
-            known = ", ".join(sorted(KNOWN_DIVS))
-            yield block.line, f"the Workbench knows no div `{name}`; use one of {known}"
+    """A div has a class, and no class that the Workbench does not know."""
+    return _recorded(doc, "div-class")
 
 
 @episode_rule("div-required")

@@ -9,8 +9,12 @@ from dataclasses import dataclass, field
 
 from tools.scanner import ATTRIBUTES, Attributes, Div, Heading, Page, Prose, read_attributes
 
-_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:[^\n]|\n(?!\s*\n))*?(?<!`)\1(?!`)")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+# Whichever starts first holds: a backtick in a comment starts no code, `<!--` in code no comment.
+_COMMENT_OR_CODE = re.compile(
+    r"""(?P<comment><!--.*?-->)
+      | (?<!`)(?P<ticks>`+)(?!`)(?:[^\n]|\n(?!\s*\n))*?(?<!`)(?P=ticks)(?!`)""",
+    re.DOTALL | re.VERBOSE,
+)
 _DEFINITION = re.compile(
     r"""^\ {0,3}\[(?P<label>[^\]\[^][^\]\[]*)\]:[ \t]*(?P<target><[^>\n]*>|\S+)
         (?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'|\([^)\n]*\)))?[ \t]*$""",
@@ -48,7 +52,7 @@ class Link:
 
 def blank_code(text: str) -> str:
     """The text with inline code and comments as blanks, so that places in it stay the same."""
-    return _COMMENT.sub(_blanks, _CODE_SPAN.sub(_blanks, text))
+    return _COMMENT_OR_CODE.sub(_blanks, text)
 
 
 def _blanks(found: re.Match[str]) -> str:
@@ -76,10 +80,18 @@ def without_definitions(text: str) -> str:
 
 
 def without_comments(text: str) -> str:
-    """The text with its HTML comments taken out (those in inline code are no comments)."""
-    for found in reversed(list(_COMMENT.finditer(_CODE_SPAN.sub(_blanks, text)))):
-        text = text[: found.start()] + text[found.end() :]
-    return text
+    """The text with its HTML comments taken out (those in inline code are no comments).
+
+    With a comment that starts a line go the blanks after it: they would indent what follows.
+    """
+    kept, at = "", 0
+    for found in _COMMENT_OR_CODE.finditer(text):
+        if found["comment"]:
+            kept += text[at : found.start()]
+            at = found.end()
+            if not kept.rpartition("\n")[2].strip():
+                at = len(text) - len(text[at:].lstrip(" \t"))
+    return kept + text[at:]
 
 
 def links(text: str, known: Mapping[str, str]) -> list[Link]:

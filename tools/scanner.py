@@ -251,7 +251,7 @@ class _Scanner:
             if code and not (code["fence"][0] == "`" and "`" in code["info"]):
                 return self._code(at, indent, code)
             if text.startswith("<!--"):
-                return self._comment(at)
+                return self._comment(at, line, indent)
             if text.startswith(":::"):
                 return self._div(at, text)
             heading = _HEADING.fullmatch(text)
@@ -326,14 +326,27 @@ class _Scanner:
         self._add(Code(at + 1, end, "\n".join(body), depth))
         return end
 
-    def _comment(self, at: int) -> int:
-        """Pass over an HTML comment: nothing in it is shown, so nothing in it counts."""
-        self._flush()
-        lines = self.page.lines
-        end = next((i for i in range(at, len(lines)) if "-->" in lines[i]), None)
-        if end is None:
-            self._problem(at + 1, "comment", "this comment is never closed; add `-->`")
-            return len(lines)
+    def _comment(self, at: int, line: str, indent: int) -> int:
+        """Pass over HTML comments: nothing in them is shown, so nothing in them counts.
+
+        With text after them on their last line they are part of that prose.
+        """
+        lines, end, rest = self.page.lines, at, line.lstrip()
+        while rest.startswith("<!--"):
+            rest = rest.removeprefix("<!--")
+            while "-->" not in rest:
+                end += 1
+                if end == len(lines):
+                    self._flush()
+                    self._problem(at + 1, "comment", "this comment is never closed; add `-->`")
+                    return end
+                rest = lines[end]
+            rest = rest.partition("-->")[2].lstrip()
+        if rest:
+            self._take_prose(at, line, indent)
+            self.prose += lines[at + 1 : end + 1]
+        else:
+            self._flush()
         return end + 1
 
     def _div(self, at: int, text: str) -> int:

@@ -138,6 +138,11 @@ Try `2`.
     ]
 
 
+def test_text_after_a_comment_is_shown_and_the_comment_is_not(clean_lesson):
+    body = "<!-- todo --> Important.\nMore\n<!-- ` no\n\nno --> `text`."
+    assert markdown(clean_lesson, body) == "Important.\nMore\n`text`."
+
+
 def test_headings_start_cells_and_lose_their_attributes(clean_lesson):
     body = (
         "## A {#x .y}\n\nText [there](#x) and [here](#b-c).\n\n## B C\n\n## D {#z}\n\n<!-- No -->"

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from tools.scanner import Page, scan
 
 ROOT = Path(__file__).resolve().parent.parent
+ROOT_PAGES = ("index.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE.md")
 PAGE_FOLDERS = ("episodes", "learners", "instructors", "profiles")
 
 

@@ -356,7 +356,6 @@ def assert_round_trip(root: Path, page: Path, instructor: bool) -> None:
         compile(TransformerManager().transform_cell(source), page.name, "exec")
 
 
-@pytest.mark.skipif(not (ROOT / "episodes").is_dir(), reason="no episode yet")
 def test_the_lessons_own_episodes_make_the_round_trip_and_are_up_to_date():
     for page in sorted((ROOT / "episodes").glob("*.md")):
         assert_round_trip(ROOT, page, False)

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from tools.folder import PAGE_FOLDERS, PageError, read_page, read_text
+from tools.folder import PAGE_FOLDERS, ROOT_PAGES, PageError, read_page, read_text
 from tools.links import definitions
 from tools.scanner import YAML_ERRORS, Page, scan
 
@@ -51,10 +51,9 @@ class Lesson:
         return self._pages[path]
 
     def page_paths(self) -> list[Path]:
-        """The home page and all pages of the four folders."""
-        home = self.root / "index.md"
-        found = [p for name in PAGE_FOLDERS for p in sorted((self.root / name).glob("*.md"))]
-        return ([home] if home.is_file() else []) + found
+        """The root's pages that the site shows, and all pages of the four folders."""
+        found = [path for name in ROOT_PAGES if (path := self.root / name).is_file()]
+        return found + [p for name in PAGE_FOLDERS for p in sorted((self.root / name).glob("*.md"))]
 
     def text(self, name: str) -> str | None:
         """The text of a file in the lesson, or None if it is missing or cannot be read."""

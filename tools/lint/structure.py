@@ -9,6 +9,8 @@ from itertools import pairwise
 from tools.lint.registry import Doc, episode_rule, page_rule
 from tools.scanner import FOLDED, LIST_MARKER, Block, Code, Div, Heading, Prose, walk
 
+# Spellings of `python` that would silently make live code a block that nobody runs.
+NOT_PYTHON = frozenset({"py", "py3", "python", "python3", "ipython", "ipython3"})
 FRAME = ("questions", "objectives", "keypoints")  # what every episode has exactly once
 _TABLE = re.compile(r"^\s*(?:\|?\s*:?-+:?\s*\||\+[-=]+\+)", re.MULTILINE)
 Found = Iterator[tuple[int, str]]
@@ -172,12 +174,17 @@ def _only_definitions(prose: Prose) -> bool:
     return all(re.match(r"\s*(\[[^\]]+\]:|$)", line) for line in prose.text.split("\n"))
 
 
+def has_list(blocks: list[Block]) -> bool:
+    """Whether some of these blocks is prose with a list."""
+    prose = [block.text for block in blocks if isinstance(block, Prose)]
+    return any(LIST_MARKER.match(line) for text in prose for line in text.split("\n"))
+
+
 @episode_rule("div-list")
 def div_list(doc: Doc) -> Found:
     """Questions, objectives and keypoints each hold a list."""
     for div, _ in divs(doc, *FRAME):
-        prose = [block.text for block in div.children if isinstance(block, Prose)]
-        if not any(LIST_MARKER.match(line) for text in prose for line in text.split("\n")):
+        if not has_list(div.children):
             yield div.line, f"`{div.classes[0]}` holds no list; write each item as `- …`"
 
 
@@ -292,6 +299,9 @@ def code_info(doc: Doc) -> Found:
                 block.line,
                 f"`{block.info}` is no language; write `python` or `{{.python .display}}`",
             )
+        elif isinstance(block, Code) and block.language != "python":
+            if (block.language or "").casefold() in NOT_PYTHON:
+                yield block.line, f"`{block.language}` makes no live code; write `python`"
 
 
 @page_rule("code-output")

@@ -54,6 +54,7 @@ def config(old: str, new: str) -> Break:
 FRONT = '---\ntitle: "Count things"'
 HINT = "::: hint\n\n#### Think"
 SOLUTION = "::: solution\n"
+AIMS = "::: objectives\n\n- Count things with Python.\n\n:::"  # of index.md
 
 BROKEN: list[tuple[str, Break]] = [
     ("readable", write("learners/more.md", b"\xff\xfe")),
@@ -163,10 +164,7 @@ BROKEN: list[tuple[str, Break]] = [
     ("index-site", swap("site: sandpaper::sandpaper_site", "site: other", "index.md")),
     ("lesson-objectives", swap("objectives", "callout", "index.md")),
     ("lesson-objectives", swap("- Count", "Count", "index.md")),
-    (
-        "lesson-objectives",
-        swap("::: objectives\n\n- ", "## Objectives\n\n## More\n\n- ", "index.md"),
-    ),
+    ("lesson-objectives", swap(AIMS, "## Objectives\n\n## More\n\n- One", "index.md")),
     ("conduct-link", write("CODE_OF_CONDUCT.md", b"---\ntitle: Conduct\n---\n\nBe kind.\n")),
     ("glossary", swap("## Glossary", "## Words", "learners/reference.md")),
     ("prerequisites", swap("::: prereq", "::: callout", "index.md")),

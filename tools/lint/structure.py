@@ -10,7 +10,7 @@ from tools.lint.registry import Doc, episode_rule, page_rule
 from tools.scanner import FOLDED, LIST_MARKER, Block, Code, Div, Heading, Prose, walk
 
 # Spellings of `python` that would silently make live code a block that nobody runs.
-NOT_PYTHON = frozenset({"py", "py3", "python", "python3", "ipython", "ipython3"})
+LIKE_PYTHON = frozenset({"py", "py3", "python", "python3", "ipython", "ipython3"})
 FRAME = ("questions", "objectives", "keypoints")  # what every episode has exactly once
 _TABLE = re.compile(r"^\s*(?:\|?\s*:?-+:?\s*\||\+[-=]+\+)", re.MULTILINE)
 Found = Iterator[tuple[int, str]]
@@ -293,15 +293,12 @@ def comment_closed(doc: Doc) -> Found:
 @page_rule("code-info")
 def code_info(doc: Doc) -> Found:
     """After a code fence stands one language, or attributes such as `{.python .display}`."""
-    for block, _ in doc.page.walk():
-        if isinstance(block, Code) and block.language is None:
-            yield (
-                block.line,
-                f"`{block.info}` is no language; write `python` or `{{.python .display}}`",
-            )
-        elif isinstance(block, Code) and block.language != "python":
-            if (block.language or "").casefold() in NOT_PYTHON:
-                yield block.line, f"`{block.language}` makes no live code; write `python`"
+    for block in (block for block, _ in doc.page.walk() if isinstance(block, Code)):
+        if block.language is None:
+            mend = "write `python` or `{.python .display}`"
+            yield block.line, f"`{block.info}` is no language; {mend}"
+        elif block.language != "python" and block.language.casefold() in LIKE_PYTHON:
+            yield block.line, f"`{block.language}` makes no live code; write `python`"
 
 
 @page_rule("code-output")

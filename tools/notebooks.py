@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import json
 import os
+import secrets
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -121,13 +122,21 @@ def write(root: Path) -> str:
     gone = leftovers(root, wanted)
     for path in stale:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.part")
-        part.write_text(wanted[path], encoding="utf-8")
-        os.replace(part, path)  # whole or not at all
+        _write_whole(path, wanted[path])
     for path in gone:
         path.unlink()
     same = len(wanted) - len(stale)
     return f"{len(stale)} notebooks written, {same} unchanged, {len(gone)} removed"
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)  # it is still there only after a failure
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -145,9 +154,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     except OSError as error:
-        print(
-            f"cannot write {error.filename} ({error.strerror}); check the folder", file=sys.stderr
-        )
+        name = error.filename2 or error.filename
+        print(f"cannot write {name} ({error.strerror}); check the folder", file=sys.stderr)
         return 2
     print("\n".join(messages) or "the notebooks are up to date")
     return 1 if messages else 0

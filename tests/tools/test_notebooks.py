@@ -458,6 +458,34 @@ def test_a_folder_that_cannot_be_written_is_no_traceback(clean_lesson, capsys):
     assert capsys.readouterr().err.startswith("cannot write ")
 
 
+def test_a_failed_write_leaves_no_part_and_the_older_notebook(clean_lesson, capsys, monkeypatch):
+    notebooks.write(clean_lesson)
+    path = clean_lesson / "notebooks/01-count.ipynb"
+    path.write_text("older")
+    before = sorted(path.parent.iterdir())
+
+    def refuse(source, target):
+        assert Path(source).parent == path.parent
+        raise OSError(28, "No space left on device", str(source), None, str(target))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", refuse)
+        assert notebooks.main([str(clean_lesson)]) == 2
+    assert capsys.readouterr().err.startswith(f"cannot write {path} (No space left")
+    assert sorted(path.parent.iterdir()) == before
+    assert path.read_text() == "older"
+
+
+def test_another_writers_part_is_not_in_the_way(clean_lesson):
+    part = clean_lesson / "notebooks/.01-count.ipynb.part"
+    part.mkdir(parents=True)
+    notebooks.write(clean_lesson)
+    assert (clean_lesson / "notebooks/01-count.ipynb").is_file()
+    assert (clean_lesson / "notebooks/01-count.ipynb").stat().st_mode & 0o777 == (
+        (clean_lesson / PAGE).stat().st_mode & 0o777
+    )
+
+
 def test_the_opening_cell_finds_the_lesson_or_says_what_to_do(tmp_path, monkeypatch):
     root = tmp_path / "clone"
     (root / "training").mkdir(parents=True)

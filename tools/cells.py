@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -23,10 +22,10 @@ from tools.folder import PageError, linked_file, read_page
 from tools.links import (
     Link,
     definitions,
+    heading_names,
     links,
     outermost,
     page_links,
-    pandoc_slug,
     without_comments,
     without_definitions,
 )
@@ -128,7 +127,7 @@ class _Links:
         self.page = page
         self.folder = folder
         self.known = {**lesson.shared, **definitions(lesson.pages[page])}
-        self.names = _heading_names(lesson.pages[page])
+        self.names = {heading.line: name for heading, name, _ in heading_names(lesson.pages[page])}
 
     def rewrite(self, text: str, captions: bool = True) -> str:
         """The text with every link and image pointing at the right place."""
@@ -166,20 +165,6 @@ class _Links:
     def anchor(self, name: str) -> str:
         """An HTML anchor if some link points at this name of the page, else nothing."""
         return f'<a id="{name}"></a>\n\n' if (self.page, name) in self.lesson.linked else ""
-
-
-def _heading_names(page: Page) -> dict[int, str]:
-    """What a link calls each heading, by line: its id, or pandoc's name (repeats get -1, -2, …)."""
-    names: dict[int, str] = {}
-    seen: Counter[str] = Counter()
-    for block, _ in page.walk():
-        if isinstance(block, Heading):
-            slug = pandoc_slug(block.text)
-            names[block.line] = block.attributes.id or (
-                f"{slug}-{seen[slug]}" if seen[slug] else slug
-            )
-            seen[slug] += not block.attributes.id
-    return names
 
 
 class _Cells:

@@ -174,6 +174,22 @@ def pegboard_slug(text: str) -> str:
     return re.sub(r"(?:[^\w\s]|_|\s)+", "-", plain(text).lower()).strip("-")
 
 
+def heading_names(page: Page) -> Iterator[tuple[Heading, str, str]]:
+    """Each heading with its name for pandoc, and its name for the Workbench's own checks.
+
+    That is its id, or a slug; repeated slugs get -1, -2, ….
+    """
+    seen: Counter[tuple[str, str]] = Counter()
+    for heading in (block for block, _ in page.walk() if isinstance(block, Heading)):
+        names = []
+        for tool, slug_of in (("pandoc", pandoc_slug), ("pegboard", pegboard_slug)):
+            slug = heading.attributes.id or slug_of(heading.text)
+            count = 0 if heading.attributes.id else seen[tool, slug]
+            seen[tool, slug] += not heading.attributes.id
+            names.append(f"{slug}-{count}" if count else slug)
+        yield heading, names[0], names[1]
+
+
 def anchors(page: Page) -> tuple[set[str], set[str]]:
     """What `#…` can point at in a page: (names that always hold, names that only one tool sees).
 
@@ -182,23 +198,11 @@ def anchors(page: Page) -> tuple[set[str], set[str]]:
     """
     sure: set[str] = set()
     unsure: set[str] = set()
-    seen: Counter[tuple[str, str]] = Counter()
+    for _, name, other in heading_names(page):
+        (sure if name == other else unsure).update((name, other))
     for block, _ in page.walk():
-        if isinstance(block, Heading | Div) and block.attributes.id:
+        if isinstance(block, Div) and block.attributes.id:
             sure.add(block.attributes.id)
-        elif isinstance(block, Heading):
-            for slug, other in _both(block.text, seen):
-                (sure if slug == other else unsure).add(slug)
         elif isinstance(block, Prose):
             sure.update(a or b for a, b in _SPAN_ID.findall(blank_code(block.text)))
     return sure, unsure - sure
-
-
-def _both(text: str, seen: Counter[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Both tools' names of a heading, (name, the other tool's name); repeats get -1, -2, …."""
-    names = []
-    for tool, slug in (("pandoc", pandoc_slug(text)), ("pegboard", pegboard_slug(text))):
-        count = seen[tool, slug]
-        seen[tool, slug] += 1
-        names.append(f"{slug}-{count}" if count else slug)
-    return [(names[0], names[1]), (names[1], names[0])]

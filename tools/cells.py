@@ -18,7 +18,7 @@ from itertools import zip_longest
 from pathlib import Path
 from urllib.parse import quote
 
-from tools.folder import PageError, linked_file, read_page
+from tools.folder import Lesson, PageError, linked_file
 from tools.links import (
     Link,
     definitions,
@@ -82,7 +82,7 @@ class Cell:
 
 
 @dataclass
-class Lesson:
+class Episodes:
     """The episodes as read, and what their links need to know."""
 
     root: Path
@@ -91,25 +91,27 @@ class Lesson:
     linked: set[tuple[Path, str]] = field(default_factory=set)  # (page, fragment) of every link
 
 
-def read_lesson(root: Path) -> Lesson:
+def read_episodes(root: Path) -> Episodes:
     """Read the episodes.
 
     Raises PageError for a page that cannot be read as meant: where a div is never closed, or
     called `solutions`, nobody can tell what learners are not to see.
     """
-    root = root.resolve()
+    folder = Lesson(root)
+    root = folder.root
     paths = sorted((root / "episodes").glob("*.md"))
     if not paths:
         raise PageError(f"{root / 'episodes'} holds no pages; run this in the lesson's folder")
-    pages = {path: read_page(path) for path in paths}
+    pages = {path: folder.page(path) for path in paths}
     for path, page in pages.items():
         for problem in page.problems:
             raise PageError(f"{path.relative_to(root)}:{problem.line}: {problem.message}")
         if not (page.front_matter or {}).get("title"):
             raise PageError(f"{path.relative_to(root)}:1: the front matter has no title; add one")
-    links_page = root / "links.md"
-    shared = definitions(read_page(links_page)) if links_page.is_file() else {}
-    lesson = Lesson(root, pages, shared)
+    if (root / "links.md").is_file():
+        folder.page(root / "links.md")  # raises if it cannot be read
+    shared = folder.shared_links
+    lesson = Episodes(root, pages, shared)
     for path, page in pages.items():
         for _, link in page_links(page, {**shared, **definitions(page)}):
             name, hash_mark, fragment = (link.target or "").partition("#")
@@ -122,7 +124,7 @@ def read_lesson(root: Path) -> Lesson:
 class _Links:
     """Rewrites a page's links so that they work from a notebook in another folder."""
 
-    def __init__(self, lesson: Lesson, page: Path, folder: Path) -> None:
+    def __init__(self, lesson: Episodes, page: Path, folder: Path) -> None:
         self.lesson = lesson
         self.page = page
         self.folder = folder
@@ -298,7 +300,7 @@ def _joined(pieces: list[tuple[int, str]]) -> str:
     return "\n".join(lines)
 
 
-def cells(lesson: Lesson, path: Path, instructor: bool) -> list[Cell]:
+def cells(lesson: Episodes, path: Path, instructor: bool) -> list[Cell]:
     """The cells of an episode: its title, the opening cell, then the page."""
     page = lesson.pages[path]
     front = page.front_matter or {}

@@ -22,13 +22,13 @@ from pathlib import Path
 
 import nbformat
 
-from tools.cells import Cell, Lesson, cells, read_lesson
+from tools.cells import Cell, Episodes, cells, read_episodes
 from tools.folder import ROOT, PageError
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
-def notebook_text(lesson: Lesson, path: Path, instructor: bool) -> str:
+def notebook_text(lesson: Episodes, path: Path, instructor: bool) -> str:
     """The notebook file of an episode, as text. The same page gives the same text."""
     seen: Counter[tuple[bool, str]] = Counter()
     made = []
@@ -74,7 +74,7 @@ def _notebook_cell(cell: Cell, occurrence: int, number: int) -> dict[str, object
 
 def build(root: Path) -> dict[Path, str]:
     """Every notebook that the episodes call for, as text by path. Raises PageError."""
-    lesson = read_lesson(root)
+    lesson = read_episodes(root)
     folder = lesson.root / "notebooks"
     return {
         place / f"{path.stem}.ipynb": notebook_text(lesson, path, instructor)

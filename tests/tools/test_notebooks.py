@@ -452,6 +452,12 @@ def test_a_broken_page_is_refused_in_one_sentence(clean_lesson, capsys, content,
     assert not (clean_lesson / "notebooks").exists()
 
 
+def test_shared_links_that_cannot_be_read_are_refused(clean_lesson, capsys):
+    (clean_lesson / "links.md").write_bytes(b"\xff\xfe")
+    assert notebooks.main([str(clean_lesson)]) == 2
+    assert "links.md is not UTF-8" in capsys.readouterr().err
+
+
 def test_a_folder_that_cannot_be_written_is_no_traceback(clean_lesson, capsys):
     (clean_lesson / "notebooks").write_text("a file in the way")
     assert notebooks.main([str(clean_lesson)]) == 2

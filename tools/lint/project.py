@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tools.folder import PAGE_FOLDERS
-from tools.lint.registry import Lesson, lesson_rule
+from tools.folder import PAGE_FOLDERS, Lesson
+from tools.lint.registry import lesson_rule
 from tools.lint.structure import has_list
 from tools.scanner import Div, Heading
 

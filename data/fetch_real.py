@@ -1,18 +1,19 @@
 """Fetch the real passenger list from OpenML: ``python -m data.fetch_real``.
 
 The list has 1,309 passengers and is written in the same twelve columns as the twin, split into
-``titanic_train.csv`` and ``titanic_test.csv``, to ``data/real/``, which git ignores. A file is
-there whole or not at all, and when anything fails the older files stay as they were.
+``titanic_train.csv`` and ``titanic_test.csv``, to ``data/real/``, which git ignores. Both
+files are written or none: when anything fails the older ones stay as they were.
 """
 
 import os
+import shutil
 import socket
 import sys
 import tempfile
 import warnings
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -124,17 +125,28 @@ def familiar(frame: "pd.DataFrame") -> "pd.DataFrame":
     return table
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write ``text`` to ``path`` so that no reader ever sees a part of it."""
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8", newline=""
-    ) as file:
-        try:
-            file.write(text)
-            file.close()
-            os.replace(file.name, path)
-        finally:
-            Path(file.name).unlink(missing_ok=True)  # it is still there only after a failure
+def write_together(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write the files, by name, whole and all of them; after a failure all are as they were."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".") as place, ExitStack() as undo:
+        new, old = Path(place, "new"), Path(place, "old")
+        new.mkdir()
+        old.mkdir()
+        for name, text in texts.items():
+            (new / name).write_text(text, encoding="utf-8", newline="")
+            if (folder / name).is_file():
+                shutil.copy2(folder / name, old / name)
+        for name in texts:
+            os.replace(new / name, folder / name)
+            undo.callback(put_back, old / name, folder / name)
+        undo.pop_all()  # nothing failed, so nothing is undone
+
+
+def put_back(older: Path, path: Path) -> None:
+    """Put the older file in its place again; where there was none, remove the new one."""
+    if older.is_file():
+        os.replace(older, path)
+    else:
+        path.unlink()
 
 
 def fetch(folder: Path = FOLDER) -> dict[Path, int]:
@@ -151,8 +163,10 @@ def fetch(folder: Path = FOLDER) -> dict[Path, int]:
     parts = {folder / "titanic_train.csv": train, folder / "titanic_test.csv": test}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path, part in parts.items():
-            write_whole(path, part.to_csv(index=False, lineterminator="\n"))
+        texts = {
+            path.name: part.to_csv(index=False, lineterminator="\n") for path, part in parts.items()
+        }
+        write_together(folder, texts)
     except OSError as error:
         raise FetchError(
             f"{folder} could not be written ({one_line(error)}): make room or set its permissions."

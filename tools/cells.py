@@ -12,20 +12,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from urllib.parse import quote
 
-from tools.folder import PageError, linked_file, read_page
+from tools.folder import Lesson, PageError, linked_file
 from tools.links import (
     Link,
     definitions,
+    heading_names,
     links,
     outermost,
     page_links,
-    pandoc_slug,
     without_comments,
     without_definitions,
 )
@@ -82,7 +82,7 @@ class Cell:
 
 
 @dataclass
-class Lesson:
+class Episodes:
     """The episodes as read, and what their links need to know."""
 
     root: Path
@@ -91,25 +91,27 @@ class Lesson:
     linked: set[tuple[Path, str]] = field(default_factory=set)  # (page, fragment) of every link
 
 
-def read_lesson(root: Path) -> Lesson:
+def read_episodes(root: Path) -> Episodes:
     """Read the episodes.
 
-    Raises PageError for a page that cannot be read as meant: where a div is never closed,
-    nobody can tell what is part of a solution.
+    Raises PageError for a page that cannot be read as meant: where a div is never closed, or
+    called `solutions`, nobody can tell what learners are not to see.
     """
-    root = root.resolve()
+    folder = Lesson(root)
+    root = folder.root
     paths = sorted((root / "episodes").glob("*.md"))
     if not paths:
         raise PageError(f"{root / 'episodes'} holds no pages; run this in the lesson's folder")
-    pages = {path: read_page(path) for path in paths}
+    pages = {path: folder.page(path) for path in paths}
     for path, page in pages.items():
         for problem in page.problems:
             raise PageError(f"{path.relative_to(root)}:{problem.line}: {problem.message}")
         if not (page.front_matter or {}).get("title"):
             raise PageError(f"{path.relative_to(root)}:1: the front matter has no title; add one")
-    links_page = root / "links.md"
-    shared = definitions(read_page(links_page)) if links_page.is_file() else {}
-    lesson = Lesson(root, pages, shared)
+    if (root / "links.md").is_file():
+        folder.page(root / "links.md")  # raises if it cannot be read
+    shared = folder.shared_links
+    lesson = Episodes(root, pages, shared)
     for path, page in pages.items():
         for _, link in page_links(page, {**shared, **definitions(page)}):
             name, hash_mark, fragment = (link.target or "").partition("#")
@@ -122,12 +124,12 @@ def read_lesson(root: Path) -> Lesson:
 class _Links:
     """Rewrites a page's links so that they work from a notebook in another folder."""
 
-    def __init__(self, lesson: Lesson, page: Path, folder: Path) -> None:
+    def __init__(self, lesson: Episodes, page: Path, folder: Path) -> None:
         self.lesson = lesson
         self.page = page
         self.folder = folder
         self.known = {**lesson.shared, **definitions(lesson.pages[page])}
-        self.names = _heading_names(lesson.pages[page])
+        self.names = {heading.line: name for heading, name, _ in heading_names(lesson.pages[page])}
 
     def rewrite(self, text: str, captions: bool = True) -> str:
         """The text with every link and image pointing at the right place."""
@@ -167,20 +169,6 @@ class _Links:
         return f'<a id="{name}"></a>\n\n' if (self.page, name) in self.lesson.linked else ""
 
 
-def _heading_names(page: Page) -> dict[int, str]:
-    """What a link calls each heading, by line: its id, or pandoc's name (repeats get -1, -2, …)."""
-    names: dict[int, str] = {}
-    seen: Counter[str] = Counter()
-    for block, _ in page.walk():
-        if isinstance(block, Heading):
-            slug = pandoc_slug(block.text)
-            names[block.line] = block.attributes.id or (
-                f"{slug}-{seen[slug]}" if seen[slug] else slug
-            )
-            seen[slug] += not block.attributes.id
-    return names
-
-
 class _Cells:
     """Turns blocks into cells: Markdown is gathered until a code cell or a new section."""
 
@@ -195,7 +183,7 @@ class _Cells:
     def blocks(self, blocks: list[Block], depth: int = 0) -> None:
         """Add the cells of these blocks, Markdown quoted to a depth."""
         skip = False  # this block was taken as the output of the one before
-        for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+        for block, after in zip_longest(blocks, blocks[1:]):
             if skip:
                 skip = False
             elif isinstance(block, Div):
@@ -312,7 +300,7 @@ def _joined(pieces: list[tuple[int, str]]) -> str:
     return "\n".join(lines)
 
 
-def cells(lesson: Lesson, path: Path, instructor: bool) -> list[Cell]:
+def cells(lesson: Episodes, path: Path, instructor: bool) -> list[Cell]:
     """The cells of an episode: its title, the opening cell, then the page."""
     page = lesson.pages[path]
     front = page.front_matter or {}

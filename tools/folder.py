@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
-from tools.scanner import Page, scan
+import yaml
+
+from tools.links import definitions
+from tools.scanner import YAML_ERRORS, Page, scan
 
 ROOT = Path(__file__).resolve().parent.parent
+ROOT_PAGES = ("index.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE.md")
 PAGE_FOLDERS = ("episodes", "learners", "instructors", "profiles")
 
 
@@ -51,7 +56,46 @@ def linked_file(root: Path, page: Path, target: str) -> Path | None:
     if name.endswith(".html"):
         name = name.removesuffix(".html") + ".md"
     for folder in (page.parent, root, *(root / folder for folder in PAGE_FOLDERS)):
-        found = (folder / name).resolve()
-        if found.is_relative_to(root.resolve()) and found.exists():
-            return found
+        try:
+            found = (folder / name).resolve()
+            if found.is_relative_to(root.resolve()) and found.exists():
+                return found
+        except (OSError, ValueError):  # no file can have that name: too long, or with a NUL
+            return None
     return None
+
+
+class Lesson:
+    """The lesson's folder as it is read: pages are read once, when first asked for."""
+
+    def __init__(self, root: Path) -> None:
+        """`root` is the lesson's folder; it may lack anything."""
+        self.root = root.resolve()
+        self._pages: dict[Path, Page] = {}
+        self.shared_links = definitions(scan(self.text("links.md") or ""))
+
+    def page(self, path: Path) -> Page:
+        """The page at a path. Raises PageError if it cannot be read."""
+        if path not in self._pages:
+            self._pages[path] = read_page(path)
+        return self._pages[path]
+
+    def page_paths(self) -> list[Path]:
+        """The root's pages that the site shows, and all pages of the four folders."""
+        found = [path for name in ROOT_PAGES if (path := self.root / name).is_file()]
+        return found + [p for name in PAGE_FOLDERS for p in sorted((self.root / name).glob("*.md"))]
+
+    def text(self, name: str) -> str | None:
+        """The text of a file in the lesson, or None if it is missing or cannot be read."""
+        try:
+            return read_text(self.root / name)
+        except PageError:
+            return None
+
+    def config(self) -> dict[str, Any] | None:
+        """config.yaml, or None if there is no mapping to be read."""
+        try:
+            data = yaml.safe_load(self.text("config.yaml") or "")
+        except YAML_ERRORS:
+            return None
+        return data if isinstance(data, dict) else None

@@ -9,8 +9,12 @@ from dataclasses import dataclass, field
 
 from tools.scanner import ATTRIBUTES, Attributes, Div, Heading, Page, Prose, read_attributes
 
-_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:[^\n]|\n(?!\s*\n))*?(?<!`)\1(?!`)")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+# Whichever starts first holds: a backtick in a comment starts no code, `<!--` in code no comment.
+_COMMENT_OR_CODE = re.compile(
+    r"""(?P<comment><!--.*?-->)
+      | (?<!`)(?P<ticks>`+)(?!`)(?:[^\n]|\n(?!\s*\n))*?(?<!`)(?P=ticks)(?!`)""",
+    re.DOTALL | re.VERBOSE,
+)
 _DEFINITION = re.compile(
     r"""^\ {0,3}\[(?P<label>[^\]\[^][^\]\[]*)\]:[ \t]*(?P<target><[^>\n]*>|\S+)
         (?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'|\([^)\n]*\)))?[ \t]*$""",
@@ -48,7 +52,7 @@ class Link:
 
 def blank_code(text: str) -> str:
     """The text with inline code and comments as blanks, so that places in it stay the same."""
-    return _COMMENT.sub(_blanks, _CODE_SPAN.sub(_blanks, text))
+    return _COMMENT_OR_CODE.sub(_blanks, text)
 
 
 def _blanks(found: re.Match[str]) -> str:
@@ -76,10 +80,18 @@ def without_definitions(text: str) -> str:
 
 
 def without_comments(text: str) -> str:
-    """The text with its HTML comments taken out (those in inline code are no comments)."""
-    for found in reversed(list(_COMMENT.finditer(_CODE_SPAN.sub(_blanks, text)))):
-        text = text[: found.start()] + text[found.end() :]
-    return text
+    """The text with its HTML comments taken out (those in inline code are no comments).
+
+    With a comment that starts a line go the blanks after it: they would indent what follows.
+    """
+    kept, at = "", 0
+    for found in _COMMENT_OR_CODE.finditer(text):
+        if found["comment"]:
+            kept += text[at : found.start()]
+            at = found.end()
+            if not kept.rpartition("\n")[2].strip():
+                at = len(text) - len(text[at:].lstrip(" \t"))
+    return kept + text[at:]
 
 
 def links(text: str, known: Mapping[str, str]) -> list[Link]:
@@ -162,6 +174,22 @@ def pegboard_slug(text: str) -> str:
     return re.sub(r"(?:[^\w\s]|_|\s)+", "-", plain(text).lower()).strip("-")
 
 
+def heading_names(page: Page) -> Iterator[tuple[Heading, str, str]]:
+    """Each heading with its name for pandoc, and its name for the Workbench's own checks.
+
+    That is its id, or a slug; repeated slugs get -1, -2, ….
+    """
+    seen: Counter[tuple[str, str]] = Counter()
+    for heading in (block for block, _ in page.walk() if isinstance(block, Heading)):
+        names = []
+        for tool, slug_of in (("pandoc", pandoc_slug), ("pegboard", pegboard_slug)):
+            slug = heading.attributes.id or slug_of(heading.text)
+            count = 0 if heading.attributes.id else seen[tool, slug]
+            seen[tool, slug] += not heading.attributes.id
+            names.append(f"{slug}-{count}" if count else slug)
+        yield heading, names[0], names[1]
+
+
 def anchors(page: Page) -> tuple[set[str], set[str]]:
     """What `#…` can point at in a page: (names that always hold, names that only one tool sees).
 
@@ -170,23 +198,11 @@ def anchors(page: Page) -> tuple[set[str], set[str]]:
     """
     sure: set[str] = set()
     unsure: set[str] = set()
-    seen: Counter[tuple[str, str]] = Counter()
+    for _, name, other in heading_names(page):
+        (sure if name == other else unsure).update((name, other))
     for block, _ in page.walk():
-        if isinstance(block, Heading | Div) and block.attributes.id:
+        if isinstance(block, Div) and block.attributes.id:
             sure.add(block.attributes.id)
-        elif isinstance(block, Heading):
-            for slug, other in _both(block.text, seen):
-                (sure if slug == other else unsure).add(slug)
         elif isinstance(block, Prose):
             sure.update(a or b for a, b in _SPAN_ID.findall(blank_code(block.text)))
     return sure, unsure - sure
-
-
-def _both(text: str, seen: Counter[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Both tools' names of a heading, (name, the other tool's name); repeats get -1, -2, …."""
-    names = []
-    for tool, slug in (("pandoc", pandoc_slug(text)), ("pegboard", pegboard_slug(text))):
-        count = seen[tool, slug]
-        seen[tool, slug] += 1
-        names.append(f"{slug}-{count}" if count else slug)
-    return [(names[0], names[1]), (names[1], names[0])]

@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import json
 import os
+import secrets
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -21,13 +22,13 @@ from pathlib import Path
 
 import nbformat
 
-from tools.cells import Cell, Lesson, cells, read_lesson
+from tools.cells import Cell, Episodes, cells, read_episodes
 from tools.folder import ROOT, PageError
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
-def notebook_text(lesson: Lesson, path: Path, instructor: bool) -> str:
+def notebook_text(lesson: Episodes, path: Path, instructor: bool) -> str:
     """The notebook file of an episode, as text. The same page gives the same text."""
     seen: Counter[tuple[bool, str]] = Counter()
     made = []
@@ -73,7 +74,7 @@ def _notebook_cell(cell: Cell, occurrence: int, number: int) -> dict[str, object
 
 def build(root: Path) -> dict[Path, str]:
     """Every notebook that the episodes call for, as text by path. Raises PageError."""
-    lesson = read_lesson(root)
+    lesson = read_episodes(root)
     folder = lesson.root / "notebooks"
     return {
         place / f"{path.stem}.ipynb": notebook_text(lesson, path, instructor)
@@ -121,13 +122,21 @@ def write(root: Path) -> str:
     gone = leftovers(root, wanted)
     for path in stale:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.part")
-        part.write_text(wanted[path], encoding="utf-8")
-        os.replace(part, path)  # whole or not at all
+        _write_whole(path, wanted[path])
     for path in gone:
         path.unlink()
     same = len(wanted) - len(stale)
     return f"{len(stale)} notebooks written, {same} unchanged, {len(gone)} removed"
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)  # it is still there only after a failure
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -145,9 +154,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     except OSError as error:
-        print(
-            f"cannot write {error.filename} ({error.strerror}); check the folder", file=sys.stderr
-        )
+        name = error.filename2 or error.filename
+        print(f"cannot write {name} ({error.strerror}); check the folder", file=sys.stderr)
         return 2
     print("\n".join(messages) or "the notebooks are up to date")
     return 1 if messages else 0

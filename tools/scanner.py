@@ -38,6 +38,26 @@ YAML_ERRORS = (
     RecursionError,
 )
 LONGEST_CLOSING_FENCE = 80
+KNOWN_DIVS = frozenset(
+    [
+        "callout",
+        "objectives",
+        "questions",
+        "challenge",
+        "prereq",
+        "checklist",
+        "solution",
+        "hint",
+        "discussion",
+        "testimonial",
+        "keypoints",
+        "instructor",
+        "spoiler",
+        "tab",
+        "group-tab",
+        "caution",
+    ]
+)
 FOLDED = frozenset({"hint", "spoiler"})  # shown folded away, so code in them is never a live cell
 
 
@@ -231,7 +251,7 @@ class _Scanner:
             if code and not (code["fence"][0] == "`" and "`" in code["info"]):
                 return self._code(at, indent, code)
             if text.startswith("<!--"):
-                return self._comment(at)
+                return self._comment(at, line, indent)
             if text.startswith(":::"):
                 return self._div(at, text)
             heading = _HEADING.fullmatch(text)
@@ -306,14 +326,27 @@ class _Scanner:
         self._add(Code(at + 1, end, "\n".join(body), depth))
         return end
 
-    def _comment(self, at: int) -> int:
-        """Pass over an HTML comment: nothing in it is shown, so nothing in it counts."""
-        self._flush()
-        lines = self.page.lines
-        end = next((i for i in range(at, len(lines)) if "-->" in lines[i]), None)
-        if end is None:
-            self._problem(at + 1, "comment", "this comment is never closed; add `-->`")
-            return len(lines)
+    def _comment(self, at: int, line: str, indent: int) -> int:
+        """Pass over HTML comments: nothing in them is shown, so nothing in them counts.
+
+        With text after them on their last line they are part of that prose.
+        """
+        lines, end, rest = self.page.lines, at, line.lstrip()
+        while rest.startswith("<!--"):
+            rest = rest.removeprefix("<!--")
+            while "-->" not in rest:
+                end += 1
+                if end == len(lines):
+                    self._flush()
+                    self._problem(at + 1, "comment", "this comment is never closed; add `-->`")
+                    return end
+                rest = lines[end]
+            rest = rest.partition("-->")[2].lstrip()
+        if rest:
+            self._take_prose(at, line, indent)
+            self.prose += lines[at + 1 : end + 1]
+        else:
+            self._flush()
         return end + 1
 
     def _div(self, at: int, text: str) -> int:
@@ -322,6 +355,10 @@ class _Scanner:
             braces, word = opening.groups()
             attributes = read_attributes(braces) if braces else Attributes(classes=(word,))
             div = Div(at + 1, attributes)
+            if not div.classes or not KNOWN_DIVS.issuperset(div.classes):
+                name = " ".join(div.classes) or "without a class"
+                known = ", ".join(sorted(KNOWN_DIVS))
+                self._problem(at + 1, "div-class", f"there is no div `{name}`; use one of {known}")
             self._add(div)
             self.stack.append(div)
         elif not _DIV_CLOSE.fullmatch(text):

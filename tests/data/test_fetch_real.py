@@ -233,9 +233,31 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(
     assert_refused(capsys, str(folder), "could not be written")
 
 
-def test_a_failed_write_keeps_the_older_file_and_leaves_no_part(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text("older")
-    with pytest.raises(UnicodeEncodeError):
-        fetch_real.write_whole(path, "new " * 10_000 + "\ud800")  # not writable as UTF-8
-    assert contents(tmp_path) == {"table.csv": b"older"}
+def test_a_failed_write_keeps_both_older_files_and_leaves_no_part(tmp_path: Path) -> None:
+    before = older_files(tmp_path / "real")
+    texts = {"titanic_train.csv": "new", "titanic_test.csv": "new " * 10_000 + "\ud800"}
+    with pytest.raises(UnicodeEncodeError):  # the second is not writable as UTF-8
+        fetch_real.write_together(tmp_path / "real", texts)
+    assert contents(tmp_path / "real") == before
+
+
+@pytest.mark.usefixtures("openml")
+@pytest.mark.parametrize("older", [False, True])
+def test_a_second_file_that_cannot_be_put_in_place_undoes_the_first(
+    older: bool, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    in_the_way = folder / "titanic_test.csv"
+    in_the_way.mkdir(parents=True)
+    if older:
+        (folder / "titanic_train.csv").write_text("older")
+    assert fetch_real.main() == 2
+    assert_refused(capsys, str(folder), "could not be written")
+    left = {path.name: path.is_file() and path.read_text() for path in folder.iterdir()}
+    assert left == {in_the_way.name: False} | ({"titanic_train.csv": "older"} if older else {})
+
+
+@pytest.mark.usefixtures("openml")
+def test_the_files_can_be_read_by_whoever_may_read_new_files(folder: Path) -> None:
+    fetch_real.main()
+    (folder / "new").touch()
+    assert len({path.stat().st_mode for path in folder.iterdir()}) == 1

@@ -154,12 +154,13 @@ FILES = {
     ".gitignore": GITIGNORE,
     "config.yaml": CONFIG,
     "index.md": "---\nsite: sandpaper::sandpaper_site\n---\n\nA lesson about counting.\n\n"
+    "::: objectives\n\n- Count things with Python.\n\n:::\n\n"
     "::: prereq\n\n## Before you start\n\nYou can read numbers.\n\n:::\n",
     "links.md": "[python]: https://www.python.org\n",
     "LICENSE.md": "---\ntitle: Licences\n---\n\nText: CC-BY 4.0.\n",
     "CODE_OF_CONDUCT.md": "---\ntitle: Code of conduct\n---\n\nWe keep [The Carpentries' code of "
     "conduct](https://docs.carpentries.org/policies/coc/).\n",
-    "CONTRIBUTING.md": "# Contributing\n\nOpen an issue.\n",
+    "CONTRIBUTING.md": "---\ntitle: Contributing\n---\n\nOpen an issue.\n",
     "CITATION.cff": "cff-version: 1.2.0\n",
     "episodes/01-count.md": EPISODE,
     "episodes/fig/dots.svg": "<svg xmlns='http://www.w3.org/2000/svg'/>\n",

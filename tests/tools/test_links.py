@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.links import anchors, definitions, links, page_links, pandoc_slug, pegboard_slug, plain
+from tools.links import (
+    anchors,
+    definitions,
+    links,
+    page_links,
+    pandoc_slug,
+    pegboard_slug,
+    plain,
+    without_comments,
+)
 from tools.scanner import scan
 
 
@@ -21,6 +30,7 @@ def found(text: str, **known: str) -> list[tuple[bool, str, str | None]]:
         ("[`code`](b)", [(False, "`code`", "b")]),
         ("`[a](b)` and ``x ` [a](b)``", []),
         ("<!-- [a](b) -->", []),
+        ("<!-- ` [a](b) --> [c](d) `e`", [(False, "c", "d")]),
         (
             "[a][name] [name][] [name]",
             [(False, "a", "x"), (False, "name", "x"), (False, "name", "x")],
@@ -71,6 +81,18 @@ def test_anchors_that_always_hold_and_those_that_do_not():
     sure, unsure = anchors(page)
     assert sure == {"one", "one-1", "x", "h", "sp"}
     assert unsure == {"two", "2-two"}
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a <!-- b --> c", "a  c"),
+        ("<!-- a --> b\n  <!-- c -->  <!-- d\n\ne --> f", "b\n  f"),
+        ("`<!-- a -->` <!-- b ` c --> d `e`", "`<!-- a -->`  d `e`"),
+    ],
+)
+def test_comments_are_taken_out_and_code_is_kept(text, left):
+    assert without_comments(text) == left
 
 
 def test_plain_keeps_names_with_underscores():

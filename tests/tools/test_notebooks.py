@@ -5,11 +5,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from IPython.core.inputtransformer2 import TransformerManager
 
 from tools import notebooks
 from tools.cells import OPENING
-from tools.folder import ROOT
+from tools.folder import ROOT, PageError
 from tools.scanner import FOLDED, Code, Div, scan
 
 PAGE = "episodes/01-count.md"
@@ -136,6 +138,11 @@ Try `2`.
     ]
 
 
+def test_text_after_a_comment_is_shown_and_the_comment_is_not(clean_lesson):
+    body = "<!-- todo --> Important.\nMore\n<!-- ` no\n\nno --> `text`."
+    assert markdown(clean_lesson, body) == "Important.\nMore\n`text`."
+
+
 def test_headings_start_cells_and_lose_their_attributes(clean_lesson):
     body = (
         "## A {#x .y}\n\nText [there](#x) and [here](#b-c).\n\n## B C\n\n## D {#z}\n\n<!-- No -->"
@@ -159,6 +166,41 @@ def test_a_rule_between_neighbours_is_one_and_stays_before_code(clean_lesson):
         "---",
         "y",
     ]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("", ""),
+        ("::: callout\n\n:::", "> **Note**"),
+        ("::: challenge\n\n<!-- To come. -->\n\n:::", "---\n\n**Exercise**\n\n---"),
+        ("::: hint\n\n:::", "<details><summary>Hint</summary>\n\n\n\n</details>"),
+    ],
+)
+def test_an_empty_page_and_empty_divs(clean_lesson, body, text):
+    assert markdown(clean_lesson, body) == text
+
+
+PIECES = st.sampled_from(
+    [
+        *("::: challenge", "::: hint", "::: solution", "::: {.tab #x}", "::: other", ":::", "## A"),
+        *("```python", "```output", "```", "x = 1", "<!-- a -->", "<!--", "-->", "- b", "    c"),
+        *("[d](#x)", "[e](f.md)", "![g](h%00){alt=i}", "[j]: k", "`", "1. l", "> m", "\t", "===="),
+    ]
+)
+
+
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(st.tuples(PIECES | st.text(max_size=3), st.sampled_from([" ", "\n", "\n\n"]))))
+def test_any_page_becomes_notebooks_or_is_refused(clean_lesson, parts):
+    with_body(clean_lesson, "".join(piece + gap for piece, gap in parts))
+    try:
+        made = notebooks.build(clean_lesson)
+    except PageError:
+        return
+    assert len(made) == 2
 
 
 # --- nothing leaks ---
@@ -314,7 +356,6 @@ def assert_round_trip(root: Path, page: Path, instructor: bool) -> None:
         compile(TransformerManager().transform_cell(source), page.name, "exec")
 
 
-@pytest.mark.skipif(not (ROOT / "episodes").is_dir(), reason="no episode yet")
 def test_the_lessons_own_episodes_make_the_round_trip_and_are_up_to_date():
     for page in sorted((ROOT / "episodes").glob("*.md")):
         assert_round_trip(ROOT, page, False)
@@ -394,6 +435,10 @@ def test_check_names_each_notebook_and_writes_nothing(clean_lesson, capsys):
         ),
         (b"---\ntitle: a: b\n---\n", "01-count.md:2: the front matter is not valid YAML"),
         (b"---\nteaching: 1\n---\n", "01-count.md:1: the front matter has no title"),
+        (b"---\ntitle: T\n---\n\n::: solutions\n\nA\n\n:::\n", "01-count.md:5: there is no div"),
+        (b"---\ntitle: T\n---\n\n::: Solution\n\nA\n\n:::\n", "`Solution`; use one of"),
+        (b"---\ntitle: T\n---\n\n::: {.hint .soluton}\n\nA\n\n:::\n", "`hint soluton`"),
+        (b"---\ntitle: T\n---\n\n::: {#a}\n\nA\n\n:::\n", "01-count.md:5: there is no div"),
         (b"\xff\xfe", "01-count.md is not UTF-8"),
         (None, "holds no pages"),
     ],
@@ -407,10 +452,44 @@ def test_a_broken_page_is_refused_in_one_sentence(clean_lesson, capsys, content,
     assert not (clean_lesson / "notebooks").exists()
 
 
+def test_shared_links_that_cannot_be_read_are_refused(clean_lesson, capsys):
+    (clean_lesson / "links.md").write_bytes(b"\xff\xfe")
+    assert notebooks.main([str(clean_lesson)]) == 2
+    assert "links.md is not UTF-8" in capsys.readouterr().err
+
+
 def test_a_folder_that_cannot_be_written_is_no_traceback(clean_lesson, capsys):
     (clean_lesson / "notebooks").write_text("a file in the way")
     assert notebooks.main([str(clean_lesson)]) == 2
     assert capsys.readouterr().err.startswith("cannot write ")
+
+
+def test_a_failed_write_leaves_no_part_and_the_older_notebook(clean_lesson, capsys, monkeypatch):
+    notebooks.write(clean_lesson)
+    path = clean_lesson / "notebooks/01-count.ipynb"
+    path.write_text("older")
+    before = sorted(path.parent.iterdir())
+
+    def refuse(source, target):
+        assert Path(source).parent == path.parent
+        raise OSError(28, "No space left on device", str(source), None, str(target))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", refuse)
+        assert notebooks.main([str(clean_lesson)]) == 2
+    assert capsys.readouterr().err.startswith(f"cannot write {path} (No space left")
+    assert sorted(path.parent.iterdir()) == before
+    assert path.read_text() == "older"
+
+
+def test_another_writers_part_is_not_in_the_way(clean_lesson):
+    part = clean_lesson / "notebooks/.01-count.ipynb.part"
+    part.mkdir(parents=True)
+    notebooks.write(clean_lesson)
+    assert (clean_lesson / "notebooks/01-count.ipynb").is_file()
+    assert (clean_lesson / "notebooks/01-count.ipynb").stat().st_mode & 0o777 == (
+        (clean_lesson / PAGE).stat().st_mode & 0o777
+    )
 
 
 def test_the_opening_cell_finds_the_lesson_or_says_what_to_do(tmp_path, monkeypatch):

@@ -76,6 +76,13 @@ def test_colons_in_code_and_comments_are_no_fences():
     assert page.problems == []
 
 
+def test_text_after_a_comment_is_prose():
+    page = read("A\n<!-- b --> c.\n\n<!-- d\n\n## D --> e.\n\n<!-- f --> <!-- g\n## G\n-->\n\nH.\n")
+    assert shape(page) == ["A\n<!-- b --> c.\n\n<!-- d\n\n## D --> e.", "H."]
+    assert [block.line for block in page.blocks] == [5, 16]
+    assert page.problems == []
+
+
 def test_code_fences_of_both_kinds_longer_ones_and_inside_lists():
     page = read("""\
         ````markdown

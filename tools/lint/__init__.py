@@ -5,8 +5,9 @@ checklists. Each is a small function whose docstring says it: `structure` (front
 divs, blank lines, code), `linking`, `review` (exercises, words) and `project` (the folder).
 """
 
+from tools.folder import Lesson
 from tools.lint import linking, project, review, structure
-from tools.lint.registry import Finding, Lesson, all_rules, lint_lesson, lint_page
+from tools.lint.registry import Finding, all_rules, lint_lesson, lint_page
 
 __all__ = [
     "Finding",

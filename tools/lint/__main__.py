@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from tools.folder import PAGE_FOLDERS, ROOT, lesson_root
-from tools.lint.registry import Finding, Lesson, all_rules, lint_lesson, lint_page
+from tools.folder import PAGE_FOLDERS, ROOT, Lesson, lesson_root
+from tools.lint.registry import Finding, all_rules, lint_lesson, lint_page
 
 
 def lint(path: Path) -> tuple[int, list[Finding]]:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tools.folder import PAGE_FOLDERS
-from tools.lint.registry import Lesson, lesson_rule
+from tools.folder import PAGE_FOLDERS, Lesson
+from tools.lint.registry import lesson_rule
+from tools.lint.structure import has_list
 from tools.scanner import Div, Heading
 
 ROOT_FILES = {
@@ -52,6 +53,7 @@ GITIGNORE = [
 CARPENTRIES = ("swc", "dc", "lc", "cp", "lab", "incubator")
 LIFE_CYCLES = ("pre-alpha", "alpha", "beta", "stable")
 CONDUCT = re.compile(r"https://docs\.carpentries\.org/\S*(code-of-conduct|coc)")
+OBJECTIVES = ("objectives", "what you will be able to do")  # headings, in small letters
 Found = Iterator[tuple[str, int, str]]
 
 
@@ -90,6 +92,21 @@ def index_site(lesson: Lesson) -> Found:
         front = lesson.page(lesson.root / "index.md").front_matter or {}
         if front.get("site") != "sandpaper::sandpaper_site":
             yield "index.md", 1, "add `site: sandpaper::sandpaper_site` to the front matter"
+
+
+@lesson_rule("lesson-objectives")
+def lesson_objectives(lesson: Lesson) -> Found:
+    """index.md lists the lesson's own objectives, in an `objectives` div or under a heading."""
+    if lesson.text("index.md") is None:
+        return
+    under = ""  # the heading above
+    for block, around in lesson.page(lesson.root / "index.md").walk():
+        if isinstance(block, Heading):
+            under = block.text.strip().casefold()
+        in_div = any("objectives" in div.classes for div in around)
+        if (in_div or under in OBJECTIVES) and has_list([block]):
+            return
+    yield "index.md", 1, "the lesson has no objectives; add an `objectives` div with a list"
 
 
 @lesson_rule("conduct-link")

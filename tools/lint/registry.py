@@ -10,13 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-import yaml
-
-from tools.folder import PAGE_FOLDERS, PageError, read_page, read_text
+from tools.folder import Lesson, PageError
 from tools.links import definitions
-from tools.scanner import YAML_ERRORS, Page, scan
+from tools.scanner import Page
 
 STRUCTURE = frozenset({"div-balance", "div-fence", "code-closed", "comment-closed"})
 
@@ -33,43 +30,6 @@ class Finding:
     def __str__(self) -> str:
         """The error as it is printed."""
         return f"{self.path}:{self.line}: {self.message} [{self.rule}]"
-
-
-class Lesson:
-    """The lesson's folder as the rules see it: files are read once, when first asked for."""
-
-    def __init__(self, root: Path) -> None:
-        """`root` is the lesson's folder; it may lack anything."""
-        self.root = root.resolve()
-        self._pages: dict[Path, Page] = {}
-        self.shared_links = definitions(scan(self.text("links.md") or ""))
-
-    def page(self, path: Path) -> Page:
-        """The page at a path. Raises PageError if it cannot be read."""
-        if path not in self._pages:
-            self._pages[path] = read_page(path)
-        return self._pages[path]
-
-    def page_paths(self) -> list[Path]:
-        """The home page and all pages of the four folders."""
-        home = self.root / "index.md"
-        found = [p for name in PAGE_FOLDERS for p in sorted((self.root / name).glob("*.md"))]
-        return ([home] if home.is_file() else []) + found
-
-    def text(self, name: str) -> str | None:
-        """The text of a file in the lesson, or None if it is missing or cannot be read."""
-        try:
-            return read_text(self.root / name)
-        except PageError:
-            return None
-
-    def config(self) -> dict[str, Any] | None:
-        """config.yaml, or None if there is no mapping to be read."""
-        try:
-            data = yaml.safe_load(self.text("config.yaml") or "")
-        except YAML_ERRORS:
-            return None
-        return data if isinstance(data, dict) else None
 
 
 @dataclass(frozen=True)

@@ -39,11 +39,11 @@ def exercise_exists(doc: Doc) -> Found:
 
 @episode_rule("exercise-often")
 def exercise_often(doc: Doc) -> Found:
-    """There is an exercise or a discussion for every 15 minutes of teaching."""
+    """There is an exercise or a discussion for each begun 15 minutes of teaching."""
     teaching = (doc.page.front_matter or {}).get("teaching")
     found = len(divs(doc, "challenge", "discussion"))
-    if type(teaching) is int and 0 < found < teaching // MINUTES_BETWEEN_EXERCISES:
-        wanted = teaching // MINUTES_BETWEEN_EXERCISES
+    wanted = -(-teaching // MINUTES_BETWEEN_EXERCISES) if type(teaching) is int else 0
+    if 0 < found < wanted:
         yield (
             1,
             f"{teaching} minutes of teaching call for {wanted} exercises, not {found}; add some",
@@ -84,7 +84,7 @@ def exercise_solution(doc: Doc) -> Found:
             yield challenge.line, "the challenge has no `solution` (or `instructor`) div; add one"
 
 
-@episode_rule("objective-verb")
+@page_rule("objective-verb")
 def objective_verb(doc: Doc) -> Found:
     """Objectives say what a learner can do: they start with a verb that can be tested."""
     for objectives, _ in divs(doc, "objectives"):

@@ -9,26 +9,8 @@ from itertools import pairwise
 from tools.lint.registry import Doc, episode_rule, page_rule
 from tools.scanner import FOLDED, LIST_MARKER, Block, Code, Div, Heading, Prose, walk
 
-KNOWN_DIVS = frozenset(
-    [
-        "callout",
-        "objectives",
-        "questions",
-        "challenge",
-        "prereq",
-        "checklist",
-        "solution",
-        "hint",
-        "discussion",
-        "testimonial",
-        "keypoints",
-        "instructor",
-        "spoiler",
-        "tab",
-        "group-tab",
-        "caution",
-    ]
-)
+# Spellings of `python` that would silently make live code a block that nobody runs.
+LIKE_PYTHON = frozenset({"py", "py3", "python", "python3", "ipython", "ipython3"})
 FRAME = ("questions", "objectives", "keypoints")  # what every episode has exactly once
 _TABLE = re.compile(r"^\s*(?:\|?\s*:?-+:?\s*\||\+[-=]+\+)", re.MULTILINE)
 Found = Iterator[tuple[int, str]]
@@ -151,12 +133,8 @@ def div_fence(doc: Doc) -> Found:
 
 @page_rule("div-class")
 def div_class(doc: Doc) -> Found:
-    """A div has one of the classes that the Workbench knows."""
-    for block, _ in doc.page.walk():
-        if isinstance(block, Div) and not KNOWN_DIVS & set(block.classes):
-            name = " ".join(block.classes) or "without a class"
-            known = ", ".join(sorted(KNOWN_DIVS))
-            yield block.line, f"the Workbench knows no div `{name}`; use one of {known}"
+    """A div has a class, and no class that the Workbench does not know."""
+    return _recorded(doc, "div-class")
 
 
 @episode_rule("div-required")
@@ -196,12 +174,17 @@ def _only_definitions(prose: Prose) -> bool:
     return all(re.match(r"\s*(\[[^\]]+\]:|$)", line) for line in prose.text.split("\n"))
 
 
+def has_list(blocks: list[Block]) -> bool:
+    """Whether some of these blocks is prose with a list."""
+    prose = [block.text for block in blocks if isinstance(block, Prose)]
+    return any(LIST_MARKER.match(line) for text in prose for line in text.split("\n"))
+
+
 @episode_rule("div-list")
 def div_list(doc: Doc) -> Found:
     """Questions, objectives and keypoints each hold a list."""
     for div, _ in divs(doc, *FRAME):
-        prose = [block.text for block in div.children if isinstance(block, Prose)]
-        if not any(LIST_MARKER.match(line) for text in prose for line in text.split("\n")):
+        if not has_list(div.children):
             yield div.line, f"`{div.classes[0]}` holds no list; write each item as `- …`"
 
 
@@ -310,12 +293,12 @@ def comment_closed(doc: Doc) -> Found:
 @page_rule("code-info")
 def code_info(doc: Doc) -> Found:
     """After a code fence stands one language, or attributes such as `{.python .display}`."""
-    for block, _ in doc.page.walk():
-        if isinstance(block, Code) and block.language is None:
-            yield (
-                block.line,
-                f"`{block.info}` is no language; write `python` or `{{.python .display}}`",
-            )
+    for block in (block for block, _ in doc.page.walk() if isinstance(block, Code)):
+        if block.language is None:
+            mend = "write `python` or `{.python .display}`"
+            yield block.line, f"`{block.info}` is no language; {mend}"
+        elif block.language != "python" and block.language.casefold() in LIKE_PYTHON:
+            yield block.line, f"`{block.language}` makes no live code; write `python`"
 
 
 @page_rule("code-output")

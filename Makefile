@@ -17,6 +17,8 @@ setup: ## make .venv with the locked versions (a second run installs nothing)
 	  echo "Making .venv and installing requirements.txt: one to three minutes, once." && \
 	  $(PYTHON) -m venv --clear .venv && \
 	  $(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt && \
+	  mkdir -p .venv/share/jupyter/lab/settings && \
+	  cp tools/jupyterlab.json .venv/share/jupyter/lab/settings/overrides.json && \
 	  cp requirements.txt .venv/installed.txt; }
 
 lesson: setup ## the main job: prepare the data, train, print the table of runs
@@ -37,8 +39,9 @@ test-all: setup ## the tests and the slow extras
 	@$(BIN)/python -m pytest -n auto --dist loadfile tests
 	$(run_notebooks)
 
-lab: setup ## JupyterLab with the notebooks (ARGS=--no-browser: without opening a browser)
-	@$(BIN)/python -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks $(ARGS)
+lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browser: without opening a browser)
+	@$(BIN)/python -m tools.workbooks
+	@$(BIN)/python -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/work $(ARGS)
 
 notebooks: setup ## write the notebooks again from the episodes
 	@$(BIN)/python -m tools.notebooks

@@ -47,7 +47,7 @@ def learning_curve(run: Run) -> Picture:
     losses.plot(history["val_loss"], **VALIDATION)
     accuracies.plot(history["val_accuracy"], **VALIDATION)
     for axes, title in ((losses, "loss"), (accuracies, "accuracy")):
-        axes.axvline(best, color="#444444", linestyle=":", label=f"best epoch, {best}")
+        axes.axvline(best, color="#444444", linestyle=":", label="best epoch")
         axes.set(xlabel="epoch", title=title)
         axes.legend(framealpha=1)
     picture = Picture(Path(run.artefacts) / "learning_curve.png", _describe(history, best))

@@ -16,6 +16,7 @@ from lesson import ROOT, LessonError
 from lesson.runs import Run, read_metrics
 
 SCRIPT = ROOT / "training" / "train_nn.py"
+OWN_SENTENCE = f"{SCRIPT.name}: "  # so begins what the script says when it refuses its input
 
 
 def describe() -> str:
@@ -48,10 +49,15 @@ def train(args: Mapping[str, Any], folder: Path | None = None) -> Run:
     ) as process:
         assert process.stdout is not None
         line = ""
-        for line in process.stdout:
-            print(line, end="", flush=True)
-    if process.returncode == 2 and line.startswith(f"{SCRIPT.name}: "):
-        raise LessonError(line.strip())  # the script's own sentence
+        try:
+            for line in process.stdout:
+                if not line.startswith(OWN_SENTENCE):  # shown by the error below
+                    print(line, end="", flush=True)
+        except KeyboardInterrupt:
+            process.terminate()
+            raise LessonError("interrupted; the run was stopped and left no model") from None
+    if process.returncode == 2 and line.startswith(OWN_SENTENCE):
+        raise LessonError(line.strip())
     if process.returncode != 0:
         raise LessonError(
             f"{SCRIPT.name} ended with code {process.returncode} before its results were written; "

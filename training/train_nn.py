@@ -1,9 +1,8 @@
 """Train a small neural network that answers yes or no about each row of a table.
 
-Run it in a terminal or a notebook, or send it to a training service. It is one file and imports
-nothing of the project it comes from: copy it for your own table.
+Run it in a terminal or, with %run, in a notebook, or send it to a training service. It is one file
+and imports nothing of the project it comes from: copy it for your own table.
     python train_nn.py --train train_data.npz --val val_data.npz --epochs 200 --batch_size 64
-    %run train_nn.py --train train_data.npz --val val_data.npz
 Reads   --train: an npz archive with X_train (rows, features) and y_train (rows,), labels 0 or 1
         --val: an npz archive with X_val and y_val of the same kind
 Writes  model.pt, metrics.json, history.csv and training.log side by side into --model_dir, and
@@ -69,16 +68,17 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the flags; those that a service adds and this script does not know end in `unknown`."""
     parser = Parser("train_nn.py", description=(__doc__ or "").split("\n")[0], allow_abbrev=False,
                     formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    flag, whole, from_1 = parser.add_argument, partial(numeric, 0, int), partial(numeric, 1, int)
+    flag, whole, real = parser.add_argument, partial(numeric, 0, int), partial(numeric, 0, float)
+    from_1 = partial(numeric, 1, int)
     flag("--train", required=True, help="npz archive with X_train and y_train")
     flag("--val", required=True, help="npz archive with X_val and y_val")
     flag("--epochs", type=from_1, default=1000, help="passes over the training rows, at most")
-    flag("--learning_rate", type=partial(numeric, 0, float), default=0.001, help="step of Adam")
+    flag("--learning_rate", type=real, default=0.001, help="how far a step moves the weights")
     flag("--batch_size", type=whole, default=0, help="rows per step; 0: all rows")
     flag("--hidden", type=lambda text: [from_1(item) for item in text.split(",")],
          default=[64, 32], metavar="64,32", help="widths of the hidden layers")
-    flag("--patience", type=whole, default=50, help="epochs without gain to go on for; 0: all")
-    flag("--min_delta", type=partial(numeric, 0, float), default=0.0, help="a smaller gain is none")
+    flag("--patience", type=whole, default=50, help="stop after N epochs without gain; 0: never")
+    flag("--min_delta", type=real, default=0.0, help="smaller gains do not count")
     flag("--restore_best", type=lambda text: {"true": True, "false": False}.get(text.lower(), text),
          choices=(True, False), default=True, help="keep the best weights, not the last")
     flag("--seed", type=whole, default=0, help="same seed, same machine: same model")
@@ -89,8 +89,9 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     for name in ("--parallelism", "--checkpoint_every", "--checkpoint_dir"):
         if name in (item.split("=")[0] for item in unknown):
             parser.error(f"{name} is not implemented yet")
-    flags.unknown = unknown
-    return flags
+    if unknown and not unknown[0].startswith("-"):
+        parser.error(f"{unknown[0]!r} belongs to no flag")
+    return argparse.Namespace(**vars(flags), unknown=unknown)
 # fmt: on
 
 
@@ -117,7 +118,7 @@ def choose_device(wanted: str) -> torch.device:
     cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
     here = {"cuda": cuda, "xla": importlib.util.find_spec("torch_xla"), "mps": mps, "cpu": True}
     usable = [name for name, there in here.items() if there]
-    name = usable[0] if wanted == "auto" else wanted
+    name = usable[0] if wanted == "auto" else wanted.lower()
     need(name in usable, f"--device {wanted}: here torch can use {' or '.join(usable)}; name one")
     return importlib.import_module("torch_xla").device() if name == "xla" else torch.device(name)
 
@@ -135,17 +136,17 @@ def read_table(path: str, part: str) -> tuple[Table, str]:
     need("://" not in path, f"{where} reading from a bucket is not implemented yet; give a file")
     advice = "give an npz archive of plain arrays, as numpy.savez writes it"
     names = (X_name, y_name, "preparation")
-    try:
+    try:  # a damaged archive makes numpy and zipfile raise almost anything
         with open(path, "rb") as file:
             need(zipfile.is_zipfile(file), f"{where} is no whole npz archive; {advice}")
             file.seek(0)
             with np.load(file, allow_pickle=False) as archive:  # a pickle could run code
                 arrays = {name: np.asarray(archive[name]) for name in names if name in archive}
-    # What numpy and zipfile raise for an archive that is damaged or built to do harm.
     except (ArithmeticError, EOFError, LookupError, MemoryError, OSError, RuntimeError, SyntaxError,
             TypeError, ValueError, tokenize.TokenError, zipfile.BadZipFile,
             zlib.error) as problem:  # fmt: skip
         reason = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+        reason = "it holds text or mixed columns" if "pickle" in reason else reason
         raise Refused(f"{where} cannot be read ({reason.splitlines()[0]}); {advice}") from None
     for name in (X_name, y_name):
         need(name in arrays, f"{where} there is no array {name}; name the arrays in numpy.savez")
@@ -184,10 +185,8 @@ def build_model(features: int, hidden: Sequence[int], seed: int, device: str = "
 
 
 def adam_step(parameters: list[Any], learning_rate: float) -> Callable[[Sequence[Any]], None]:
-    """Return a function that takes the gradients and moves the parameters by one step of Adam.
-
-    The class torch.optim.Adam does the same, but imports torch's compiler first (one second).
-    """
+    """Return a function that takes the gradients and moves the parameters by one step of Adam."""
+    # The class torch.optim.Adam does the same, but first imports torch's compiler: one second.
     means, squares = ([torch.zeros_like(p) for p in parameters] for _ in range(2))
     counts = [torch.zeros((), device=p.device) for p in parameters]
     fused = parameters[0].device.type in ("cpu", "cuda")  # all parameters in one pass over memory
@@ -293,7 +292,8 @@ def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) ->
     # this one, large batches find the memory of the step before, and are twice as fast.
     torch.empty(8 * 2**20 - 4096)
     data, val = ((X.to(device), y.to(device)) for X, y in (data, val))
-    say(f"{rows} rows, {features} features, {weights} weights; {device}, {threads} CPU thread(s)")
+    steps = -(-rows // (flags.batch_size or rows))  # rounded up: the last batch may be short
+    say(f"{rows} rows, {features} features, {weights} weights, {steps} steps an epoch, on {device}")
     if flags.unknown:
         say(f"ignored, not flags of this script: {' '.join(flags.unknown)}")
     ready = time.perf_counter()

@@ -46,7 +46,8 @@ class Exercise:
         typed = _as(self.expects, answer)
         if typed is None:
             words = {int: "a whole number", float: "a number", str: "a text in quotes"}
-            return f"Not yet: the answer is {words[self.expects]}, not {answer!r}."
+            shown = repr(answer) if isinstance(answer, (str, int, float)) else type(answer).__name__
+            return f"Not yet: the answer is {words[self.expects]}, not {shown[:40]}."
         try:
             wrong = self.judge(typed, *context)
         except LessonError as problem:

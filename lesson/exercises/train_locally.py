@@ -31,6 +31,8 @@ def _judge_guess(answer: float) -> str:
         return "that share survived, so the guess is wrong about them."
     if abs(answer - 0.5) < 0.004:
         return "a coin would score that; this guess always says the same, and one answer is rarer."
+    if not 0 <= answer <= 1:
+        return "a share lies between 0 and 1."
     return "count the passengers of val_part for whom the guess is right; divide by all of them."
 
 
@@ -86,14 +88,14 @@ def _judge_flag(answer: str) -> str:
         return "that is the spelling that the script ignored."
     if name.lstrip("-") == "learning_rate":
         return "nearly: long flags begin with two dashes."
-    return "run the script with --help and look for the step of Adam."
+    return "run the script with --help and look for how far a step moves the weights."
 
 
 flag = Exercise(
     str,
     _judge_flag,
     "Read the first lines of a run: they say what it was told, and what it ignored.",
-    "the list that --help prints has a flag for the step of Adam.",
+    "the list that --help prints has a flag for how far a step moves the weights.",
 )
 
 
@@ -103,12 +105,15 @@ def _judge_best_epoch(answer: int, run: Run) -> str:
     if not isinstance(run, Run):
         return "hand the run to check(), as the cell of the exercise does."
     try:
-        history = pd.read_csv(Path(run.artefacts) / "history.csv").set_index("epoch")
+        history = pd.read_csv(Path(run.artefacts) / "history.csv")
     except OSError as problem:
         raise LessonError(f"{problem}; train again") from None
-    if answer == history["val_loss"].idxmin():
+    best, lowest = (int(history[name].to_numpy().argmin()) + 1 for name in ("val_loss", "loss"))
+    if answer == best:
         return ""
-    if answer in (history["loss"].idxmin(), history.index.max()):
+    if answer == best - 1:
+        return "that is the place of the row, which counts from 0; epochs count from 1."
+    if answer in (lowest, lowest - 1):
         return "there the training loss is lowest, but on rows that the model has seen."
     return "it is the epoch at which the validation loss, the dashed line, is lowest."
 

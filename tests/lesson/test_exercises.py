@@ -29,7 +29,9 @@ ANSWERS: dict[str, tuple[list[Any], list[tuple[Any, str]]]] = {
             (0.378, "survived"),
             (0.5, "coin"),
             (0.614, "of val_part"),  # that is the share of all 712
-            (62.2, "divide by all"),
+            (62.2, "between 0 and 1"),
+            (0.7, "divide by all"),
+            (VAL, "not DataFrame"),
             ("0.622", "a number"),
         ],
     ),
@@ -93,6 +95,7 @@ def test_the_best_epoch_is_that_of_the_lowest_validation_loss(
     best, last = run.metrics["epochs"]["best"], run.metrics["epochs"]["last"]
     assert said(capsys, "best_epoch", best, run).startswith("Right.")
     assert "rows that the model has seen" in said(capsys, "best_epoch", last, run)
+    assert "counts from 0" in said(capsys, "best_epoch", best - 1, run)
     assert "the dashed line" in said(capsys, "best_epoch", 1, run)
 
 

@@ -45,9 +45,26 @@ def test_the_scripts_lines_are_shown_as_they_come(
     assert shown == (tmp_path / "run" / "training.log").read_text()
 
 
-def test_a_refusal_is_the_scripts_own_sentence(tmp_path: Path) -> None:
-    with pytest.raises(LessonError, match=r"^train_nn.py: --train missing.npz: cannot be read"):
+def test_a_refusal_is_the_scripts_own_sentence_said_once(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(
+        LessonError, match=r"^train_nn.py: --train missing.npz: cannot be read"
+    ) as it:
         this_machine.train({"train": "missing.npz", "val": "missing.npz"}, tmp_path / "run")
+    assert capfd.readouterr().out == ""
+    assert it.value._render_traceback_() == [f"LessonError: {it.value}"]
+
+
+def test_an_interrupted_run_is_stopped_and_said_in_words(
+    data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("builtins.print", interrupt)
+    with pytest.raises(LessonError, match="interrupted"):
+        this_machine.train({"train": data.train, "val": data.val}, tmp_path / "run")
 
 
 def test_a_run_that_dies_is_not_said_to_have_refused(

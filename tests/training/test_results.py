@@ -97,6 +97,11 @@ def test_flags_that_a_service_adds_are_reported_and_harmless(archive: Path, tmp_
     assert "ignored, not flags of this script: --cluster=here --job 7" in ended.out
 
 
+def test_the_first_line_says_what_is_trained_on_what(archive: Path, tmp_path: Path) -> None:
+    first = train(archive, tmp_path, "--epochs", 1, "--batch_size", 16).out.splitlines()[0]
+    assert first == "40 rows, 7 features, 2625 weights, 3 steps an epoch, on cpu"
+
+
 def test_a_run_shows_about_ten_lines_of_progress(archive: Path, tmp_path: Path) -> None:
     out = train(archive, tmp_path, "--epochs", 1000, "--patience", 0).out
     epochs = [int(epoch) for epoch in re.findall(r"^epoch +(\d+)", out, re.MULTILINE)]

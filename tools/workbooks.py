@@ -1,0 +1,36 @@
+"""Copies of the learners' notebooks to work in: `make lab` runs this.
+
+A copy in work/ has no outputs, so that nothing looks as if it had been run, and is never written
+over, so that nobody's answers are lost. git ignores work/: the notebooks in notebooks/ stay as
+they were made.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tools.folder import ROOT
+
+
+def copy_new(root: Path = ROOT) -> list[Path]:
+    """Copy the notebooks that work/ does not have yet; returns the copies."""
+    work = root / "work"
+    work.mkdir(exist_ok=True)
+    copies = []
+    for path in sorted((root / "notebooks").glob("*.ipynb")):
+        copy = work / path.name
+        if copy.exists():
+            continue
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                cell.update(outputs=[], execution_count=None)
+        copy.write_text(json.dumps(notebook, indent=1, ensure_ascii=False), encoding="utf-8")
+        copies.append(copy)
+    return copies
+
+
+if __name__ == "__main__":
+    for made in copy_new():
+        print(f"{made.relative_to(ROOT)} is yours to work in; delete it for a fresh copy")

@@ -58,6 +58,18 @@ def test_a_second_run_installs_nothing_and_git_sees_no_change(clone: Path, first
     assert status.stdout == ""
 
 
+def test_the_notebooks_run_in_a_folder_with_a_blank(clone: Path, first_run: str) -> None:
+    assert "Making .venv" in first_run
+    flags = ["--nbval", "--nbval-sanitize-with", "tests/nbval.cfg", "notebooks"]
+    done = subprocess.run(
+        [clone / ".venv/bin/python", "-m", "pytest", "-q", *flags],
+        cwd=clone,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
 def test_an_installation_that_was_cut_off_is_begun_again(clone: Path, first_run: str) -> None:
     assert "Making .venv" in first_run
     (clone / ".venv" / "installed.txt").unlink()

@@ -44,11 +44,10 @@ def noisy(tmp_path: Path) -> Path:
 def plain_loop(X: Any, y: Any, hidden: list[int], epochs: int, batch: int, seed: int) -> Any:
     """The loop of the tutorials: nn.Linear as it comes, torch.optim.Adam, backward()."""
     torch.manual_seed(seed)
-    sizes = [X.shape[1], *hidden, 1]
     layers: list[torch.nn.Module] = []
-    for inputs, outputs in itertools.pairwise(sizes):
+    for inputs, outputs in itertools.pairwise([X.shape[1], *hidden, 1]):
         layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU()]
-    model = torch.nn.Sequential(*layers[:-1])
+    model = torch.nn.Sequential(*layers[:-1]).double()
     optimiser = torch.optim.Adam(model.parameters(), lr=0.001)
     shuffle = torch.Generator().manual_seed(seed)
     for _ in range(epochs):
@@ -64,7 +63,7 @@ def plain_loop(X: Any, y: Any, hidden: list[int], epochs: int, batch: int, seed:
     return model.state_dict()
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=60)
 @given(
     rows=st.integers(1, 70),
     features=st.integers(1, 9),
@@ -73,24 +72,27 @@ def plain_loop(X: Any, y: Any, hidden: list[int], epochs: int, batch: int, seed:
     seed=st.integers(0, 5),
 )
 def test_every_step_is_that_of_the_plain_loop(
-    tmp_path_factory: pytest.TempPathFactory,
-    rows: int,
-    features: int,
-    hidden: list[int],
-    batch: int,
-    seed: int,
+    rows: int, features: int, hidden: list[int], batch: int, seed: int
 ) -> None:
-    folder = tmp_path_factory.mktemp("run")
+    """In float64: Adam divides by the gradient's own size, so rounding does not stay small."""
     arrays = table(rows, features, seed)
-    archive = save(folder / "data.npz", **arrays)
-    flags = ["--hidden", ",".join(map(str, hidden)), "--batch_size", batch, "--seed", seed]
-    ended = train(archive, folder, "--epochs", 4, "--restore_best", "false", *flags)
-    assert ended.code == 0, ended.err
-    X = torch.tensor(arrays["X_train"], dtype=torch.float32)
-    y = torch.tensor(arrays["y_train"], dtype=torch.float32)[:, None]
+    X, y = (torch.tensor(arrays[name]).double() for name in ("X_train", "y_train"))
+    y = y[:, None]
+    flags = train_nn.parse_flags(
+        [
+            "--train=",
+            "--val=",
+            "--epochs=4",
+            f"--batch_size={batch}",
+            f"--seed={seed}",
+            "--restore_best=false",
+        ]
+    )
+    model = train_nn.build_model(features, hidden, seed).double()
+    train_nn.train(model, (X, y), (X, y), flags, lambda _: None)
     expected = plain_loop(X, y, hidden, epochs=4, batch=batch, seed=seed)
-    for name, value in weights(folder).items():
-        torch.testing.assert_close(value, expected[name], rtol=1e-4, atol=1e-5)
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(value, expected[name], rtol=1e-9, atol=1e-9)
 
 
 def test_the_same_seed_gives_the_same_model_and_another_seed_another(

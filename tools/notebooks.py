@@ -49,9 +49,9 @@ def notebook_text(lesson: Episodes, path: Path, instructor: bool) -> str:
         },
         "cells": made,
     }
-    node = nbformat.from_dict(notebook)  # type: ignore[no-untyped-call]
+    node = nbformat.from_dict(notebook)
     nbformat.validate(node)
-    return str(nbformat.writes(node)) + "\n"  # type: ignore[no-untyped-call]
+    return str(nbformat.writes(node)) + "\n"
 
 
 def _notebook_cell(cell: Cell, occurrence: int, number: int) -> dict[str, object]:

@@ -1,0 +1,34 @@
+"""The local cloud: a stand-in on loopback that the real SDKs talk to and that really runs each job.
+
+Importing this package is light (standard library only), and so is everything that a client needs:
+it works from any environment, whichever SDKs are installed there.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from local_cloud.activation import activate
+    from local_cloud.control import reset, status, stop
+
+__all__ = ["LocalCloudError", "activate", "reset", "status", "stop"]
+
+
+class LocalCloudError(Exception):
+    """Something the user can mend; the message says what happened, where and what to do next."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows instead of a traceback, which would hide the sentence."""
+        return [f"{type(self).__name__}: {self}"]
+
+
+VERBS = {"activate": "activation", "reset": "control", "status": "control", "stop": "control"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module of a verb when it is used."""
+    if name not in VERBS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{VERBS[name]}"), name)

@@ -1,0 +1,101 @@
+"""Documents that must not be lost, by kind and name, in one SQLite file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+Document = dict[str, Any]
+
+_PAGE = 500
+
+
+class Records:
+    """JSON documents by kind and name. What a method has written when it returns is on the disk.
+
+    Usable from several threads; one process at a time.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Opens the file, or makes it."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.RLock()
+        self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = FULL")
+        self._database.execute(
+            "CREATE TABLE IF NOT EXISTS record (kind TEXT, name TEXT, document TEXT NOT NULL,"
+            " PRIMARY KEY (kind, name)) WITHOUT ROWID"
+        )
+
+    def put(self, kind: str, name: str, document: Document) -> None:
+        """Write a document, in place of the one of this kind and name if there is one."""
+        text = json.dumps(document)
+        self._execute("INSERT OR REPLACE INTO record VALUES (?, ?, ?)", kind, name, text)
+
+    def get(self, kind: str, name: str) -> Document | None:
+        """The document, or None."""
+        rows = self._execute("SELECT document FROM record WHERE kind = ? AND name = ?", kind, name)
+        return _parse(rows[0][0]) if rows else None
+
+    def delete(self, kind: str, name: str) -> None:
+        """Remove a document if there is one."""
+        self._execute("DELETE FROM record WHERE kind = ? AND name = ?", kind, name)
+
+    def clear(self, kind: str) -> None:
+        """Remove all documents of a kind."""
+        self._execute("DELETE FROM record WHERE kind = ?", kind)
+
+    def list(self, kind: str, prefix: str = "") -> Iterator[tuple[str, Document]]:
+        """Names that begin with prefix and their documents, by the UTF-8 bytes of the name.
+
+        Read in pages: what is written meanwhile may or may not be among them.
+        """
+        after, comparison = prefix, ">="
+        while True:
+            rows = self._execute(
+                f"SELECT name, document FROM record WHERE kind = ? AND name {comparison} ?"
+                " ORDER BY name LIMIT ?",
+                *(kind, after, _PAGE),
+            )
+            for name, text in rows:
+                if not name.startswith(prefix):
+                    return
+                yield name, _parse(text)
+            if len(rows) < _PAGE:
+                return
+            after, comparison = rows[-1][0], ">"
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All writes of the block or, if it raises, none; other threads wait.
+
+        One inside another is a part of it. Objects is not called inside one: it locks a bucket
+        first and the records then, and would wait for a thread that does the same.
+        """
+        with self._lock:
+            if self._database.in_transaction:
+                yield
+                return
+            with self._database:  # commits, or rolls back
+                self._database.execute("BEGIN IMMEDIATE")
+                yield
+
+    def close(self) -> None:
+        """Close the file; no method may be called afterwards."""
+        with self._lock:
+            self._database.close()
+
+    def _execute(self, statement: str, *values: str | int) -> Sequence[tuple[str, ...]]:
+        with self._lock:
+            return self._database.execute(statement, values).fetchall()
+
+
+def _parse(text: str) -> Document:
+    document: Document = json.loads(text)
+    return document

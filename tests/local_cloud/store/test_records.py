@@ -1,0 +1,75 @@
+"""Documents by kind and name, whole or not at all, also when several threads write."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from local_cloud.store.records import Records
+
+
+def test_a_document_is_there_until_it_is_deleted(records: Records) -> None:
+    assert records.get("job", "1") is None
+    records.put("job", "1", {"state": "queued", "note": "é \ud800"})
+    records.put("job", "1", {"state": "running"})
+    assert records.get("job", "1") == {"state": "running"}
+    records.delete("job", "1")
+    assert records.get("job", "1") is None
+
+
+def test_documents_are_listed_by_the_bytes_of_their_names(records: Records) -> None:
+    for name in ["b", "a/2", "é", "😀", "\uffff", "a/10", "a"]:
+        records.put("job", name, {"name": name})
+    records.put("other", "a/1", {})
+    assert [name for name, _ in records.list("job")] == [
+        *("a", "a/10", "a/2", "b", "é", "\uffff", "😀")
+    ]
+    assert list(records.list("job", "a/")) == [("a/10", {"name": "a/10"}), ("a/2", {"name": "a/2"})]
+
+
+def test_a_long_list_is_read_in_pages_while_others_write(records: Records) -> None:
+    with records.transaction():
+        for number in range(1200):
+            records.put("job", f"{number:05}", {"number": number})
+    seen = []
+    for name, document in records.list("job"):
+        seen.append(document["number"])
+        records.delete("job", name)
+    assert seen == list(range(1200))
+
+
+def test_clear_removes_one_kind(records: Records) -> None:
+    records.put("a", "1", {})
+    records.put("b", "1", {})
+    records.clear("a")
+    assert (records.get("a", "1"), records.get("b", "1")) == (None, {})
+
+
+def test_a_transaction_that_raises_leaves_no_trace(records: Records) -> None:
+    records.put("job", "1", {"state": "queued"})
+    with pytest.raises(KeyError), records.transaction():
+        records.put("job", "1", {"state": "running"})
+        records.put("job", "2", {})
+        raise KeyError
+    assert list(records.list("job")) == [("1", {"state": "queued"})]
+
+
+def test_several_threads_write_at_once(records: Records) -> None:
+    def count(_: int) -> None:
+        with records.transaction():
+            document = records.get("counter", "c") or {"n": 0}
+            records.put("counter", "c", {"n": document["n"] + 1})
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(count, range(100)))
+    assert records.get("counter", "c") == {"n": 100}
+
+
+def test_documents_outlive_the_process(tmp_path: Path) -> None:
+    for expected in (None, {"n": 1}):
+        records = Records(tmp_path / "new/folder/records.sqlite")
+        assert records.get("a", "1") == expected
+        records.put("a", "1", {"n": 1})
+        records.close()

@@ -1,0 +1,1 @@
+"""Jobs of N replicas as process groups: stage, start, watch, stop, collect. Knows no cloud."""

@@ -1,0 +1,265 @@
+"""The engine: a queue of jobs on this machine, their records, and the way in for the dialects."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from local_cloud.engine import keeper, machine, mounts
+from local_cloud.engine.pip_stand_in import write_stand_ins
+from local_cloud.engine.replica import Room, log_path
+from local_cloud.engine.run import Run, check_name
+from local_cloud.engine.spec import (
+    Dialect,
+    EngineError,
+    Job,
+    NoSuchJob,
+    Outcome,
+    State,
+    Workplace,
+)
+from local_cloud.engine.turns import Need, due, need
+from local_cloud.store.records import Records
+
+KIND = "job"
+LEFTOVER_GRACE = 5.0  # seconds between SIGTERM and SIGKILL for what a killed server left behind
+LOST = Outcome(
+    State.FAILED,
+    "lost",
+    "The local cloud ended while this job was running, and the job's processes were ended too;"
+    " what it had written is kept. Send the job again.",
+)
+STOPPED = Outcome(State.STOPPED, "stopped", "The job was stopped on request.")
+
+
+class Engine:
+    """Runs jobs, each of several replicas, on this machine; its records outlive it.
+
+    Everything but staging and collecting happens on the loop that called start().
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        records: Records,
+        dialects: Mapping[str, Dialect],
+        cores: int | None = None,
+    ) -> None:
+        """folder: where the jobs' folders and logs are, this engine's alone; cores: None, all."""
+        self._folder = folder.resolve()
+        self._records = records
+        self._dialects = dialects
+        self._cores = cores or machine.cores()
+        self._gpus: tuple[int, ...] = ()
+        self._ports = machine.Ports()
+        self._jobs: dict[str, Job] = {}  # in the order in which they came
+        self._turn = 0  # of the latest job
+        self._runs: dict[str, Run] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._taken: dict[str, tuple[Need, tuple[int, ...]]] = {}  # what each run has; its GPUs
+        self._changed: dict[str, asyncio.Event] = {}
+        self._open = False
+        # By the first mark a later server finds what this one left, by the second the keeper
+        # finds this server's replicas and not those of a server that has taken its place.
+        self._engine_mark = {"LOCAL_CLOUD_ENGINE": str(self._folder)}
+        self._run_mark = {"LOCAL_CLOUD_RUN": secrets.token_hex(8)}
+
+    async def start(self) -> None:
+        """Put in order what an earlier server left, start the keeper and the queue."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._stand_ins = write_stand_ins(self._folder / ".bin")
+        # What is left is ended before a record says so.
+        marks = _entries(self._engine_mark)
+        await asyncio.to_thread(keeper.end, (), [*map(os.fsencode, marks)], LEFTOVER_GRACE)
+        self._gpus, _ = await asyncio.gather(
+            asyncio.to_thread(machine.gpus),
+            asyncio.to_thread(mounts.available),  # asked now, so that no job waits for the answer
+        )
+        jobs = [Job.of(document) for _, document in self._records.list(KIND)]
+        for job in sorted(jobs, key=lambda job: job.turn):
+            self._jobs[job.id] = job
+            self._turn = job.turn
+            if job.state is not State.QUEUED and not job.state.ended:
+                self._finish(job, STOPPED if job.state is State.STOPPING else LOST)
+        self._keeper = keeper.Keeper(_entries(self._run_mark))
+        self._open = True
+        self._next()
+
+    async def close(self) -> None:
+        """Stop the running jobs, whose outcome is "lost"; queued ones wait for the next start."""
+        self._open = False
+        for run in self._runs.values():
+            run.decide(LOST)
+        if self._tasks:
+            await asyncio.wait(self._tasks.values())
+        await asyncio.to_thread(self._keeper.close)
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs this machine has."""
+        return len(self._gpus)
+
+    def submit(self, dialect: str, job_id: str, size: int, gpus: int = 0) -> Job:
+        """Queue a job of `size` replicas; it is on the disk when this returns."""
+        check_name(job_id)
+        if job_id in self._jobs:
+            raise EngineError(f"there is a job {job_id} already: choose another name")
+        if dialect not in self._dialects or size < 1:
+            raise EngineError(f"no job of {size} replicas can be sent to {dialect!r}")
+        job = Job(job_id, dialect, size, State.QUEUED, time.time(), self._turn + 1, gpus)
+        self._show(job)
+        self._turn = job.turn
+        # Not at once: the caller answers its client first.
+        asyncio.get_running_loop().call_soon(self._next)
+        return job
+
+    def stop(self, job_id: str) -> Job:
+        """Stop a job: a queued one at once, a running one by SIGTERM and after a grace SIGKILL.
+
+        A job whose end is settled already stays as it is.
+        """
+        job = self.get(job_id)
+        if job.state is State.QUEUED:
+            self._finish(job, STOPPED)
+            asyncio.get_running_loop().call_soon(self._next)  # what it held back
+        elif job_id in self._runs and self._runs[job_id].decide(STOPPED):
+            self._show(replace(job, state=State.STOPPING))
+        return self.get(job_id)
+
+    def get(self, job_id: str) -> Job:
+        """The job as it stands; NoSuchJob if there is none."""
+        try:
+            return self._jobs[job_id]
+        except KeyError:
+            raise NoSuchJob(f"there is no job {job_id}: it was deleted, or never sent") from None
+
+    def jobs(self) -> Iterator[Job]:
+        """All jobs in the order in which they came."""
+        yield from list(self._jobs.values())
+
+    async def changed(self, job: Job, timeout: float) -> Job:
+        """The job as soon as its state differs from that of `job`, or after timeout seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while self.get(job.id).state == job.state:
+                    await self._changed.setdefault(job.id, asyncio.Event()).wait()
+        return self.get(job.id)
+
+    def log(self, job_id: str, replica: str) -> Path:
+        """The file with what a replica wrote; it appears when the replica starts."""
+        return log_path(self._folder / self.get(job_id).id, check_name(replica))
+
+    def delete(self, job_id: str) -> None:
+        """Forget an ended job, with its folder and its logs."""
+        if not self.get(job_id).state.ended:
+            raise EngineError(f"job {job_id} has not ended: stop it first")
+        self._records.delete(KIND, job_id)
+        shutil.rmtree(self._folder / job_id, ignore_errors=True)
+        del self._jobs[job_id]
+        self._wake(job_id)
+
+    def _show(self, job: Job) -> None:
+        """Record the job as it now stands, then let it be seen."""
+        self._records.put(KIND, job.id, job.document())
+        self._jobs[job.id] = job
+        self._wake(job.id)
+
+    def _wake(self, job_id: str) -> None:
+        if event := self._changed.pop(job_id, None):
+            event.set()
+
+    def _finish(self, job: Job, outcome: Outcome) -> None:
+        self._show(replace(job, state=outcome.state, ended=time.time(), outcome=outcome))
+
+    def _next(self) -> None:
+        """Start the jobs whose turn it is."""
+        if not self._open:
+            return
+        waiting = (
+            need(job.id, job.size, job.gpus, self._cores, len(self._gpus))
+            for job in self._jobs.values()
+            if job.state is State.QUEUED
+        )
+        taken = [taken for taken, _ in self._taken.values()]
+        busy = {gpu for _, gpus in self._taken.values() for gpu in gpus}
+        idle = [gpu for gpu in self._gpus if gpu not in busy]
+        for turn in due(waiting, self._cores - sum(one.cores for one in taken), len(idle)):
+            self._taken[turn.id] = turn, tuple(idle[: turn.gpus])
+            del idle[: turn.gpus]
+            self._begin(self._jobs[turn.id])
+
+    def _begin(self, job: Job) -> None:
+        threads = max(1, self._cores // job.size)
+        marks = {**self._engine_mark, **self._run_mark, "LOCAL_CLOUD_JOB": job.id}
+        gpus = self._taken[job.id][1]
+        room = Room(self._folder / job.id, self._stand_ins, threads, gpus, marks)
+        run = self._runs[job.id] = Run(job, room, self._keeper)
+        self._show(replace(job, state=State.STAGING))
+        task = asyncio.get_running_loop().create_task(self._live(job, run, room))
+        self._tasks[job.id] = task
+        task.add_done_callback(functools.partial(self._left, job.id))
+
+    async def _live(self, job: Job, run: Run, room: Room) -> None:
+        """A job from its turn to its end."""
+        ports: set[int] = set()
+
+        def port() -> int:
+            ports.add(fresh := self._ports.take())
+            return fresh
+
+        room.folder.mkdir(parents=True, exist_ok=True)
+        place = Workplace(room.folder, room.threads, room.gpus, port)
+        dialect = self._dialects[job.dialect]
+        try:
+            staged = asyncio.to_thread(dialect.stage, job.id, place)
+            outcome = await run.live(staged, lambda: self._running(job.id))
+            if run.ran:
+                outcome = await self._collect(dialect, job.id, outcome)
+        finally:
+            self._ports.give_back(ports)
+        self._finish(self._jobs[job.id], outcome)
+
+    def _running(self, job_id: str) -> None:
+        job = replace(self._jobs[job_id], started=time.time())
+        if job.state is State.STAGING:
+            job = replace(job, state=State.RUNNING)
+        self._show(job)
+
+    async def _collect(self, dialect: Dialect, job_id: str, outcome: Outcome) -> Outcome:
+        """Let the dialect take the results; a success that cannot be taken away is none."""
+        job = self._jobs[job_id]
+        final = replace(job, state=outcome.state, ended=time.time(), outcome=outcome)
+        try:
+            await asyncio.to_thread(dialect.collect, final)
+        except (EngineError, OSError) as problem:
+            if outcome.state is State.SUCCEEDED:
+                return replace(outcome, state=State.FAILED, reason="collect", message=str(problem))
+            logging.getLogger(__name__).error("job %s: collecting failed: %s", job_id, problem)
+        return outcome
+
+    def _left(self, job_id: str, task: asyncio.Task[None]) -> None:
+        """A job has left the machine: its cores are free."""
+        self._tasks.pop(job_id)
+        self._runs.pop(job_id, None)
+        self._taken.pop(job_id)
+        if task.cancelled():  # the loop is being torn down; the next start puts things in order
+            return
+        if problem := task.exception():
+            # A fault in this program; the job must not seem to run for ever.
+            logging.getLogger(__name__).error("job %s", job_id, exc_info=problem)
+            message = f"The local cloud made a mistake ({problem!r}); its log has more."
+            self._finish(self._jobs[job_id], Outcome(State.FAILED, "lost", message))
+        self._next()
+
+
+def _entries(marks: Mapping[str, str]) -> list[str]:
+    return [f"{name}={text}" for name, text in marks.items()]

@@ -1,0 +1,130 @@
+"""Become a command that sees folders mounted at given paths: `namespace.py JSON COMMAND …`.
+
+Runs as a script with the standard library only (`python -I -S`), between fork and the command, in
+the command's own process. JSON: {"/gcs": "/folder", …}. The new root is a small file system in
+memory in which everything of the old root is bound, and the folders besides: so neither need the
+path exist nor need the root be writable. An unprivileged user gets a user namespace for this in
+which his own id is mapped to itself, so that files are his, inside and outside.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import stat
+import sys
+
+# <linux/sched.h>, <linux/mount.h>, <sys/mount.h>
+CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
+MNT_DETACH = 2
+# <asm/unistd.h>: the C library has no function of this name
+PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "ppc64le": 203, "s390x": 217, "riscv64": 41}
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mount.argtypes = [ctypes.c_char_p] * 3 + [ctypes.c_ulong, ctypes.c_char_p]
+
+OLD = "/.old-root"
+
+Tree = dict[str, "Tree | str"]
+
+
+def checked(result: int, what: str) -> None:
+    """Turn a system call's -1 into an OSError."""
+    if result == -1:
+        raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
+def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+    """mount(2)."""
+    words = [os.fsencode(word) for word in (source, target, kind)]
+    checked(libc.mount(*words, flags, os.fsencode(options)), f"mount {target}")
+
+
+def tree(mounts: dict[str, str]) -> Tree:
+    """The mounts by path component: {"opt": {"ml": "/folder"}}."""
+    root: Tree = {}
+    for path, folder in mounts.items():
+        *parents, last = [part for part in path.split("/") if part]
+        here = root
+        for part in parents:
+            below = here.setdefault(part, {})
+            if isinstance(below, str):
+                raise OSError(f"one mount lies inside another: {path}")
+            here = below
+        here[last] = folder
+    return root
+
+
+def bind(source: str, target: str) -> None:
+    """Show source, a folder or a file, at target too, which is made."""
+    if stat.S_ISDIR(os.stat(source).st_mode):
+        os.mkdir(target)
+    else:
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY))
+    mount(source, target, "", MS_BIND | MS_REC)
+
+
+def mirror(path: str, own: Tree) -> None:
+    """Fill the folder at path with what the old root has there, and with our mounts over it."""
+    entries = list(os.scandir(OLD + path)) if os.path.isdir(OLD + path) else []
+    for entry in entries:
+        if entry.name in own:
+            continue
+        if entry.is_symlink():
+            os.symlink(os.readlink(entry.path), f"{path}/{entry.name}")
+        else:
+            bind(entry.path, f"{path}/{entry.name}")
+    for name, below in own.items():
+        if isinstance(below, str):
+            bind(OLD + below, f"{path}/{name}")
+        else:
+            os.mkdir(f"{path}/{name}")
+            mirror(f"{path}/{name}", below)
+
+
+def own_namespace() -> None:
+    """Give this process its own mounts, and if it is not root its own user namespace for that."""
+    user, group = os.geteuid(), os.getegid()
+    # Root goes without: inside one, other users' files would be closed to it.
+    if libc.unshare(CLONE_NEWNS) == -1:
+        checked(libc.unshare(CLONE_NEWNS | CLONE_NEWUSER), "unshare")
+        maps = {"setgroups": "deny", "uid_map": f"{user} {user} 1", "gid_map": f"{group} {group} 1"}
+        for name, text in maps.items():
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(text)
+    mount("none", "/", "", MS_PRIVATE | MS_REC)  # what follows is not to be seen outside
+
+
+def enter(mounts: dict[str, str]) -> None:
+    """Give this process a new root with everything of the old one, and the mounts."""
+    here = os.getcwd()
+    own_namespace()
+    # Any folder will do: the new root leaves it again at once, and what it covered is seen again.
+    mount("tmpfs", "/tmp", "tmpfs", 0, "mode=755,size=1m")
+    os.mkdir(f"/tmp{OLD}")
+    number = PIVOT_ROOT[os.uname().machine]
+    checked(libc.syscall(number, b"/tmp", os.fsencode(f"/tmp{OLD}")), "pivot_root")
+    os.chdir("/")
+    mirror("", tree(mounts))
+    checked(libc.umount2(os.fsencode(OLD), MNT_DETACH), "umount")
+    os.rmdir(OLD)
+    # What a replica writes to / would be lost with it: better that it is told.
+    mount("none", "/", "", MS_REMOUNT | MS_BIND | MS_RDONLY)
+    os.chdir(here)
+
+
+def main() -> None:
+    """Enter, then become the command; exit 127 (as a shell does) when it is not there."""
+    _, places, *command = sys.argv
+    enter(json.loads(places))
+    try:
+        os.execvp(command[0], command)
+    except OSError as problem:
+        print(f"{command[0]}: {problem.strerror}", file=sys.stderr)
+        sys.exit(127)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""One replica: its folders, its environment, its process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from local_cloud.engine import mounts
+from local_cloud.engine.spec import EngineError, Plan, Replica
+
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# A socket's path may have 103 bytes (macOS; Linux: 107), and multiprocessing makes sockets with
+# names of 32 below TMPDIR.
+LONGEST = 70
+
+
+class NotStarted(EngineError):
+    """A replica's command cannot be run."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """What every replica of a job gets."""
+
+    folder: Path  # the job's
+    stand_ins: Path  # the folder with pip and pip3
+    threads: int
+    gpus: tuple[int, ...]
+    marks: Mapping[str, str]  # environment entries by which its processes are found
+
+
+@dataclass(frozen=True)
+class Started:
+    """A replica's process, which leads its group and its session, and what to clear away."""
+
+    process: subprocess.Popen[bytes]
+    temporary: Path
+
+
+def environment(replica: Replica, room: Room, temporary: Path) -> dict[str, str]:
+    """The whole environment of a replica: nothing of the server's own leaks into it."""
+    own = room.folder / replica.name
+    python_path = [replica.environment.get("PYTHONPATH", ""), str(packages_folder(own))]
+    return {
+        "PATH": os.pathsep.join(
+            [str(room.stand_ins), str(Path(sys.executable).parent), SYSTEM_PATH]
+        ),
+        "HOME": str(own / ".home"),
+        "TMPDIR": str(temporary),
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "OMP_NUM_THREADS": str(room.threads),
+        "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0",
+        "CUDA_VISIBLE_DEVICES": ",".join(map(str, room.gpus)),
+        **replica.environment,
+        "PYTHONPATH": os.pathsep.join(filter(None, python_path)),
+        "LOCAL_CLOUD_PACKAGES": str(packages_folder(own)),
+        **room.marks,
+    }
+
+
+def packages_folder(own: Path) -> Path:
+    """Where the pip stand-in unpacks, below a replica's own folder; it is on PYTHONPATH."""
+    return own / ".packages"
+
+
+def log_path(job_folder: Path, name: str) -> Path:
+    """The file into which a replica writes its output and its errors."""
+    return job_folder / f"{name}.log"
+
+
+def temporary_folder(own: Path) -> Path:
+    """A new TMPDIR: below the replica's folder, or the system's when that path is too long."""
+    folder = own / ".tmp"
+    if len(os.fsencode(folder)) > LONGEST:
+        return Path(tempfile.mkdtemp(prefix="lc-"))
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def start(replica: Replica, plan: Plan, room: Room) -> Started:
+    """Start a replica as a session of its own, writing straight into its log.
+
+    The log then goes on when the server ends. NotStarted: there is no such command or folder, or
+    a word that no process can be given; the log says which.
+    """
+    own = room.folder / replica.name
+    for folder in (own, own / ".home", packages_folder(own)):
+        folder.mkdir(parents=True, exist_ok=True)
+    if plan.mounts:
+        replica = mounts.mounted(replica, plan.mounts)
+    temporary = temporary_folder(own)
+    with log_path(room.folder, replica.name).open("ab") as log:
+        log.write("".join(f"{note}\n" for note in plan.notes).encode())
+        log.flush()
+        try:
+            process = subprocess.Popen(
+                replica.command,
+                cwd=os.fspath(replica.folder or own),
+                env=environment(replica, room, temporary),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except (OSError, ValueError, IndexError) as problem:
+            log.write(f"The replica cannot be started: {problem}\n".encode(errors="replace"))
+            raise NotStarted(str(problem)) from problem
+    return Started(process, temporary)
+
+
+def when_ended(process: subprocess.Popen[bytes], then: Callable[[int], None]) -> None:
+    """Call then with the exit code (negative: the signal) on this thread's loop, once.
+
+    On Linux the kernel reports the ends in the order in which they happened, so that the first
+    failure of several is known even when this process is late to hear of them.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        watch = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):  # another system, or a container that forbids it
+
+        def wait() -> None:
+            loop.call_soon_threadsafe(then, process.wait())
+
+        threading.Thread(target=wait, daemon=True).start()
+        return
+
+    def ready() -> None:
+        loop.remove_reader(watch)
+        os.close(watch)
+        then(process.wait())
+
+    loop.add_reader(watch, ready)
+
+
+def last_lines(log: Path, count: int = 10, most: int = 8192) -> tuple[str, ...]:
+    """The last lines of a log, of its last `most` bytes; none if it cannot be read."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - most))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return ()
+    return tuple(deque((line for line in text.splitlines() if line.strip()), count))

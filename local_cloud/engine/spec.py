@@ -1,0 +1,133 @@
+"""The words of the engine: what a job is, what it is made of and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from local_cloud import LocalCloudError
+
+
+class EngineError(LocalCloudError):
+    """A job cannot do what was asked; the message says why and what to do."""
+
+
+class NoSuchJob(EngineError):
+    """No job has this id."""
+
+
+class Refused(EngineError):
+    """Raised by a dialect's stage(): the job fails with this sentence."""
+
+
+class State(StrEnum):
+    """Where a job stands; the last three are final."""
+
+    QUEUED = "QUEUED"
+    STAGING = "STAGING"
+    RUNNING = "RUNNING"
+    STOPPING = "STOPPING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    STOPPED = "STOPPED"
+
+    @property
+    def ended(self) -> bool:
+        """Whether the state is final."""
+        return self in (State.SUCCEEDED, State.FAILED, State.STOPPED)
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One process of a job, with all that it starts."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    folder: Path | None = None  # working directory; None: the replica's own folder
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a job runs, worked out when its turn comes."""
+
+    replicas: tuple[Replica, ...]
+    primary: int | None = None  # its exit 0 ends the job well; None: all must exit with 0
+    timeout: float | None = None  # seconds of running
+    grace: float = 10.0  # seconds between SIGTERM and SIGKILL
+    mounts: Mapping[str, Path] = field(default_factory=dict)  # "/gcs" -> the folder seen there
+    notes: tuple[str, ...] = ()  # lines at the head of every replica's log
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended.
+
+    reason is one of: succeeded, exit (a replica failed), timeout, staging, collect (the results
+    could not be brought away), stopped, lost (the server ended while the job ran).
+    """
+
+    state: State
+    reason: str
+    message: str
+    replica: str | None = None  # the one that failed first
+    code: int | None = None  # its exit code; negative: the signal that ended it
+    last_lines: tuple[str, ...] = ()  # of its log
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as it stands; times are seconds since the epoch."""
+
+    id: str
+    dialect: str
+    size: int  # replicas
+    state: State
+    created: float
+    turn: int = 0  # its place in the order in which jobs came
+    gpus: int = 0  # asked for
+    started: float | None = None  # RUNNING since
+    ended: float | None = None
+    outcome: Outcome | None = None
+
+    def document(self) -> dict[str, Any]:
+        """The job as JSON can hold it."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Job:
+        """The job of a document."""
+        fields = {**document, "state": State(document["state"])}
+        if ending := document["outcome"]:
+            lines = tuple(ending["last_lines"])
+            fields["outcome"] = Outcome(
+                **{**ending, "state": State(ending["state"]), "last_lines": lines}
+            )
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """What a job has of this machine."""
+
+    folder: Path  # the job's own
+    threads: int  # cores for each replica
+    gpus: tuple[int, ...]  # given to this job
+    port: Callable[[], int]  # a free loopback port, this job's until it ends
+
+
+class Dialect(Protocol):
+    """What the engine asks of a cloud; both are called in a thread."""
+
+    def stage(self, job_id: str, place: Workplace) -> Plan:
+        """Bring the inputs and say what to run; Refused fails the job with its sentence."""
+
+    def collect(self, job: Job) -> None:
+        """Take the results away; job is as it will be seen as soon as this returns.
+
+        Called once the replicas have ended, whatever the outcome; not for a job that never
+        started one, nor for one that the server's own end cut off.
+        """

@@ -1,0 +1,110 @@
+"""A small cloud whose jobs are what a test says, and ways to run and watch them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from local_cloud.engine.engine import Engine
+from local_cloud.engine.spec import Job, Plan, Replica, State, Workplace
+from local_cloud.store.records import Records
+
+LONG = 60  # seconds that no test waits for
+
+
+def python(code: str) -> tuple[str, ...]:
+    return sys.executable, "-c", code
+
+
+SLEEP = python(f"import time; time.sleep({LONG})")
+# Ignores SIGTERM; says when it does.
+STUBBORN = python(
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+    f"print('deaf'); time.sleep({LONG})"
+)
+# Its child leaves the group and the session; both sleep.
+LEAVES = python(
+    "import subprocess, time;"
+    f"child = subprocess.Popen(['sleep', '{LONG}'], start_new_session=True);"
+    f"print(child.pid); time.sleep({LONG})"
+)
+
+
+def plan(*commands: tuple[str, ...], **options: Any) -> Plan:
+    """Replicas r0, r1, … with these commands."""
+    replicas = tuple(Replica(f"r{n}", command, {}) for n, command in enumerate(commands))
+    return Plan(replicas, **options)
+
+
+class Cloud:
+    """A dialect: a job's plan is looked up, or worked out from its place."""
+
+    def __init__(self, **plans: Plan | Callable[[Workplace], Plan]) -> None:
+        self.plans = plans
+        self.collected: list[Job] = []
+
+    def stage(self, job_id: str, place: Workplace) -> Plan:
+        found = self.plans[job_id]
+        return found if isinstance(found, Plan) else found(place)
+
+    def collect(self, job: Job) -> None:
+        self.collected.append(job)
+
+
+@asynccontextmanager
+async def engine(folder: Path, cloud: Any = None, cores: int = 4) -> AsyncIterator[Engine]:
+    """A running engine on a folder; the next one on the same folder finds what this one left."""
+    folder.mkdir(exist_ok=True)
+    records = Records(folder / "records.db")
+    running = Engine(folder / "jobs", records, {"cloud": cloud or Cloud()}, cores)
+    await running.start()
+    try:
+        yield running
+    finally:
+        await running.close()
+        records.close()
+
+
+def run(story: Coroutine[Any, Any, None]) -> None:
+    """Play a test's story on a loop of its own, for half a minute at most."""
+    asyncio.run(asyncio.wait_for(story, 30))
+
+
+async def until(engine: Engine, job_id: str, *states: State) -> Job:
+    """The job as soon as it is in one of these states; no states: as soon as it has ended."""
+    job = engine.get(job_id)
+    while not (job.state in states if states else job.state.ended):
+        job = await engine.changed(job, 10)
+    return job
+
+
+async def written(log: Path, lines: int = 1) -> list[str]:
+    """The lines of a log as soon as there are so many."""
+    while not log.exists() or log.read_text().count("\n") < lines:
+        await asyncio.sleep(0.01)
+    return log.read_text().splitlines()
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs (one that has ended and waits for its parent does not)."""
+    try:
+        os.kill(pid, 0)
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+def gone(*pids: int, within: float) -> bool:
+    """Whether all these processes have ended within so many seconds."""
+    deadline = time.monotonic() + within
+    while any(map(alive, pids)):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True

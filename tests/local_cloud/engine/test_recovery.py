@@ -1,0 +1,248 @@
+"""The server is killed: no process is left, and the next one tells what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from local_cloud.engine import keeper
+from local_cloud.engine.spec import Job, State
+from local_cloud.store.records import Records
+from tests.local_cloud.engine.support import (
+    LEAVES,
+    SLEEP,
+    STUBBORN,
+    Cloud,
+    alive,
+    engine,
+    gone,
+    plan,
+    python,
+    run,
+    until,
+    written,
+)
+
+ROOT = Path(__file__).parents[3]
+SHOWS = python("import os, time; print(os.getpid()); time.sleep(60)")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="finds only groups elsewhere")
+
+
+@contextmanager
+def server(
+    folder: Path, **jobs: tuple[tuple[str, ...], ...]
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server process with these jobs, and its keeper's process id."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.local_cloud.engine.serve", str(folder), json.dumps(jobs)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout
+            yield process, int(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+def pids(folder: Path, job: str, *replicas: str) -> list[int]:
+    """What the replicas wrote first: a process id each."""
+
+    async def read() -> list[int]:
+        logs = [folder / "jobs" / job / f"{name}.log" for name in replicas]
+        return [int((await written(log))[0]) for log in logs]
+
+    return asyncio.run(asyncio.wait_for(read(), 30))
+
+
+@linux
+def test_when_the_server_is_killed_its_replicas_end_and_the_record_says_so(tmp_path: Path) -> None:
+    with server(tmp_path, a=(SHOWS, LEAVES)) as (process, keeper_pid):
+        replica, left_the_group = pids(tmp_path, "a", "r0", "r1")
+        process.kill()
+        assert gone(replica, left_the_group, keeper_pid, within=5)
+
+    async def story() -> None:
+        async with engine(tmp_path) as here:
+            job = here.get("a")
+            assert job.outcome
+            assert (job.state, job.outcome.reason) == (State.FAILED, "lost")
+            assert "while this job was running" in job.outcome.message
+            assert here.log("a", "r0").read_text() == f"{replica}\n"
+
+    run(story())
+
+
+@linux
+def test_a_deaf_replica_of_a_killed_server_is_killed_too(tmp_path: Path) -> None:
+    deaf = python(STUBBORN[2].replace("'deaf'", "__import__('os').getpid()"))
+    with server(tmp_path, a=(deaf,)) as (process, _):
+        (replica,) = pids(tmp_path, "a", "r0")
+        process.kill()
+        assert gone(replica, within=5)
+
+
+@linux
+def test_the_keeper_is_not_ended_by_what_ends_the_server(tmp_path: Path) -> None:
+    with server(tmp_path, a=(SHOWS,)) as (process, keeper_pid):
+        (replica,) = pids(tmp_path, "a", "r0")
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(keeper_pid, number)
+        assert os.getsid(keeper_pid) == keeper_pid != os.getsid(process.pid)
+        time.sleep(0.1)
+        assert alive(keeper_pid)
+        process.kill()
+        assert gone(replica, keeper_pid, within=5)
+
+
+@linux
+def test_when_the_keeper_was_killed_too_the_next_start_ends_what_is_left(tmp_path: Path) -> None:
+    with server(tmp_path, a=(SHOWS, LEAVES)) as (process, keeper_pid):
+        left = pids(tmp_path, "a", "r0", "r1")
+        os.kill(keeper_pid, signal.SIGKILL)
+        process.kill()
+        process.wait()
+        assert all(map(alive, left))
+
+    async def story() -> None:
+        async with engine(tmp_path) as here:
+            assert not any(map(alive, left))
+            assert here.get("a").state is State.FAILED
+
+    run(story())
+
+
+@linux
+def test_a_killed_keeper_is_replaced(tmp_path: Path) -> None:
+    with server(tmp_path, a=(python(""),), b=(SHOWS,)) as (process, keeper_pid):
+        os.kill(keeper_pid, signal.SIGKILL)
+        (replica,) = pids(tmp_path, "b", "r0")
+        process.kill()
+        assert gone(replica, within=5)
+
+
+def test_a_job_is_on_the_disk_as_soon_as_it_was_accepted(tmp_path: Path) -> None:
+    code = """if True:
+        import asyncio, os, signal, sys
+        from pathlib import Path
+        from tests.local_cloud.engine.support import Cloud, engine
+
+        async def main():
+            async with engine(Path(sys.argv[1]), Cloud(), cores=1) as here:
+                here.submit("cloud", "a", 1)
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        asyncio.run(main())
+    """
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=False)
+    records = Records(tmp_path / "records.db")
+    assert [name for name, _ in records.list("job")] == ["a"]
+    records.close()
+
+    async def story() -> None:
+        async with engine(tmp_path, Cloud(a=plan(python("")))) as here:
+            assert (await until(here, "a")).state is State.SUCCEEDED
+
+    run(story())
+
+
+@linux
+def test_queued_jobs_run_after_a_restart_in_their_order(tmp_path: Path) -> None:
+    with server(tmp_path, z=(SHOWS,), y=(SLEEP,), x=(SLEEP,)) as (process, _):
+        pids(tmp_path, "z", "r0")
+        process.kill()
+
+    async def story() -> None:
+        cloud = Cloud(x=plan(python("")), y=plan(python("")))
+        async with engine(tmp_path, cloud, cores=1) as here:
+            assert here.get("z").state is State.FAILED
+            x, y = await until(here, "x"), await until(here, "y")
+            assert (x.state, y.state) == (State.SUCCEEDED, State.SUCCEEDED)
+            assert (y.ended or 0) <= (x.started or 0)
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        (State.STAGING, State.FAILED, "lost"),
+        (State.RUNNING, State.FAILED, "lost"),
+        (State.STOPPING, State.STOPPED, "stopped"),
+    ],
+)
+def test_what_a_start_makes_of_a_record(
+    tmp_path: Path, before: State, after: State, reason: str
+) -> None:
+    records = Records(tmp_path / "records.db")
+    records.put("job", "a", Job("a", "cloud", 1, before, created=1.0).document())
+    records.close()
+
+    async def story() -> None:
+        async with engine(tmp_path) as here:
+            job = here.get("a")
+            assert job.outcome
+            assert (job.state, job.outcome.reason) == (after, reason)
+            assert job.ended and abs(job.ended - time.time()) < 60
+
+    run(story())
+
+
+def test_a_closed_engine_leaves_queued_jobs_queued_and_says_what_was_lost(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with engine(tmp_path, Cloud(a=plan(SHOWS)), cores=1) as here:
+            here.submit("cloud", "a", 1)
+            here.submit("cloud", "b", 1)
+            pid = int((await written(here.log("a", "r0")))[0])
+        assert not alive(pid)
+        assert here.get("b").state is State.QUEUED
+        async with engine(tmp_path, Cloud(b=plan(python("")))) as again:
+            job = again.get("a")
+            assert job.outcome
+            assert (job.state, job.outcome.reason) == (State.FAILED, "lost")
+            assert (await until(again, "b")).state is State.SUCCEEDED
+
+    run(story())
+
+
+@linux
+def test_an_engine_lets_the_jobs_of_another_folder_be(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with engine(tmp_path / "one", Cloud(a=plan(SHOWS))) as one:
+            one.submit("cloud", "a", 1)
+            pid = int((await written(one.log("a", "r0")))[0])
+            async with engine(tmp_path / "two", Cloud(a=plan(python("")))) as two:
+                two.submit("cloud", "a", 1)
+                await until(two, "a")
+            assert alive(pid)
+
+    run(story())
+
+
+@linux
+def test_a_process_that_hides_its_environment_is_found_by_its_session() -> None:
+    code = "import os, time; os.fork() or os.setpgid(0, 0); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", code], env={}, start_new_session=True) as process:
+        deadline = time.monotonic() + 10
+        while len(keeper.living([process.pid], [])) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        found = keeper.living([process.pid], [])
+        assert len(found) == 2
+        assert keeper.end([process.pid], [], 5)
+        process.wait()
+        assert gone(*found, within=5)
+
+
+def test_no_group_and_no_mark_is_nothing() -> None:
+    assert keeper.living((), ()) == set()

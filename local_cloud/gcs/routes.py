@@ -1,0 +1,83 @@
+"""The addresses of the JSON API (cloud.google.com/storage/docs/json_api/v1) and who serves them."""
+
+from __future__ import annotations
+
+import re
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from local_cloud.gcs.buckets import Buckets
+from local_cloud.gcs.call import Call, blocking, streaming
+from local_cloud.gcs.contents import Contents
+from local_cloud.gcs.errors import not_implemented
+from local_cloud.gcs.uploads import Chunks, Uploads
+from local_cloud.store.objects import Objects
+
+_BUCKETS = "/storage/v1/b"
+_BUCKET = _BUCKETS + "/{bucket}"
+_OBJECTS = _BUCKET + "/o"
+_OBJECT = _OBJECTS + "/{object}"
+_TARGET = "b/{to_bucket}/o/{to_object}"
+_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+_PARTS = {
+    "b": "bucket",
+    "o": "object",
+    "projects": "project",
+    "acl": "entity",
+    "defaultObjectAcl": "entity",
+    "notificationConfigs": "notification",
+    "hmacKeys": "accessId",
+    "folders": "folder",
+    "managedFolders": "managedFolder",
+    "anywhereCaches": "anywhereCache",
+}
+
+
+def routes(objects: Objects) -> list[BaseRoute]:
+    """All of Cloud Storage; what it has not is answered with 501.
+
+    The path that the routes see must be undecoded: an object's name is one segment of it.
+    """
+    buckets, contents, uploads = Buckets(objects), Contents(objects), Uploads(objects)
+    calls = [
+        ("POST", _BUCKETS, buckets.insert),
+        ("GET", _BUCKETS, buckets.list),
+        ("GET", _BUCKET, buckets.get),
+        ("PATCH", _BUCKET, buckets.patch),
+        ("PUT", _BUCKET, buckets.update),
+        ("DELETE", _BUCKET, buckets.delete),
+        ("GET", _OBJECTS, contents.list),
+        ("GET", _OBJECT, contents.get),
+        ("GET", "/download" + _OBJECT, contents.download),
+        ("PATCH", _OBJECT, contents.patch),
+        ("PUT", _OBJECT, contents.update),
+        ("DELETE", _OBJECT, contents.delete),
+        ("POST", f"{_OBJECT}/copyTo/{_TARGET}", contents.copy),
+        ("POST", f"{_OBJECT}/rewriteTo/{_TARGET}", contents.rewrite),
+        ("POST", f"{_OBJECT}/compose", contents.compose),
+    ]
+    sending = [
+        ("POST", "/upload" + _OBJECTS, uploads.insert),
+        ("PUT", "/upload" + _OBJECTS, uploads.resume),
+        ("DELETE", "/upload" + _OBJECTS, uploads.cancel),
+    ]
+    rest = ("/storage/v1/", "/upload/storage/v1/", "/download/storage/v1/", "/batch/storage/v1")
+    return [
+        *(Route(path, blocking(handler), methods=[method]) for method, path, handler in calls),
+        *(Route(path, streaming(handler), methods=[method]) for method, path, handler in sending),
+        *(Route(path + "{rest:path}", streaming(_refuse), methods=_METHODS) for path in rest),
+    ]
+
+
+async def _refuse(call: Call, _: Chunks) -> Response:
+    """Whatever the local cloud does not know of the service."""
+    path = call.request.scope["path"]
+    raise not_implemented(f"{call.request.method} {template(path)}")
+
+
+def template(path: str) -> str:
+    """The path with the names of resources taken out."""
+    return re.sub(
+        rf"/({'|'.join(_PARTS)})/[^/]+", lambda match: f"/{match[1]}/{{{_PARTS[match[1]]}}}", path
+    )

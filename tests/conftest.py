@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+import local_cloud
+from local_cloud.control import Status
 
 # A submission is judged by the same examples every time; at home each run tries new ones.
 settings.register_profile("ci", derandomize=True)
@@ -25,3 +29,18 @@ def real_folder() -> Path:
         if (folder / "titanic_train.csv").exists() and (folder / "titanic_test.csv").exists():
             return folder
     return pytest.skip("the real list is not here: get it with `python -m data.fetch_real`")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for this worker's own local cloud: no test meets the user's, or another worker's."""
+    folder = tmp_path_factory.mktemp("state") / "local cloud"  # blanks are met in real paths
+    os.environ["LOCAL_CLOUD_HOME"] = str(folder)
+    yield folder
+    local_cloud.stop()
+
+
+@pytest.fixture(scope="session")
+def cloud(home: Path) -> Status:
+    """This worker's local cloud, running, with this process's SDKs pointed at it."""
+    return local_cloud.activate()

@@ -1,0 +1,51 @@
+"""`python -m local_cloud start|stop|status|env|reset|console`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from local_cloud import LocalCloudError, control
+from local_cloud.activation import export_lines
+from local_cloud.home import Home, default_folder
+
+COMMANDS = {
+    "start": "start it, if it does not run",
+    "stop": "stop it, and the jobs that run; buckets, records and logs stay",
+    "status": "say whether it runs, where its folder is, what it holds",
+    "env": "print the lines that point a shell's tools at it",
+    "reset": "remove every bucket, job, model and log",
+    "console": "open its web page (not implemented yet)",
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Do what the command says; returns the exit code."""
+    listed = "\n".join(f"  {name:8} {what}" for name, what in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        "python -m local_cloud",
+        description=f"The local cloud of this lesson.\n\n{listed}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=COMMANDS, metavar="command")
+    command = parser.parse_args(arguments).command
+    home = control.own(Home(default_folder()))
+    if command == "console":
+        print("local_cloud: the console is not implemented yet", file=sys.stderr)
+        return 2
+    if command == "env":
+        found = control.status(home)
+        if found.url is None:
+            print("local_cloud: it is not running; `python -m local_cloud start`", file=sys.stderr)
+            return 1
+        print(export_lines(found.url, str(home.folder)))
+        return 0
+    print(getattr(control, command)(home))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (LocalCloudError, OSError) as problem:
+        sys.exit(f"local_cloud: {problem}")

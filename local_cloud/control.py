@@ -1,0 +1,156 @@
+"""Start, stop, reset and look at the server process: what clients do. Standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from local_cloud import LocalCloudError
+from local_cloud.home import CHECKOUT, Home, default_folder, identity
+
+START_SECONDS = 60.0  # a cold disk on a busy shared machine; two seconds are usual
+STOP_SECONDS = 30.0  # running jobs are given a grace period
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a local cloud says about itself; `url` is None where none runs."""
+
+    home: Home
+    url: str | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def running(self) -> bool:
+        """Whether a server answers."""
+        return self.url is not None
+
+    def __str__(self) -> str:
+        """As `python -m local_cloud status` prints it."""
+        if not self.running:
+            return f"The local cloud is not running (its folder: {self.home.folder})."
+        jobs = ", ".join(f"{count} {state}" for state, count in self.facts["jobs"].items())
+        return (
+            f"The local cloud runs as process {self.facts['pid']}: {self.facts['buckets']} buckets,"
+            f" jobs: {jobs or 'none'}.\n  folder   {self.home.folder}\n"
+            f"  code     {self.facts['checkout']}\n  python   {self.facts['interpreter']}"
+        )
+
+
+def status(home: Home | None = None) -> Status:
+    """Whether the local cloud runs, where its folder is, what it holds."""
+    home = home or Home(default_folder())
+    port = home.address().get("port")
+    if not port or not home.running():
+        return Status(home)
+    try:
+        facts = _ask(port, f"/{home.secret()}/status")
+    except (OSError, ValueError, http.client.HTTPException):
+        return Status(home)
+    return Status(home, home.url(port), facts)
+
+
+def _ask(port: int, path: str, method: str = "GET") -> dict[str, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    with contextlib.closing(connection):
+        connection.request(method, path)
+        answer = connection.getresponse()
+        facts: dict[str, Any] = json.loads(answer.read())
+        if answer.status != 200:
+            raise ValueError(f"status {answer.status}")
+        return facts
+
+
+def start(home: Home | None = None) -> Status:
+    """Start a server unless one runs, and wait until it answers.
+
+    Raises LocalCloudError, with what the server said, if it does not.
+    """
+    home = home or Home(default_folder())
+    found = status(home)
+    if found.running:
+        return found
+    print("Starting the local cloud ...", file=sys.stderr, flush=True)
+    home.make()
+    end = time.monotonic() + START_SECONDS
+    with open(home.log, "a") as log:
+        begun = log.tell()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "local_cloud.server", str(home.folder)],
+            cwd=CHECKOUT,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # it outlives this process, and its Ctrl-C
+        )
+    # The server outlives this process; if it does not, it must not stay as a zombie.
+    threading.Thread(target=process.wait, daemon=True).start()
+    while time.monotonic() < end:
+        found = status(home)
+        if found.running:
+            if found.facts["pid"] != process.pid:
+                process.terminate()  # another was first; ours might outlive that one's stop()
+            return found
+        if process.returncode is not None and not home.running():
+            break
+        time.sleep(0.05)
+    said = home.log.read_text()[begun:].strip().splitlines()
+    raise LocalCloudError(
+        f"the local cloud did not start ({said[-1] if said else 'it said nothing'}); "
+        f"its log is {home.log}"
+    )
+
+
+def stop(home: Home | None = None) -> Status:
+    """Stop the server, and with it the jobs that run; buckets, records and logs stay."""
+    home = home or Home(default_folder())
+    if not home.running():
+        return Status(home)
+    print("Stopping the local cloud ...", file=sys.stderr, flush=True)
+    end = time.monotonic() + STOP_SECONDS
+    while home.running():
+        address = home.address()
+        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+            _ask(address.get("port", 0), f"/{home.secret()}/stop", "POST")
+        if time.monotonic() > end:
+            with contextlib.suppress(ProcessLookupError, KeyError):
+                os.kill(address["pid"], signal.SIGKILL)  # its keeper ends the jobs
+        time.sleep(0.02)
+    return Status(home)
+
+
+def reset(home: Home | None = None) -> Status:
+    """Remove every bucket, job, model and log; a server that ran runs again, at its address."""
+    home = home or Home(default_folder())
+    ran = home.running()
+    if ran:
+        stop(home)
+    lock = home.lock(tries=100)
+    if lock is None:
+        raise LocalCloudError(f"{home.folder}: another process started it again; reset once more")
+    home.clear()
+    lock.close()
+    return start(home) if ran else Status(home)
+
+
+def own(home: Home) -> Home:
+    """This home, or one of our own if the server in it runs other code or other packages."""
+    found = status(home)
+    theirs = {name: found.facts.get(name) for name in identity()}
+    if not found.running or theirs == identity():
+        return home
+    other = home.own_for(identity())
+    print(
+        f"A local cloud of {theirs['checkout']} ({theirs['interpreter']}) runs in {home.folder}; "
+        f"this one keeps its own folder, {other.folder}."
+    )
+    return other

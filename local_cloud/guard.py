@@ -1,0 +1,56 @@
+"""Who may come in: only requests on loopback that know the secret, and no web page.
+
+Other users of a shared machine can reach loopback, and so can any page in the user's browser. The
+secret in the path keeps out the former; Host and Origin are checked against the latter (DNS
+rebinding sends a foreign Host, a script on a page sends a foreign Origin).
+"""
+
+from __future__ import annotations
+
+import hmac
+
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+REFUSAL = {
+    "error": {
+        "code": 403,
+        "message": "This address needs its secret: use local_cloud.activate(), or "
+        "`python -m local_cloud env` in a shell.",
+    }
+}
+
+
+class Guard:
+    """Check Host, Origin and secret, then pass the request on without the secret.
+
+    The application meets the path undecoded (`o/a%2Fb` is one segment), and `root_path` is the
+    secret's, so that links it builds lead back through this door.
+    """
+
+    def __init__(self, app: ASGIApp, secret: str, port: int) -> None:
+        """`port` is the one that the server listens on."""
+        self.app = app
+        self.secret = secret.encode()
+        self.hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost")}
+        self.origins = {b"http://" + host for host in self.hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 403 to whoever may not come in."""
+        if scope["type"] == "http":
+            _, secret, rest = [*scope["raw_path"].split(b"/", 2), b"", b""][:3]
+            if not self.admits(dict(scope["headers"]), secret):
+                await JSONResponse(REFUSAL, 403)(scope, receive, send)
+                return
+            path = "/" + rest.split(b"?")[0].decode("ascii")
+            root = "/" + secret.decode("ascii")
+            scope = {**scope, "root_path": root, "path": root + path}
+        await self.app(scope, receive, send)
+
+    def admits(self, headers: dict[bytes, bytes], secret: bytes) -> bool:
+        """Whether a request with these headers and this first segment may come in."""
+        return (
+            headers.get(b"host") in self.hosts
+            and headers.get(b"origin") in (None, *self.origins)
+            and hmac.compare_digest(secret, self.secret)
+        )

@@ -1,0 +1,139 @@
+"""The folder of one local cloud: its secret, its address, its lock and its data."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from local_cloud import LocalCloudError
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+def default_folder() -> Path:
+    """LOCAL_CLOUD_HOME, or `local-cloud` in the user's state folder."""
+    if named := os.environ.get("LOCAL_CLOUD_HOME"):
+        return Path(named).expanduser().absolute()
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser().absolute() / "local-cloud"
+
+
+def identity() -> dict[str, str]:
+    """Whose code and packages a server started from here would run."""
+    return {"checkout": str(CHECKOUT), "interpreter": sys.executable}
+
+
+@dataclass(frozen=True)
+class Home:
+    """Paths below the folder, and what is written there; only the owner can read it."""
+
+    folder: Path
+
+    @property
+    def data(self) -> Path:
+        """Everything that `reset` removes: buckets, records, jobs."""
+        return self.folder / "data"
+
+    @property
+    def log(self) -> Path:
+        """What the server says about itself."""
+        return self.folder / "server.log"
+
+    def own_for(self, who: dict[str, str]) -> Home:
+        """Another home beside this one, for another checkout or interpreter."""
+        digest = hashlib.sha256(json.dumps(who, sort_keys=True).encode()).hexdigest()[:8]
+        return Home(self.folder.with_name(f"{self.folder.name}-{digest}"))
+
+    def make(self) -> None:
+        """Make the folder, for the owner's eyes only.
+
+        LocalCloudError for one that holds other things: `reset` would remove its `data`.
+        """
+        if os.pathsep in str(self.folder):
+            raise LocalCloudError(
+                f"{self.folder} has a colon in it, at which PYTHONPATH is split: name another "
+                "folder in LOCAL_CLOUD_HOME"
+            )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        found = set(os.listdir(self.folder))
+        if found and "lock" not in found:
+            raise LocalCloudError(
+                f"{self.folder} holds other things: name a new folder in LOCAL_CLOUD_HOME"
+            )
+        self.folder.chmod(0o700)
+        (self.folder / "lock").touch()
+
+    def secret(self) -> str:
+        """The unguessable word in every address; made once, kept over restarts."""
+        path = self.folder / "secret"
+        with contextlib.suppress(FileNotFoundError):
+            return path.read_text().strip()
+        self.make()
+        new = path.with_name(f"secret.{secrets.token_hex(4)}")
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(32))
+        with contextlib.suppress(FileExistsError):
+            os.link(new, path)  # fails if another process was first: then its secret holds
+        new.unlink()
+        return path.read_text().strip()
+
+    def address(self) -> dict[str, Any]:
+        """What the last server wrote about itself: port, pid, identity; empty before the first."""
+        try:
+            found: dict[str, Any] = json.loads((self.folder / "address.json").read_text())
+        except (FileNotFoundError, ValueError):
+            return {}
+        return found
+
+    def write_address(self, address: dict[str, Any]) -> None:
+        """Write it whole or not at all."""
+        new = self.folder / "address.json.new"
+        new.write_text(json.dumps(address))
+        new.replace(self.folder / "address.json")
+
+    def url(self, port: int) -> str:
+        """The address that every request begins with."""
+        return f"http://127.0.0.1:{port}/{self.secret()}"
+
+    def lock(self, tries: int = 1) -> TextIO | None:
+        """Take the lock that a server holds while it runs; None if another holds it.
+
+        Whoever only looks whether it is held (`running`) holds it for an instant: to get it for
+        sure, try some times, 10 ms apart.
+        """
+        self.make()
+        file = (self.folder / "lock").open("w")
+        for _ in range(tries):
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return file
+            time.sleep(0.01)
+        file.close()
+        return None
+
+    def running(self) -> bool:
+        """Whether a server holds the lock."""
+        if not self.folder.exists():
+            return False
+        lock = self.lock()
+        if lock:
+            lock.close()
+        return lock is None
+
+    def clear(self) -> None:
+        """Remove the data; the secret and the port stay, so that open notebooks go on."""
+        if self.data.exists():
+            doomed = self.data.with_name(f"data.removed-{secrets.token_hex(4)}")
+            self.data.replace(doomed)  # at once, whatever happens while files are being deleted
+        for doomed in self.folder.glob("data.removed-*"):
+            shutil.rmtree(doomed, ignore_errors=True)

@@ -1,0 +1,109 @@
+"""The server process: every dialect on one port of loopback, behind one guard.
+
+`python -m local_cloud.server FOLDER` runs it in the foreground; `local_cloud.start()` starts it so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from local_cloud import vertex
+from local_cloud.activation import environment
+from local_cloud.answers import handlers
+from local_cloud.engine.engine import Engine
+from local_cloud.gcs.routes import routes as gcs_routes
+from local_cloud.guard import Guard
+from local_cloud.home import Home, identity
+from local_cloud.store.objects import Objects
+from local_cloud.store.records import Records
+
+
+def build(home: Home, port: int) -> Guard:
+    """The application: the store and the engine in `home`, and the dialects on top."""
+    home.data.mkdir(parents=True, exist_ok=True)
+    records = Records(home.data / "records.sqlite")
+    objects = Objects(home.data / "buckets", records)
+    training = vertex.Training(records, objects, environment(home.url(port)))
+    engine = Engine(home.data / "jobs", records, {"vertex": training})
+    training.engine = engine
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await engine.start()
+        yield
+        await engine.close()
+        records.close()
+
+    def status(_: Request) -> JSONResponse:
+        jobs = Counter(job.state.value for job in engine.jobs())
+        facts = {"pid": os.getpid(), "buckets": len(list(objects.buckets())), "jobs": jobs}
+        return JSONResponse(facts | identity())
+
+    def stop(_: Request) -> JSONResponse:
+        signal.raise_signal(signal.SIGTERM)
+        return JSONResponse({})
+
+    routes = [
+        Route("/status", status),
+        Route("/stop", stop, methods=["POST"]),
+        *gcs_routes(objects),
+        *vertex.routes(training),
+    ]
+    answers = {**handlers(home.log), vertex.ApiError: vertex.render}
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=answers)
+    app.router.redirect_slashes = False  # the services know no such redirection
+    return Guard(app, home.secret(), port)
+
+
+def listen(port: int | None) -> socket.socket:
+    """A socket on loopback: on this port if it is free, else on one that the system picks."""
+    for wanted in (port or 0, 0):
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", wanted))
+        except OSError:
+            listener.close()
+            continue
+        listener.listen(128)
+        return listener
+    raise OSError("no free port on 127.0.0.1")
+
+
+def main(folder: str) -> None:
+    """Serve until SIGTERM; leave at once if another server holds the folder."""
+    home = Home(Path(folder))
+    lock = home.lock(tries=20)
+    if lock is None:
+        return
+    old = home.address().get("port")
+    listener = listen(old)
+    port = listener.getsockname()[1]
+    if old not in (None, port):
+        print(f"port {old} is taken; open notebooks have to call activate() again", flush=True)
+    home.write_address({"port": port, "pid": os.getpid(), **identity()})
+    config = uvicorn.Config(
+        build(home, port),
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=2,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,42 @@
+"""The service's errors: a google.rpc.Status as JSON, with the HTTP status that belongs to it."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from local_cloud import LocalCloudError
+
+# HTTP status of each canonical code: google/rpc/code.proto
+HTTP = {
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
+    "NOT_FOUND": 404,
+    "ALREADY_EXISTS": 409,
+    "UNIMPLEMENTED": 501,
+}
+# The numbers of the codes that a job's `error` field carries.
+CANCELLED, INVALID_ARGUMENT, DEADLINE_EXCEEDED, INTERNAL = 1, 3, 4, 13
+
+
+class ApiError(LocalCloudError):
+    """A request that the service refuses; `status` is the canonical code's name."""
+
+    def __init__(self, status: str, message: str) -> None:
+        """`message` says what is wrong with the request, and where."""
+        super().__init__(message)
+        self.status = status
+
+
+def not_found(name: str) -> ApiError:
+    """No resource has this name."""
+    kind = name.split("/")[-2].removesuffix("s")
+    return ApiError("NOT_FOUND", f"The {kind} {name} does not exist.")
+
+
+def render(_: Request, problem: Exception) -> JSONResponse:
+    """What the SDK turns into an exception of google.api_core."""
+    assert isinstance(problem, ApiError)
+    code = HTTP[problem.status]
+    error = {"code": code, "message": str(problem), "status": problem.status}
+    return JSONResponse({"error": error}, code)

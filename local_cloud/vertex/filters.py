@@ -1,0 +1,153 @@
+"""The filter and order of a list request, in the language of AIP-160 and AIP-132.
+
+`display_name="trial 1" AND (state=JOB_STATE_SUCCEEDED OR NOT labels.kind:*)`. Field names are
+accepted in snake_case and camelCase. As AIP-160 says, OR binds more tightly than AND.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable
+from typing import Any
+
+from local_cloud.vertex.errors import ApiError
+
+Test = Callable[[dict[str, Any]], bool]
+
+TOKEN = re.compile(
+    r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<op><=|>=|!=|=|<|>|:)"""
+    r"""|(?P<bracket>[()])|(?P<word>\d{4}-\d\d-\d\dT[^\s"'()]+|[^\s"'()<>=!:]+))"""
+)
+DEEPEST = 50  # brackets and NOTs in a filter, each of which may lie inside the one before
+COMPARE: dict[str, Callable[[str, str], bool]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def compile_filter(text: str) -> Test:
+    """A function that says whether a resource, in its JSON form, passes; or INVALID_ARGUMENT."""
+    return _Parser(text).whole() if text.strip() else lambda _: True
+
+
+class _Parser:
+    """Recursive descent over the tokens: expression, factor, term, restriction."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[tuple[str, str]] = []
+        at, end = 0, len(text.rstrip())
+        while at < end:
+            match = TOKEN.match(text, at)
+            if not match or match.end() == at:
+                raise self.wrong(f"at {text[at:].strip()[:20]!r}")
+            self.tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
+            at = match.end()
+        if sum(value in ("(", "NOT") for _, value in self.tokens) > DEEPEST:
+            raise self.wrong(f"with more than {DEEPEST} brackets and NOTs")
+
+    def wrong(self, where: str) -> ApiError:
+        said = repr(self.text[:200])
+        return ApiError("INVALID_ARGUMENT", f"Invalid filter {said}: cannot be read {where}")
+
+    def next_is(self, *values: str) -> bool:
+        return bool(self.tokens) and self.tokens[0][1] in values and self.tokens[0][0] != "string"
+
+    def take(self, *kinds: str) -> str:
+        if not self.tokens:
+            raise self.wrong("at its end")
+        kind, value = self.tokens.pop(0)
+        if kind not in kinds:
+            raise self.wrong(f"at {value!r}")
+        return re.sub(r"\\(.)", r"\1", value[1:-1]) if kind == "string" else value
+
+    def whole(self) -> Test:
+        test = self.expression()
+        if self.tokens:
+            raise self.wrong(f"at {self.tokens[0][1]!r}")
+        return test
+
+    def expression(self) -> Test:
+        tests = [self.factor()]
+        while self.tokens and not self.next_is(")"):
+            if self.next_is("AND"):
+                self.tokens.pop(0)
+            tests.append(self.factor())
+        return lambda resource: all(test(resource) for test in tests)
+
+    def factor(self) -> Test:
+        tests = [self.term()]
+        while self.next_is("OR"):
+            self.tokens.pop(0)
+            tests.append(self.term())
+        return lambda resource: any(test(resource) for test in tests)
+
+    def term(self) -> Test:
+        if self.next_is("NOT"):
+            self.tokens.pop(0)
+            negated = self.term()
+            return lambda resource: not negated(resource)
+        if self.next_is("("):
+            self.tokens.pop(0)
+            inner = self.expression()
+            if not self.next_is(")"):
+                raise self.wrong("at its end")
+            self.tokens.pop(0)
+            return inner
+        return self.restriction()
+
+    def restriction(self) -> Test:
+        path = self.take("word", "string").split(".")
+        return _comparison(path, self.take("op"), self.take("word", "string"))
+
+
+def _comparison(path: list[str], op: str, wanted: str) -> Test:
+    def test(resource: dict[str, Any]) -> bool:
+        value = lookup(resource, path)
+        if op == ":":
+            if isinstance(value, dict | list):
+                return bool(value) if wanted == "*" else wanted in value
+            return value is not None and (wanted == "*" or wanted in _text(value))
+        if op in ("=", "!="):
+            return fnmatch.fnmatchcase(_text(value), wanted.replace("[", "[[]")) == (op == "=")
+        return value is not None and COMPARE[op](_text(value), wanted)
+
+    return test
+
+
+def lookup(resource: dict[str, Any], path: list[str]) -> Any:
+    """The value at a path of field names, or None."""
+    value: Any = resource
+    for name in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name, value.get(_camel(name)))
+    return value
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def order(resources: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
+    """Sorted by `field, other_field desc`; without a field, the newest first."""
+    resources = sorted(resources, key=lambda item: item.get("createTime", ""), reverse=True)
+    for part in reversed([item.split() for item in by.split(",") if item.strip()]):
+        field, direction = part[0].split("."), part[1:]
+        if direction not in ([], ["asc"], ["desc"]):
+            raise ApiError("INVALID_ARGUMENT", f"Invalid orderBy {by!r}")
+        resources.sort(
+            key=lambda item, field=field: _text(lookup(item, field)),  # type: ignore[misc]
+            reverse=direction == ["desc"],
+        )
+    return resources

@@ -1,0 +1,223 @@
+"""Custom jobs, and the training pipelines that run one and may yield a model."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, State, Workplace
+from local_cloud.store.objects import Objects
+from local_cloud.store.records import Records
+from local_cloud.vertex import errors, launch, resources
+from local_cloud.vertex.errors import ApiError
+from local_cloud.vertex.models import Models
+from local_cloud.vertex.schema import (
+    CustomJob,
+    CustomJobSpec,
+    Json,
+    TrainingPipeline,
+    check_job_spec,
+    checked,
+    need,
+    new_id,
+    timestamp,
+    with_text_args,
+)
+
+if TYPE_CHECKING:
+    from local_cloud.engine.engine import Engine
+
+CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
+
+# The engine's states in the service's words: types/job_state.py, types/pipeline_state.py.
+STATES = {
+    State.QUEUED: "STATE_QUEUED",
+    State.STAGING: "STATE_PENDING",
+    State.RUNNING: "STATE_RUNNING",
+    State.STOPPING: "STATE_CANCELLING",
+    State.SUCCEEDED: "STATE_SUCCEEDED",
+    State.FAILED: "STATE_FAILED",
+    State.STOPPED: "STATE_CANCELLED",
+}
+CODES = {
+    "exit": errors.INVALID_ARGUMENT,
+    "staging": errors.INVALID_ARGUMENT,
+    "timeout": errors.DEADLINE_EXCEEDED,
+    "collect": errors.INTERNAL,
+    "lost": errors.INTERNAL,
+    "stopped": errors.CANCELLED,
+}
+
+
+class Training:
+    """What the service knows of its jobs; the engine asks it how to run one (engine.spec.Dialect).
+
+    A document holds the resource as it was asked for; states, times and errors are the engine's.
+    """
+
+    engine: Engine
+
+    def __init__(self, records: Records, objects: Objects, environment: dict[str, str]) -> None:
+        """`environment` lets a replica's own SDKs find this local cloud."""
+        self.records = records
+        self.objects = objects
+        self.environment = environment
+        self.models = Models(records)
+
+    # ---- requests -------------------------------------------------------------------------------
+    def create_custom_job(self, parent: str, body: Json) -> Json:
+        """Check, record and queue a custom job; returns it."""
+        job = checked(CustomJob, body, "custom_job")
+        need(job.get("displayName"), "custom_job.displayName: required")
+        return self.custom_job(self._queue(parent, job))
+
+    def _queue(self, parent: str, job: Json, pipeline: Json | None = None) -> Json:
+        spec = job.get("jobSpec", {})
+        check_job_spec(spec)
+        now = timestamp(time.time())
+        job |= {"name": f"{parent}/customJobs/{new_id()}", "createTime": now, "updateTime": now}
+        document: Json = {"resource": job}
+        device = launch.device(spec, self.engine.gpus)
+        if device.missing:
+            job["labels"] = job.get("labels", {}) | {"local-cloud-device": "cpu"}
+            document["note"] = device.missing
+        with self.records.transaction():
+            if pipeline is not None:
+                document["pipeline"] = pipeline["name"]
+                pipeline |= {"createTime": now, "updateTime": now}
+                self.records.put("vertex", pipeline["name"], pipeline | {"job": job["name"]})
+            self.records.put("vertex", job["name"], document)
+            self.records.put("vertex-job", _id(job["name"]), {"name": job["name"]})
+            self.engine.submit("vertex", _id(job["name"]), launch.size(spec), gpus=device.gpus)
+        return document
+
+    def custom_job(self, document: Json) -> Json:
+        """The resource with its state."""
+        resource: Json = document["resource"]
+        return resource | self._progress(document, "JOB_")
+
+    def _progress(self, document: Json, prefix: str) -> Json:
+        job = self.engine.get(_id(document["resource"]["name"]))
+        found: Json = {"state": prefix + STATES[job.state]}
+        if job.started:
+            found |= {"startTime": timestamp(job.started), "updateTime": timestamp(job.started)}
+        if job.ended:
+            found |= {"endTime": timestamp(job.ended), "updateTime": timestamp(job.ended)}
+        if job.outcome and job.state != State.SUCCEEDED:
+            code = CODES[job.outcome.reason]
+            found["error"] = {"code": code, "message": self._message(job, job.outcome)}
+        return found
+
+    def _message(self, job: Job, outcome: Outcome) -> str:
+        """The service's own words for a replica's failure, then the end of that replica's log."""
+        if outcome.reason == "stopped":
+            return "CANCELED"
+        if outcome.replica is None or outcome.code is None:
+            return outcome.message
+        # A container reports the signal that ended it as 128 and its number.
+        status = outcome.code if outcome.code > 0 else 128 - outcome.code
+        log = self.engine.log(job.id, outcome.replica)
+        return (
+            f"The replica {outcome.replica} exited with a non-zero status of {status}. "
+            f"Termination reason: Error.\n" + "\n".join([*outcome.last_lines, f"Its log: {log}"])
+        )
+
+    def create_training_pipeline(self, parent: str, body: Json) -> Json:
+        """Check, record and queue a training pipeline of the custom task; returns it."""
+        pipeline = checked(TrainingPipeline, body, "training_pipeline")
+        need(pipeline.get("displayName"), "training_pipeline.displayName: required")
+        if pipeline.get("trainingTaskDefinition") != CUSTOM_TASK:
+            raise ApiError(
+                "UNIMPLEMENTED",
+                "not implemented in the local cloud: training pipelines other than the custom "
+                f"task, {pipeline.get('trainingTaskDefinition')!r}",
+            )
+        if "inputDataConfig" in pipeline:
+            raise ApiError(
+                "UNIMPLEMENTED", "not implemented in the local cloud: managed datasets as input"
+            )
+        inputs = pipeline.get("trainingTaskInputs")
+        need(isinstance(inputs, dict), "training_pipeline.trainingTaskInputs: an object is needed")
+        spec = checked(CustomJobSpec, with_text_args(inputs), "training_task_inputs")
+        if "modelToUpload" in pipeline:
+            self.models.check(parent, *_model(pipeline))
+        pipeline["name"] = f"{parent}/trainingPipelines/{new_id()}"
+        job = {"displayName": f"{pipeline['displayName']}-custom-job", "jobSpec": spec}
+        self._queue(parent, job | {"labels": pipeline.get("labels", {})}, pipeline)
+        return self.training_pipeline(resources.get(self.records, pipeline["name"]))
+
+    def training_pipeline(self, document: Json) -> Json:
+        """The resource with the state of the custom job behind it."""
+        resource = {name: value for name, value in document.items() if name != "job"}
+        job = resources.get(self.records, document["job"])
+        metadata = {"backingCustomJob": document["job"]}
+        metadata |= {"localCloudNote": job["note"]} if "note" in job else {}
+        return resource | {"trainingTaskMetadata": metadata} | self._progress(job, "PIPELINE_")
+
+    def engine_job(self, document: Json) -> Job:
+        """The engine's job behind a custom job's or a pipeline's document."""
+        return self.engine.get(_id(document.get("job") or document["resource"]["name"]))
+
+    def cancel(self, document: Json) -> None:
+        """Begin to stop it; nothing happens to one that has ended."""
+        self.engine.stop(self.engine_job(document).id)
+
+    def delete(self, document: Json) -> Json:
+        """Delete a job or pipeline that has ended; answered with an operation that has ended."""
+        name = document.get("name") or document["resource"]["name"]
+        job = self.engine_job(document)
+        if not job.state.ended:
+            raise ApiError("FAILED_PRECONDITION", f"{name} is still running; cancel it first.")
+        pipeline = document.get("pipeline", "")
+        if self.records.get("vertex", pipeline):
+            raise ApiError(
+                "FAILED_PRECONDITION", f"{name} belongs to {pipeline}; delete that first."
+            )
+        with self.records.transaction():
+            if "resource" in document:
+                self.records.delete("vertex-job", job.id)
+            operation = resources.deleted(self.records, name)
+        if "resource" in document:
+            self.engine.delete(job.id)  # last: a document without its job would spoil every list
+        return operation
+
+    # ---- what the engine asks -------------------------------------------------------------------
+    def stage(self, job_id: str, place: Workplace) -> Plan:
+        """Make what the replicas of this job need, when its turn has come."""
+        document = self._by_id(job_id)
+        return launch.plan(document, place, self.objects, self.environment)
+
+    def collect(self, job: Job) -> None:
+        """Add the model of a pipeline whose job has succeeded, before it is seen to succeed."""
+        document = self._by_id(job.id)
+        pipeline = self.records.get("vertex", document.get("pipeline", ""))
+        if job.state != State.SUCCEEDED or not pipeline or "modelToUpload" not in pipeline:
+            return
+        wanted = pipeline["modelToUpload"]
+        base = document["resource"]["jobSpec"].get("baseOutputDirectory", {})
+        if base and not wanted.get("artifactUri"):
+            wanted["artifactUri"] = launch.folders(base["outputUriPrefix"])["AIP_MODEL_DIR"]
+        wanted["trainingPipeline"] = pipeline["name"]
+        try:
+            model = self.models.add(pipeline["name"].rsplit("/", 2)[0], *_model(pipeline))
+        except ApiError as problem:  # the registry has changed since the pipeline was sent
+            raise EngineError(str(problem)) from problem
+        pipeline["modelToUpload"] = wanted | {
+            "name": model["name"],
+            "versionId": model["versionId"],
+        }
+        self.records.put("vertex", pipeline["name"], pipeline)
+
+    def _by_id(self, job_id: str) -> Json:
+        place = self.records.get("vertex-job", job_id)
+        assert place is not None
+        return resources.get(self.records, place["name"])
+
+
+def _model(pipeline: Json) -> tuple[Json, str, str]:
+    """The model that a pipeline uploads, its parent model and its id."""
+    return pipeline["modelToUpload"], pipeline.get("parentModel", ""), pipeline.get("modelId", "")
+
+
+def _id(name: str) -> str:
+    return name.rsplit("/", 1)[1]

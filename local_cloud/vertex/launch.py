@@ -1,0 +1,232 @@
+"""From a CustomJobSpec to processes: what each replica runs, and the environment it meets.
+
+Sources, for each variable: Vertex AI's pages "Training code requirements" and "Distributed
+training" (read 2026), and what real jobs were seen to have where those pages are silent.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from local_cloud.engine import mounts, packages
+from local_cloud.engine.spec import Plan, Refused, Replica, Workplace
+from local_cloud.projects import project_number
+from local_cloud.store.errors import StoreError
+from local_cloud.store.objects import Objects
+from local_cloud.vertex.schema import CustomJobSpec, Json, snake_case
+
+# The service does not say how long a replica may take to leave after SIGTERM; Compute Engine gives
+# a machine that is taken away 30 seconds. Nobody waits that long for a cancelled lesson.
+GRACE_SECONDS = 10.0
+DEFAULT_TIMEOUT = 7 * 24 * 3600.0  # Scheduling.timeout in types/custom_job.py
+ROLES = ("chief", "worker", "ps", "evaluator")  # of the pools, by place
+
+# Fields of a CustomJobSpec that are checked and kept, and have no effect on this machine.
+IGNORED = {
+    "workerPoolSpecs[].machineSpec.machineType": "every replica runs on this machine",
+    "workerPoolSpecs[].diskSpec": "there is one disk",
+    "workerPoolSpecs[].nfsMounts": "nothing is mounted but the buckets",
+    "workerPoolSpecs[].pythonPackageSpec.executorImageUri": "images are named, not pulled",
+    "workerPoolSpecs[].containerSpec.imageUri": "images are named, not pulled",
+    "scheduling.strategy": "nothing is preempted; the price is estimated as on demand",
+    "scheduling.restartJobOnWorkerRestart": "a replica that fails ends the job",
+    "scheduling.disableRetries": "a job is never tried again",
+    "scheduling.maxWaitDuration": "a job waits for its turn as long as it takes",
+    "serviceAccount": "there are no accounts",
+    "network": "replicas meet on loopback",
+    "reservedIpRanges": "replicas meet on loopback",
+    "pscInterfaceConfig": "replicas meet on loopback",
+    "enableWebAccess": "log in to this machine instead",
+    "enableDashboardAccess": "log in to this machine instead",
+    "tensorboard": "logs stay in the bucket",
+    "experiment": "nothing is tracked yet",
+    "experimentRun": "nothing is tracked yet",
+    "persistentResourceId": "every job gets processes of its own",
+    "protectedArtifactLocationId": "everything is in one place",
+    "models": "the job's own code names its inputs",
+}
+
+
+def size(spec: Json) -> int:
+    """How many replicas the pools have together."""
+    return sum(int(pool.get("replicaCount", 0)) for pool in spec["workerPoolSpecs"])
+
+
+@dataclass(frozen=True)
+class Device:
+    """What the job's accelerators come to on this machine."""
+
+    gpus: int  # to be reserved, for all replicas together
+    missing: str  # a sentence, where the job asked for what is not here
+
+
+def device(spec: Json, here: int) -> Device:
+    """Whether this machine, with `here` GPUs, has all the accelerators that the pools ask for."""
+    asked = [pool["machineSpec"] for pool in spec["workerPoolSpecs"] if pool]
+    kinds = {item["acceleratorType"] for item in asked if item.get("acceleratorCount")}
+    needed = sum(
+        int(pool["machineSpec"].get("acceleratorCount", 0)) * int(pool["replicaCount"])
+        for pool in spec["workerPoolSpecs"]
+        if pool
+    )
+    if needed <= here:
+        return Device(needed, "")
+    wanted = ", ".join(sorted(kinds))
+    return Device(
+        0, f"asked for {needed} x {wanted}, this machine has {here} GPUs: the job runs on the CPU"
+    )
+
+
+def folders(prefix: str) -> dict[str, str]:
+    """The variables that baseOutputDirectory sets: types/custom_job.py, base_output_directory."""
+    base = prefix.rstrip("/")
+    return {
+        "AIP_MODEL_DIR": f"{base}/model/",
+        "AIP_CHECKPOINT_DIR": f"{base}/checkpoints/",
+        "AIP_TENSORBOARD_LOG_DIR": f"{base}/logs/",
+    }
+
+
+def plan(document: Json, place: Workplace, objects: Objects, base: dict[str, str]) -> Plan:
+    """What the engine has to run for this job; raises Refused where something is missing."""
+    job = document["resource"]
+    spec = job["jobSpec"]
+    members = _members(spec)
+    cluster: dict[str, list[str]] = {}
+    for pool, _, _ in members:
+        cluster.setdefault(f"workerpool{pool}", []).append(f"127.0.0.1:{place.port()}")
+    shared = {**base, **_shared(job, place.port())}
+    code = {
+        uri: _unpacked(uri, place.folder / "code", objects)
+        for pool_spec in spec["workerPoolSpecs"]
+        for uri in pool_spec.get("pythonPackageSpec", {}).get("packageUris", [])
+    }
+    replicas = []
+    for rank, (pool, index, pool_spec) in enumerate(members):
+        env = shared | {"RANK": str(rank), "WORLD_SIZE": str(len(members))}
+        env |= _gpus(pool_spec, place.gpus, rank)
+        env |= _cluster(cluster, pool, index, spec)
+        command, extra = _command(pool_spec, code)
+        replicas.append(Replica(f"workerpool{pool}-{index}", tuple(command), env | extra))
+    timeout = spec.get("scheduling", {}).get("timeout", "0s").removesuffix("s")
+    return Plan(
+        replicas=tuple(replicas),
+        primary=0,  # "success = the primary replica exits 0": Understand the training service
+        timeout=float(timeout) or DEFAULT_TIMEOUT,
+        grace=GRACE_SECONDS,
+        mounts={"/gcs": objects.folder},
+        notes=_notes(document),
+    )
+
+
+def _members(spec: Json) -> list[tuple[int, int, Json]]:
+    """(pool, index within the pool, pool's spec) of each replica, in order of rank."""
+    return [
+        (place, index, pool)
+        for place, pool in enumerate(spec["workerPoolSpecs"])
+        for index in range(int(pool.get("replicaCount", 0)))
+    ]
+
+
+def _shared(job: Json, master_port: int) -> dict[str, str]:
+    """The variables that are the same on every replica."""
+    _, project, _, _, _, job_id = job["name"].split("/")
+    prefix = job["jobSpec"].get("baseOutputDirectory", {}).get("outputUriPrefix")
+    return {
+        "CLOUD_ML_PROJECT_ID": project_number(project),
+        "CLOUD_ML_JOB_ID": job_id,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(master_port),
+        **(folders(prefix) if prefix else {}),
+    }
+
+
+def _cluster(cluster: dict[str, list[str]], pool: int, index: int, spec: Json) -> dict[str, str]:
+    """CLUSTER_SPEC, and TF_CONFIG for a job of several replicas: Distributed training."""
+    task = {"type": f"workerpool{pool}", "index": index}
+    found = {
+        "CLUSTER_SPEC": {
+            "cluster": cluster,
+            "environment": "cloud",
+            "task": task,
+            "job": snake_case(CustomJobSpec, spec),
+        }
+    }
+    if sum(map(len, cluster.values())) > 1:
+        # An evaluator is told its own role, but the cluster does not list it.
+        listed = {ROLES[int(name[-1])]: hosts for name, hosts in cluster.items()}
+        listed.pop("evaluator", None)
+        found["TF_CONFIG"] = {
+            "cluster": listed,
+            "environment": "cloud",
+            "task": {"type": ROLES[pool], "index": index},
+            "job": {},
+        }
+    return {name: json.dumps(value) for name, value in found.items()}
+
+
+def _gpus(pool: Json, given: tuple[int, ...], rank: int) -> dict[str, str]:
+    """The GPUs of one replica; a replica that has none sees none, as on a machine without."""
+    count = int(pool["machineSpec"].get("acceleratorCount", 0)) if given else 0
+    mine = given[rank * count : (rank + 1) * count]
+    return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, mine))}
+
+
+def _command(pool: Json, code: dict[str, Path]) -> tuple[list[str], dict[str, str]]:
+    """The command of a replica, and the variables that its pool adds."""
+    if container := pool.get("containerSpec"):
+        command = [*container.get("command", []), *container.get("args", [])]
+        if not container.get("command"):
+            raise Refused(
+                f"{container['imageUri']} is named, not pulled, so what it would start is unknown "
+                "here; give the job a command"
+            )
+        return command, _env(container)
+    package = pool["pythonPackageSpec"]
+    env = _env(package)
+    paths = [str(code[uri]) for uri in package["packageUris"]]
+    path = ":".join(filter(None, [env.get("PYTHONPATH"), *paths]))
+    command = [sys.executable, "-m", package["pythonModule"], *package.get("args", [])]
+    return command, env | {"PYTHONPATH": path}
+
+
+def _env(spec: Json) -> dict[str, str]:
+    return {item["name"]: item.get("value", "") for item in spec.get("env", [])}
+
+
+def _unpacked(uri: str, into: Path, objects: Objects) -> Path:
+    """The folder with the code of a package, seen to have what it needs."""
+    bucket, _, name = uri.removeprefix("gs://").partition("/")
+    try:
+        archive = objects.get(bucket, name)
+    except StoreError as problem:
+        raise Refused(f"package {uri}: {problem}") from None
+    folder = packages.unpack(archive.path, into)
+    lacking = packages.missing(packages.requirements_of(folder))
+    if lacking:
+        raise Refused(f"package {uri}: {' '.join(lacking)} The local cloud installs nothing.")
+    return folder
+
+
+def _notes(document: Json) -> tuple[str, ...]:
+    """The first lines of every log: what is not as on the real service."""
+    images = {
+        pool.get("pythonPackageSpec", {}).get("executorImageUri")
+        or pool["containerSpec"]["imageUri"]
+        for pool in document["resource"]["jobSpec"]["workerPoolSpecs"]
+        if pool
+    }
+    lines: list[Any] = [
+        f"local cloud: {image} is named, not pulled; this is Python {platform.python_version()}"
+        for image in sorted(images)
+    ]
+    if "note" in document:
+        lines.append(f"local cloud: {document['note']}")
+    if not mounts.available():
+        lines.append("local cloud: this machine allows no mounts; /gcs works in arguments only")
+    return tuple(lines)

@@ -1,0 +1,71 @@
+"""Resources by name, as JSON documents in the store; and the operations on them."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable
+from typing import Any
+
+from local_cloud.store.records import Records
+from local_cloud.vertex.errors import not_found
+from local_cloud.vertex.filters import compile_filter, order
+from local_cloud.vertex.schema import Json, need, new_id, timestamp
+
+TYPES = "type.googleapis.com/google.cloud.aiplatform.v1."
+PAGE = 100  # resources in an answer where the request names no pageSize
+
+
+def get(records: Records, name: str) -> Json:
+    """The document of this name, or NOT_FOUND."""
+    document = records.get("vertex", name)
+    if document is None:
+        raise not_found(name)
+    return document
+
+
+def page(
+    records: Records, collection: str, query: dict[str, str], render: Callable[[Json], Json]
+) -> tuple[list[Json], str]:
+    """One page of a collection's resources, filtered and ordered, and the next page's token."""
+    keep = compile_filter(query.get("filter", ""))
+    rendered = [render(document) for _, document in records.list("vertex", f"{collection}/")]
+    found = order([item for item in rendered if keep(item)], query.get("orderBy", ""))
+    try:
+        start = int(base64.urlsafe_b64decode(query.get("pageToken", "")) or b"0")
+        size = int(query.get("pageSize", 0)) or PAGE
+    except ValueError:
+        start = size = -1
+    need(start >= 0 and size > 0, "pageToken or pageSize is not valid")
+    rest = start + size < len(found)
+    token = base64.urlsafe_b64encode(str(start + size).encode()).decode() if rest else ""
+    return found[start : start + size], token
+
+
+def done(records: Records, parent: str, response: Json, metadata: str) -> Json:
+    """An operation that has ended with this response, kept so that it can be asked for again."""
+    now = timestamp(time.time())
+    operation: dict[str, Any] = {
+        "name": f"{parent}/operations/{new_id()}",
+        "metadata": {
+            "@type": TYPES + metadata,
+            "genericMetadata": {"createTime": now, "updateTime": now},
+        },
+        "done": True,
+        "response": response,
+    }
+    records.put("vertex", operation["name"], operation)
+    return operation
+
+
+def deleted(records: Records, name: str) -> Json:
+    """Delete a document; the operation that says so."""
+    parent = "/".join(name.split("/")[:4])
+    with records.transaction():
+        records.delete("vertex", name)
+        return done(
+            records,
+            parent,
+            {"@type": "type.googleapis.com/google.protobuf.Empty"},
+            "DeleteOperationMetadata",
+        )

@@ -1,0 +1,176 @@
+"""The REST routes: which method answers which path, and how requests become JSON and back.
+
+Paths and methods: the http rules in google.cloud.aiplatform_v1.services.*.transports.rest_base.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from urllib.parse import unquote
+
+from starlette.convertors import StringConvertor, register_url_convertor
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Route
+
+from local_cloud.projects import project_number
+from local_cloud.vertex import resources
+from local_cloud.vertex.errors import ApiError, render
+from local_cloud.vertex.jobs import Training
+from local_cloud.vertex.schema import Json
+
+# A look at a job is held until its state changes, at most this long: the SDK sleeps five seconds
+# between two looks, and no longer than this does a reader wait who only asks for the state.
+HOLD_SECONDS = 1.0
+
+LOCATION = "/projects/{project}/locations/{location}"
+PARENT = f"/v1{LOCATION}"
+
+
+class _Id(StringConvertor):
+    """A resource's id: what follows a colon is the name of a method."""
+
+    regex = "[^/:]+"
+
+
+register_url_convertor("id", _Id())
+
+
+def parent(request: Request) -> str:
+    """`projects/NUMBER/locations/LOCATION` of a request: the service names projects by number."""
+    path = {name: unquote(value) for name, value in request.path_params.items()}
+    return f"projects/{project_number(path['project'])}/locations/{path['location']}"
+
+
+def resource_name(request: Request, collection: str) -> str:
+    """The full name of the resource that a request is about."""
+    return f"{parent(request)}/{collection}/{unquote(request.path_params['id'])}"
+
+
+async def body(request: Request) -> Json:
+    """The request's JSON object, or INVALID_ARGUMENT."""
+    try:
+        found = json.loads(await request.body())
+    except (ValueError, RecursionError) as problem:
+        raise ApiError("INVALID_ARGUMENT", f"Invalid JSON payload received: {problem}") from None
+    if not isinstance(found, dict):
+        raise ApiError("INVALID_ARGUMENT", "Invalid JSON payload received: not an object")
+    return found
+
+
+def routes(training: Training) -> list[BaseRoute]:
+    """Every route of Vertex AI that is implemented, and a last one that refuses the others."""
+    return [
+        *_jobs(training, "customJobs", training.create_custom_job, training.custom_job),
+        *_jobs(
+            training,
+            "trainingPipelines",
+            training.create_training_pipeline,
+            training.training_pipeline,
+        ),
+        *_models(training),
+        *_operations(training),
+        Route("/v1/{rest:path}", _missing, methods=["GET", "POST", "PATCH", "PUT", "DELETE"]),
+        Route("/v1beta1/{rest:path}", _missing, methods=["GET", "POST", "PATCH", "PUT", "DELETE"]),
+    ]
+
+
+async def _missing(request: Request) -> JSONResponse:
+    problem = ApiError(
+        "UNIMPLEMENTED",
+        f"not implemented in the local cloud: {request.method} /v1/{request.path_params['rest']}",
+    )
+    return render(request, problem)
+
+
+def _jobs(
+    training: Training,
+    collection: str,
+    make: Callable[[str, Json], Json],
+    show: Callable[[Json], Json],
+) -> list[BaseRoute]:
+    """The routes that custom jobs and training pipelines have alike."""
+    records = training.records
+
+    def document(request: Request) -> Json:
+        return resources.get(records, resource_name(request, collection))
+
+    async def create(request: Request) -> JSONResponse:
+        return JSONResponse(make(parent(request), await body(request)))
+
+    async def list_all(request: Request) -> JSONResponse:
+        found, token = resources.page(
+            records, f"{parent(request)}/{collection}", dict(request.query_params), show
+        )
+        return JSONResponse({collection: found, "nextPageToken": token})
+
+    async def get(request: Request) -> JSONResponse:
+        job = training.engine_job(document(request))
+        if not job.state.ended:
+            await training.engine.changed(job, HOLD_SECONDS)
+        return JSONResponse(show(document(request)))
+
+    async def cancel(request: Request) -> JSONResponse:
+        training.cancel(document(request))
+        return JSONResponse({})
+
+    async def delete(request: Request) -> JSONResponse:
+        return JSONResponse(training.delete(document(request)))
+
+    path = f"{PARENT}/{collection}"
+    return [
+        Route(path, create, methods=["POST"]),
+        Route(path, list_all, methods=["GET"]),
+        Route(path + "/{id:id}:cancel", cancel, methods=["POST"]),
+        Route(path + "/{id:id}", get, methods=["GET"]),
+        Route(path + "/{id:id}", delete, methods=["DELETE"]),
+    ]
+
+
+def _models(training: Training) -> list[BaseRoute]:
+    models = training.models
+
+    async def upload(request: Request) -> JSONResponse:
+        return JSONResponse(models.upload(parent(request), await body(request)))
+
+    def list_all(request: Request) -> JSONResponse:
+        query = dict(request.query_params)
+        return JSONResponse(models.list_models(f"{parent(request)}/models", query))
+
+    def get(request: Request) -> JSONResponse:
+        return JSONResponse(models.get(resource_name(request, "models")))
+
+    def list_versions(request: Request) -> JSONResponse:
+        return JSONResponse(models.list_versions(resource_name(request, "models")))
+
+    def delete(request: Request) -> JSONResponse:
+        return JSONResponse(models.delete(resource_name(request, "models")))
+
+    def delete_version(request: Request) -> JSONResponse:
+        return JSONResponse(models.delete_version(resource_name(request, "models")))
+
+    path = f"{PARENT}/models"
+    return [
+        Route(path + ":upload", upload, methods=["POST"]),
+        Route(path, list_all, methods=["GET"]),
+        Route(path + "/{id:id}:listVersions", list_versions, methods=["GET"]),
+        Route(path + "/{id:id}:deleteVersion", delete_version, methods=["DELETE"]),
+        Route(path + "/{id:id}", get, methods=["GET"]),
+        Route(path + "/{id:id}", delete, methods=["DELETE"]),
+    ]
+
+
+def _operations(training: Training) -> list[BaseRoute]:
+    """Operations belong to a location or to a resource; the SDK asks for them below /ui."""
+
+    def get(request: Request) -> JSONResponse:
+        owner = request.path_params.get("owner")
+        collection = f"{request.path_params['kind']}/{owner}/operations" if owner else "operations"
+        return JSONResponse(resources.get(training.records, resource_name(request, collection)))
+
+    return [
+        Route(f"{root}{LOCATION}{place}/operations/{{id:id}}", get, methods=["GET"])
+        for root in ("/ui", "/v1")
+        for place in ("", "/{kind}/{owner:id}")
+    ]

@@ -1,0 +1,148 @@
+"""The server process: started once, found again, stopped, reset; told apart from others'."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local_cloud import LocalCloudError, control
+from local_cloud.home import CHECKOUT, Home, identity
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Home]:
+    """A home of the test's own; whatever runs in it ends with the test."""
+    home = Home(tmp_path / "a home")
+    yield home
+    control.stop(home)
+
+
+def test_start_stop_and_start_again_at_the_same_address(own: Home) -> None:
+    first = control.start(own)
+    assert control.status(own).url == first.url
+    assert control.start(own).facts["pid"] == first.facts["pid"]  # it runs already
+    assert "is not running" in str(control.stop(own))
+    assert not control.status(own).running
+    assert control.start(own).url == first.url  # open notebooks go on
+
+
+def test_two_starts_at_once_make_one_server(own: Home) -> None:
+    pids: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: pids.append(control.start(own).facts["pid"]))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(pids) == 3
+    assert len(set(pids)) == 1
+
+
+def test_a_server_that_came_second_does_not_outlive_the_first(
+    own: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def late(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        """As on a busy machine: another has started a server while ours is being loaded."""
+        begun.append(popen(["sh", "-c", 'sleep 2; exec "$@"', "sh", *command], **options))
+        begun.append(popen(command, **options))
+        return begun[0]
+
+    monkeypatch.setattr(subprocess, "Popen", late)
+    assert control.start(own).facts["pid"] == begun[1].pid
+    assert begun[0].wait(timeout=1) == -signal.SIGTERM
+    control.stop(own)
+    begun[1].wait()
+
+
+def test_a_killed_server_is_seen_to_be_gone_and_starts_again(own: Home) -> None:
+    first = control.start(own)
+    os.kill(first.facts["pid"], 9)
+    while own.running():
+        pass
+    assert control.start(own).url == first.url
+
+
+def test_a_server_of_another_checkout_is_not_used(
+    own: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control.start(own)
+    monkeypatch.setattr(control, "identity", lambda: identity() | {"checkout": "/elsewhere"})
+    other = control.own(own)
+    assert other.folder != own.folder
+    assert str(own.folder) in capsys.readouterr().out
+    assert not control.status(other).running
+
+
+def test_a_server_that_cannot_start_says_why_in_one_sentence(own: Home) -> None:
+    own.make()
+    own.data.write_text("in the way")
+    with pytest.raises(LocalCloudError, match=r"did not start .*; its log is"):
+        control.start(own)
+
+
+def command_line(home: Home, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "local_cloud", *arguments],
+        cwd=CHECKOUT,
+        env=os.environ | {"LOCAL_CLOUD_HOME": str(home.folder)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_command_line(own: Home) -> None:
+    assert "is not running" in command_line(own, "status").stdout
+    refused = command_line(own, "env")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "local_cloud start" in refused.stderr
+    assert "The local cloud runs" in command_line(own, "start").stdout
+    lines = command_line(own, "env").stdout
+    url = control.status(own).url
+    shell = subprocess.run(
+        ["sh", "-c", f"{lines}\necho $STORAGE_EMULATOR_HOST $LOCAL_CLOUD_VERTEX_URL"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shell.stdout.split() == [url, url]
+    assert "not implemented" in command_line(own, "console").stderr
+    assert command_line(own, "dance").returncode == 2
+    assert "is not running" in command_line(own, "stop").stdout
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    mode = tmp_path.stat().st_mode
+    assert not control.status(Home(tmp_path)).running
+    for verb in (control.start, control.stop, control.reset):
+        with pytest.raises(LocalCloudError, match=r"holds other things.*LOCAL_CLOUD_HOME"):
+            verb(Home(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+    assert tmp_path.stat().st_mode == mode
+
+
+def test_a_folder_that_would_split_a_path_in_two_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LocalCloudError, match="colon"):
+        control.start(Home(tmp_path / "a:b"))
+
+
+def test_reset_removes_the_data_and_keeps_the_address(own: Home) -> None:
+    first = control.start(own)
+    (own.data / "buckets" / "something").mkdir(parents=True)
+    assert control.reset(own).url == first.url
+    assert not (own.data / "buckets" / "something").exists()
+    control.stop(own)
+    assert not control.reset(own).running  # what did not run is not started

@@ -1,0 +1,62 @@
+"""Nobody else gets in: another user of the machine, or a page in the user's browser."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import subprocess
+from urllib.parse import urlsplit
+
+import pytest
+
+from local_cloud.control import Status
+
+
+def ask(cloud: Status, path: str, **headers: str) -> tuple[int, bytes]:
+    address = urlsplit(cloud.url or "")
+    connection = http.client.HTTPConnection("127.0.0.1", address.port)
+    connection.request("GET", path, headers=headers)
+    answer = connection.getresponse()
+    found = answer.status, answer.read()
+    connection.close()
+    return found
+
+
+def secret(cloud: Status) -> str:
+    return urlsplit(cloud.url or "").path
+
+
+def test_the_secret_opens(cloud: Status) -> None:
+    assert ask(cloud, f"{secret(cloud)}/status")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/status", "//status", "/wrong/status", "/wrong", "/%2e%2e/status"]
+)
+def test_without_the_secret_nothing_is_told(cloud: Status, path: str) -> None:
+    code, said = ask(cloud, path)
+    assert code == 403
+    assert secret(cloud).encode() not in said
+
+
+def test_a_foreign_host_or_origin_is_refused_although_it_knows_the_secret(cloud: Status) -> None:
+    path = f"{secret(cloud)}/status"
+    assert ask(cloud, path, Host="evil.example")[0] == 403
+    assert ask(cloud, path, Origin="http://evil.example")[0] == 403
+    assert ask(cloud, path, Origin="null")[0] == 403
+    port = urlsplit(cloud.url or "").port
+    assert ask(cloud, path, Origin=f"http://127.0.0.1:{port}")[0] == 200
+
+
+def test_it_listens_on_loopback_only(cloud: Status) -> None:
+    port = urlsplit(cloud.url or "").port or 0
+    names = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=True)
+    for address in names.stdout.split():
+        with pytest.raises(OSError), socket.create_connection((address, port), timeout=1):
+            pass
+
+
+def test_the_secret_lies_where_only_the_owner_reads(cloud: Status) -> None:
+    assert (cloud.home.folder / "secret").stat().st_mode & 0o777 == 0o600
+    assert cloud.home.folder.stat().st_mode & 0o777 == 0o700
+    assert len(secret(cloud)) > 40

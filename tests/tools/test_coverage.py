@@ -1,0 +1,38 @@
+"""The coverage page says what the routes and the protos say."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from google.cloud.aiplatform_v1.types import CustomJobSpec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from local_cloud.vertex.launch import IGNORED
+from tools import coverage
+
+
+def nothing(_: Request) -> Response:
+    return Response()
+
+
+def test_the_page_in_git_is_up_to_date() -> None:
+    assert coverage.PAGE.read_text(encoding="utf-8") == coverage.page()
+
+
+def test_a_call_counts_as_working_only_with_a_route_of_its_own() -> None:
+    routes = [Route("/v1/a/{id}", nothing), Route("/v1/{rest:path}", nothing)]
+    assert coverage.answered(routes, "GET", "/v1/a/b")
+    assert not coverage.answered(routes, "POST", "/v1/a/b")
+    assert not coverage.answered(routes, "GET", "/v1/b/c")
+
+
+@pytest.mark.parametrize("field", IGNORED)
+def test_what_is_said_to_be_ignored_is_a_field_of_the_service(field: str) -> None:
+    descriptor = CustomJobSpec.pb().DESCRIPTOR
+    for name in field.replace("[]", "").split("."):
+        snake = re.sub(r"([A-Z])", lambda found: f"_{found[1].lower()}", name)
+        assert snake in descriptor.fields_by_name, name
+        descriptor = descriptor.fields_by_name[snake].message_type

@@ -1,0 +1,191 @@
+"""Write the tables of learners/local-cloud.md: which calls of each service the local cloud answers.
+
+`python -m tools.coverage` (a part of `make notebooks`) writes them, `--check` says whether they are
+up to date. Vertex AI's calls and paths are read from the real client library, and every path is put
+to the local cloud's own routes: a call counts as working only if a route of its own answers it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import pkgutil
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from starlette.routing import BaseRoute, Match, Route
+
+from local_cloud.gcs.routes import routes as gcs_routes
+from local_cloud.store.objects import Objects
+from local_cloud.store.records import Records
+from local_cloud.vertex import Training
+from local_cloud.vertex import routes as vertex_routes
+from local_cloud.vertex.launch import IGNORED
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "learners" / "local-cloud.md"
+BEGIN, END = "<!-- written by `make notebooks` -->", "<!-- up to here -->"
+
+# Cloud Storage has no such library: its calls, as cloud.google.com/storage/docs/json_api/v1 lists
+# them (read 2026-11), without those for access control lists, which are all missing.
+STORAGE = """
+buckets.insert POST /storage/v1/b
+buckets.list GET /storage/v1/b
+buckets.get GET /storage/v1/b/x
+buckets.patch PATCH /storage/v1/b/x
+buckets.update PUT /storage/v1/b/x
+buckets.delete DELETE /storage/v1/b/x
+buckets.getIamPolicy GET /storage/v1/b/x/iam
+buckets.setIamPolicy PUT /storage/v1/b/x/iam
+buckets.testIamPermissions GET /storage/v1/b/x/iam/testPermissions
+buckets.lockRetentionPolicy POST /storage/v1/b/x/lockRetentionPolicy
+buckets.getStorageLayout GET /storage/v1/b/x/storageLayout
+buckets.restore POST /storage/v1/b/x/restore
+objects.insert POST /upload/storage/v1/b/x/o
+objects.list GET /storage/v1/b/x/o
+objects.get GET /storage/v1/b/x/o/y
+objects.get(alt=media) GET /download/storage/v1/b/x/o/y
+objects.patch PATCH /storage/v1/b/x/o/y
+objects.update PUT /storage/v1/b/x/o/y
+objects.delete DELETE /storage/v1/b/x/o/y
+objects.copy POST /storage/v1/b/x/o/y/copyTo/b/x/o/z
+objects.rewrite POST /storage/v1/b/x/o/y/rewriteTo/b/x/o/z
+objects.compose POST /storage/v1/b/x/o/y/compose
+objects.move POST /storage/v1/b/x/o/y/moveTo/o/z
+objects.restore POST /storage/v1/b/x/o/y/restore
+objects.bulkRestore POST /storage/v1/b/x/o/bulkRestore
+objects.watchAll POST /storage/v1/b/x/o/watch
+objects.getIamPolicy GET /storage/v1/b/x/o/y/iam
+notifications.insert POST /storage/v1/b/x/notificationConfigs
+folders.insert POST /storage/v1/b/x/folders
+managedFolders.insert POST /storage/v1/b/x/managedFolders
+hmacKeys.create POST /storage/v1/projects/p/hmacKeys
+batch POST /batch/storage/v1
+"""
+
+
+# The calls that every service of Vertex AI has beside its own: google.longrunning.Operations,
+# google.cloud.location.Locations and google.iam.v1.IAMPolicy.
+SHARED = re.compile(r"(Get|List|Cancel|Delete|Wait)Operations?|(Get|List)Locations?|\w+Iam\w+")
+
+
+def answered(routes: Sequence[BaseRoute], method: str, path: str) -> bool:
+    """Whether a route other than the last ones, which refuse everything, takes this request."""
+    scope = {"type": "http", "method": method, "path": path, "root_path": ""}
+    own = [route for route in routes if "{rest:path}" not in str(getattr(route, "path", ""))]
+    return any(isinstance(r, Route) and r.matches(scope)[0] is Match.FULL for r in own)
+
+
+def storage(routes: Sequence[BaseRoute]) -> dict[str, bool]:
+    """Cloud Storage's calls, and whether each works."""
+    calls = (line.split() for line in STORAGE.split("\n") if line)
+    return {name: answered(routes, method, path) for name, method, path in calls}
+
+
+def vertex(routes: Sequence[BaseRoute]) -> dict[str, dict[str, bool]]:
+    """Vertex AI's services, their calls, and whether each works."""
+    return {
+        service: {
+            name: any(answered(routes, method, path) for method, path in rules)
+            for name, rules in calls
+        }
+        for service, calls in _services()
+    }
+
+
+def _services() -> Iterator[tuple[str, list[tuple[str, list[tuple[str, str]]]]]]:
+    """(service, [(call, [(method, a path with made-up names)])]) from the library's http rules."""
+    import google.cloud.aiplatform_v1.services as package
+
+    for module in pkgutil.iter_modules(package.__path__):
+        try:
+            rest = importlib.import_module(f"{package.__name__}.{module.name}.transports.rest_base")
+        except ModuleNotFoundError:
+            continue  # served over gRPC only
+        (transport,) = (v for k, v in vars(rest).items() if re.fullmatch(r"_Base\w+Transport", k))
+        calls = []
+        for name, one in vars(transport).items():
+            if name.startswith("_Base") and hasattr(one, "_get_http_options"):
+                rules = [
+                    (rule["method"].upper(), _example(rule["uri"]))
+                    for rule in one._get_http_options()
+                ]
+                calls.append((name.removeprefix("_Base"), rules))
+        yield transport.__name__.removeprefix("_Base").removesuffix("RestTransport"), calls
+
+
+def _example(uri: str) -> str:
+    """`/v1/{name=projects/*/locations/*}/x` with `a` for each star."""
+    return re.sub(r"\{[^=}]+=([^}]+)\}|\{[^}]+\}", lambda m: m[1] or "a", uri).replace("*", "a")
+
+
+def table() -> str:
+    """The generated part of the page."""
+    with tempfile.TemporaryDirectory() as folder:
+        records = Records(Path(folder, "records"))
+        objects = Objects(Path(folder, "objects"), records)
+        of_storage = storage(gcs_routes(objects))
+        services = vertex(vertex_routes(Training(records, objects, {})))
+        records.close()
+    lines = ["### Cloud Storage {#coverage-storage}", "", *_paragraphs(of_storage)]
+    lines += ["### Vertex AI {#coverage-vertex}", ""]
+    shared = {
+        name: ok
+        for calls in services.values()
+        for name, ok in calls.items()
+        if SHARED.fullmatch(name)
+    }
+    services = {
+        service: {name: ok for name, ok in calls.items() if not SHARED.fullmatch(name)}
+        for service, calls in services.items()
+    }
+    for service, calls in services.items():
+        if any(calls.values()):
+            lines += [f"#### {service}", "", *_paragraphs(calls)]
+    lines += ["#### Shared by all services", "", *_paragraphs(shared)]
+    rest = [name for name, calls in services.items() if not any(calls.values())]
+    count = sum(len(services[name]) for name in rest)
+    lines += ["#### Other services", ""]
+    lines += [f"- Missing, all {count} calls of: {', '.join(rest)}.", ""]
+    lines += ["### Accepted and ignored {#coverage-ignored}", ""]
+    lines += ["These fields of a job are checked and kept, and have no effect here.", ""]
+    lines += [f"- `{field}`: {why}" for field, why in IGNORED.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _paragraphs(calls: dict[str, bool]) -> list[str]:
+    """Which calls work, and which are missing."""
+    found = []
+    for word, wanted in (("Works", True), ("Missing", False)):
+        names = [f"`{name}`" for name, works in calls.items() if works == wanted]
+        if names:
+            found.append(f"- {word}: {', '.join(names)}.")
+    return [*found, ""]
+
+
+def page() -> str:
+    """The page as it should be."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    return f"{before}{BEGIN}\n\n{table()}\n{END}{rest.partition(END)[2]}"
+
+
+def main() -> int:
+    """Write the page, or check it; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tools.coverage", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; say what is stale")
+    wanted = page()
+    if parser.parse_args().check:
+        if PAGE.read_text(encoding="utf-8") != wanted:
+            print(f"{PAGE.relative_to(ROOT)} is stale; run `make notebooks`", file=sys.stderr)
+            return 1
+        print("the coverage page is up to date")
+        return 0
+    PAGE.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,11 +6,17 @@ and imports nothing of the project it comes from: copy it for your own table.
 Reads   --train: an npz archive with X_train (rows, features) and y_train (rows,), labels 0 or 1
         --val: an npz archive with X_val and y_val of the same kind
 Writes  model.pt, metrics.json, history.csv and training.log side by side into --model_dir, and
-        preparation.json where the training archive carries the preparation it was made with
-Exits   with 0 when the model is written; with 2 and one sentence when an input cannot be used
+        preparation.json where the training archive carries the preparation it was made with;
+        metrics.json comes last: where it lies, the results are whole
+        Each of the three may be a gs:// address.
+Exits   with 0 when the model is written; with 2 and one sentence when an input cannot be used; with
+        1 and one sentence when another replica is lost
+Started as N replicas, by Vertex AI or torchrun, it trains one model: each replica works on rows of
+its own, the gradients are averaged at every step, replica 0 prints and writes for all.
 """
 
 import argparse
+import contextlib
 import gc
 import importlib.util
 import io
@@ -18,16 +24,18 @@ import json
 import math
 import os
 import platform
+import socket
 import sys
 import tempfile
 import time
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 STARTED = time.perf_counter()
 
@@ -40,6 +48,53 @@ def need(fulfilled: object, otherwise: str) -> None:
     """Refuse the input with this message unless the condition is fulfilled."""
     if not fulfilled:
         raise Refused(otherwise)
+
+
+class Lost(Refused):
+    """Another replica never came or is gone."""
+
+
+# ---- place --------------------------------------------------------------------------------------
+class Place(NamedTuple):
+    """This process among the replicas that train one model together; by default it is alone."""
+
+    rank: int = 0
+    world_size: int = 1
+    master: tuple[str, int] | None = None  # where rank 0 is met; None: torch's own variables say it
+
+
+def find_place(environment: Mapping[str, str]) -> Place:
+    """Work out the place from the variables that torchrun or a training service sets."""
+    spec, size = (environment.get(name, "") for name in ("CLUSTER_SPEC", "WORLD_SIZE"))
+    on_vertex = spec and "TORCHELASTIC_RUN_ID" not in environment
+    try:
+        if on_vertex:
+            return place_on_vertex(**json.loads(spec))
+        # The variables of another service are read here.
+        places = range(int(size or 1))
+        return Place(places.index(int(environment["RANK"] if size else 0)), len(places))
+    except (AttributeError, LookupError, TypeError, ValueError) as problem:
+        names = "CLUSTER_SPEC" if on_vertex else "WORLD_SIZE and RANK"
+        raise Refused(f"{names} cannot be used ({problem}); unset it to train alone") from None
+
+
+def place_on_vertex(cluster: Any, task: Any, **_: object) -> Place:
+    """The place that CLUSTER_SPEC gives: first the chief's pool, then that of the workers."""
+    pools, own = ("workerpool0", "workerpool1"), (task["type"], task["index"])
+    stranger = own[0] in cluster and own[0] not in pools  # a parameter server, an evaluator
+    need(not stranger, f"this replica is in {own[0]}: this script has roles for {pools} only")
+    places = [(pool, index) for pool in pools for index in range(len(cluster.get(pool, ())))]
+    host, _, port = cluster["workerpool0"][0].rpartition(":")
+    master = (host, range(2**16).index(int(port))) if len(places) > 1 else None
+    return Place(places.index(own), len(places), master)
+
+
+def open_door(place: Place) -> socket.socket | None:
+    """Rank 0's socket, open before torch is imported: who is refused tries again a second later."""
+    if place.rank or not place.master:
+        return None
+    host, port = place.master  # replicas of one machine need not be reached from another
+    return socket.create_server((host if host in ("127.0.0.1", "localhost") else "", port))
 
 
 # ---- flags --------------------------------------------------------------------------------------
@@ -70,8 +125,8 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
                     formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     flag, whole, real = parser.add_argument, partial(numeric, 0, int), partial(numeric, 0, float)
     from_1 = partial(numeric, 1, int)
-    flag("--train", required=True, help="npz archive with X_train and y_train")
-    flag("--val", required=True, help="npz archive with X_val and y_val")
+    flag("--train", required=True, help="npz archive with X_train and y_train; a file or gs://")
+    flag("--val", required=True, help="npz archive with X_val and y_val; a file or gs://")
     flag("--epochs", type=from_1, default=1000, help="passes over the training rows, at most")
     flag("--learning_rate", type=real, default=0.001, help="how far a step moves the weights")
     flag("--batch_size", type=whole, default=0, help="rows per step; 0: all rows")
@@ -83,7 +138,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
          choices=(True, False), default=True, help="keep the best weights, not the last")
     flag("--seed", type=whole, default=0, help="same seed, same machine: same model")
     flag("--device", default="auto", help="auto, cpu, cuda, mps or xla")
-    flag("--model_dir", help="folder for the results; or AIP_MODEL_DIR, or SM_MODEL_DIR",
+    flag("--model_dir", help="folder or gs:// for the results; or AIP_MODEL_DIR, or SM_MODEL_DIR",
          default=os.environ.get("AIP_MODEL_DIR") or os.environ.get("SM_MODEL_DIR") or ".")
     flags, unknown = parser.parse_known_args(arguments)
     for name in ("--parallelism", "--checkpoint_every", "--checkpoint_dir"):
@@ -91,15 +146,23 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
             parser.error(f"{name} is not implemented yet")
     if unknown and not unknown[0].startswith("-"):
         parser.error(f"{unknown[0]!r} belongs to no flag")
+    try:
+        flags.place = find_place(os.environ)
+        flags.door = open_door(flags.place)
+    except (Refused, OSError) as problem:
+        parser.exit(2, f"train_nn.py: {problem}\n")
     return argparse.Namespace(**vars(flags), unknown=unknown)
 # fmt: on
 
 
 # torch takes about a second to import: --help and a mistaken flag should not have to wait for it.
 FLAGS = parse_flags() if __name__ == "__main__" else None
+if FLAGS and FLAGS.place.world_size > 1:  # of a lost connection torch would print its C++ stack
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
 
 import numpy as np
 import torch
+import torch.distributed as dist
 from torch.nn import Linear, ReLU, Sequential
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.optim.adam import adam
@@ -109,10 +172,21 @@ from torch.optim.adam import adam
 if __name__ == "__main__" and "IPython" not in sys.modules:
     gc.freeze()
 
-Table = tuple[torch.Tensor, torch.Tensor]  # X (rows, features) and y (rows, 1), both float32
+
+class Table(NamedTuple):
+    """Rows of a table; of several replicas each holds only its own."""
+
+    X: torch.Tensor  # (rows, features)
+    y: torch.Tensor  # (rows, 1)
+    start: int  # the place of the first row in the whole table
+    whole: int  # rows of the whole table
+
+    def to(self, device: torch.device) -> "Table":
+        """The same rows, moved to the device."""
+        return self._replace(X=self.X.to(device), y=self.y.to(device))
 
 
-# ---- place --------------------------------------------------------------------------------------
+# ---- device -------------------------------------------------------------------------------------
 def choose_device(wanted: str) -> torch.device:
     """The device to train on; `auto` takes the first of CUDA, TPU and Apple GPU that is there."""
     cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
@@ -129,15 +203,84 @@ def choose_threads(rows_per_step: int, weights: int) -> int:
     return max(1, min(torch.get_num_threads(), operations // 25_000_000))
 
 
+# ---- replicas -----------------------------------------------------------------------------------
+JOINING = timedelta(minutes=5)  # a service's machines start at different times
+
+
+def join(place: Place, door: socket.socket | None) -> None:
+    """Wait for the other replicas, and make one group of torch.distributed of all."""
+    try:
+        if place.master:
+            fd = door.detach() if door else None
+            store = dist.TCPStore(  # type: ignore[attr-defined]
+                *place.master, place.world_size, place.rank == 0, JOINING, master_listen_fd=fd
+            )
+        else:
+            store = next(dist.rendezvous("env://", timeout=JOINING))[0]  # type: ignore[attr-defined]
+        dist.init_process_group("gloo", store=store, rank=place.rank, world_size=place.world_size)
+    except (RuntimeError, ValueError) as problem:
+        reason = str(problem).split("\n")[0]
+        raise Lost(f"{place.world_size} replicas did not come together: {reason}") from None
+
+
+def sum_up(own: torch.Tensor, place: Place) -> torch.Tensor:
+    """The sum over all replicas, to the last bit the same for each of them."""
+    if place.world_size == 1:
+        return own
+    total = own.cpu()  # where gloo adds
+    try:
+        dist.all_reduce(total)
+    except RuntimeError:
+        raise Lost("another replica ended or cannot be reached; no model was written") from None
+    return total.to(own.device)
+
+
+def own_rows(rows: int, place: Place) -> range:
+    """A replica's own rows of a table: together all of them, none of them twice."""
+    return range(*(rows * rank // place.world_size for rank in (place.rank, place.rank + 1)))
+
+
 # ---- data ---------------------------------------------------------------------------------------
-def read_table(path: str, part: str) -> tuple[Table, str]:
+def on_mount(path: str, where: str, root: str = "/gcs") -> str:
+    """Turn gs://bucket into /gcs/bucket where that is mounted, as in every job on Vertex AI."""
+    scheme, separator, rest = path.rpartition("://")
+    need(scheme in ("", "gs"), f"{where} {scheme}:// is not implemented yet; give a file or gs://")
+    need(rest.split("/")[0] or not separator, f"{where} names no bucket; write gs://bucket/name")
+    return f"{root}/{rest}" if separator and Path(root, rest.split("/")[0]).is_dir() else path
+
+
+@contextlib.contextmanager
+def objects(address: str, where: str) -> Iterator[Callable[[str], Any]]:
+    """A function from a name below a gs:// address to the object that has or shall have it."""
+    try:
+        from google.api_core.exceptions import GoogleAPIError
+        from google.auth.exceptions import GoogleAuthError
+        from google.cloud.storage import Blob, Client
+        from requests.exceptions import RequestException
+    except ImportError:
+        raise Refused(f"{where} needs google-cloud-storage; install it with pip") from None
+    try:
+        yield partial(lambda client, name: Blob.from_uri(address + name, client), Client())
+    except (GoogleAPIError, GoogleAuthError, RequestException, ValueError) as problem:
+        reason = str(problem).split("\n")[0]
+        raise Refused(f"{where} {reason}; check the address and your rights to it") from None
+
+
+def open_archive(path: str, where: str) -> Any:
+    """A file, or an object read into memory."""
+    if "://" not in (path := on_mount(path, where)):
+        return open(path, "rb")
+    with objects(path, where) as blob:
+        return io.BytesIO(blob("").download_as_bytes())
+
+
+def read_table(path: str, part: str, place: Place) -> tuple[Table, str]:
     """X_<part> and y_<part> of an archive, checked, and the preparation it may carry, else ""."""
     where, X_name, y_name = f"--{part} {path}:", f"X_{part}", f"y_{part}"
-    need("://" not in path, f"{where} reading from a bucket is not implemented yet; give a file")
     advice = "give an npz archive of plain arrays, as numpy.savez writes it"
     names = (X_name, y_name, "preparation")
     try:  # a damaged archive makes numpy and zipfile raise almost anything
-        with open(path, "rb") as file:
+        with open_archive(path, where) as file:
             need(zipfile.is_zipfile(file), f"{where} is no whole npz archive; {advice}")
             file.seek(0)
             with np.load(file, allow_pickle=False) as archive:  # a pickle could run code
@@ -165,7 +308,25 @@ def read_table(path: str, part: str) -> tuple[Table, str]:
     need(np.isin(y, (0, 1)).all(), f"{where} {y_name} has labels other than 0 (no) and 1 (yes)")
     preparation = arrays.get("preparation", np.array(""))
     need(preparation.dtype.kind == "U", f"{where} preparation is no text; write it as JSON")
-    return (torch.from_numpy(X), torch.from_numpy(y)), str(preparation)
+    own = own_rows(len(X), place)  # every replica checks the whole table and keeps its own rows
+    X_own, y_own = (torch.tensor(array[own.start : own.stop]) for array in (X, y))
+    return Table(X_own, y_own, own.start, len(X)), str(preparation)
+
+
+def make_batches(data: Table, batch: int, shuffle: torch.Generator) -> Iterable[Any]:
+    """One epoch's batches: X and y of the own rows in it, and how many rows it has in all."""
+    X, y, start, whole = data
+    if not 0 < batch < whole:
+        return [(X, y, whole)]
+    sizes = own_sizes = [batch] * (whole // batch) + [whole % batch] * (whole % batch > 0)
+    order = torch.randperm(whole, generator=shuffle)  # the same for every replica
+    if len(X) < whole:
+        places = ((order >= start) & (order < start + len(X))).nonzero().flatten()
+        own_sizes = torch.bincount(places // batch, minlength=len(sizes)).tolist()
+        order = order[places] - start
+    order = order.to(X.device)  # batches are slices of a table that is shuffled anew
+    shuffled = (torch.split(part.index_select(0, order), own_sizes) for part in (X, y))
+    return zip(*shuffled, sizes, strict=True)
 
 
 # ---- model --------------------------------------------------------------------------------------
@@ -176,9 +337,7 @@ def build_model(features: int, hidden: Sequence[int], seed: int, device: str = "
         torch.manual_seed(seed)
         for inputs, outputs in zip([features, *hidden], [*hidden, 1], strict=True):
             linear = Linear(inputs, outputs)
-            if (
-                str(device) == "cpu"
-            ):  # transposed in memory, where a narrow layer's gradient is fast
+            if str(device) == "cpu":  # transposed in memory: a narrow layer's gradient is faster
                 linear.weight = torch.nn.Parameter(linear.weight.detach().t().contiguous().t())
             layers += [linear, ReLU(inplace=True)]
     return Sequential(*layers[:-1]).to(device)  # made on the CPU: every device starts alike
@@ -202,47 +361,61 @@ def adam_step(parameters: list[Any], learning_rate: float) -> Callable[[Sequence
 
 # ---- training -----------------------------------------------------------------------------------
 @torch.no_grad()
-def evaluate(model: Sequential, X: torch.Tensor, y: torch.Tensor) -> tuple[float, float]:
-    """The mean loss on a table, and the share of its rows that the model gets right."""
-    logits = model(X)
-    loss = binary_cross_entropy_with_logits(logits, y)
-    right = ((logits > 0) == (y > 0.5)).float().mean()
-    values = torch.stack((loss, right)).tolist()  # waits for the device once, not twice
-    return values[0], values[1]
+def evaluate(model: Sequential, table: Table, place: Place) -> tuple[float, float]:
+    """The mean loss on the whole table, and the share of its rows that the model gets right."""
+    logits = model(table.X)
+    loss = binary_cross_entropy_with_logits(logits, table.y, reduction="sum")
+    right = ((logits > 0) == (table.y > 0.5)).sum()
+    sums = sum_up(torch.stack((loss, right)), place).tolist()  # waits for the device once
+    return sums[0] / table.whole, sums[1] / table.whole
 
 
-def train_epoch(model: Sequential, table: Table, batch: int, step: Any) -> float:
-    """One pass over the table, `batch` rows at a time; returns the mean loss on the way."""
-    parameters = list(model.parameters())
+def average(gradients: Sequence[Any], loss: Any, rows: int, place: Place) -> Any:
+    """Turn gradients of summed losses into those of the mean over all replicas' rows; return it."""
+    flat = torch.cat([value.reshape(-1) for value in (*gradients, loss)])  # one message, not seven
+    flat = sum_up(flat, place).div_(rows)
+    parts = torch.split(flat[:-1], [gradient.numel() for gradient in gradients])
+    for gradient, part in zip(gradients, parts, strict=True):
+        gradient.copy_(part.view_as(gradient))
+    return flat[-1]
+
+
+def train_epoch(model: Sequential, batches: Iterable[Any], step: Any, place: Place) -> float:
+    """One step for each of the batches; returns the mean loss on the way."""
+    parameters, alone = list(model.parameters()), place.world_size == 1
     losses, sizes = [], []
-    for X, y in zip(*(torch.split(tensor, batch) for tensor in table), strict=True):
-        loss = binary_cross_entropy_with_logits(model(X), y)
-        step(torch.autograd.grad(loss, parameters))
-        losses.append(loss.detach())
-        sizes.append(len(X))
+    for X, y, rows in batches:
+        loss = binary_cross_entropy_with_logits(model(X), y, reduction="mean" if alone else "sum")
+        gradients = torch.autograd.grad(loss, parameters)
+        loss = loss.detach() if alone else average(gradients, loss.detach(), rows, place)
+        step(gradients)
+        losses.append(loss)
+        sizes.append(rows)
     return float(np.average(torch.stack(losses).tolist(), weights=sizes))
 
 
-def train(model: Sequential, data: Table, val: Table, flags: Any, say: Any) -> tuple[Any, int]:
+def train(model: Sequential, data: Table, val: Table, flags: Any, say: Any,
+          write: Callable[[Any], None]) -> tuple[Any, int]:  # fmt: skip
     """Train until epochs or patience run out; returns history and best epoch, and sets weights."""
-    X, y = data
-    batch = min(flags.batch_size or len(X), len(X))
     shuffle = torch.Generator().manual_seed(flags.seed)
     step = adam_step(list(model.parameters()), flags.learning_rate)
     history, best_loss, best_epoch = [], math.inf, 0
     begun = said = time.perf_counter()
+    due = begun + 1
     for epoch in range(1, flags.epochs + 1):
-        if batch < len(X):  # batches are slices of a table that is shuffled anew for each epoch
-            order = torch.randperm(len(X), generator=shuffle).to(X.device)
-            data = X.index_select(0, order), y.index_select(0, order)
-        loss = train_epoch(model, data, batch, step)
-        val_loss, accuracy = evaluate(model, *val)
+        batches = make_batches(data, flags.batch_size, shuffle)
+        loss = train_epoch(model, batches, step, flags.place)
+        val_loss, accuracy = evaluate(model, val, flags.place)
         now = time.perf_counter()
         history.append((epoch, loss, val_loss, accuracy, now - begun))
         need(math.isfinite(val_loss), f"no finite loss in epoch {epoch}; lower --learning_rate")
         if val_loss < best_loss - flags.min_delta:
             best_loss, best_epoch = val_loss, epoch
             best_weights = {name: value.clone() for name, value in model.state_dict().items()}
+        if now > due:  # for who follows the run from elsewhere; of a failure the last write tells
+            with contextlib.suppress(Refused, OSError):
+                write({"metrics.json": None, "history.csv": as_csv(history)})
+            due = now + max(1, 20 * (time.perf_counter() - now))  # takes 1/20 of the time at most
         stop = epoch - best_epoch == flags.patience > 0
         # About ten lines over the run, and on a long one at least one every two seconds.
         if stop or epoch in (1, flags.epochs) or epoch * 10 % flags.epochs < 10 or now - said > 2:
@@ -258,70 +431,108 @@ def train(model: Sequential, data: Table, val: Table, flags: Any, say: Any) -> t
 
 
 # ---- results ------------------------------------------------------------------------------------
-def open_folder(path: str) -> Path:
-    """The folder for the results: made, and seen to be writable, before the training."""
-    need("://" not in path, f"--model_dir {path}: writing to a bucket is not implemented yet")
+Results = dict[str, bytes | None]  # the content of each file; None: there shall be no such file
+
+
+def open_results(path: str) -> Callable[[Results], None]:
+    """What writes into the folder, which is made and seen to be writable before the training."""
+    folder = on_mount(path, where := f"--model_dir {path}:")
+    if "://" in folder:
+        address = folder.rstrip("/") + "/"
+        with objects(address, where) as blob:  # an upload that is begun and left leaves nothing
+            blob("metrics.json").create_resumable_upload_session()
+        return partial(write_objects, address, where)
     try:
-        Path(path).mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=path).close()
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as problem:
-        raise Refused(f"--model_dir {path}: {problem.strerror}; name another folder") from None
-    return Path(path)
+        raise Refused(f"{where} {problem.strerror}; name another folder") from None
+    return partial(write_files, Path(folder))
 
 
-def write_results(folder: Path, results: dict[str, bytes]) -> None:
+def write_files(folder: Path, results: Results) -> None:
     """Write every result elsewhere first, then move them: nobody meets half a result."""
     with tempfile.TemporaryDirectory(dir=folder) as elsewhere:
         for name, content in results.items():
-            Path(elsewhere, name).write_bytes(content)
-        for name in results:
-            Path(elsewhere, name).replace(folder / name)
+            if content is not None:
+                Path(elsewhere, name).write_bytes(content)
+        for name, content in results.items():
+            if content is not None:
+                Path(elsewhere, name).replace(folder / name)
+            else:
+                (folder / name).unlink(missing_ok=True)
+
+
+def write_objects(address: str, where: str, results: Results) -> None:
+    """Write every result as an object of its own, which appears whole or not at all."""
+    with objects(address, where) as blob:
+        for name, content in results.items():
+            if content is not None:
+                blob(name).upload_from_string(content)
+            elif blob(name).exists():
+                blob(name).delete()
+
+
+def as_csv(history: Sequence[Sequence[float]]) -> bytes:
+    """One line for each epoch, below the names of the columns."""
+    columns = ("epoch", "loss", "val_loss", "val_accuracy", "seconds")
+    return "".join(",".join(map(str, row)) + "\n" for row in (columns, *history)).encode()
 
 
 def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) -> None:
     """Read the data, train the model, write the results; `said` holds the lines of the log."""
-    begun = time.perf_counter()
-    (data, preparation), (val, _) = read_table(flags.train, "train"), read_table(flags.val, "val")
-    (rows, features), (_, others) = data[0].shape, val[0].shape
+    begun, place = time.perf_counter(), flags.place
+    data, preparation = read_table(flags.train, "train", place)
+    val, _ = read_table(flags.val, "val", place)
+    rows, (features, others) = data.whole, (table.X.shape[1] for table in (data, val))
     need(others == features, f"--train has {features} features, --val {others}; prepare both alike")
-    folder, device = open_folder(flags.model_dir), choose_device(flags.device)
+    write = open_results(flags.model_dir) if place.rank == 0 else lambda _: None
+    device = choose_device(flags.device)
     model = build_model(features, flags.hidden, flags.seed, str(device))
-    weights = sum(p.numel() for p in model.parameters())
-    torch.set_num_threads(threads := choose_threads(min(flags.batch_size or rows, rows), weights))
+    weights, batch = sum(p.numel() for p in model.parameters()), min(flags.batch_size or rows, rows)
+    threads = choose_threads(math.ceil(batch / place.world_size), weights)
+    torch.set_num_threads(threads)
     # glibc hands freed blocks back at once, until it has freed one of nearly 32 MiB, its limit: by
     # this one, large batches find the memory of the step before, and are twice as fast.
     torch.empty(8 * 2**20 - 4096)
-    data, val = ((X.to(device), y.to(device)) for X, y in (data, val))
-    steps = -(-rows // (flags.batch_size or rows))  # rounded up: the last batch may be short
+    data, val = (table.to(device) for table in (data, val))
+    shares = [own_rows(rows, Place(rank, place.world_size)) for rank in range(place.world_size)]
+    if place.world_size > 1:
+        first, last = data.start, data.start + len(data.X) - 1
+        which = f"rows {first} to {last}" if len(data.X) else "no rows"
+        say(f"replica {place.rank} of {place.world_size}, {which}")
+        join(place, flags.door)
+    steps = math.ceil(rows / batch)
     say(f"{rows} rows, {features} features, {weights} weights, {steps} steps an epoch, on {device}")
     if flags.unknown:
         say(f"ignored, not flags of this script: {' '.join(flags.unknown)}")
     ready = time.perf_counter()
-    history, best = train(model, data, val, flags, say)
+    history, best = train(model, data, val, flags, say, write)
+    loss, accuracy = evaluate(model, val, place)
+    if place.rank > 0:
+        return
+    settings = {key: value for key, value in vars(flags).items() if key not in ("place", "door")}
     seconds = {"start_up": begun - STARTED, "data": ready - begun, "training": history[-1][-1]}
-    loss, accuracy = evaluate(model, *val)
     metrics = {
-        "accuracy": accuracy, "loss": loss, "seconds": seconds, "world_size": 1,
+        "accuracy": accuracy, "loss": loss, "seconds": seconds, "world_size": place.world_size,
         "epochs": {"last": len(history), "best": best},
-        "replicas": [{"rank": 0, "rows": {"start": 0, "stop": rows}}],
-        "device": str(device), "threads": threads, "configuration": vars(flags),
+        "replicas": [{"rank": rank, "rows": {"start": own.start, "stop": own.stop}}
+                     for rank, own in enumerate(shares)],
+        "device": str(device), "threads": threads, "configuration": settings,
         "versions": {"python": platform.python_version(), "torch": str(torch.__version__)},
     }  # fmt: skip
     state = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
     about = {"features": features, "hidden": flags.hidden, "preparation": preparation}
     torch.save({"model": state, **about}, model_file := io.BytesIO())
-    columns = ("epoch", "loss", "val_loss", "val_accuracy", "seconds")
-    table = "".join(",".join(map(str, row)) + "\n" for row in (columns, *history))
-    last = [f"wrote model.pt, metrics.json, history.csv and training.log to {folder}",
-            f"validation:accuracy = {accuracy:.4f}", f"validation:loss = {loss:.4f}"]  # fmt: skip
-    log, text = "\n".join([*said, *last, ""]), json.dumps(metrics, indent=2)
-    results = {"model.pt": model_file.getvalue(), "history.csv": table.encode()}
-    results |= {"preparation.json": preparation.encode()} if preparation else {}
-    results |= {"training.log": log.encode(), "metrics.json": text.encode()}
-    write_results(folder, results)
-    if not preparation:  # one that an earlier run left here would belong to another model
-        (folder / "preparation.json").unlink(missing_ok=True)
-    say(*last)
+    ending = [f"wrote model.pt, metrics.json, history.csv and training.log to {flags.model_dir}",
+              f"validation:accuracy = {accuracy:.4f}", f"validation:loss = {loss:.4f}"]  # fmt: skip
+    write({
+        "model.pt": model_file.getvalue(), "history.csv": as_csv(history),
+        "preparation.json": preparation.encode() or None,  # an earlier run's is another model's
+        "training.log": "\n".join([*said, *ending, ""]).encode(),
+        "metrics.json": json.dumps(metrics, indent=2).encode(),
+    })  # fmt: skip
+    say(*ending)
 
 
 def main(flags: argparse.Namespace) -> int:
@@ -329,19 +540,22 @@ def main(flags: argparse.Namespace) -> int:
     said: list[str] = []
 
     def say(*lines: str) -> None:
-        said.extend(lines)
-        print(*lines, sep="\n", flush=True)
+        if flags.place.rank == 0 or not said:  # the other replicas say where they are, no more
+            said.extend(lines)
+            print(*lines, sep="\n", flush=True)
 
     threads = torch.get_num_threads()
     try:
         run(flags, say, said)
     except (Refused, OSError) as problem:  # an OSError names its file
         print(f"train_nn.py: {problem}", file=sys.stderr)
-        return 2
+        return 1 if isinstance(problem, Lost) else 2
     except KeyboardInterrupt:
         print("train_nn.py: interrupted, no model was written", file=sys.stderr)
         return 130  # what a shell reports after Ctrl-C
     finally:
+        if flags.place.world_size > 1 and dist.is_initialized():
+            dist.destroy_process_group()
         torch.set_num_threads(threads)  # a notebook that runs this file keeps its own number
     return 0
 

@@ -1,11 +1,15 @@
-"""Archives to train on, and two ways to run train_nn.py: as a process and inside the tests."""
+"""Archives to train on, and ways to run train_nn.py: as processes and inside the tests."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import json
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +18,8 @@ import numpy as np
 from training import train_nn
 
 SCRIPT = Path(train_nn.__file__)
+FOR_LONG = ("--epochs", 10**6, "--patience", 0)
+LOOPBACK = {"GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo"}
 
 
 def table(rows: int = 40, features: int = 7, seed: int = 0) -> dict[str, np.ndarray]:
@@ -67,3 +73,76 @@ def inside(*flags: Any) -> Ended:
 def train(archive: Path, folder: Path, *flags: Any) -> Ended:
     """Train inside this process on one archive that serves as --train and --val."""
     return inside("--train", archive, "--val", archive, "--model_dir", folder, *flags)
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def cluster_specs(replicas: int) -> list[str]:
+    """What Vertex AI sets as CLUSTER_SPEC, one for each replica: a chief, and workers."""
+    cluster = {"workerpool0": [f"127.0.0.1:{free_port()}"]}
+    tasks = [{"type": "workerpool0", "index": 0}]
+    if replicas > 1:
+        cluster["workerpool1"] = [f"worker-{index}:2222" for index in range(replicas - 1)]
+        tasks += [{"type": "workerpool1", "index": index} for index in range(replicas - 1)]
+    rest = {"environment": "cloud", "job": {}}
+    return [json.dumps({"cluster": cluster, "task": task, **rest}) for task in tasks]
+
+
+class Replicas:
+    """Several processes that train one model on this machine, each with a log of its own."""
+
+    def __init__(self, environments: Iterable[Mapping[str, str]], logs: Path, *flags: Any) -> None:
+        logs.mkdir(parents=True, exist_ok=True)
+        self.logs, self.processes = [], []
+        for rank, environment in enumerate(environments):
+            self.logs.append(logs / f"{rank}.log")
+            with self.logs[-1].open("wb") as log:
+                process = subprocess.Popen(
+                    [sys.executable, SCRIPT, *map(str, flags)],
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env={
+                        "PATH": "/usr/bin:/bin",
+                        "OMP_NUM_THREADS": "1",
+                        **LOOPBACK,
+                        **environment,
+                    },
+                )
+            self.processes.append(process)
+
+    def __enter__(self) -> Replicas:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+    def said(self, rank: int) -> list[str]:
+        """The lines of one replica so far."""
+        return self.logs[rank].read_text().splitlines()
+
+    def codes(self) -> list[int]:
+        """The exit codes, when all have ended."""
+        return [process.wait(timeout=120) for process in self.processes]
+
+
+def as_replicas(
+    number: int, archive: Path, folder: Path, *flags: Any, **environment: str
+) -> Replicas:
+    """Start replicas on one archive that serves as --train and --val."""
+    environments = [{"CLUSTER_SPEC": spec, **environment} for spec in cluster_specs(number)]
+    data = ("--train", archive, "--val", archive, "--model_dir", folder)
+    return Replicas(environments, folder.with_name(f"{folder.name}-logs"), *data, *flags)
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 60) -> None:
+    """Look again and again until it is true."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)

@@ -89,7 +89,8 @@ def test_every_step_is_that_of_the_plain_loop(
         ]
     )
     model = train_nn.build_model(features, hidden, seed).double()
-    train_nn.train(model, (X, y), (X, y), flags, lambda _: None)
+    whole = train_nn.Table(X, y, 0, rows)
+    train_nn.train(model, whole, whole, flags, lambda _: None, lambda _: None)
     expected = plain_loop(X, y, hidden, epochs=4, batch=batch, seed=seed)
     for name, value in model.state_dict().items():
         torch.testing.assert_close(value, expected[name], rtol=1e-9, atol=1e-9)

@@ -1,0 +1,363 @@
+"""Several replicas train one model: real processes that meet on the loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.training.support import (
+    FOR_LONG,
+    LOOPBACK,
+    SCRIPT,
+    Replicas,
+    as_process,
+    as_replicas,
+    cluster_specs,
+    free_port,
+    save,
+    table,
+    train,
+    train_nn,
+    wait_until,
+)
+
+
+def weights(folder: Path) -> torch.Tensor:
+    state = torch.load(folder / "model.pt", weights_only=True)["model"]
+    return torch.cat([value.flatten() for value in state.values()])
+
+
+def metrics(folder: Path) -> Any:
+    return json.loads((folder / "metrics.json").read_text())
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """41 rows: not to be shared out evenly among 2 or 3."""
+    return save(tmp_path / "data.npz", **table(rows=41))
+
+
+def trained_by(replicas: int, archive: Path, folder: Path, *flags: Any) -> torch.Tensor:
+    if replicas == 1:
+        assert train(archive, folder, *flags).code == 0
+        return weights(folder)
+    with as_replicas(replicas, archive, folder, *flags) as running:
+        assert running.codes() == [0] * replicas, [log.read_text() for log in running.logs]
+    return weights(folder)
+
+
+# ---- one model ----------------------------------------------------------------------------------
+@pytest.mark.parametrize("batch", [0, 16, 1])
+def test_1_2_and_3_replicas_give_the_same_weights(
+    archive: Path, tmp_path: Path, batch: int
+) -> None:
+    flags = ("--epochs", 20, "--batch_size", batch, "--seed", 3)
+    one = trained_by(1, archive, tmp_path / "1", *flags)
+    for replicas in (2, 3):
+        several = trained_by(replicas, archive, tmp_path / str(replicas), *flags)
+        torch.testing.assert_close(several, one, rtol=0, atol=1e-5)
+    histories = [
+        np.genfromtxt(tmp_path / name / "history.csv", delimiter=",")[1:, :4] for name in "123"
+    ]
+    np.testing.assert_allclose(histories[1], histories[0], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(histories[2], histories[0], rtol=0, atol=1e-5)
+
+
+def test_more_replicas_than_rows_of_a_batch_and_of_the_table(tmp_path: Path) -> None:
+    archive = save(tmp_path / "data.npz", **table(rows=3))
+    flags = ("--epochs", 10, "--batch_size", 2)
+    one = trained_by(1, archive, tmp_path / "1", *flags)
+    five = trained_by(5, archive, tmp_path / "5", *flags)
+    torch.testing.assert_close(five, one, rtol=0, atol=1e-5)
+
+
+def test_early_stopping_decides_alike_everywhere(tmp_path: Path) -> None:
+    labels = np.random.default_rng(1).integers(0, 2, 40)  # by chance: the loss soon rises
+    archive = save(tmp_path / "data.npz", y_train=labels, y_val=1 - labels[:20])
+    flags = ("--epochs", 500, "--learning_rate", 0.01, "--patience", 5)
+    one = trained_by(1, archive, tmp_path / "1", *flags)
+    torch.testing.assert_close(
+        trained_by(3, archive, tmp_path / "3", *flags), one, rtol=0, atol=1e-5
+    )
+    assert metrics(tmp_path / "3")["epochs"] == metrics(tmp_path / "1")["epochs"]
+
+
+def test_metrics_name_every_replicas_rows(archive: Path, tmp_path: Path) -> None:
+    with as_replicas(3, archive, tmp_path / "run", "--epochs", 2) as running:
+        assert running.codes() == [0, 0, 0]
+        assert [running.said(rank)[0] for rank in range(3)] == [
+            "replica 0 of 3, rows 0 to 12",
+            "replica 1 of 3, rows 13 to 26",
+            "replica 2 of 3, rows 27 to 40",
+        ]
+        assert [len(running.said(rank)) for rank in (1, 2)] == [1, 1]
+        assert (tmp_path / "run/training.log").read_text().splitlines() == running.said(0)
+    assert metrics(tmp_path / "run")["world_size"] == 3
+    assert metrics(tmp_path / "run")["replicas"] == [
+        {"rank": 0, "rows": {"start": 0, "stop": 13}},
+        {"rank": 1, "rows": {"start": 13, "stop": 27}},
+        {"rank": 2, "rows": {"start": 27, "stop": 41}},
+    ]
+
+
+# ---- sharing out --------------------------------------------------------------------------------
+@given(rows=st.integers(1, 200), replicas=st.integers(1, 20))
+def test_own_rows_are_together_the_whole_table_and_none_twice(rows: int, replicas: int) -> None:
+    shares = [train_nn.own_rows(rows, train_nn.Place(rank, replicas)) for rank in range(replicas)]
+    assert [row for share in shares for row in share] == list(range(rows))
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+@given(
+    rows=st.integers(1, 80),
+    batch=st.integers(0, 90),
+    replicas=st.integers(1, 9),
+    seed=st.integers(0, 9),
+)
+@example(rows=3, batch=2, replicas=5, seed=0)
+def test_the_replicas_parts_of_a_batch_are_together_the_batch_of_one(
+    rows: int, batch: int, replicas: int, seed: int
+) -> None:
+    numbered = torch.arange(rows)[:, None]
+
+    def batches(place: Any) -> list[tuple[list[int], int]]:
+        own = train_nn.own_rows(rows, place)
+        mine = numbered[own.start : own.stop]
+        data = train_nn.Table(mine, -mine, own.start, rows)
+        shuffle = torch.Generator().manual_seed(seed)
+        made = list(train_nn.make_batches(data, batch, shuffle))
+        assert all(torch.equal(X, -y) for X, y, _ in made)
+        return [(X.flatten().tolist(), whole) for X, _, whole in made]
+
+    alone = batches(train_nn.Place())
+    assert all(len(X) == whole for X, whole in alone)
+    together = [batches(train_nn.Place(rank, replicas)) for rank in range(replicas)]
+    for (X, whole), parts in zip(alone, zip(*together, strict=True), strict=True):
+        assert sorted(row for part, _ in parts for row in part) == sorted(X)
+        assert {size for _, size in parts} == {whole}
+
+
+# ---- place --------------------------------------------------------------------------------------
+def place(**environment: str) -> Any:
+    return train_nn.find_place(environment)
+
+
+def spec(cluster: Any, task: Any, **more: Any) -> str:
+    return json.dumps({"cluster": cluster, "task": task, **more})
+
+
+POOLS = {"workerpool0": ["chief:2222"], "workerpool1": ["first:2222", "second:2222"]}
+OTHERS = {"workerpool2": ["server:2222"], "workerpool3": ["judge:2222"]}
+
+
+@pytest.mark.parametrize(
+    ("task", "rank"),
+    [
+        ({"type": "workerpool0", "index": 0}, 0),
+        ({"type": "workerpool1", "index": 0, "trial": ""}, 1),
+        ({"type": "workerpool1", "index": 1, "trial": "7", "cloud": "x"}, 2),
+    ],
+)
+@pytest.mark.parametrize("others", [{}, OTHERS])
+def test_vertex_says_where_a_replica_is(task: Any, rank: int, others: Any) -> None:
+    found = place(CLUSTER_SPEC=spec({**POOLS, **others}, task, environment="cloud", job={}))
+    assert found == train_nn.Place(rank, 3, ("chief", 2222))
+
+
+def test_a_job_of_one_replica_is_alone() -> None:
+    one = spec({"workerpool0": ["chief:2222"]}, {"type": "workerpool0", "index": 0})
+    assert place(CLUSTER_SPEC=one, RANK="0", WORLD_SIZE="1") == train_nn.Place()
+    assert place() == place(WORLD_SIZE="1", RANK="0") == place(CLUSTER_SPEC="") == train_nn.Place()
+
+
+def test_torchrun_counts_processes_and_so_goes_before_vertex_which_counts_machines() -> None:
+    cluster = spec(POOLS, {"type": "workerpool0", "index": 0})
+    found = place(TORCHELASTIC_RUN_ID="x", RANK="5", WORLD_SIZE="6", CLUSTER_SPEC=cluster)
+    assert found == train_nn.Place(5, 6)
+    assert place(RANK="1", WORLD_SIZE="2") == train_nn.Place(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("rank", "size"), [("2", "2"), ("-1", "2"), ("x", "2"), ("", "2"), ("0", "0"), ("0", "two")]
+)
+def test_a_rank_that_is_none_is_refused(rank: str, size: str) -> None:
+    with pytest.raises(train_nn.Refused, match=r"^WORLD_SIZE and RANK cannot be used"):
+        place(TORCHELASTIC_RUN_ID="x", RANK=rank, WORLD_SIZE=size, CLUSTER_SPEC="{")
+
+
+@pytest.mark.parametrize("pool", OTHERS)
+def test_a_replica_of_another_pool_is_told_that_there_is_no_role_for_it(pool: str) -> None:
+    with pytest.raises(train_nn.Refused, match=f"in {pool}: this script has roles for .* only"):
+        place(CLUSTER_SPEC=spec({**POOLS, **OTHERS}, {"type": pool, "index": 0}))
+
+
+CHIEF = {"type": "workerpool0", "index": 0}
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        *("{", "[]", "7", "null", "{}", '{"cluster": {}}', '{"cluster": {}, "task": {}}'),
+        spec(POOLS, {"type": "workerpool1", "index": 2}),
+        spec(POOLS, {"type": "workerpool1", "index": -1}),
+        spec(POOLS, {"type": "workerpool1"}),
+        spec(POOLS, {"type": ["workerpool1"], "index": 0}),
+        spec(POOLS, "workerpool0"),
+        spec([], CHIEF),
+        spec({**POOLS, "workerpool0": ["chief"]}, CHIEF),
+        spec({**POOLS, "workerpool0": ["chief:port"]}, CHIEF),
+        spec({**POOLS, "workerpool0": ["chief:65536"]}, CHIEF),
+        spec({**POOLS, "workerpool0": []}, CHIEF),
+        spec({**POOLS, "workerpool0": 1}, CHIEF),
+        spec({**POOLS, "workerpool0": [2222]}, CHIEF),
+    ],
+)
+def test_a_damaged_cluster_spec_is_refused_in_one_sentence(damaged: str, tmp_path: Path) -> None:
+    with pytest.raises(train_nn.Refused, match=r"^CLUSTER_SPEC cannot be used .*train alone$"):
+        place(CLUSTER_SPEC=damaged)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from([*POOLS, "type", "index", "cluster", "task"]), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@given(cluster=json_values, task=json_values)
+def test_any_cluster_spec_gives_a_place_or_is_refused(cluster: Any, task: Any) -> None:
+    try:
+        found = place(CLUSTER_SPEC=spec(cluster, task))
+    except train_nn.Refused as problem:
+        assert "\n" not in str(problem)
+    else:
+        assert 0 <= found.rank < found.world_size
+
+
+def test_a_process_refuses_a_damaged_place_before_it_loads_torch(archive: Path) -> None:
+    data = ("--train", archive, "--val", archive)
+    ended = as_process(*data, CLUSTER_SPEC="{")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert ended.err.startswith("train_nn.py: CLUSTER_SPEC cannot be used")
+    ended = as_process(*data, WORLD_SIZE="2")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert ended.err.startswith("train_nn.py: WORLD_SIZE and RANK cannot be used")
+
+
+def test_the_chiefs_port_taken_by_another_is_said(archive: Path) -> None:
+    chief, _ = cluster_specs(2)
+    host, port = json.loads(chief)["cluster"]["workerpool0"][0].split(":")
+    with socket.create_server((host, int(port))):
+        ended = as_process("--train", archive, "--val", archive, CLUSTER_SPEC=chief)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "Address already in use" in ended.err and port in ended.err
+
+
+# ---- torchrun -----------------------------------------------------------------------------------
+def test_the_variables_of_torchrun(archive: Path, tmp_path: Path) -> None:
+    common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+    environments = [
+        {"TORCHELASTIC_RUN_ID": "x", "RANK": str(rank), "LOCAL_RANK": str(rank), **common}
+        for rank in range(2)
+    ]
+    flags = ("--train", archive, "--val", archive, "--epochs", 5, "--model_dir", tmp_path / "run")
+    with Replicas(environments, tmp_path / "logs", *flags) as running:
+        assert running.codes() == [0, 0], [log.read_text() for log in running.logs]
+    train(archive, tmp_path / "one", "--epochs", 5)
+    torch.testing.assert_close(weights(tmp_path / "run"), weights(tmp_path / "one"))
+
+
+def test_torchrun_itself(archive: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2"]
+    command += [f"--master_port={free_port()}", str(SCRIPT), f"--train={archive}"]
+    command += [f"--val={archive}", "--epochs=5", f"--model_dir={tmp_path / 'run'}"]
+    done = subprocess.run(
+        command, env={**os.environ, **LOOPBACK}, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    train(archive, tmp_path / "one", "--epochs", 5)
+    torch.testing.assert_close(weights(tmp_path / "run"), weights(tmp_path / "one"))
+    assert metrics(tmp_path / "run")["world_size"] == 2
+
+
+# ---- when one of them fails ---------------------------------------------------------------------
+def test_a_stopped_replica_stops_all_and_goes_on_as_if_nothing_had_been(
+    archive: Path, tmp_path: Path
+) -> None:
+    flags = ("--epochs", 1500, "--patience", 0)
+    with as_replicas(2, archive, tmp_path / "run", *flags) as running:
+        wait_until(lambda: len(running.said(0)) > 3)  # some epochs are done
+        running.processes[1].send_signal(signal.SIGSTOP)
+        time.sleep(0.5)
+        lines = len(running.said(0))
+        assert all(process.poll() is None for process in running.processes)
+        time.sleep(1.5)
+        assert len(running.said(0)) == lines
+        running.processes[1].send_signal(signal.SIGCONT)
+        assert running.codes() == [0, 0]
+    with as_replicas(2, archive, tmp_path / "undisturbed", *flags) as running:
+        assert running.codes() == [0, 0]
+    assert torch.equal(weights(tmp_path / "run"), weights(tmp_path / "undisturbed"))
+
+
+@pytest.mark.parametrize("killed", [0, 2])
+def test_when_a_replica_is_killed_the_others_end_and_write_no_model(
+    archive: Path, tmp_path: Path, killed: int
+) -> None:
+    with as_replicas(3, archive, tmp_path / "run", *FOR_LONG) as running:
+        wait_until(lambda: len(running.said(0)) > 2)
+        running.processes[killed].kill()
+        codes = running.codes()
+        assert codes[killed] == -signal.SIGKILL
+        for rank in {0, 1, 2} - {killed}:
+            assert codes[rank] == 1
+            sentence = (
+                "train_nn.py: another replica ended or cannot be reached; no model was written"
+            )
+            assert running.said(rank)[-1] == sentence
+    assert not (tmp_path / "run/model.pt").exists()
+
+
+def test_bad_input_is_refused_alike_by_all(tmp_path: Path) -> None:
+    archive = save(tmp_path / "data.npz", X_train=table()["X_train"] * np.nan)
+    with as_replicas(2, archive, tmp_path / "run") as running:
+        assert running.codes() == [2, 2]
+        assert running.said(0) == running.said(1)
+        assert "missing or infinite values" in running.said(0)[0]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_when_nobody_comes_it_is_said(
+    archive: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rank: int
+) -> None:
+    code = (
+        "import sys; from datetime import timedelta; from training import train_nn as script;"
+        "script.JOINING = timedelta(seconds=1); sys.exit(script.main(script.parse_flags()))"
+    )
+    command = [sys.executable, "-c", code, "--train", archive, "--val", archive]
+    environment = {"CLUSTER_SPEC": cluster_specs(2)[rank], "TORCH_CPP_LOG_LEVEL": "FATAL"}
+    done = subprocess.run(
+        [*command, "--model_dir", tmp_path / "run"],
+        cwd=SCRIPT.parents[1], env={**environment, **LOOPBACK}, capture_output=True, text=True,
+        timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("train_nn.py: 2 replicas did not come together: ")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "run/model.pt").exists()

@@ -32,14 +32,14 @@ class Picture:
 
 
 def learning_curve(run: Run) -> Picture:
-    """Draw loss and accuracy over the epochs of a run into learning_curve.png beside it.
+    """Draw loss and accuracy over the epochs of a run into learning_curve.png in its folder.
 
     A dotted line marks the epoch with the lowest validation loss.
     """
     import pandas as pd
     from matplotlib.figure import Figure
 
-    history = pd.read_csv(Path(run.artefacts) / "history.csv").set_index("epoch")
+    history = pd.read_csv(run.folder / "history.csv").set_index("epoch")
     best = run.metrics["epochs"]["best"]
     figure = Figure(figsize=(8, 3.2), layout="constrained")
     losses, accuracies = figure.subplots(1, 2)
@@ -50,7 +50,7 @@ def learning_curve(run: Run) -> Picture:
         axes.axvline(best, color="#444444", linestyle=":", label="best epoch")
         axes.set(xlabel="epoch", title=title)
         axes.legend(framealpha=1)
-    picture = Picture(Path(run.artefacts) / "learning_curve.png", _describe(history, best))
+    picture = Picture(run.folder / "learning_curve.png", _describe(history, best))
     figure.savefig(picture.path, dpi=150)
     return picture
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,23 +16,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """One row of the run table.
+    """One row of the run table; None is what is not known, or not known yet.
 
-    `seconds` is the time from asking for the run to its end; `artefacts` the folder or address
-    where model.pt, metrics.json, history.csv and training.log lie side by side.
+    Times are in seconds: `seconds` from asking for the run to its end; of these `queued` until the
+    machines started, `training` in the loop over the epochs, and `starting` the machines' other
+    time (images, imports, data, results). `cost` is in US dollars, at list price. `artefacts` is
+    the folder or address where model.pt, metrics.json, history.csv and training.log lie side by
+    side; where it is an address, `folder` is the copy of it on this machine.
     """
 
     place: str
     machine: str
-    seconds: float
-    accuracy: float
-    loss: float
+    seconds: float | None
+    accuracy: float | None
+    loss: float | None
     artefacts: str
+    replicas: int = 1
+    queued: float | None = None
+    starting: float | None = None
+    training: float | None = None
+    cost: float | None = None
+    copy: Path | None = field(default=None, repr=False)
+    job: Any = field(default=None, repr=False, compare=False)  # the SDK's own object
+    request: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what the SDK was told
+
+    @property
+    def folder(self) -> Path:
+        """The artefacts on this machine; raises LessonError if they are only elsewhere."""
+        if self.copy is None and "://" in self.artefacts:
+            raise LessonError(
+                f"the results of this run are at {self.artefacts}, if it has ended; "
+                "wait(run) fetches them and returns the run with them"
+            )
+        return self.copy or Path(self.artefacts)
 
     @property
     def metrics(self) -> dict[str, Any]:
         """The whole of metrics.json."""
-        return read_metrics(Path(self.artefacts))
+        return read_metrics(self.folder)
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:
@@ -45,11 +66,28 @@ def read_metrics(folder: Path) -> dict[str, Any]:
     return metrics
 
 
+COLUMNS = (
+    "place",
+    "machine",
+    "replicas",
+    "queued",
+    "starting",
+    "training",
+    "seconds",
+    "cost",
+    "accuracy",
+    "loss",
+    "artefacts",
+)
+DIGITS = dict(queued=2, starting=2, training=2, seconds=2, cost=4, accuracy=4, loss=4)
+
+
 def run_table(runs: Sequence[Run]) -> pd.DataFrame:
-    """The runs as a table, one row each, rounded for reading."""
+    """The runs as a table, one row each, rounded for reading; blank where nothing is known."""
     import pandas as pd
 
-    columns = ["place", "machine", "seconds", "accuracy", "loss", "artefacts"]
-    rows = [[getattr(run, name) for name in columns] for run in runs]
-    table = pd.DataFrame(rows, columns=columns)
-    return table.round({"seconds": 1, "accuracy": 4, "loss": 4})
+    rows = [[getattr(run, name) for name in COLUMNS] for run in runs]
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    for name, digits in DIGITS.items():
+        table[name] = table[name].astype(float).round(digits)
+    return table.astype(object).where(table.notna(), "")

@@ -30,10 +30,14 @@ def new_folder(place: str) -> Path:
     return Path("runs") / f"{datetime.now():%Y%m%d-%H%M%S-%f}-{place}"
 
 
+def flags(args: Mapping[str, Any]) -> list[str]:
+    """The flags of a command line, from their names (without the dashes) and values."""
+    return [f"--{name}={value}" for name, value in args.items()]
+
+
 def command(args: Mapping[str, Any], folder: Path) -> list[str]:
     """The command line that trains with these flags and writes into `folder`."""
-    flags = [f"--{name}={value}" for name, value in args.items()]
-    return [sys.executable, str(SCRIPT), *flags, f"--model_dir={folder}"]
+    return [sys.executable, str(SCRIPT), *flags(args), f"--model_dir={folder}"]
 
 
 def train(args: Mapping[str, Any], folder: Path | None = None) -> Run:
@@ -63,11 +67,14 @@ def train(args: Mapping[str, Any], folder: Path | None = None) -> Run:
             f"{SCRIPT.name} ended with code {process.returncode} before its results were written; "
             "the lines above say how far it came"
         )
-    metrics = read_metrics(folder)
+    seconds, metrics = time.perf_counter() - begun, read_metrics(folder)
+    training = metrics["seconds"]["training"]
     return Run(
         place="this machine",
         machine=describe(),
-        seconds=time.perf_counter() - begun,
+        seconds=seconds,
+        starting=seconds - training,
+        training=training,
         accuracy=metrics["accuracy"],
         loss=metrics["loss"],
         artefacts=str(folder),

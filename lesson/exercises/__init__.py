@@ -6,7 +6,7 @@ Neither ever blocks or raises: a notebook whose blanks are not filled in still r
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,18 @@ class Exercise:
         except LessonError as problem:
             return f"Not yet: {problem}"
         return f"Not yet: {wrong}" if wrong else f"Right. {self.praise}"
+
+
+def choice(right: str, others: Mapping[str, str], praise: str, advice: str) -> Exercise:
+    """An exercise whose answer is a letter; `others` says for each other letter what is wrong."""
+
+    def judge(answer: str) -> str:
+        letter = answer.strip(" .()").upper()
+        if letter == right:
+            return ""
+        return others.get(letter, f"choose one of {', '.join(sorted({right, *others}))}.")
+
+    return Exercise(str, judge, praise, advice)
 
 
 def _as(expects: type, answer: Any) -> Any:

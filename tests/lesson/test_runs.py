@@ -1,10 +1,8 @@
-"""Runs on this machine, the table of runs, the picture, and the main job."""
+"""Runs on this machine, the table of runs, and the picture."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,10 @@ from lesson.preparation import Prepared, prepare
 from lesson.runs import Run, run_table
 
 ROOT = Path(__file__).parents[2]
+COLUMNS = [
+    "place", "machine", "replicas", "queued", "starting", "training", "seconds", "cost",
+    "accuracy", "loss", "artefacts",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +86,31 @@ def test_no_run_overwrites_another() -> None:
 
 def test_the_table_has_a_row_for_each_run(run: Run) -> None:
     table = run_table([run, run])
-    assert list(table.columns) == [
-        "place", "machine", "seconds", "accuracy", "loss", "artefacts",
-    ]  # fmt: skip
+    assert list(table.columns) == COLUMNS
     assert table["accuracy"].tolist() == [round(run.accuracy, 4)] * 2
+
+
+def test_the_table_is_blank_where_nothing_is_known(run: Run) -> None:
+    queued = Run("Vertex AI", "n1-standard-4", None, None, None, "gs://b/runs/1", replicas=2)
+    ended = replace(queued, seconds=61.23, queued=5.0, starting=50.03, training=6.2, cost=0.007411)
+    here, later, there = run_table([run, queued, ended]).to_dict("records")
+    assert (here["queued"], here["cost"]) == ("", "")
+    assert here["seconds"] == round(run.seconds, 2) and here["starting"] > here["training"]
+    assert [name for name in COLUMNS if later[name] == ""] == [
+        "queued", "starting", "training", "seconds", "cost", "accuracy", "loss",
+    ]  # fmt: skip
+    assert (there["replicas"], there["seconds"], there["cost"]) == (2, 61.23, 0.0074)
+
+
+def test_a_run_elsewhere_is_read_from_its_copy_here(run: Run) -> None:
+    elsewhere = replace(run, artefacts="gs://bucket/runs/1", copy=Path(run.artefacts))
+    assert elsewhere.metrics == run.metrics
+    assert plots.learning_curve(elsewhere).path.parent == Path(run.artefacts)
+
+
+def test_a_run_that_was_not_fetched_says_how_to_fetch_it(run: Run) -> None:
+    with pytest.raises(LessonError, match=r"are at gs://bucket/runs/1, if it has ended; wait\(run"):
+        _ = replace(run, artefacts="gs://bucket/runs/1").metrics
 
 
 def test_the_picture_lies_beside_the_run_and_is_told_in_words(run: Run) -> None:
@@ -119,47 +142,3 @@ def test_another_target_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LESSON_TARGET", "moon")
     with pytest.raises(LessonError, match="set it to local or cloud"):
         lesson.opening()
-
-
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    """The parts of the repository that the main job needs, so that it writes its runs there."""
-    for name in ("lesson", "training", "data"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    return tmp_path
-
-
-def main_job(folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "lesson"], cwd=folder, capture_output=True, text=True
-    )
-
-
-def test_the_main_job_ends_with_the_table_and_the_picture(copy: Path) -> None:
-    done = main_job(copy)
-    assert done.returncode == 0, done.stderr
-    table, picture = done.stdout.split("\n\n")[-2:]
-    columns, row = table.splitlines()
-    assert columns.split() == ["place", "machine", "seconds", "accuracy", "loss", "artefacts"]
-    assert row.strip().startswith("this machine")
-    path = picture.splitlines()[0].removeprefix("The learning curve: ")
-    assert (copy / path).read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_main_job_says_in_one_sentence_what_is_in_its_way(copy: Path) -> None:
-    (copy / "runs").write_text("a file where a folder belongs")
-    done = main_job(copy)
-    assert done.returncode != 0 and done.stderr.count("\n") == 1
-    assert done.stderr.startswith("lesson: runs/data cannot be written")
-
-
-def test_the_main_job_ends_in_one_sentence_when_the_target_is_wrong() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "lesson"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env={"LESSON_TARGET": "moon", "PATH": "/usr/bin:/bin"},
-    )
-    assert done.returncode != 0 and "Traceback" not in done.stderr
-    assert done.stderr == "lesson: LESSON_TARGET is 'moon'; set it to local or cloud, or unset it\n"

@@ -1,0 +1,110 @@
+"""Delete what the lesson made, and nothing else."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from GCP_helpers import looking
+from GCP_helpers.looking import ENDED
+from GCP_helpers.session import MARK, Session, client, connected, refusals
+from GCP_helpers.storage import split
+from lesson import LessonError
+
+if TYPE_CHECKING:
+    import google.cloud.storage as storage
+
+    from GCP_helpers.looking import Job
+
+
+@dataclass(frozen=True)
+class Thing:
+    """Something that can be deleted."""
+
+    name: str
+    delete: Callable[[], Any]
+
+
+def cleanup(dry_run: bool = True) -> None:
+    """List what the lesson made in this project and bucket; with dry_run=False delete it.
+
+    That is the bucket, if connect() made it, with all that is in it and every job that wrote
+    there. Of a bucket that was there before, it is the jobs of train() and what they wrote. Raises
+    LessonError, and deletes nothing, while one of these jobs runs.
+    """
+    session = connected()
+    with refusals("cleaning up"), _quiet_sdk():
+        bucket = client().lookup_bucket(session.bucket)
+        ours = bucket is not None and bucket.labels.get(MARK) == "true"
+        jobs = [job for job in looking.every() if _made_by_lesson(job, session, ours)]
+        running = [job.display_name for job in jobs if looking.last_state(job) not in ENDED]
+        if running:
+            raise LessonError(
+                f"{', '.join(running)}: not ended yet; cancel({running[0]!r}) and then "
+                f"wait({running[0]!r}), before you clean up"
+            )
+        things = [*_objects(bucket, jobs, ours), *map(_job, jobs)] if bucket else [*map(_job, jobs)]
+        for thing in things:
+            print(("would delete " if dry_run else "deleting ") + thing.name, flush=True)
+            if not dry_run:
+                thing.delete()
+    if bucket and not ours:
+        print(f"{session.address} was there before connect(): it stays, and so do your uploads")
+    if not things:
+        print("nothing is left of the lesson here")
+    elif dry_run:
+        print("nothing was deleted; cleanup(dry_run=False) deletes all of the above")
+
+
+def _made_by_lesson(job: Job, session: Session, bucket_is_ours: bool) -> bool:
+    base = looking.asked(job).base
+    marked = job.labels.get(MARK) == session.labels[MARK]
+    return marked or (bucket_is_ours and base.startswith(f"{session.address}/"))
+
+
+def _objects(bucket: storage.Bucket, jobs: Iterable[Job], ours: bool) -> Iterator[Thing]:
+    """The objects, and after them the bucket if it is ours."""
+    for prefix in [""] if ours else _prefixes(bucket, jobs):
+        blobs = list(client().list_blobs(bucket, prefix=prefix))
+        if blobs:
+            size = sum(blob.size for blob in blobs) / 2**20
+            name = f"{len(blobs)} objects in gs://{bucket.name}/{prefix}, {size:.1f} MiB"
+            yield Thing(name, partial(bucket.delete_blobs, blobs))
+    if ours:
+        yield Thing(f"bucket gs://{bucket.name}", bucket.delete)
+
+
+def _prefixes(bucket: storage.Bucket, jobs: Iterable[Job]) -> Iterator[str]:
+    """Where in the bucket the jobs' results lie, and the code that the SDK uploaded for them."""
+    for job in jobs:
+        asked = looking.asked(job)
+        for address in (f"{asked.base}/", *asked.packages):
+            where, name = split(address)
+            if where == bucket.name and name:
+                yield name
+
+
+def _job(job: Job) -> Thing:
+    return Thing(f"job {job.display_name} ({looking.last_state(job)})", partial(_delete, job))
+
+
+def _delete(job: Job) -> None:
+    """Delete a job, and the custom job behind a pipeline, which cannot go first."""
+    machines = looking.behind(job)
+    job.delete()
+    if machines and looking.is_pipeline(job):
+        machines.delete()
+
+
+@contextmanager
+def _quiet_sdk() -> Iterator[None]:
+    """Without the SDK's five lines about each thing that it deletes."""
+    logging.disable(logging.INFO)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)

@@ -1,0 +1,109 @@
+"""What Vertex AI's custom training costs: a dated, sourced price table for us-central1 (Iowa)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lesson import LessonError, costs
+from lesson.costs import Estimate, Price
+
+REGION = "us-central1"
+PAGE = "https://cloud.google.com/products/gemini-enterprise-agent-platform/pricing"
+
+# Three public records, of 2026-09-06, 2026-09-08 and 2026-10-07, quote the page with this number.
+_N1_STANDARD_4 = Price(0.21849885, PAGE, "2026-10-07", "as on the price page")
+
+
+def _times(factor: int) -> Price:
+    """A larger n1-standard machine: N1 is billed by the vCPU and by the GiB.
+
+    Source of that rule: https://cloud.google.com/compute/resource-based-pricing
+    """
+    sure = f"worked out: {factor} × n1-standard-4"
+    return Price(factor * _N1_STANDARD_4.usd, PAGE, _N1_STANDARD_4.read, sure)
+
+
+MACHINES = {
+    "n1-standard-4": _N1_STANDARD_4,
+    "n1-standard-8": _times(2),
+    "n1-standard-16": _times(4),
+    "n1-standard-32": _times(8),
+}
+GPUS = {
+    # To Compute Engine's $0.35 it is as 0.21849885 to that of n1-standard-4: 1.15 to 1.
+    "NVIDIA_TESLA_T4": Price(0.4025, PAGE, "", "quoted by others"),
+}
+
+LEFT_OUT = (
+    "An hour counts from the start of the machines to the end of the job; disks, storage and "
+    "network traffic are not included."
+)
+SPOT = "Spot machines cost less, at a price that changes; it is not estimated here."
+
+
+class PriceUnknown(LessonError):
+    """The table holds no price of a machine or GPU."""
+
+
+def estimate_cost(
+    machine: str,
+    gpu: str | None = None,
+    replicas: int = 1,
+    hours: float = 1.0,
+    *,
+    gpu_count: int = 1,
+    spot: bool = False,
+    region: str = REGION,
+) -> Estimate:
+    """Estimate what `replicas` machines cost in US dollars for `hours` hours, at list price.
+
+    `machine` is a Compute Engine name ("n1-standard-4"), `gpu` a short or full name ("T4"),
+    `gpu_count` how many each replica has. Other regions are priced as us-central1, spot as on
+    demand, and the estimate says so. Raises LessonError for what Vertex AI does not have, and
+    PriceUnknown, which is one, for what the table does not hold.
+    """
+    notes = [LEFT_OUT]
+    if region != REGION:
+        notes.append(f"Priced as in {REGION}; {region} may cost more.")
+    if spot:
+        notes.append(SPOT)
+    name = gpu and accelerator_type(gpu)
+    return costs.estimate(
+        (machine, _price(MACHINES, machine, "machine")),
+        gpu=(short_name(name), _price(GPUS, name, "GPU")) if name else None,
+        gpu_count=gpu_count,
+        replicas=replicas,
+        hours=hours,
+        notes=notes,
+    )
+
+
+def _price(table: dict[str, Price], name: str, what: str) -> Price:
+    if name not in table:
+        raise PriceUnknown(
+            f"no sourced price is known here for the {what} {name}, only for {', '.join(table)}; "
+            f"choose one of these, or look it up at {PAGE}"
+        )
+    return table[name]
+
+
+def accelerator_type(gpu: str) -> str:
+    """Vertex AI's name of a GPU that is given by its full or short name, in any case.
+
+    >>> accelerator_type("T4")
+    'NVIDIA_TESLA_T4'
+
+    Raises LessonError for a name that Vertex AI does not know.
+    """
+    from google.cloud.aiplatform_v1.types import AcceleratorType
+
+    names: Any = AcceleratorType
+    full = {short_name(each.name): str(each.name) for each in names if "NVIDIA" in each.name}
+    if short_name(gpu.upper()) not in full:
+        raise LessonError(f"gpu={gpu!r}: Vertex AI has no such GPU; it knows {', '.join(full)}")
+    return full[short_name(gpu.upper())]
+
+
+def short_name(full: str) -> str:
+    """A GPU's name without its maker."""
+    return full.removeprefix("NVIDIA_").removeprefix("TESLA_")

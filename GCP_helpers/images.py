@@ -1,0 +1,105 @@
+"""Google's prebuilt PyTorch images for training, and how long each is kept available."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from lesson import target
+
+# All dates are from this page, as stored by others in 2026; 2.4 is the newest PyTorch on it.
+PAGE = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/supported-frameworks"
+REGISTRY = "us-docker.pkg.dev/vertex-ai/training"
+SOON = timedelta(days=60)
+
+
+@dataclass(frozen=True)
+class Image:
+    """A prebuilt training image: patched until one day, to be had until another."""
+
+    uri: str
+    patched_until: date
+    available_until: date
+    gpu: bool
+
+
+def _image(name: str, patched_until: str, available_until: str) -> Image:
+    days = date.fromisoformat(patched_until), date.fromisoformat(available_until)
+    return Image(f"{REGISTRY}/{name}:latest", *days, gpu=name.startswith("pytorch-gpu"))
+
+
+# The images without a GPU are named after XLA, the compiler of TPUs; they also serve plain CPUs.
+IMAGES = (
+    _image("pytorch-xla.2-4.py310", "2025-07-24", "2026-07-24"),
+    _image("pytorch-gpu.2-4.py310", "2025-07-24", "2026-07-24"),
+    _image("pytorch-xla.2-3.py310", "2025-04-24", "2026-04-24"),
+    _image("pytorch-gpu.2-3.py310", "2025-04-24", "2026-04-24"),
+    _image("pytorch-xla.2-2.py310", "2025-01-30", "2026-10-23"),
+    _image("pytorch-gpu.2-2.py310", "2025-01-30", "2026-01-30"),
+    _image("pytorch-xla.2-1.py310", "2024-10-04", "2025-10-04"),
+    _image("pytorch-gpu.2-1.py310", "2024-10-04", "2025-10-04"),
+    _image("pytorch-xla.2-0.py310", "2024-03-15", "2025-03-15"),
+    _image("pytorch-gpu.2-0.py310", "2024-03-15", "2025-03-15"),
+    _image("pytorch-gpu.1-13.py310", "2024-05-15", "2025-05-15"),
+    _image("pytorch-gpu.1-13", "2023-12-08", "2024-12-08"),
+    _image("pytorch-gpu.1-12.py310", "2024-05-15", "2025-05-15"),
+    _image("pytorch-gpu.1-12", "2023-09-01", "2024-09-01"),
+    _image("pytorch-xla.1-11", "2023-09-01", "2024-09-01"),
+    _image("pytorch-gpu.1-11", "2023-09-01", "2024-09-01"),
+)
+
+_warned: set[str] = set()
+
+
+def image_for(gpu: str | None) -> str:
+    """The newest prebuilt image, with CUDA if there is to be a GPU."""
+    return next(image.uri for image in IMAGES if image.gpu == bool(gpu))
+
+
+def is_prebuilt(uri: str) -> bool:
+    """Whether the image is one of Google's own, which run a Python package that they are sent."""
+    return "docker.pkg.dev/vertex-ai/training/" in uri
+
+
+def warn(uri: str, today: date | None = None) -> None:
+    """Say once, on stderr, that an image has retired or soon will."""
+    sentence = check(uri, today or date.today())
+    if sentence and uri not in _warned:
+        _warned.add(uri)
+        print(sentence, file=sys.stderr)
+
+
+def check(uri: str, today: date) -> str | None:
+    """A sentence on an image that has retired, or will within 60 days, with what to use instead.
+
+    None when there is nothing to say, as about images that are not Google's prebuilt ones.
+    """
+    image = next((each for each in IMAGES if _name(each.uri) == _name(uri)), None)
+    if image is None or today + SOON <= image.available_until:
+        return None
+    day = image.available_until.isoformat()
+    if today > image.available_until:
+        what = f"{uri} was to be had until {day} and may be gone"
+    else:
+        what = f"{uri} is to be had until {day} only"
+    here = (
+        " Here the image is only named, not pulled, so the job runs." if target() == "local" else ""
+    )
+    return f"{what}; {_instead(image, today)}.{here}"
+
+
+def _instead(image: Image, today: date) -> str:
+    """What to use in place of a retired image; images are listed newest first."""
+    for other in IMAGES:
+        if other.gpu == image.gpu and other.available_until >= today + SOON:
+            return f"use {other.uri}"
+    return (
+        "no prebuilt PyTorch image outlives it, so build your own FROM pytorch/pytorch, push it to "
+        "Artifact Registry, and pass its address as container_uri"
+    )
+
+
+def _name(uri: str) -> str:
+    """The part of an image's address that is the same in the us, europe and asia registries."""
+    return uri.partition("-docker.pkg.dev/")[2].partition(":")[0]

@@ -1,0 +1,189 @@
+"""Where the verbs send things: the target, the project, the region and the bucket."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from lesson import LessonError, target
+
+if TYPE_CHECKING:
+    import google.cloud.storage as storage
+
+LOCAL_BUCKET = "lesson"
+MARK = "made_by_lesson"  # the label of all that the helpers make, so that cleanup finds it
+
+
+@dataclass(frozen=True)
+class Session:
+    """What connect() settled."""
+
+    target: str
+    project: str
+    region: str
+    bucket: str
+
+    @property
+    def address(self) -> str:
+        """The bucket's gs:// address."""
+        return f"gs://{self.bucket}"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What is put on jobs; a label's value may hold no dots, a bucket's name may."""
+        return {MARK: self.bucket.replace(".", "_")}
+
+
+_session: Session | None = None
+
+
+def connect(
+    bucket: str | None = None, project: str | None = None, region: str = "us-central1"
+) -> Session:
+    """Connect the SDKs to the target, and make the bucket if it is not there.
+
+    Under LESSON_TARGET=local this starts the local cloud and needs no names. Under cloud it uses
+    your own credentials; the project is that of GOOGLE_CLOUD_PROJECT or of the credentials, and
+    the bucket that of LESSON_BUCKET, unless they are named here. Raises LessonError for what is
+    missing.
+    """
+    global _session
+    if target() == "local":
+        import local_cloud
+
+        local_cloud.activate()
+    elif os.environ.get("STORAGE_EMULATOR_HOST"):
+        raise LessonError(
+            "this process is still pointed at the local cloud (STORAGE_EMULATOR_HOST is set); "
+            "unset it, restart the kernel with LESSON_TARGET=cloud and call connect() again"
+        )
+    session = Session(target(), _project(project), region, _bucket_name(bucket))
+
+    if "google.cloud.aiplatform" not in sys.modules:
+        print("Loading Google's SDKs ...", file=sys.stderr, flush=True)
+    from google.cloud import aiplatform
+
+    aiplatform.init(
+        project=session.project,
+        location=session.region,
+        staging_bucket=session.address,
+        api_transport="rest",  # the same requests to the local cloud and to the real one
+    )
+    _client.cache_clear()
+    _make_bucket(session)
+    _session = session
+    print(_in_words(session))
+    return session
+
+
+def connected() -> Session:
+    """The session that connect() made; raises LessonError before that."""
+    if _session is None:
+        raise LessonError("not connected yet; call connect() first")
+    if _session.target != target():
+        raise LessonError(
+            f"connected to {_session.target}, but LESSON_TARGET is now {target()}; "
+            "restart the kernel and call connect() again"
+        )
+    return _session
+
+
+def client() -> storage.Client:
+    """The storage client of the session's project."""
+    return _client(connected().project)
+
+
+@cache
+def _client(project: str) -> storage.Client:
+    import google.cloud.storage as storage
+
+    return storage.Client(project=project)
+
+
+@contextmanager
+def refusals(what: str) -> Iterator[None]:
+    """Say in one sentence what the service refused, instead of a page of traceback."""
+    from google.api_core.exceptions import GoogleAPICallError, RetryError
+    from google.auth.exceptions import RefreshError, TransportError
+    from requests import ConnectionError
+
+    try:
+        yield
+    except GoogleAPICallError as refusal:
+        said = re.sub(r"^[A-Z]+ https?://\S+: ", "", refusal.message)  # the request's address
+        raise LessonError(f"{what}: the service answered {refusal.code}, {said}") from None
+    except RefreshError as problem:
+        raise LessonError(
+            f"{what}: your credentials were not accepted ({problem}); "
+            "run `gcloud auth application-default login` in a terminal"
+        ) from None
+    except (ConnectionError, RetryError, TransportError):
+        who, advice = {
+            "local": ("the local cloud", "connect() starts it again, with all that it had"),
+            "cloud": ("Google", "look at your network, and try again"),
+        }[target()]
+        raise LessonError(f"{what}: {who} does not answer; {advice}") from None
+
+
+def _project(named: str | None) -> str:
+    found = named or os.environ.get("GOOGLE_CLOUD_PROJECT")
+    if target() == "cloud":
+        found = found or _project_of_credentials()
+    if not found:
+        raise LessonError(
+            "no project is known; name it, connect(project=...), or set GOOGLE_CLOUD_PROJECT"
+        )
+    return found
+
+
+def _project_of_credentials() -> str | None:
+    import google.auth
+    from google.auth.exceptions import DefaultCredentialsError
+
+    try:
+        return google.auth.default()[1]
+    except DefaultCredentialsError:
+        raise LessonError(
+            "there are no Google credentials on this machine; "
+            "run `gcloud auth application-default login` in a terminal"
+        ) from None
+
+
+def _bucket_name(named: str | None) -> str:
+    found = named or os.environ.get("LESSON_BUCKET")
+    if not found and target() == "local":
+        found = LOCAL_BUCKET
+    if not found:
+        raise LessonError(
+            "no bucket is known; choose a name that nobody else has, such as yourname-lesson: "
+            "connect(bucket=...), or set LESSON_BUCKET"
+        )
+    return found.removeprefix("gs://").rstrip("/")
+
+
+def _make_bucket(session: Session) -> None:
+    store = _client(session.project)
+    with refusals(f"bucket {session.bucket}"):
+        if store.lookup_bucket(session.bucket) is not None:
+            return
+        bucket = store.bucket(session.bucket)
+        bucket.labels = {MARK: "true"}
+        store.create_bucket(bucket, location=session.region)
+    print(f"made the bucket {session.address}")
+
+
+def _in_words(session: Session) -> str:
+    meaning = {
+        "local": "nothing leaves this machine, so links to Google's console lead nowhere",
+        "cloud": "jobs use your account, and cost money",
+    }[session.target]
+    return (
+        f"{session.target}: project {session.project}, region {session.region}, "
+        f"bucket {session.address}; {meaning}"
+    )

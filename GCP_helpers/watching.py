@@ -1,0 +1,137 @@
+"""Watch a job to its end, and bring home what it made."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from GCP_helpers import looking
+from GCP_helpers.costs import PriceUnknown, estimate_cost
+from GCP_helpers.looking import ENDED, Asked
+from GCP_helpers.session import connected, refusals
+from GCP_helpers.storage import fetch, read_text
+from lesson import LessonError, target
+from lesson.progress import Display, Progress
+from lesson.runs import Run, read_metrics
+from lesson.this_machine import new_folder
+
+if TYPE_CHECKING:
+    from GCP_helpers.looking import Job
+
+# Seconds between two looks at a job; the local cloud answers a look only when there is news.
+PAUSE = {"local": 0.05, "cloud": 2.0}
+PLACE = {"local": "Vertex AI (local cloud)", "cloud": "Vertex AI"}
+
+
+def run_of(job: Job, request: Mapping[str, Any]) -> Run:
+    """The row of a job that has not ended."""
+    what = looking.asked(job)
+    return Run(
+        place=PLACE[target()],
+        machine=str(what),
+        seconds=None,
+        accuracy=None,
+        loss=None,
+        artefacts=what.output,
+        replicas=what.replicas,
+        job=job,
+        request=request,
+    )
+
+
+def follow(job: Job, run: Run) -> Run:
+    """Show how far a job is until it ends, and complete its row."""
+    display = Display()
+    try:
+        with refusals(f"watching {job.display_name}"):
+            _watch(job, display)
+    except KeyboardInterrupt:
+        name = job.display_name
+        raise LessonError(
+            f"no longer watching, but {name} goes on: wait({name!r}) watches it again, "
+            f"cancel({name!r}) ends it"
+        ) from None
+    finally:
+        display.close()
+    return _complete(job, run)
+
+
+def _watch(job: Job, display: Display) -> None:
+    """Look at a job until it has ended, first at the machines and then at the pipeline."""
+    what = looking.asked(job)
+    display.show(Progress(looking.last_state(job), seconds=looking.times(job).seconds()))
+    machines = looking.behind(job)
+    while machines is None and looking.state(job) not in ENDED:
+        time.sleep(PAUSE[target()])
+        display.show(_progress(job, what))
+        machines = looking.behind(job)
+    for each in (machines or job, job):
+        while looking.state(each) not in ENDED:
+            display.show(_progress(machines or job, what))
+            time.sleep(PAUSE[target()])
+    display.show(_progress(machines or job, what))
+
+
+def _progress(machines: Job, what: Asked) -> Progress:
+    """How far a job is: its last epoch is read from the results that it is writing."""
+    when = looking.times(machines)
+    history = read_text(what.output + "history.csv") if when.started and what.base else None
+    last = looking.last_row(history or "")
+    epochs = what.flags.get("epochs", "")
+    return Progress(
+        state=looking.last_state(machines),
+        epoch=int(last["epoch"]) if last else None,
+        epochs=int(float(epochs)) if epochs else None,
+        loss=float(last["val_loss"]) if last else None,
+        accuracy=float(last["val_accuracy"]) if last else None,
+        seconds=when.seconds(),
+        cost=_cost(what, when.running()),
+    )
+
+
+def _complete(job: Job, run: Run) -> Run:
+    """The row of a job that has ended; raises LessonError if it failed."""
+    with refusals(f"reading how {job.display_name} ended"):
+        machines = looking.behind(job) or job
+    when, word = looking.times(machines), looking.last_state(job)
+    cost = _cost(looking.asked(job), when.running())
+    run = replace(run, seconds=when.seconds(), queued=when.queued(), cost=cost)
+    if word == "cancelled":
+        print(f"{job.display_name} was cancelled; it has no results")
+        return run
+    if word != "succeeded":
+        raise LessonError(f"{job.display_name} {word}. {looking.why(machines)}")
+    if not run.artefacts:
+        return run
+    copy = fetch(run.artefacts, new_folder("vertex-ai"))
+    if not (copy / "metrics.json").exists():
+        print(f"{job.display_name} left no metrics.json; what it left is in {copy}")
+        return replace(run, copy=copy)
+    metrics = read_metrics(copy)
+    training = metrics["seconds"]["training"]
+    return replace(
+        run,
+        starting=max(0.0, when.running() - training),
+        training=training,
+        accuracy=metrics["accuracy"],
+        loss=metrics["loss"],
+        copy=copy,
+    )
+
+
+def _cost(what: Asked, seconds: float) -> float | None:
+    """US dollars for so many seconds of a job's machines at list price; None if none is known."""
+    try:
+        made = estimate_cost(
+            what.machine,
+            what.gpu,
+            what.replicas,
+            hours=seconds / 3600,
+            gpu_count=what.gpu_count or 1,
+            region=connected().region,
+        )
+    except PriceUnknown:  # train() has said so
+        return None
+    return made.usd

@@ -1,0 +1,127 @@
+"""What a job is about to cost: prices with their source and date, and the sum written out."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lesson import LessonError
+
+
+@dataclass(frozen=True)
+class Price:
+    """A list price in US dollars per hour, with where and when it was read."""
+
+    usd: float
+    source: str  # the address of the page
+    read: str  # the day it was read, YYYY-MM-DD; empty where the source has no date
+    sure: str  # how sure the number is, in a few words
+
+    def __str__(self) -> str:
+        """The price, how sure it is and since when, and where it is from."""
+        return f"${self.usd:.5g} an hour ({self.sure}, {self.read or 'undated'}: {self.source})"
+
+
+@dataclass(frozen=True)
+class Line:
+    """So many of one thing at one price."""
+
+    what: str
+    count: int
+    price: Price
+
+    def __str__(self) -> str:
+        """The line as text."""
+        return f"{self.count} × {self.what} at {self.price}"
+
+    def _repr_html_(self) -> str:
+        link = f'<a href="{html.escape(self.price.source)}">{self.price.read or "undated"}</a>'
+        what, sure = html.escape(self.what), html.escape(self.price.sure)
+        cells = (self.count, what, f"{self.price.usd:.5g}", sure, link)
+        return "".join(f"<td>{cell}</td>" for cell in cells)
+
+
+@dataclass(frozen=True, repr=False)
+class Estimate:
+    """What so many hours of some machines cost at list price; prints as a sentence and its sum."""
+
+    what: str
+    hours: float
+    lines: tuple[Line, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def usd_per_hour(self) -> float:
+        """US dollars for an hour of everything together."""
+        return sum(line.count * line.price.usd for line in self.lines)
+
+    @property
+    def usd(self) -> float:
+        """US dollars for all the hours."""
+        return self.hours * self.usd_per_hour
+
+    def sentence(self) -> str:
+        """The sum in one sentence, without its parts."""
+        return (
+            f"{self.what}, {hours_in_words(self.hours)}: about {dollars(self.usd)} "
+            f"({dollars(self.usd_per_hour)} an hour)"
+        )
+
+    def __repr__(self) -> str:
+        """The sentence, and below it the parts and what they leave out."""
+        return "\n  ".join([self.sentence(), *map(str, self.lines), *self.notes])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr>{line._repr_html_()}</tr>" for line in self.lines)
+        heads = "".join(
+            f'<th scope="col">{head}</th>'
+            for head in ("count", "what", "USD an hour, each", "how sure", "price read")
+        )
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        return (
+            f"<table><caption>{html.escape(self.sentence())}</caption>"
+            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul>"
+        )
+
+
+def estimate(
+    machine: tuple[str, Price],
+    *,
+    gpu: tuple[str, Price] | None = None,
+    gpu_count: int = 1,
+    replicas: int = 1,
+    hours: float = 1.0,
+    notes: Sequence[str] = (),
+) -> Estimate:
+    """Add up replicas × (machine + gpu_count × gpu) × hours.
+
+    `machine` and `gpu` are names with their prices, `gpu_count` is per replica. Raises LessonError
+    for fewer than one replica or GPU, and for hours that are negative or not finite.
+    """
+    if replicas < 1 or gpu_count < 1:
+        raise LessonError(f"{replicas} replicas with {gpu_count} GPUs: name at least one of each")
+    if not 0 <= hours < math.inf:
+        raise LessonError(f"hours={hours}: name a number of hours that is zero or more")
+    lines = [Line(machine[0], replicas, machine[1])]
+    what = machine[0]
+    if gpu:
+        lines.append(Line(gpu[0], replicas * gpu_count, gpu[1]))
+        what += f" with {gpu_count} × {gpu[0]}"
+    return Estimate(f"{replicas} × {what}", hours, tuple(lines), tuple(notes))
+
+
+def dollars(usd: float) -> str:
+    """An amount for reading: cents, and below ten cents two digits that count."""
+    if abs(usd) >= 0.1 or usd == 0:
+        return f"${usd:.2f}"
+    decimals = min(12, 1 - math.floor(math.log10(abs(usd))))
+    return f"${usd:.{decimals}f}"
+
+
+def hours_in_words(hours: float) -> str:
+    """A length of time in the unit that suits it."""
+    if hours >= 1:
+        return f"{hours:g} h"
+    return f"{hours * 60:.3g} min" if hours * 60 >= 1 else f"{hours * 3600:.3g} s"

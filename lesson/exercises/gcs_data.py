@@ -1,0 +1,90 @@
+"""The exercises of episode 03, Bring the data to Google Cloud."""
+
+from __future__ import annotations
+
+import re
+
+from lesson.exercises import Exercise, choice
+
+noise = choice(
+    "C",
+    {
+        "A": "the passengers' table came down to a fifth because its values repeat; these do not.",
+        "B": "that would take digits that follow from others; the digits of noise do not.",
+    },
+    "Compressing finds what repeats, and in noise nothing does.",
+    "which values of the passengers' table occur more than once, and which values of noise?",
+)
+
+
+def _judge_lines(answer: str) -> str:
+    lines = re.sub(r"[^A-Z]", "", answer.upper())
+    if lines == "BDCA":
+        return ""
+    if "E" in lines:
+        return "line E does not belong: open() writes files on this machine, and knows no gs://."
+    if sorted(lines) != list("ABCD"):
+        return "write the letters of four of the five lines, each once, such as 'ABCD'."
+    if lines.index("B") > lines.index("D"):
+        return "one of the first two lines uses a name that is not there yet."
+    if lines.index("D") > lines.index("C"):
+        return "an object belongs to a bucket, which has to be named first."
+    return "an object is named first, and filled then."
+
+
+lines = Exercise(
+    str,
+    _judge_lines,
+    "Client, bucket, object, content: each is asked of the one before.",
+    "each line uses a name that an earlier line made; one line is not needed at all.",
+)
+
+
+def _judge_generation(answer: int) -> str:
+    if answer == 0:
+        return ""
+    if answer == 1:
+        return "generations are not counted from 1: they are times, in microseconds."
+    if answer > 10**12:
+        return "with that generation the upload replaces the object that has it."
+    return "that is no generation that an object ever has; the question is what stands for none."
+
+
+generation = Exercise(
+    int,
+    _judge_generation,
+    "It stands for “there is no such object”, so nothing can be written over by mistake.",
+    "a generation is a time, so it is far above the number that you are looking for.",
+)
+
+
+def _judge_job_path(answer: str, address: str) -> str:
+    bucket, _, name = str(address).removeprefix("gs://").partition("/")
+    if answer == f"/gcs/{bucket}/{name}":
+        return ""
+    if answer.startswith(("gs:/", "/gs/")):
+        return "in a job the bucket lies under /gcs/; nothing of the address's beginning is left."
+    if answer == f"gcs/{bucket}/{name}":
+        return "nearly: a path that does not begin with / starts where the job happens to be."
+    if answer == f"/gcs/{name}":
+        return "the name of the bucket is missing: a job sees all buckets that it may read."
+    return "write the path under which a job finds the object of val_npz, name and all."
+
+
+job_path = Exercise(
+    str,
+    _judge_job_path,
+    "In a job, open() and numpy read it as they read any file.",
+    "compare the two addresses of the training archive in the table above.",
+)
+
+half = choice(
+    "A",
+    {
+        "B": "the script turns every archive into float32 before it trains, also the plain one.",
+        "C": "numpy.load unpacks by itself; the script does not have to know.",
+    },
+    "Packing loses nothing, and the script computes in float32 in any case.",
+    "two things have changed: how the bytes are packed, and how many digits a value has. The line "
+    "X.astype(np.float32) of train_nn.py settles one of them.",
+)

@@ -1,0 +1,67 @@
+"""cleanup() deletes what the lesson made, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from GCP_helpers import cancel, cleanup, connect, list_jobs, train, upload, wait
+from GCP_helpers.session import Session, client
+from lesson import LessonError
+from lesson.preparation import Prepared
+
+Data = dict[str, Any]
+Printed = pytest.CaptureFixture[str]
+
+
+def names(bucket: str) -> list[str]:
+    return [blob.name for blob in client().list_blobs(bucket)]
+
+
+def test_a_bucket_that_connect_made_goes_with_all_that_is_in_it(
+    data: Data, connection: Session, capsys: Printed
+) -> None:
+    run = train(data | {"epochs": 3})
+    capsys.readouterr()
+    cleanup()
+    would = capsys.readouterr().out
+    assert f"would delete job {run.job.display_name} (succeeded)\n" in would
+    assert would.endswith("cleanup(dry_run=False) deletes all of the above\n")
+    assert len(names(connection.bucket)) > 2
+    cleanup(dry_run=False)
+    out = capsys.readouterr().out
+    assert "Deleting CustomTrainingJob" not in out  # the SDK's own words on each
+    assert client().lookup_bucket(connection.bucket) is None
+    assert run.job.display_name not in set(list_jobs()["name"])
+    cleanup(dry_run=False)
+    assert capsys.readouterr().out == "nothing is left of the lesson here\n"
+
+
+def test_in_a_bucket_of_ones_own_only_what_the_jobs_wrote_is_deleted(
+    connection: Session, archives: Prepared, tmp_path: Path, capsys: Printed
+) -> None:
+    client().create_bucket("my-own")
+    connect(bucket="my-own")
+    mine = tmp_path / "thesis.txt"
+    mine.write_text("two years of work")
+    train_npz, val_npz = upload(archives.train, archives.val)
+    upload(mine, prefix="runs")
+    train({"train": train_npz, "val": val_npz, "epochs": 3})
+    assert len(names("my-own")) > 5
+    cleanup(dry_run=False)
+    assert names("my-own") == ["runs/thesis.txt", "train_data.npz", "val_data.npz"]
+    assert "gs://my-own was there before connect(): it stays" in capsys.readouterr().out
+    assert list(list_jobs()["name"]) == []
+
+
+def test_nothing_is_deleted_while_a_job_runs(data: Data, connection: Session) -> None:
+    sent = train(data | {"epochs": 10_000_000, "patience": 0}, wait=False)
+    with pytest.raises(LessonError, match=rf"^{sent.job.display_name}: not ended yet; cancel\("):
+        cleanup(dry_run=False)
+    assert names(connection.bucket)
+    cancel(sent)
+    wait(sent)
+    cleanup(dry_run=False)
+    assert client().lookup_bucket(connection.bucket) is None

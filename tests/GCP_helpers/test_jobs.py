@@ -1,0 +1,185 @@
+"""The verbs on jobs, through the real SDK, against this worker's local cloud."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import local_cloud
+from GCP_helpers import cancel, connect, images, list_jobs, train, wait
+from GCP_helpers.session import Session
+from lesson import LessonError
+from lesson.plots import learning_curve
+from lesson.runs import run_table
+
+Data = dict[str, Any]
+OWN_IMAGE = "us-central1-docker.pkg.dev/my-project/images/torch:1"
+
+
+def test_a_job_comes_back_as_a_row_with_metrics_curve_and_times(
+    data: Data, connection: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = train(data | {"epochs": 30})
+    assert (run.place, run.machine) == ("Vertex AI (local cloud)", "n1-standard-4")
+    assert run.artefacts.startswith(f"{connection.address}/runs/train-nn-")
+    assert run.metrics["epochs"]["last"] == 30
+    assert run.accuracy == run.metrics["accuracy"] > 0.6
+    assert {path.name for path in run.folder.iterdir()} >= {"model.pt", "training.log"}
+    assert learning_curve(run).path.is_file()
+    (row,) = run_table([run]).to_dict("records")
+    assert row["replicas"] == 1 and row["training"] > 0 and row["cost"] > 0
+    parts = (run.queued, run.starting, run.training)
+    assert sum(part for part in parts if part) == pytest.approx(run.seconds, abs=0.01)
+    out = capsys.readouterr().out
+    assert "this costs about $0.22 an hour at list price; here it costs nothing" in out
+    assert "Managed Model" not in out  # the SDK's warning of what nobody asked for
+    assert "] succeeded  epoch 30 of 30  validation loss 0." in out
+
+
+def test_two_replicas_train_one_model_and_cost_twice_as_much_an_hour(
+    data: Data, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = train(data | {"epochs": 5}, replicas=2)
+    assert run.replicas == run.metrics["world_size"] == 2
+    rows = [replica["rows"] for replica in run.metrics["replicas"]]
+    assert rows[0]["stop"] == rows[1]["start"]
+    assert "$0.44 an hour" in capsys.readouterr().out
+
+
+def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
+    data: Data, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = train(data | {"epochs": 5}, gpu="T4", spot=True, wait=False)
+    assert sent.accuracy is None and sent.seconds is None
+    assert "$0.62 an hour at list price, less on spot machines" in capsys.readouterr().out
+    with pytest.raises(LessonError, match=r"wait\(run\) fetches them"):
+        _ = sent.metrics
+    run = wait(sent)
+    assert run.accuracy and run.request == sent.request
+    assert run.machine == "n1-standard-4 + 1 × NVIDIA_TESLA_T4, spot"
+    assert run.request["submit"]["accelerator_type"] == "NVIDIA_TESLA_T4"
+
+
+def test_a_jobs_name_or_the_sdks_object_will_do(data: Data) -> None:
+    sent = train(data | {"epochs": 5}, wait=False)
+    by_name, by_object = wait(sent.job.display_name), wait(sent.job)
+    assert by_name.accuracy == by_object.accuracy == wait(sent).accuracy
+    assert (by_name.artefacts, by_name.machine) == (sent.artefacts, sent.machine)
+
+
+def test_a_job_of_another_script_is_waited_for_too(
+    connection: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from google.cloud import aiplatform
+
+    script = tmp_path / "hello.py"
+    script.write_text("print('hello')")
+    job = aiplatform.CustomTrainingJob("hello", str(script), images.image_for(None))
+    job.submit()
+    assert wait(job).accuracy is None
+    assert "hello left no metrics.json" in capsys.readouterr().out
+
+
+def test_an_image_of_ones_own_runs_the_script_by_a_command(data: Data) -> None:
+    run = train(data | {"epochs": 5}, container_uri=OWN_IMAGE)
+    assert run.metrics["epochs"]["last"] == 5
+    assert run.request["CustomJob.from_local_script"]["container_uri"] == OWN_IMAGE
+    assert "/customJobs/" in run.job.resource_name
+
+
+def test_a_failure_is_a_few_sentences_with_the_exit_code_and_the_scripts_last_line(
+    data: Data,
+) -> None:
+    missing = data["train"].replace("train_", "trian_")
+    for replicas in (1, 2):
+        with pytest.raises(LessonError) as caught:
+            train(data | {"train": missing}, replicas=replicas)
+        message = str(caught.value)
+        assert re.match(r"train-nn-\S+ failed\. The replica workerpool[01]-0 exited", message)
+        assert "with a non-zero status of 2. Its last line: train_nn.py: --train gs" in message
+        assert "\\n" not in message and "\n" not in message and "Traceback" not in message
+        log = Path(re.search(r"Its log: (.*)$", message)[1])  # type: ignore[index]
+        assert "trian_" in log.read_text()
+
+
+def test_a_job_that_fails_before_the_sdks_first_look_is_told_like_any_other(data: Data) -> None:
+    sent = train({"val": data["val"]}, wait=False)
+    with pytest.raises(LessonError, match="arguments are required: --train"):
+        wait(sent)
+
+
+def test_a_cancelled_job_ends_and_has_no_results(
+    data: Data, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = train(data | {"epochs": 10_000_000, "patience": 0}, wait=False)
+    cancel(sent)
+    run = wait(sent)
+    assert run.seconds and run.accuracy is None
+    assert "was cancelled; it has no results" in capsys.readouterr().out
+    cancel(sent.job.display_name)
+    assert "had already ended: cancelled" in capsys.readouterr().out
+
+
+def test_the_list_has_the_newest_first_and_what_each_asked_for(data: Data) -> None:
+    names = [
+        train(data | {"epochs": 3}, replicas=replicas, wait=False).job.display_name
+        for replicas in (1, 2)
+    ]
+    table = list_jobs().head(2)
+    assert list(table["name"]) == names[::-1]  # and no job behind a pipeline
+    assert list(table["replicas"]) == [2, 1]
+    assert [wait(name).accuracy is not None for name in names] == [True, True]
+    assert set(list_jobs().head(2)["state"]) == {"succeeded"}
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"args": {"train": "data.npz"}}, r"--train data.npz names a file on this machine, .*"),
+        ({"replicas": 0}, "0 replicas with 1 GPUs: name at least one of each"),
+        ({"gpu": "X9"}, "gpu='X9': Vertex AI has no such GPU; it knows K80, .*"),
+        ({"machine": "z9"}, "sending the job: the service answered 400, .*machineType: 'z9' .*"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_in_one_sentence(
+    data: Data, more: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(LessonError, match=f"^{sentence}$") as caught:
+        train(**{"args": data, **more})
+    assert "http://" not in str(caught.value)  # the local cloud's address holds its secret
+
+
+def test_a_job_that_is_not_there_is_said_to_be_missing(connection: Session) -> None:
+    for verb in (wait, cancel):
+        with pytest.raises(LessonError, match=r"^there is no job nope; list_jobs\(\) shows"):
+            verb("nope")
+
+
+def test_a_run_on_this_machine_is_no_job(connection: Session) -> None:
+    from lesson.runs import Run
+
+    with pytest.raises(LessonError, match="the run on this machine was no job"):
+        wait(Run("this machine", "x86_64", 1.0, 0.8, 0.4, "runs/here"))
+
+
+def test_a_retired_image_draws_its_warning(
+    data: Data, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "_warned", set())
+    with pytest.raises(LessonError, match="400"):
+        train(data, machine="z9")
+    assert "so build your own FROM pytorch/pytorch" in capsys.readouterr().err
+
+
+def test_a_local_cloud_that_has_stopped_is_said_to_be_silent_and_comes_back_with_all_jobs(
+    data: Data,
+) -> None:
+    name = train(data | {"epochs": 3}).job.display_name
+    local_cloud.stop()
+    with pytest.raises(LessonError, match=r"^listing the jobs: the local cloud does not answer; c"):
+        list_jobs()
+    connect()
+    assert list_jobs()["name"][0] == name

@@ -1,0 +1,68 @@
+"""What is read from a job, and from its results while it writes them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from GCP_helpers.looking import Asked, last_row, why
+
+HISTORY = """epoch,loss,val_loss,val_accuracy,seconds
+1,0.7,0.69,0.5,0.01
+2,0.6,0.65,0.6,0.02
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "epoch"),
+    [
+        ("", None),
+        ("epoch,loss", None),
+        (HISTORY, "2"),
+        (HISTORY[:-10], "1"),  # a row that is being written
+    ],
+)
+def test_the_last_whole_row_counts(text: str, epoch: str | None) -> None:
+    assert last_row(text).get("epoch") == epoch
+
+
+def asked(**more: Any) -> Asked:
+    usual = dict(machine="n1-standard-4", replicas=1, gpu=None, gpu_count=0, spot=False)
+    return Asked(**{**usual, "flags": {}, "base": "gs://b/run", "packages": (), **more})
+
+
+def test_the_machine_is_described_as_the_table_shows_it() -> None:
+    gpus = asked(machine="n1-standard-8", gpu="NVIDIA_TESLA_T4", gpu_count=2, spot=True)
+    assert str(asked()) == "n1-standard-4"
+    assert str(gpus) == "n1-standard-8 + 2 × NVIDIA_TESLA_T4, spot"
+
+
+def test_results_lie_where_the_service_has_the_model_written() -> None:
+    assert asked().output == "gs://b/run/model/"
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (
+            "The replica workerpool0-0 exited with a non-zero status of 1. "
+            "Termination reason: Error. \nTraceback (most recent call last):\n"
+            '  File "task.py", line 1, in <module>\n    1 / 0\n'
+            "ZeroDivisionError: division by zero\n\nTo find out more about why your job exited "
+            "please check the logs: https://console.cloud.google.com/logs/viewer?x=1",
+            "The replica workerpool0-0 exited with a non-zero status of 1. "
+            "Its last line: ZeroDivisionError: division by zero. To find out more about why your "
+            "job exited please check the logs: https://console.cloud.google.com/logs/viewer?x=1",
+        ),
+        ("The replica workerpool1-0 exited with a non-zero status of 137.", None),
+        ("Resources are insufficient in region: us-central1.", None),
+        ("", "the service gives no reason"),
+    ],
+)
+def test_a_failure_is_told_without_the_inner_lines_of_a_traceback(
+    message: str, said: str | None
+) -> None:
+    job: Any = SimpleNamespace(gca_resource=SimpleNamespace(error=SimpleNamespace(message=message)))
+    assert why(job) == (said or message)

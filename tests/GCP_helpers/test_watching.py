@@ -1,0 +1,173 @@
+"""Watching a job as learners do: in a terminal, into a file, in a notebook, and interrupted."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+import pytest
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager, start_new_kernel
+
+from GCP_helpers import looking, train
+from lesson.runs import Run
+
+ROOT = Path(__file__).parents[2]
+LONG = {"epochs": 10_000_000, "patience": 0}
+SECONDS = 60.0  # that a loaded machine may take
+
+
+def calling(call: str) -> str:
+    """A program that makes one call, and prints what it returns or the sentence it fails with."""
+    return (
+        "from GCP_helpers import connect, train, wait\n"
+        "from lesson import LessonError\n"
+        "connect()\n"
+        "try:\n"
+        f"    print({call})\n"
+        "except LessonError as problem:\n"
+        "    print(f'LessonError: {problem}')\n"
+    )
+
+
+def start(code: str, stdout: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=stdout,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "100"},
+    )
+
+
+def read_until(descriptor: int, wanted: str, so_far: str = "") -> str:
+    """What is written until the wanted words are among it."""
+    end = time.monotonic() + SECONDS
+    while wanted not in so_far:
+        assert time.monotonic() < end, so_far
+        so_far += os.read(descriptor, 65536).decode()
+    return so_far
+
+
+@pytest.fixture
+def long(data: dict[str, str]) -> Iterator[Run]:
+    """A job that runs until it is ended."""
+    run = train({**data, **LONG}, wait=False)
+    yield run
+    run.job.cancel()
+
+
+def test_in_a_terminal_one_line_changes_in_place_and_the_last_state_stays(
+    data: dict[str, str],
+) -> None:
+    flags = {**data, "epochs": 1000, "patience": 0}
+    leader, follower = pty.openpty()
+    with start(calling(f"train({flags})"), follower) as process:
+        os.close(follower)
+        shown = read_until(leader, "Run(place=")
+        process.wait(SECONDS)
+    os.close(leader)
+    bar = next(line for line in shown.split("\r\n") if "\033[K" in line)
+    looks = bar.split("\r\033[K")[1:]
+    assert len(looks) >= 2 and "succeeded  epoch 1000 of 1000" in looks[-1]
+    assert all(len(look) < 100 for look in looks)  # a longer one would wrap, and stay
+
+
+def test_into_a_file_goes_a_line_at_each_change_of_state(data: dict[str, str]) -> None:
+    with start(calling(f"train({ {**data, 'epochs': 3} })"), subprocess.PIPE) as process:
+        out, _ = process.communicate(timeout=SECONDS)
+    lines = [line for line in out.splitlines() if line.startswith("[")]
+    assert "\033" not in out
+    states = [line.split("] ")[1].split()[0] for line in lines]
+    assert states[-1] == "succeeded" and len(set(lines)) == len(lines) <= len(set(states)) + 1
+
+
+def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
+    data: dict[str, str],
+) -> None:
+    flags = {**data, "epochs": 5000, "patience": 0}
+    leader, follower = pty.openpty()
+    with start(calling(f"train({flags})"), follower) as process:
+        os.close(follower)
+        shown = read_until(leader, "] running")
+        process.send_signal(signal.SIGINT)  # what Ctrl-C and Jupyter's stop button send
+        shown = read_until(leader, "ends it", shown)
+        assert process.wait(SECONDS) == 0
+    os.close(leader)
+    found = re.search(r"LessonError: no longer watching, but (\S+) goes on: wait", shown)
+    assert found and "Traceback" not in shown
+    name = found[1]
+    assert looking.state(looking.job_of(name)) == "running"
+    with start(calling(f"wait({name!r})"), subprocess.PIPE) as process:
+        out, _ = process.communicate(timeout=SECONDS)
+    assert "] succeeded  epoch 5000 of 5000" in out and "Run(place='Vertex AI" in out
+
+
+# ---- a real kernel ------------------------------------------------------------------------------
+Kernel = tuple[KernelManager, BlockingKernelClient]
+
+
+@pytest.fixture
+def kernel(connection: object) -> Iterator[Kernel]:
+    """A real IPython kernel in a process of its own, and its client."""
+    manager, client = start_new_kernel(
+        kernel_name="python3", env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
+    yield manager, client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def messages(client: BlockingKernelClient) -> Iterator[dict[str, Any]]:
+    """What the kernel says about the cell that it runs."""
+    while True:
+        try:
+            message: dict[str, Any] = client.get_iopub_msg(timeout=SECONDS)
+        except Empty:
+            raise AssertionError("the kernel is silent") from None
+        if message["content"].get("execution_state") == "idle":
+            return
+        yield message
+
+
+def test_in_a_notebook_one_output_changes_and_ends_with_the_last_state(
+    data: dict[str, str], kernel: Kernel
+) -> None:
+    _, client = kernel
+    client.execute(
+        "from GCP_helpers import connect, train; connect();"
+        f"run = train({ {**data, 'epochs': 1000, 'patience': 0} })"
+    )
+    shown = [each for each in messages(client) if "display_data" in each["msg_type"]]
+    kinds = [each["msg_type"] for each in shown]
+    assert kinds[0] == "display_data" and set(kinds[1:]) == {"update_display_data"}
+    assert len({each["content"]["transient"]["display_id"] for each in shown}) == 1
+    last = shown[-1]["content"]["data"]
+    assert 'value="1.000"' in last["text/html"] and "<progress" in last["text/html"]
+    assert re.search(r"\] succeeded  epoch 1000 of 1000 .* about \$", last["text/plain"])
+
+
+def test_an_interrupted_cell_ends_with_one_sentence_and_no_traceback(
+    long: Run, kernel: Kernel
+) -> None:
+    manager, client = kernel
+    client.execute(f"from GCP_helpers import *; connect(); wait({long.job.display_name!r})")
+    interrupted, errors = False, []
+    for message in messages(client):
+        if "running" in str(message["content"].get("data")) and not interrupted:
+            interrupted = True
+            manager.interrupt_kernel()  # Jupyter's stop button
+        if message["msg_type"] == "error":
+            errors.append(message["content"]["traceback"])
+    (lines,) = errors
+    assert len(lines) == 1 and lines[0].startswith("LessonError: no longer watching, but train-nn-")
+    assert long.job.state.name == "PIPELINE_STATE_RUNNING"

@@ -1,0 +1,141 @@
+"""The live progress bar: what it says, and how it shows itself where."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import nbformat
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lesson.progress import PLAIN_EVERY, Display, Progress, in_notebook, markup, text
+
+ROOT = Path(__file__).parents[2]
+HALF = Progress("training", 25, 50, loss=0.4321, accuracy=0.8123, seconds=12.3, cost=0.00075)
+WORDS = "training  epoch 25 of 50  validation loss 0.4321  accuracy 0.8123  12 s  about $0.00075"
+
+
+def test_the_line_has_a_bar_and_says_all_that_is_known() -> None:
+    assert text(HALF) == f"[##########..........] {WORDS}"
+
+
+def test_what_is_not_known_yet_is_left_out() -> None:
+    assert text(Progress("queued", seconds=2)) == f"[{'.' * 20}] queued  2 s"
+    assert "epoch 3  " in text(Progress("training", epoch=3))
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(30, 200))
+def test_the_line_is_never_wider_than_asked(epoch: int, epochs: int, width: int) -> None:
+    line = text(Progress("training", epoch, epochs), width)
+    assert len(line) <= width and line.count("#") + line.count(".") >= 20
+
+
+class Elements(HTMLParser):
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.found: dict[str, dict[str, str | None]] = {}
+        self.words = ""
+        self.feed(source)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.found[tag] = dict(attributes)
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def test_the_notebooks_bar_tells_readers_what_it_shows() -> None:
+    elements = Elements(markup(HALF))
+    bar = elements.found["progress"]
+    assert bar["max"] == "1" and bar["value"] == "0.500"
+    words = WORDS.replace("  ", " · ")  # two blanks are one in a browser
+    assert bar["aria-label"] and bar["aria-valuetext"] == words
+    assert elements.words.strip() == words
+
+
+def test_a_job_that_stopped_early_and_well_is_done() -> None:
+    assert Progress("succeeded", 170, 1000).share == 1
+    assert Progress("failed", 170, 1000).share == 0.17
+
+
+def test_a_bar_without_a_known_end_has_no_value() -> None:
+    assert "value" not in Elements(markup(Progress("queued"))).found["progress"]
+
+
+def test_a_state_is_text_not_markup() -> None:
+    assert "<b>" not in markup(Progress("<b>"))
+
+
+def test_into_a_file_goes_a_line_now_and_then_and_at_each_change_of_state() -> None:
+    clock = iter([0.0, 1.0, 2.0, 2.0 + PLAIN_EVERY]).__next__
+    stream = io.StringIO()
+    display = Display(stream, now=clock)
+    for state in ("queued", "queued", "training", "training"):
+        display.show(Progress(state))
+    display.close()
+    assert [line.split()[1] for line in stream.getvalue().splitlines()] == [
+        "queued", "training", "training",
+    ]  # fmt: skip
+
+
+def test_into_a_file_goes_the_last_news_too_although_it_was_not_due() -> None:
+    stream = io.StringIO()
+    display = Display(stream, now=lambda: 0.0)
+    for epoch in (4, 5):
+        display.show(Progress("succeeded", epoch, 5))
+    display.close()
+    assert [line.split()[3] for line in stream.getvalue().splitlines()] == ["4", "5"]
+
+
+def test_a_terminals_line_is_overwritten_in_place() -> None:
+    leader, follower = pty.openpty()
+    with os.fdopen(follower, "w") as stream:
+        display = Display(stream)
+        display.show(HALF)
+        display.show(Progress("succeeded", seconds=13))
+        display.close()
+        shown = ""
+        while not shown.endswith("\n"):  # a terminal may hand over less than it was given
+            shown += os.read(leader, 4096).decode()
+    os.close(leader)
+    assert shown.count("\n") == 1 and shown.endswith("succeeded  13 s\r\n")
+    assert shown.count("\r\033[K") == 2
+
+
+def test_outside_a_notebook_there_is_none() -> None:
+    assert not in_notebook()
+
+
+@pytest.fixture
+def notebook(tmp_path: Path) -> Path:
+    """A notebook that shows progress three times; run by nbclient, as Jupyter would."""
+    cell = nbformat.v4.new_code_cell(
+        "from lesson.progress import Display, Progress\n"
+        "display = Display()\n"
+        "for epoch in (1, 2, 3):\n"
+        "    display.show(Progress('training', epoch, 3))\n"
+        "display.close()"
+    )
+    path = tmp_path / "notebook.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+    return path
+
+
+def test_a_notebook_has_one_output_that_changes(notebook: Path) -> None:
+    command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace"]
+    subprocess.run(
+        [*command, str(notebook)],
+        check=True,
+        capture_output=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    (output,) = nbformat.read(notebook, as_version=4).cells[0].outputs
+    assert "epoch 3 of 3" in output.data["text/html"]
+    assert output.data["text/plain"].startswith("[####################] training")

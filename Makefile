@@ -21,11 +21,11 @@ setup: ## make .venv with the locked versions (a second run installs nothing)
 	  cp tools/jupyterlab.json .venv/share/jupyter/lab/settings/overrides.json && \
 	  cp requirements.txt .venv/installed.txt; }
 
-lesson: setup ## the main job: prepare the data, train, print the table of runs
-	@$(BIN)/python -m lesson
+lesson: setup ## the main job: train in each place, print the table of runs
+	@$(BIN)/python -m compare
 
 # The notebooks for learners and for instructors work in the same folder: one after the other.
-NBVAL := -n auto --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg
+NBVAL := -p tests.notebooks -n auto --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg
 define run_notebooks
 	@$(BIN)/python -m pytest $(NBVAL) notebooks/instructor
 	@$(BIN)/python -m pytest $(NBVAL) notebooks --ignore=notebooks/instructor
@@ -43,8 +43,9 @@ lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browse
 	@$(BIN)/python -m tools.workbooks
 	@$(BIN)/python -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/work $(ARGS)
 
-notebooks: setup ## write the notebooks again from the episodes
+notebooks: setup ## write the notebooks again from the episodes, and the tables from the code
 	@$(BIN)/python -m tools.notebooks
+	@$(BIN)/python -m tools.coverage
 
 check: setup ## lint, types, lesson lint, generated files up to date
 	@$(BIN)/python -m ruff check .
@@ -52,6 +53,7 @@ check: setup ## lint, types, lesson lint, generated files up to date
 	@$(BIN)/python -m mypy
 	@$(BIN)/python -m tools.lint
 	@$(BIN)/python -m tools.notebooks --check
+	@$(BIN)/python -m tools.coverage --check
 
 bench: ## measure against what a reader would pick instead (ARGS=--write: into benchmarks/README.md)
 	@cat requirements.txt benchmarks/requirements.txt | cmp -s - .venv-bench/installed.txt || { \
@@ -60,6 +62,11 @@ bench: ## measure against what a reader would pick instead (ARGS=--write: into b
 	  .venv-bench/bin/python -m pip install --disable-pip-version-check \
 	    -r requirements.txt -r benchmarks/requirements.txt && \
 	  cat requirements.txt benchmarks/requirements.txt > .venv-bench/installed.txt; }
+	@test -x .venv-torchx/bin/torchx || { \
+	  echo "Making .venv-torchx: what the jobs are compared with, once." && \
+	  $(PYTHON) -m venv --clear .venv-torchx && \
+	  .venv-torchx/bin/python -m pip install --disable-pip-version-check \
+	    torch==2.13.0 torchx==0.7.0 numpy; }
 	@.venv-bench/bin/python -m benchmarks $(ARGS)
 
 lock: ## resolve the newest versions pyproject.toml allows and write requirements.txt

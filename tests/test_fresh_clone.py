@@ -28,11 +28,14 @@ def make(folder: Path, *arguments: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone of what is committed, in a folder whose name has a blank."""
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A clone of what is committed, in a folder whose name has a blank, with its local cloud."""
     folder = tmp_path_factory.mktemp("new") / "my lesson"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder)], check=True)
-    return folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOCAL_CLOUD_HOME", str(tmp_path_factory.mktemp("clone's state")))
+        yield folder
+        subprocess.run([folder / ".venv/bin/python", "-m", "local_cloud", "stop"], cwd=folder)
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +46,9 @@ def first_run(clone: Path) -> str:
 def test_one_command_ends_with_the_table_and_the_picture(clone: Path, first_run: str) -> None:
     assert "Making .venv" in first_run
     table, ending = first_run.split("\n\n")[-2:]
-    assert table.splitlines()[0].split()[:4] == ["place", "machine", "seconds", "accuracy"]
-    picture = ending.splitlines()[0].removeprefix("The learning curve: ")
-    assert (clone / picture).is_file()
+    assert table.splitlines()[0].split()[:3] == ["place", "machine", "replicas"]
+    assert len(table.splitlines()) == 4  # this machine, one replica, two replicas
+    assert (clone / ending.splitlines()[0].rpartition(": ")[2]).is_file()
 
 
 def test_a_second_run_installs_nothing_and_git_sees_no_change(clone: Path, first_run: str) -> None:
@@ -138,7 +141,7 @@ def printed_by_kernel(lab: str, code: str) -> str:
 
 def test_the_lab_has_notebooks_to_work_in(lab: str) -> None:
     names = {entry["name"] for entry in ask(f"{lab}/api/contents/work")["content"]}
-    assert names == {"02-train-locally.ipynb"}
+    assert names == {f"{page.stem}.ipynb" for page in (ROOT / "episodes").glob("*.md")}
 
 
 def test_the_labs_kernel_is_the_lessons_and_runs_the_opening_cell(lab: str, clone: Path) -> None:

@@ -174,11 +174,46 @@ def starting() -> str:
     return f"### Starting\n\n| process | seconds (median) |\n|---|---|\n{rows}"
 
 
+# What `benchmarks.jobs` measures: the row's words, and the goal in seconds.
+JOBS = {
+    "trivial": ("`CustomTrainingJob.run` of a trivial script", "0.5"),
+    "trivial, no long poll": ("the same, looking every 5 s and not held", ""),
+    "trivial, torchx": ("the same script, `torchx run -s local_cwd`", ""),
+    "one replica": ("`CustomTrainingJob.run` of train_nn.py, 50 epochs, one replica", "2"),
+    "bare script": ("train_nn.py alone, `python train_nn.py`", ""),
+    "two replicas": ("`CustomTrainingJob.run` of train_nn.py, 50 epochs, two replicas", "4"),
+    "two replicas, torchx": ("train_nn.py by torchx's `dist.ddp`, two processes", ""),
+}
+
+
+def last_line(*command: str) -> dict[str, list[float]]:
+    """The JSON that a Python command prints last; what the SDK reports comes before it."""
+    found: dict[str, list[float]] = json.loads(output(*command).splitlines()[-1])
+    return found
+
+
+def jobs() -> str:
+    """From `run` to its return, on a warm local cloud."""
+    say("jobs: the SDK on the local cloud, the bare script and torchx take turns ...")
+    taken = last_line("-m", "benchmarks.jobs", str(TURNS))
+    (taken["trivial, no long poll"],) = last_line(
+        "-m", "benchmarks.jobs", "2", "--no-long-poll"
+    ).values()
+    rows = "".join(
+        f"| {words} | {statistics.median(taken[name]):.2f} | {goal} |\n"
+        for name, (words, goal) in JOBS.items()
+    )
+    return (
+        "### A job, from `run` to its return, on a warm local cloud\n\n"
+        f"| what | seconds (median) | goal, under |\n|---|---|---|\n{rows}"
+    )
+
+
 def main() -> None:
     """Measure, print, and write if asked to."""
     import torch
 
-    parts = [whole_process(), step_speed(), threads(), starting()]
+    parts = [whole_process(), step_speed(), threads(), starting(), jobs()]
     place = f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}"
     head = f"Measured on {date.today()}: {place}, Python {platform.python_version()}.\n"
     results = "\n".join([head, *parts])

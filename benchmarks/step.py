@@ -45,7 +45,7 @@ def train_nn(batch: int, keep_memory: bool = True) -> float:
     from training import train_nn as script
 
     X, y = (torch.from_numpy(array) for array in table())
-    y = y[:, None]
+    data = script.Table(X, y[:, None], 0, ROWS)
     model = script.build_model(7, HIDDEN, seed=0)
     weights = sum(p.numel() for p in model.parameters())
     torch.set_num_threads(script.choose_threads(batch, weights))
@@ -55,9 +55,8 @@ def train_nn(batch: int, keep_memory: bool = True) -> float:
     shuffle = torch.Generator().manual_seed(0)
 
     def epoch() -> None:
-        order = torch.randperm(ROWS, generator=shuffle)
-        data = X.index_select(0, order), y.index_select(0, order)
-        script.train_epoch(model, data, batch, step)
+        batches = script.make_batches(data, batch, shuffle)
+        script.train_epoch(model, batches, step, script.Place())
 
     return median_rate(epoch)
 

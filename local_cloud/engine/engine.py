@@ -158,6 +158,11 @@ class Engine:
         """The file with what a replica wrote; it appears when the replica starts."""
         return log_path(self._folder / self.get(job_id).id, check_name(replica))
 
+    def logs(self, job_id: str) -> dict[str, Path]:
+        """The logs that are there so far, by the name of the replica, in the names' order."""
+        found = (self._folder / self.get(job_id).id).glob("*.log")
+        return {path.name.removesuffix(".log"): path for path in sorted(found)}
+
     def delete(self, job_id: str) -> None:
         """Forget an ended job, with its folder and its logs."""
         if not self.get(job_id).state.ended:

@@ -17,12 +17,13 @@ from local_cloud.engine.spec import Replica
 LAUNCHER = Path(__file__).with_name("namespace.py")
 
 
-def mounted(replica: Replica, mounts: Mapping[str, Path]) -> Replica:
-    """The replica as it is to be started so that it finds the folders at the mounts' paths.
+def mounted(replica: Replica) -> Replica:
+    """The replica as it is to be started so that it finds the folders at its mounts' paths.
 
     In a mount namespace of its own where the machine allows one; elsewhere the paths in its
     arguments and environment are rewritten, and only a path that its code spells out is missed.
     """
+    mounts = replica.mounts
     if available():
         return replace(replica, command=inside(replica.command, mounts))
     return replace(

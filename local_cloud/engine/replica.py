@@ -95,8 +95,8 @@ def start(replica: Replica, plan: Plan, room: Room) -> Started:
     own = room.folder / replica.name
     for folder in (own, own / ".home", packages_folder(own)):
         folder.mkdir(parents=True, exist_ok=True)
-    if plan.mounts:
-        replica = mounts.mounted(replica, plan.mounts)
+    if replica.mounts:
+        replica = mounts.mounted(replica)
     temporary = temporary_folder(own)
     with log_path(room.folder, replica.name).open("ab") as log:
         log.write("".join(f"{note}\n" for note in plan.notes).encode())

@@ -11,8 +11,9 @@ import shutil
 import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 
-from local_cloud.engine import keeper
+from local_cloud.engine import keeper, stamps
 from local_cloud.engine.replica import (
     NotStarted,
     Room,
@@ -25,6 +26,8 @@ from local_cloud.engine.replica import (
 from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, State
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")  # of a job or a replica: it names a file
+# Seconds between SIGTERM and SIGKILL, at most, when the server ends: nobody collects the results.
+LOST_GRACE = 10.0
 NOT_FOUND = 127  # what a shell gives for a command that is not there
 
 
@@ -62,6 +65,7 @@ class Run:
     async def live(self, stage: Awaitable[Plan], running: Callable[[], None]) -> Outcome:
         """Run to the end, when no process of the job is left; running is called once it runs."""
         await self._stage(stage)
+        stamping = asyncio.create_task(stamps.follow(self._logs()))
         try:
             if self._plan and not self._verdict.done():
                 self._start(self._plan)
@@ -69,7 +73,10 @@ class Run:
             outcome = await self._verdict
         finally:  # also when the state cannot be recorded, on a full disk say
             if self._plan and self._started:
-                await self._end(self._plan.grace)
+                await self._end(self._grace(self._plan))
+            stamping.cancel()
+            for log in self._logs():
+                stamps.mark(log)
         return replace(outcome, last_lines=self._lines(outcome.replica))
 
     @property
@@ -99,7 +106,7 @@ class Run:
             except NotStarted:
                 self._exited(index, NOT_FOUND)
                 return
-            self._guard.add(started.process.pid, plan.grace)
+            self._guard.add(started.process.pid, min(plan.grace, LOST_GRACE))
             self._started.append(started)
             self._living.add(index)
             when_ended(started.process, functools.partial(self._exited, index))
@@ -135,6 +142,15 @@ class Run:
             if -code == signal.SIGKILL:
                 ended += " (the usual cause is memory running out)"
         return f"Replica {name} {ended}; its log is {log_path(self._room.folder, name)}."
+
+    def _grace(self, plan: Plan) -> float:
+        verdict = self._verdict
+        lost = verdict.done() and not verdict.cancelled() and verdict.result().reason == "lost"
+        return min(plan.grace, LOST_GRACE) if lost else plan.grace
+
+    def _logs(self) -> list[Path]:
+        names = [one.name for one in self._plan.replicas] if self._plan else []
+        return [log_path(self._room.folder, name) for name in names]
 
     def _lines(self, name: str | None) -> tuple[str, ...]:
         return last_lines(log_path(self._room.folder, name)) if name else ()

@@ -48,6 +48,7 @@ class Replica:
     command: tuple[str, ...]
     environment: Mapping[str, str]
     folder: Path | None = None  # working directory; None: the replica's own folder
+    mounts: Mapping[str, Path] = field(default_factory=dict)  # "/gcs" -> the folder seen there
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,6 @@ class Plan:
     primary: int | None = None  # its exit 0 ends the job well; None: all must exit with 0
     timeout: float | None = None  # seconds of running
     grace: float = 10.0  # seconds between SIGTERM and SIGKILL
-    mounts: Mapping[str, Path] = field(default_factory=dict)  # "/gcs" -> the folder seen there
     notes: tuple[str, ...] = ()  # lines at the head of every replica's log
 
 

@@ -112,14 +112,14 @@ def plan(document: Json, place: Workplace, objects: Objects, base: dict[str, str
         env |= _gpus(pool_spec, place.gpus, rank)
         env |= _cluster(cluster, pool, index, spec)
         command, extra = _command(pool_spec, code)
-        replicas.append(Replica(f"workerpool{pool}-{index}", tuple(command), env | extra))
+        name = f"workerpool{pool}-{index}"
+        replicas.append(Replica(name, tuple(command), env | extra, mounts={"/gcs": objects.folder}))
     timeout = spec.get("scheduling", {}).get("timeout", "0s").removesuffix("s")
     return Plan(
         replicas=tuple(replicas),
         primary=0,  # "success = the primary replica exits 0": Understand the training service
         timeout=float(timeout) or DEFAULT_TIMEOUT,
         grace=GRACE_SECONDS,
-        mounts={"/gcs": objects.folder},
         notes=_notes(document),
     )
 

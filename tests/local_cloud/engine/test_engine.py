@@ -312,6 +312,18 @@ class TestStop:
 
         run(story())
 
+    def test_when_the_server_ends_it_does_not_wait_so_long(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("local_cloud.engine.run.LOST_GRACE", 0.2)
+
+        async def story() -> None:
+            async with engine(tmp_path, Cloud(a=plan(STUBBORN, grace=600))) as here:
+                here.submit("cloud", "a", 1)
+                await written(here.log("a", "r0"))
+
+        run(story())  # it gives up long before the grace is over
+
     def test_sigterm_leaves_time_to_save(self, tmp_path: Path) -> None:
         saves = python(
             "import signal, sys, time\n"

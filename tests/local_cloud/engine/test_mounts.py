@@ -112,7 +112,7 @@ def test_a_replica_finds_its_mounts(
         code = "import os, sys; print(open(sys.argv[1][8:]).read());"
         code += "open(os.environ['OUT'], 'w').write('x')"
         command = (sys.executable, "-c", code, "--train=/gcs/bucket/in")
-        return Plan((Replica("r0", command, {"OUT": "/gcs/bucket/out"}),), mounts={"/gcs": data})
+        return Plan((Replica("r0", command, {"OUT": "/gcs/bucket/out"}, mounts={"/gcs": data}),))
 
     async def story() -> None:
         async with engine(tmp_path, Cloud(a=staged)) as here:

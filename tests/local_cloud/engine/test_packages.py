@@ -176,7 +176,7 @@ class TestPip:
             line = f"pip install --upgrade pip && pip3 install -q --user /gcs/bucket/{archive.name}"
             line += " && python3 -m trainer_x.task --epochs=3"
             return Plan(
-                (Replica("r0", ("sh", "-c", line), {}),), mounts={"/gcs": tmp_path / "objects"}
+                (Replica("r0", ("sh", "-c", line), {}, mounts={"/gcs": tmp_path / "objects"}),)
             )
 
         async def story() -> None:

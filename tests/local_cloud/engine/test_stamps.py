@@ -1,0 +1,154 @@
+"""The times of a log's lines."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local_cloud.engine import stamps
+from tests.local_cloud.engine.support import Cloud, engine, plan, python, run, until
+
+
+def texts(log: Path, start: int = 0, *, ended: bool = True) -> list[str]:
+    return [line.text for line in stamps.lines(log, start, ended=ended)]
+
+
+def written(log: Path, *pieces: str) -> None:
+    with log.open("a", newline="") as file:
+        file.write("".join(pieces))
+
+
+def marked(log: Path, at: float) -> None:
+    """Mark as stamps.mark does, at a time of the test's own."""
+    with stamps.marks_path(log).open("a") as file:
+        file.write(f"{at:.3f} {log.stat().st_size}\n")
+
+
+class TestLines:
+    def test_of_a_log_that_is_not_there(self, tmp_path: Path) -> None:
+        assert texts(tmp_path / "no.log") == []
+        stamps.mark(tmp_path / "no.log")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_count_as_written_when_the_log_was_first_seen_to_hold_them(
+        self, tmp_path: Path
+    ) -> None:
+        log = tmp_path / "r0.log"
+        written(log, "one\n", "two\n")
+        marked(log, 100)
+        written(log, "three\n", "fo")
+        marked(log, 200)
+        written(log, "ur\n")
+        marked(log, 300)
+        times = {line.text: line.time for line in stamps.lines(log)}
+        assert times == {"one": 100, "two": 100, "three": 200, "four": 300}
+
+    def test_before_that_count_from_the_logs_own_time(self, tmp_path: Path) -> None:
+        log = tmp_path / "r0.log"
+        written(log, "one\n")
+        os.utime(log, (500, 500))
+        (line,) = stamps.lines(log)
+        assert line.time == 500
+
+    def test_the_last_is_held_back_until_it_is_whole(self, tmp_path: Path) -> None:
+        log = tmp_path / "r0.log"
+        written(log, "one\n", "tw")
+        assert texts(log, ended=False) == ["one"]
+        assert texts(log) == ["one", "tw"]
+        written(log, "o\n")
+        assert texts(log, ended=False) == ["one", "two"]
+
+    def test_go_on_from_where_the_last_one_ended(self, tmp_path: Path) -> None:
+        log = tmp_path / "r0.log"
+        written(log, "ä\r\n", "two\n")
+        first, second = stamps.lines(log)
+        assert (first.text, first.start, first.end) == ("ä", 0, 4)
+        assert texts(log, first.end) == ["two"]
+        assert texts(log, second.end) == []
+
+    def test_survive_bytes_that_are_no_text(self, tmp_path: Path) -> None:
+        log = tmp_path / "r0.log"
+        log.write_bytes(b"\xff\n")
+        assert texts(log) == ["�"]
+
+    def test_survive_a_mark_that_a_crash_cut_off(self, tmp_path: Path) -> None:
+        log = tmp_path / "r0.log"
+        written(log, "one\n")
+        marked(log, 100)
+        with stamps.marks_path(log).open("a") as file:
+            file.write("200.0")
+        (line,) = stamps.lines(log)
+        assert line.time == 100
+
+    def test_one_that_is_too_long_counts_as_several(self, tmp_path: Path) -> None:
+        log = tmp_path / "r0.log"
+        written(log, "x" * (stamps.LONGEST + 5), "\n", "two\n")
+        assert [*map(len, texts(log))] == [stamps.LONGEST, 5, 3]
+        written(log, "y" * stamps.LONGEST, "y")
+        assert [*map(len, texts(log, ended=False))] == [stamps.LONGEST, 5, 3, stamps.LONGEST]
+        for line in stamps.lines(log):
+            for place in (line.start, line.end - 1):
+                assert stamps.line_start(log, place) == line.start
+
+    # A log is written in pieces that need not be lines, and marked in between or not.
+    @given(st.lists(st.tuples(st.text(st.sampled_from("ab\n")), st.booleans())))
+    def test_are_the_log_and_their_times_never_go_back(
+        self, pieces: Sequence[tuple[str, bool]]
+    ) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder, "r0.log")
+            log.touch()
+            known: dict[int, float] = {}  # the time of each byte, where it was marked
+            for number, (piece, mark) in enumerate(pieces):
+                written(log, piece)
+                if mark:
+                    marked(log, number)
+                    for byte in range(max(known, default=-1) + 1, log.stat().st_size):
+                        known[byte] = number
+            lines = list(stamps.lines(log))
+            whole = log.read_text()
+            whole += "\n" if whole and not whole.endswith("\n") else ""
+            assert "".join(line.text + "\n" for line in lines) == whole
+            assert [line.start for line in lines] == [0, *(line.end for line in lines)][:-1]
+            for line in lines:
+                assert line.time == known.get(line.end - 1, log.stat().st_mtime)
+                for place in range(line.start, line.end):
+                    assert stamps.line_start(log, place) == line.start
+            for moment in range(len(pieces) + 1):
+                late = [line for line in lines if line.time >= moment]
+                start = stamps.since(log, moment)
+                assert start in [0, *(line.start for line in lines), log.stat().st_size]
+                assert [line for line in stamps.lines(log, start) if line.time >= moment] == late
+                assert sum(line.time < moment for line in stamps.lines(log, start)) <= 1
+
+
+class TestMark:
+    def test_says_nothing_twice(self, tmp_path: Path) -> None:
+        log = tmp_path / "r0.log"
+        written(log, "one\n")
+        stamps.mark(log)
+        stamps.mark(log)
+        assert len(stamps.marks_path(log).read_text().splitlines()) == 1
+        written(log, "two\n")
+        stamps.mark(log)
+        assert len(stamps.marks_path(log).read_text().splitlines()) == 2
+
+    def test_a_running_jobs_lines_are_marked(self, tmp_path: Path) -> None:
+        code = "import time; print('one', flush=True); time.sleep(1.2); print('two')"
+
+        async def story() -> None:
+            began = time.time()
+            async with engine(tmp_path, Cloud(a=plan(python(code)))) as here:
+                here.submit("cloud", "a", 1)
+                job = await until(here, "a")
+                one, two = stamps.lines(here.log("a", "r0"))
+                assert job.ended
+                assert began < one.time < two.time <= job.ended
+
+        run(story())

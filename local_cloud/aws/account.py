@@ -1,0 +1,8 @@
+"""The one account of the local cloud, its region, and the role that its user has assumed."""
+
+ACCOUNT = "000000000000"  # no real account has this number
+REGION = "us-east-1"
+ROLE = "SageMakerExecutionRole"
+ROLE_ARN = f"arn:aws:iam::{ACCOUNT}:role/{ROLE}"
+# What STS says of whoever works with the role in Studio or in a notebook instance.
+CALLER_ARN = f"arn:aws:sts::{ACCOUNT}:assumed-role/{ROLE}/SageMaker"

@@ -1,0 +1,23 @@
+"""The errors of Amazon's services: a code, a message and an HTTP status."""
+
+from __future__ import annotations
+
+from local_cloud import LocalCloudError
+
+
+class ServiceError(LocalCloudError):
+    """A request that a service refuses; each protocol writes it in its own way."""
+
+    def __init__(self, code: str, message: str, status: int = 400) -> None:
+        """`code` is the service's own name of the error: ValidationException, ResourceInUse …"""
+        super().__init__(message)
+        self.code = code
+        self.status = status
+
+
+def not_implemented(what: str) -> ServiceError:
+    """A call, or a part of one, that the local cloud does not have.
+
+    501, which the SDKs do not try again.
+    """
+    return ServiceError("NotImplemented", f"not implemented in the local cloud: {what}", 501)

@@ -144,6 +144,10 @@ class Objects:
         path = self._kept / keep
         return path if path.is_file() else None
 
+    def kept_files(self) -> list[str]:
+        """The ids of all such files."""
+        return os.listdir(self._kept)
+
     def put(
         self,
         bucket: str,

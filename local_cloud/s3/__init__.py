@@ -1,0 +1,5 @@
+"""Amazon S3, a second dialect of the store."""
+
+from local_cloud.s3.routes import storage
+
+__all__ = ["storage"]

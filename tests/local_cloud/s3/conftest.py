@@ -1,0 +1,39 @@
+"""The real client, pointed at the local cloud by `activate()`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+
+from local_cloud.control import Status
+
+Client = Any  # boto3's classes are made when it runs
+
+
+@pytest.fixture(scope="session")
+def client(cloud: Status) -> Iterator[Client]:
+    client = boto3.client("s3")
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def s3(client: Client) -> Client:
+    """A client, without any bucket."""
+    for bucket in client.list_buckets()["Buckets"]:
+        named = {"Bucket": bucket["Name"]}
+        for page in client.get_paginator("list_objects_v2").paginate(**named):
+            for found in page.get("Contents", []):
+                client.delete_object(**named, Key=found["Key"])
+        client.delete_bucket(**named)
+    return client
+
+
+@pytest.fixture
+def bucket(s3: Client) -> str:
+    """The name of a bucket."""
+    s3.create_bucket(Bucket="bucket")
+    return "bucket"

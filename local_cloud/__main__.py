@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from local_cloud import LocalCloudError, control
-from local_cloud.activation import export_lines
+from local_cloud.environment import export_lines
 from local_cloud.home import Home, default_folder
 
 COMMANDS = {
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         if found.url is None:
             print("local_cloud: it is not running; `python -m local_cloud start`", file=sys.stderr)
             return 1
-        print(export_lines(found.url, str(home.folder)))
+        print(export_lines(found))
         return 0
     print(getattr(control, command)(home))
     return 0

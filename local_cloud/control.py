@@ -30,6 +30,12 @@ class Status:
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def port(self) -> int:
+        """The port on which the server listens, or the last one did."""
+        port: int = self.home.address()["port"]
+        return port
+
+    @property
     def running(self) -> bool:
         """Whether a server answers."""
         return self.url is not None

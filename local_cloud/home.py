@@ -101,6 +101,25 @@ class Home:
         new.write_text(json.dumps(address))
         new.replace(self.folder / "address.json")
 
+    @property
+    def aws_config(self) -> Path:
+        """The AWS SDKs' configuration in place of the user's own, which names real accounts."""
+        return self.folder / "aws-config"
+
+    @property
+    def sagemaker_config(self) -> Path:
+        """The SageMaker SDK's defaults in place of the user's own."""
+        return self.folder / "sagemaker.yaml"
+
+    def write_sdk_files(self) -> None:
+        """Write the files that SDKs are pointed at; they are always the same."""
+        # A server on loopback answers at once or is not there: a second try is enough.
+        self.aws_config.write_text("[default]\ncli_pager =\nmax_attempts = 2\n")
+        self.sagemaker_config.write_text(
+            "SchemaVersion: '1.0'\n"
+            "SageMaker:\n  PythonSDK:\n    Modules:\n      TelemetryOptOut: true\n"
+        )
+
     def url(self, port: int) -> str:
         """The address that every request begins with."""
         return f"http://127.0.0.1:{port}/{self.secret()}"

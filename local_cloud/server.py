@@ -20,10 +20,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from local_cloud import vertex
-from local_cloud.activation import environment
+from local_cloud import iam, logs, s3, sagemaker, vertex
 from local_cloud.answers import handlers
+from local_cloud.aws.door import Door
 from local_cloud.engine.engine import Engine
+from local_cloud.engine.spec import Dialect
+from local_cloud.environment import environment
 from local_cloud.gcs.routes import routes as gcs_routes
 from local_cloud.guard import Guard
 from local_cloud.home import Home, identity
@@ -36,9 +38,20 @@ def build(home: Home, port: int) -> Guard:
     home.data.mkdir(parents=True, exist_ok=True)
     records = Records(home.data / "records.sqlite")
     objects = Objects(home.data / "buckets", records)
-    training = vertex.Training(records, objects, environment(home.url(port)))
-    engine = Engine(home.data / "jobs", records, {"vertex": training})
-    training.engine = engine
+    # A bucket of one cloud is none of the other's.
+    s3_records = Records(home.data / "s3.sqlite")
+    s3_objects = Objects(home.data / "s3-buckets", s3_records)
+    inside = environment(home, port)
+    on_vertex = vertex.Training(records, objects, inside)
+    on_sagemaker = sagemaker.Training(records, s3_objects, inside)
+    dialects: dict[str, Dialect] = {"vertex": on_vertex, "sagemaker": on_sagemaker}
+    engine = Engine(home.data / "jobs", records, dialects)
+    on_vertex.engine = on_sagemaker.engine = engine
+    amazon = Door(
+        {"SageMaker": sagemaker.service(on_sagemaker), "Logs_20140328": logs.service(engine)},
+        iam.services(),
+        s3.storage(s3_objects),
+    )
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -46,10 +59,12 @@ def build(home: Home, port: int) -> Guard:
         yield
         await engine.close()
         records.close()
+        s3_records.close()
 
     def status(_: Request) -> JSONResponse:
         jobs = Counter(job.state.value for job in engine.jobs())
-        facts = {"pid": os.getpid(), "buckets": len(list(objects.buckets())), "jobs": jobs}
+        buckets = sum(len(list(each.buckets())) for each in (objects, s3_objects))
+        facts = {"pid": os.getpid(), "buckets": buckets, "jobs": jobs}
         return JSONResponse(facts | identity())
 
     def stop(_: Request) -> JSONResponse:
@@ -60,7 +75,8 @@ def build(home: Home, port: int) -> Guard:
         Route("/status", status),
         Route("/stop", stop, methods=["POST"]),
         *gcs_routes(objects),
-        *vertex.routes(training),
+        *vertex.routes(on_vertex),
+        *amazon.routes(),
     ]
     answers = {**handlers(home.log), vertex.ApiError: vertex.render}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=answers)
@@ -71,7 +87,9 @@ def build(home: Home, port: int) -> Guard:
 def listen(port: int | None) -> socket.socket:
     """A socket on loopback: on this port if it is free, else on one that the system picks."""
     for wanted in (port or 0, 0):
-        listener = socket.socket()
+        # Said in full, for asyncio turns Nagle off only for what is said to be TCP: with it, each
+        # small download waits 40 ms between its headers and its body.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(("127.0.0.1", wanted))
@@ -94,6 +112,7 @@ def main(folder: str) -> None:
     port = listener.getsockname()[1]
     if old not in (None, port):
         print(f"port {old} is taken; open notebooks have to call activate() again", flush=True)
+    home.write_sdk_files()
     home.write_address({"port": port, "pid": os.getpid(), **identity()})
     config = uvicorn.Config(
         build(home, port),

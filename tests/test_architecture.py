@@ -21,6 +21,7 @@ ALLOWED = {
     "lesson": {"lesson"},
     "local_cloud": {"local_cloud"},
     "GCP_helpers": {"GCP_helpers", "lesson", "local_cloud"},
+    "AWS_helpers": {"AWS_helpers", "lesson", "local_cloud"},
     "tools": {"tools", "local_cloud"},  # the coverage page is made from the routes
     "data": {"data"},
 }
@@ -43,9 +44,14 @@ INSIDE = {
     "engine": {"store"},
     "gcs": {"engine", "store"},
     "vertex": {"engine", "store"},
+    "aws": set(),
+    "s3": {"aws", "store"},
+    "iam": {"aws"},
+    "logs": {"aws", "engine"},
+    "sagemaker": {"aws", "engine", "store"},
 }
-# The only part of the SDKs that the local cloud may use: messages, no client.
-MESSAGES = "google.cloud.aiplatform_v1.types"
+# The only parts of the SDKs that the local cloud may use: messages and models, no client.
+MESSAGES = ("google.cloud.aiplatform_v1.types", "botocore.model", "botocore.loaders")
 
 
 @pytest.mark.parametrize("package", ALLOWED)
@@ -71,18 +77,19 @@ def test_engine_and_store_know_no_cloud_and_dialects_do_not_know_each_other(part
     for path in (ROOT / "local_cloud" / part).rglob("*.py"):
         for name in modules(path):
             assert name.split(".")[:2] not in foreign, f"{path} imports {name}"
-            if name.startswith("google.cloud"):
+            if name.startswith(("google.cloud", "boto", "sagemaker")):
                 assert name.startswith(MESSAGES), f"{path} imports {name}"
 
 
 def test_the_helpers_use_what_the_local_cloud_names_and_nothing_else() -> None:
     named = {f"local_cloud.{name}" for name in local_cloud.__all__}
-    for path in (ROOT / "GCP_helpers").rglob("*.py"):
-        inner = {name for name in modules(path) if name.startswith("local_cloud.")}
-        assert inner <= named, path
+    for package in ("GCP_helpers", "AWS_helpers"):
+        for path in (ROOT / package).rglob("*.py"):
+            inner = {name for name in modules(path) if name.startswith("local_cloud.")}
+            assert inner <= named, path
 
 
-@pytest.mark.parametrize("package", ["lesson", "local_cloud", "GCP_helpers"])
+@pytest.mark.parametrize("package", ["lesson", "local_cloud", "GCP_helpers", "AWS_helpers"])
 def test_importing_a_package_loads_the_standard_library_only(package: str) -> None:
     code = (
         f"import sys; before = set(sys.modules); import {package};"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import pkgutil
 import re
 import sys
@@ -18,7 +19,12 @@ from pathlib import Path
 
 from starlette.routing import BaseRoute, Match, Route
 
+from local_cloud import sagemaker
 from local_cloud.gcs.routes import routes as gcs_routes
+from local_cloud.s3 import operations
+from local_cloud.s3.routes import HARMLESS
+from local_cloud.s3.routes import calls as s3_calls
+from local_cloud.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 from local_cloud.vertex import Training
@@ -27,6 +33,7 @@ from local_cloud.vertex.launch import IGNORED
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "learners" / "local-cloud.md"
+SUITE = ROOT / "tests" / "local_cloud" / "s3" / "public_suite.json"
 BEGIN, END = "<!-- written by `make notebooks` -->", "<!-- up to here -->"
 
 # Cloud Storage has no such library: its calls, as cloud.google.com/storage/docs/json_api/v1 lists
@@ -122,6 +129,60 @@ def _example(uri: str) -> str:
     return re.sub(r"\{[^=}]+=([^}]+)\}|\{[^}]+\}", lambda m: m[1] or "a", uri).replace("*", "a")
 
 
+def of_s3() -> Iterator[str]:
+    """The lines on S3: a request is made up for each operation of botocore's model."""
+    with tempfile.TemporaryDirectory() as folder:
+        records = Records(Path(folder, "records"))
+        ours = s3_calls(Objects(Path(folder, "objects"), records))
+        records.close()
+    works = {}
+    for rule in operations.rules():
+        query = {**rule.fixed, **dict.fromkeys(rule.query, "1")}
+        found = operations.find(rule.method, rule.depth, query, rule.headers, ours)
+        works[rule.name] = rule.name in ours and found is not None and found.name == rule.name
+    yield from ("### S3 {#coverage-s3}", "", *_paragraphs(works))
+    yield "Signatures are not checked, for the address itself is the secret; a presigned address"
+    yield "that has expired is refused. These parameters are accepted with the values for which"
+    yield from ("nothing has to be done, and refused with others:", "")
+    for name, values in HARMLESS.items():
+        yield f"- `{name}`: {', '.join(sorted(f'`{value}`' for value in values))}"
+    yield from ("", _public_suite(), "")
+
+
+def _public_suite() -> str:
+    """What came of a public suite of tests of S3, as its runner wrote it down."""
+    found = json.loads(SUITE.read_text(encoding="utf-8"))
+    every, real = found["all"], found["checked against the real service by their authors"]
+    return (
+        f"Of {found['suite']}, version {found['version']}, {every['passed']} of {every['run']} pass"
+        f" ({found['date']}, `{found['command']}`); of those among them that their authors have run"
+        f" against the real service, {real['passed']} of {real['run']}. Most of the others need an"
+        " operation that is missing here. Which tests do not apply, and why the others fail, is in"
+        f" `{SUITE.relative_to(ROOT)}`."
+    )
+
+
+def of_sagemaker() -> Iterator[str]:
+    """The lines on SageMaker: botocore's model has all calls, the service those that work."""
+    with tempfile.TemporaryDirectory() as folder:
+        records = Records(Path(folder, "records"))
+        objects = Objects(Path(folder, "objects"), records)
+        service = sagemaker.service(sagemaker.Training(records, objects, {}))
+        records.close()
+    works = [f"`{name}`" for name in service.operations]
+    missing = len(service.model.operation_names) - len(works)
+    yield from ("### SageMaker {#coverage-sagemaker}", "")
+    yield f"- Works: {', '.join(works)}."
+    yield from (f"- Missing: the other {missing} calls.", "")
+    yield "Notebook instances are records: no Jupyter server is started, for you work in one."
+    yield from (
+        "",
+        "These fields of a training job are checked and kept, and have no effect here.",
+        "",
+    )
+    yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_SAGEMAKER.items())
+
+
 def table() -> str:
     """The generated part of the page."""
     with tempfile.TemporaryDirectory() as folder:
@@ -153,6 +214,7 @@ def table() -> str:
     lines += ["### Accepted and ignored {#coverage-ignored}", ""]
     lines += ["These fields of a job are checked and kept, and have no effect here.", ""]
     lines += [f"- `{field}`: {why}" for field, why in IGNORED.items()]
+    lines += ["", *of_s3(), *of_sagemaker()]
     return "\n".join(lines) + "\n"
 
 

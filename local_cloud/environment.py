@@ -1,0 +1,78 @@
+"""The variables that point SDKs and command lines at the local cloud, and those that must go."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+
+from local_cloud import control
+from local_cloud.aws.account import REGION
+from local_cloud.home import Home
+
+PROJECT = "local-project"
+NO_PROXY = "127.0.0.1,localhost"
+
+# What the user's own variables may say to the AWS SDKs, and here must not: these are prefixes.
+# How a client behaves (AWS_MAX_ATTEMPTS, AWS_PAGER and the like) stays the user's.
+TAKEN_AWAY = (
+    # Other addresses: of one service, of another kind of endpoint, of a listener for reports.
+    *("AWS_ENDPOINT_URL_", "AWS_USE_FIPS", "AWS_USE_DUALSTACK", "AWS_S3_", "AWS_CSM_"),
+    # Other credentials: they would be sent here with every request, or be found expired.
+    *("AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN", "AWS_CREDENTIAL_", "AWS_BEARER_TOKEN_"),
+    *("AWS_DEFAULT_PROFILE", "AWS_ROLE_", "AWS_WEB_IDENTITY_", "AWS_CONTAINER_", "AWS_ACCOUNT_ID"),
+)
+
+
+def environment(home: Home, port: int) -> dict[str, str]:
+    """The variables that point SDKs and command lines at the server in `home` on this port."""
+    url = home.url(port)
+    return {
+        "LOCAL_CLOUD_VERTEX_URL": url,
+        "STORAGE_EMULATOR_HOST": url,
+        "GOOGLE_CLOUD_PROJECT": PROJECT,
+        "NO_GCE_CHECK": "true",  # google-auth would look for a metadata server
+        "AWS_ENDPOINT_URL": f"{url}/aws",
+        "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "false",
+        "AWS_ACCESS_KEY_ID": "LOCALCLOUD",
+        "AWS_SECRET_ACCESS_KEY": "the-secret-is-in-the-address",
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_REGION": REGION,
+        "AWS_PROFILE": "default",
+        "AWS_CONFIG_FILE": str(home.aws_config),
+        "AWS_SHARED_CREDENTIALS_FILE": str(home.aws_config),
+        "AWS_EC2_METADATA_DISABLED": "true",  # botocore would look for a metadata server
+        "SAGEMAKER_ADMIN_CONFIG_OVERRIDE": str(home.sagemaker_config),
+        "SAGEMAKER_USER_CONFIG_OVERRIDE": str(home.sagemaker_config),
+        "NO_PROXY": NO_PROXY,
+        "no_proxy": NO_PROXY,  # where both are set, this one counts
+    }
+
+
+def taken_from(own: Mapping[str, str]) -> list[str]:
+    """The user's own variables that would lead an AWS SDK to other addresses or credentials."""
+    return sorted(name for name in own if name.startswith(TAKEN_AWAY))
+
+
+def added_to(own: Mapping[str, str], found: control.Status) -> dict[str, str]:
+    """The same, where two of the user's own words hold: the project, and where to use no proxy.
+
+    A project's name leads nowhere by itself. Of what is said about AWS nothing holds: a profile,
+    keys and configuration files name a real account, and the local cloud has one region.
+    """
+    wanted = environment(found.home, found.port)
+    if project := own.get("GOOGLE_CLOUD_PROJECT"):
+        wanted["GOOGLE_CLOUD_PROJECT"] = project
+    # A proxy must not see loopback's requests, nor the secret in them.
+    hosts = (own.get("no_proxy") or own.get("NO_PROXY") or "").split(",")
+    for name in ("NO_PROXY", "no_proxy"):
+        wanted[name] = ",".join(dict.fromkeys([*NO_PROXY.split(","), *filter(None, hosts)]))
+    return wanted
+
+
+def export_lines(found: control.Status) -> str:
+    """The same as lines for a shell with this process's environment, and where the home is."""
+    folder = str(found.home.folder)
+    wanted = added_to(os.environ, found) | {"LOCAL_CLOUD_HOME": folder}
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in wanted.items()]
+    return "\n".join([*(f"unset {name}" for name in taken_from(os.environ)), *lines])

@@ -1,0 +1,72 @@
+"""Which log streams there are: one for each replica of each training job that has started."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from local_cloud.engine import stamps
+from local_cloud.engine.engine import Engine
+
+GROUP = "/aws/sagemaker/TrainingJobs"
+MESSAGE_OVERHEAD = 26  # bytes that the service counts for each event beside its message
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A log stream and the file that is behind it."""
+
+    name: str  # JOB/algo-N-SECONDS, seconds since the epoch of the start
+    log: Path
+    created: float  # seconds since the epoch
+    ended: bool  # whether nothing more will be written
+
+
+@dataclass(frozen=True)
+class Event:
+    """A line of a stream; `start` and `end` are byte offsets in its file."""
+
+    stream: str
+    stamp: int  # milliseconds since the epoch
+    message: str
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """Bytes, as the service counts them."""
+        return len(self.message.encode()) + MESSAGE_OVERHEAD
+
+
+def streams(engine: Engine) -> list[Stream]:
+    """All of them, in the order of their names."""
+    found = [
+        Stream(f"{job.id}/{replica}-{int(job.started)}", log, job.started, job.state.ended)
+        for job in engine.jobs()
+        if job.dialect == "sagemaker" and job.started
+        for replica, log in engine.logs(job.id).items()
+    ]
+    return sorted(found, key=lambda stream: stream.name)
+
+
+def events(
+    stream: Stream, start: int = 0, since: int | None = None, before: int | None = None
+) -> Iterator[Event]:
+    """The events from byte `start`, stamped from `since` and before `before` (milliseconds).
+
+    CloudWatch Logs has no empty messages (the service model's minimum is 1), so an empty line is
+    no event.
+    """
+    if since is not None:
+        # Times are milliseconds, rounded: an event at `since` was written half of one before.
+        start = max(start, stamps.since(stream.log, (since - 0.5) / 1000))
+    # What has been shown with a time keeps it: a client that goes on from there relies on that.
+    marked = math.inf if stream.ended else stamps.mark(stream.log)
+    for line in stamps.lines(stream.log, start, ended=stream.ended):
+        stamp = round(line.time * 1000)
+        if line.end > marked or (before is not None and stamp >= before):
+            return
+        if line.text and (since is None or stamp >= since):
+            yield Event(stream.name, stamp, line.text, line.start, line.end)

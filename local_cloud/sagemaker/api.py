@@ -1,0 +1,35 @@
+"""The operations of SageMaker's API that the local cloud has; it refuses all others by name."""
+
+from __future__ import annotations
+
+from local_cloud.aws.json_protocol import JsonService, Operation
+from local_cloud.sagemaker.notebooks import Notebooks
+from local_cloud.sagemaker.training import Training
+
+
+def operations(training: Training) -> dict[str, Operation]:
+    """Each operation's name, and what answers it."""
+    notebooks = Notebooks(training.records, training.tags)
+    return {
+        "CreateTrainingJob": training.create,
+        "DescribeTrainingJob": training.describe,
+        "ListTrainingJobs": training.list,
+        "StopTrainingJob": training.stop,
+        "DeleteTrainingJob": training.delete,
+        "UpdateTrainingJob": training.update,
+        "AddTags": training.tags.add,
+        "ListTags": training.tags.list,
+        "DeleteTags": training.tags.delete,
+        "CreateNotebookInstance": notebooks.create,
+        "DescribeNotebookInstance": notebooks.describe,
+        "ListNotebookInstances": notebooks.list,
+        "StartNotebookInstance": notebooks.start,
+        "StopNotebookInstance": notebooks.stop,
+        "UpdateNotebookInstance": notebooks.update,
+        "DeleteNotebookInstance": notebooks.delete,
+    }
+
+
+def service(training: Training) -> JsonService:
+    """SageMaker's API."""
+    return JsonService("sagemaker", operations(training))

@@ -1,0 +1,70 @@
+"""Why a job failed, in one text, as the service tells it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from local_cloud.engine.spec import Outcome
+
+MOST = 1024  # characters of a FailureReason, and of output/failure that are read
+
+# From here on a log tells of the launcher's end, no more of the script's.
+LAUNCHERS = re.compile(
+    r"Command failed with exit code \d+\. Traceback:|\++ handle_error\b"
+    r"|[EW]\d{4} [\d:.]+ .*torch/distributed/|Traceback .*\bat 0x|=====+$"
+)
+OURS = "local cloud: "  # so begin the lines that stand at the head of every log
+# What the SDK's drivers write into output/failure, for want of anything better.
+OF_A_DRIVER = ("subprocess.CalledProcessError", "Training Execution failed")
+
+
+def reason(outcome: Outcome, failure: Path | None, log: Iterable[str]) -> str:
+    """FailureReason: the kind of error, what is known of it, and the exit code.
+
+    failure: /opt/ml/output/failure of the instance that failed, if any did; log: its log's lines.
+    """
+    if outcome.reason == "lost":
+        return _cut("InternalServerError: We encountered an internal error. ", outcome.message)
+    if outcome.reason == "collect":
+        return _cut("ClientError: Artifact upload failed: ", outcome.message)
+    if outcome.code is None:
+        return _cut("ClientError: ", outcome.message)
+    # A container reports the signal that ended it as 128 and its number.
+    code = outcome.code if outcome.code >= 0 else 128 - outcome.code
+    said = _read(failure) if failure else ""
+    if not said or any(sign in said for sign in OF_A_DRIVER):
+        said = own_words(log) or said
+    return _cut("AlgorithmError: ", said, f", exit code: {code}")
+
+
+def own_words(log: Iterable[str]) -> str:
+    """The last line that the script itself wrote, as far as that can be told.
+
+    Where it only says that a program that it called has failed, that program's last line.
+    """
+    said = called = ""
+    for line in log:
+        if LAUNCHERS.match(line):
+            break
+        if line.startswith(OURS):
+            continue
+        if line.startswith("Traceback "):
+            called = said
+        said = line.strip() or said
+    return called if called and said.startswith(OF_A_DRIVER[0]) else said
+
+
+def _cut(before: str, text: str, after: str = "") -> str:
+    return before + text.strip()[: MOST - len(before) - len(after)] + after
+
+
+def _read(failure: Path) -> str:
+    if not failure.is_file():  # none, or a pipe, which nobody would ever write to
+        return ""
+    try:
+        with failure.open(encoding="utf-8", errors="replace") as file:
+            return file.read(MOST).strip()
+    except OSError:
+        return ""

@@ -1,0 +1,241 @@
+"""From a training job's request to processes: what each instance runs, and what it meets.
+
+Sources, for each variable: "How Amazon SageMaker runs your training image" in the developer
+guide, and the code of the SDK's drivers and of the framework containers' toolkits (read 2026).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import sys
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from local_cloud.engine import mounts, packages
+from local_cloud.engine.spec import Plan, Refused, Replica, Workplace
+from local_cloud.sagemaker import drivers, layout
+from local_cloud.sagemaker.failure import OURS
+from local_cloud.sagemaker.instances import gpus_of
+from local_cloud.sagemaker.layout import ML, Host
+from local_cloud.sagemaker.names import arn, s3_address
+from local_cloud.sagemaker.request import limit
+from local_cloud.store.errors import StoreError
+from local_cloud.store.names import to_path
+from local_cloud.store.objects import Objects
+
+Json = dict[str, Any]
+
+GRACE_SECONDS = 120.0  # between SIGTERM and SIGKILL: API reference, StoppingCondition
+CHECKPOINTS = "/opt/ml/checkpoints"  # where CheckpointConfig has no LocalPath
+TOOLKIT = Path(__file__).with_name("toolkit.py")
+PLAIN = re.compile(r"[A-Za-z0-9_./+-]*")  # what a shell takes as it is
+# What a job sees of the variables that let SDKs find this local cloud.
+KEPT = ("AWS_", "SAGEMAKER_", "NO_PROXY", "no_proxy")
+# How the SDK's version 2 asks for several processes: hyperparameters that are true.
+OTHER_LAUNCHERS = {
+    "sagemaker_mpi_enabled": "MPI",
+    "sagemaker_pytorch_ddp_enabled": "pytorchddp",
+    "sagemaker_distributed_dataparallel_enabled": "smdistributed",
+    "sagemaker_parameter_server_enabled": "a parameter server",
+}
+
+
+def plan(request: Json, note: str, place: Workplace, objects: Objects, base: Json) -> Plan:
+    """Make the instances' /opt/ml and say what they run; raises Refused where that cannot be."""
+    port = place.port()
+    count = request["ResourceConfig"]["InstanceCount"]
+    shared = _environment(request, port, place.port(), base)
+    replicas = []
+    for host in hosts(place.folder, count):
+        layout.make(host, request, objects)
+        own = _gpus(request, place.gpus, host.rank)
+        places = {ML: host.ml} | _checkpoints(request, host, objects)
+        drivers.fit(host, port, len(own), places)
+        command = _command(request, host, objects)
+        env = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, own))} | shared
+        replicas.append(Replica(host.name, command, env, mounts=places))
+    return Plan(
+        replicas=tuple(replicas),
+        timeout=float(limit(request)),
+        grace=GRACE_SECONDS,
+        notes=_notes(request, note),
+    )
+
+
+def hosts(folder: Path, count: int) -> list[Host]:
+    """The instances of a job whose folder this is, by rank."""
+    names = layout.names(count)
+    root = folder if mounts.available() else _plain(folder)
+    return [Host(name, names, root / name / "ml") for name in names]
+
+
+def _plain(folder: Path) -> Path:
+    """The folder at a path without blanks and the like, which scripts do not always quote."""
+    if PLAIN.fullmatch(str(folder)):
+        return folder
+    link = folder / ".plain"  # holds the link's path, so that the same one is found again
+    if not link.exists():
+        made = Path(tempfile.mkdtemp(prefix="lc-"), "job")
+        made.symlink_to(folder)
+        link.write_text(str(made), encoding="utf-8")
+    return Path(link.read_text(encoding="utf-8"))
+
+
+def forget(folder: Path) -> None:
+    """Remove what lies outside the job's folder."""
+    link = folder / ".plain"
+    if link.exists():
+        made = Path(link.read_text(encoding="utf-8"))
+        made.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # systems clear away what has long lain there
+            made.parent.rmdir()
+        link.unlink()
+
+
+def _environment(request: Json, port: int, other_port: int, base: Mapping[str, str]) -> Json:
+    """The variables that are the same on every instance; the request's own come last."""
+    name = request["TrainingJobName"]
+    return {
+        **{key: value for key, value in base.items() if key.startswith(KEPT)},
+        "TRAINING_JOB_NAME": name,
+        "TRAINING_JOB_ARN": arn(f"training-job/{name}"),
+        "PIP_NO_INDEX": "1",  # `python -m pip` would change the environment that all jobs share
+        # A torchrun that is told no port (of one instance) would take the same one in every job.
+        "PET_MASTER_PORT": str(other_port),
+        # PyTorch's containers set these on every instance, whatever is launched.
+        **({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)} if _program(request) else {}),
+        **(request.get("Environment") or {}),
+    }
+
+
+def _gpus(request: Json, given: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    count = gpus_of(request["ResourceConfig"]["InstanceType"]) if given else 0
+    return given[rank * count : (rank + 1) * count]
+
+
+def _checkpoints(request: Json, host: Host, objects: Objects) -> dict[str, Path]:
+    """Show the folder of the checkpoints' bucket at the local path: live both ways, for all hosts.
+
+    Below /opt/ml that is a link; elsewhere a further mount.
+    """
+    if not (wanted := request.get("CheckpointConfig")):
+        return {}
+    folder = _checkpoint_folder(wanted["S3Uri"], objects)
+    local = os.path.normpath(wanted.get("LocalPath") or CHECKPOINTS)
+    if not local.startswith("/") or local in ("/", "/opt", ML):
+        raise Refused(f"CheckpointConfig.LocalPath: {local} cannot stand for a folder of S3")
+    if not local.startswith(f"{ML}/"):
+        return {local: folder}
+    link = host.ml / local.removeprefix(f"{ML}/")
+    if link.exists():
+        raise Refused(f"CheckpointConfig.LocalPath: {local} has another use in every job")
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(folder)
+    return {}
+
+
+def _checkpoint_folder(address: str, objects: Objects) -> Path:
+    """The folder of the bucket that holds the objects below this address."""
+    bucket, prefix = s3_address(address.removesuffix("/"))
+    folder = objects.folder / bucket / prefix
+    # Only where a key is its own path has what is written there the right key.
+    if (prefix and to_path(prefix) != prefix) or folder.resolve() != folder:
+        raise Refused(f"CheckpointConfig.S3Uri: {address} cannot be shown as a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise Refused(
+            f"CheckpointConfig.S3Uri: an object is in the way of the folder {address}; choose"
+            " another prefix"
+        ) from None
+    return folder
+
+
+def _command(request: Json, host: Host, objects: Objects) -> tuple[str, ...]:
+    algorithm = request["AlgorithmSpecification"]
+    if entry := algorithm.get("ContainerEntrypoint"):
+        return (*entry, *(algorithm.get("ContainerArguments") or []))
+    if not _program(request):
+        raise Refused(
+            f"{algorithm['TrainingImage']} is named, not pulled, so what it would start is unknown"
+            " here; give the job a ContainerEntrypoint, or code for the SDK to send"
+        )
+    _bring_code(request, host, objects)
+    return (sys.executable, "-I", str(TOOLKIT), ML)
+
+
+# ---- the framework containers' way: a program among the hyperparameters ----------------------
+def decoded(hyperparameters: Mapping[str, str]) -> Json:
+    """Values as the toolkit reads them: JSON where it is JSON, else the text itself."""
+    return {name: _decoded(value) for name, value in hyperparameters.items()}
+
+
+def _decoded(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _said(request: Json, name: str) -> str:
+    """What the request says in the environment, else among the hyperparameters."""
+    environment = request.get("Environment") or {}
+    hyperparameters = decoded(request.get("HyperParameters") or {})
+    return str(environment.get(name.upper()) or hyperparameters.get(name) or "")
+
+
+def _program(request: Json) -> str:
+    """The script that the framework's container is to run; "" if there is none."""
+    return _said(request, "sagemaker_program")
+
+
+def _bring_code(request: Json, host: Host, objects: Objects) -> None:
+    """Unpack the code of the job where the toolkit looks for it."""
+    for name, launcher in OTHER_LAUNCHERS.items():
+        if decoded(request.get("HyperParameters") or {}).get(name) is True:
+            raise Refused(
+                f"{launcher} is not implemented in the local cloud; use torch_distributed"
+            )
+    address = _said(request, "sagemaker_submit_directory")
+    try:
+        bucket, key = s3_address(address)
+        archive = objects.get(bucket, key)
+    except (ValueError, StoreError) as problem:
+        raise Refused(f"sagemaker_submit_directory: {problem}") from None
+    code = host.ml / "code"
+    try:
+        with tarfile.open(archive.path, "r:gz") as file:
+            file.extractall(code, filter="data")
+    except (OSError, EOFError, tarfile.TarError, zlib.error) as problem:
+        raise Refused(f"{address} cannot be unpacked: {problem}") from None
+    _check_requirements(code / "requirements.txt")
+    if not mounts.available():
+        for script in code.rglob("*"):
+            drivers.rewrite(script, {ML: host.ml})
+
+
+def _check_requirements(file: Path) -> None:
+    if not file.is_file():
+        return
+    lines = (line.split(" #")[0].strip() for line in file.read_text("utf-8").splitlines())
+    wanted = [line for line in lines if line and not line.startswith(("#", "-"))]
+    if lacking := packages.missing(wanted):
+        raise Refused(f"requirements.txt: {' '.join(lacking)} The local cloud installs nothing.")
+
+
+def _notes(request: Json, note: str) -> tuple[str, ...]:
+    """The first lines of every log: what is not as on the real service."""
+    image = request["AlgorithmSpecification"]["TrainingImage"]
+    lines = [f"{image} is named, not pulled; this is Python {platform.python_version()}"]
+    lines += [note] if note else []
+    if not mounts.available():
+        lines.append(f"this machine allows no mounts; {ML} in the scripts became a folder's path")
+    return tuple(f"{OURS}{line}" for line in lines)

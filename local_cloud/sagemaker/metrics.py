@@ -1,0 +1,53 @@
+"""A job's metrics: what its regular expressions find in its log."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from local_cloud.engine import stamps
+
+Json = dict[str, Any]
+SEARCH = Path(__file__).with_name("search.py")
+SECONDS = 60  # for all of a job's logs
+
+
+class TooSlow(Exception):
+    """A regular expression did not come to its end."""
+
+
+def final(
+    definitions: Sequence[Mapping[str, str]], logs: Sequence[Path], seconds: int
+) -> list[Json]:
+    """The latest value of each metric that was found, with the time of its line.
+
+    Raises TooSlow when that takes more than so many seconds.
+    """
+    task = {
+        "seconds": seconds,
+        "longest": stamps.LONGEST,
+        "metrics": [each["Regex"] for each in definitions],
+        "logs": [str(log) for log in logs],
+    }
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(SEARCH)],
+        input=json.dumps(task),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode == -signal.SIGALRM:
+        raise TooSlow(f"a regular expression ran for more than {seconds} s")
+    done.check_returncode()
+    latest: dict[str, Json] = {}
+    for metric, log, start, value in json.loads(done.stdout):
+        name, moment = definitions[metric]["Name"], next(stamps.lines(logs[log], start)).time
+        known = latest.get(name)
+        if known is None or known["Timestamp"] <= moment:
+            latest[name] = {"MetricName": name, "Value": value, "Timestamp": moment}
+    return list(latest.values())

@@ -1,0 +1,180 @@
+"""What a training job's request must be, beyond what botocore's model says."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from local_cloud.aws.account import REGION
+from local_cloud.aws.errors import ServiceError, not_implemented
+from local_cloud.sagemaker.names import s3_address
+from local_cloud.store.errors import NoSuchBucket
+from local_cloud.store.objects import Objects
+
+Json = dict[str, Any]
+DAY = 24 * 3600
+
+# Fields of a CreateTrainingJob request that are checked and kept, and have no effect here.
+IGNORED = {
+    "AlgorithmSpecification.TrainingImage": "images are named, not pulled",
+    "AlgorithmSpecification.TrainingImageConfig": "images are named, not pulled",
+    "AlgorithmSpecification.EnableSageMakerMetricsTimeSeries": "only the last value is kept",
+    "RoleArn": "everything here may read and write everything here",
+    "InputDataConfig[].ContentType": "passed on in inputdataconfig.json; nothing looks at it",
+    "InputDataConfig[].InputMode": "FastFile copies, as File does",
+    "InputDataConfig[].ShuffleConfig": "files in a folder have no order",
+    "OutputDataConfig.KmsKeyId": "nothing is encrypted",
+    "ResourceConfig.InstanceType": "every instance is this machine; only its GPUs are counted",
+    "ResourceConfig.VolumeSizeInGB": "there is one disk",
+    "ResourceConfig.VolumeKmsKeyId": "nothing is encrypted",
+    "ResourceConfig.KeepAlivePeriodInSeconds": "there is nothing to keep warm",
+    "StoppingCondition.MaxWaitTimeInSeconds": "checked; a job waits for its turn as long as needed",
+    "StoppingCondition.MaxPendingTimeInSeconds": "a job waits for its turn as long as needed",
+    "EnableManagedSpotTraining": "nothing is interrupted yet; all of the time is billed",
+    "EnableNetworkIsolation": "no network is cut off; boto3 in a job finds the local cloud",
+    "EnableInterContainerTrafficEncryption": "instances meet on loopback",
+    "VpcConfig": "instances meet on loopback",
+    "RetryStrategy": "a job is never tried again",
+    "DebugHookConfig": "nothing is recorded",
+    "ProfilerConfig": "nothing is profiled",
+    "RemoteDebugConfig": "log in to this machine instead",
+    "InfraCheckConfig": "this machine is not checked",
+    "SessionChainingConfig": "there are no sessions",
+    "ExperimentConfig": "nothing is tracked yet",
+    "TensorBoardOutputConfig": "nothing but the model, the output data and checkpoints reaches S3",
+}
+# What a job would fail or mean something else without: refused by name.
+MISSING = {
+    "ServerlessJobConfig": "serverless jobs",
+    "ModelPackageConfig": "model packages",
+    "MlflowConfig": "MLflow",
+    "DebugRuleConfigurations": "debug rules",
+    "ProfilerRuleConfigurations": "profiler rules",
+}
+
+
+def invalid(sentence: str) -> ServiceError:
+    """The services' error for a request that cannot be."""
+    return ServiceError("ValidationException", sentence)
+
+
+def check(request: Json, objects: Objects) -> None:
+    """Raise ServiceError for a request that the service, or this local cloud, does not take."""
+    for field, what in MISSING.items():
+        if request.get(field):
+            raise not_implemented(f"{field} ({what})")
+    _check_algorithm(request.get("AlgorithmSpecification") or {})
+    _check_resources(request.get("ResourceConfig") or {})
+    _check_stopping(request)
+    for field, address in places(request):
+        _check_bucket(field, address, objects)
+    channels = [channel["ChannelName"] for channel in request.get("InputDataConfig") or []]
+    if len(set(channels)) < len(channels):
+        raise invalid("InputDataConfig: two channels have the same name; each needs its own")
+    for channel in request.get("InputDataConfig") or []:
+        _check_channel(channel, request, objects)
+
+
+def places(request: Json) -> list[tuple[str, str]]:
+    """Where the job writes in S3: each field and its address."""
+    found = [("OutputDataConfig.S3OutputPath", request["OutputDataConfig"]["S3OutputPath"])]
+    if checkpoints := request.get("CheckpointConfig"):
+        found.append(("CheckpointConfig.S3Uri", checkpoints["S3Uri"]))
+    return found
+
+
+def limit(request: Json) -> int:
+    """MaxRuntimeInSeconds, by default a day."""
+    seconds: int = (request.get("StoppingCondition") or {}).get("MaxRuntimeInSeconds") or DAY
+    return seconds
+
+
+def mode(channel: Json, request: Json) -> str:
+    """The channel's input mode: its own, else the job's."""
+    word: str = channel.get("InputMode") or request["AlgorithmSpecification"]["TrainingInputMode"]
+    return word
+
+
+def _check_algorithm(algorithm: Json) -> None:
+    if "AlgorithmName" in algorithm:
+        raise not_implemented("AlgorithmSpecification.AlgorithmName (algorithms by name)")
+    if not algorithm.get("TrainingImage"):
+        raise invalid("AlgorithmSpecification.TrainingImage is required: name an image")
+    for metric in algorithm.get("MetricDefinitions") or []:
+        try:
+            re.compile(metric["Regex"])
+        except re.error as problem:
+            raise invalid(
+                f"Metric {metric['Name']}: {metric['Regex']!r} is no regular expression ({problem})"
+            ) from None
+
+
+def _check_resources(resources: Json) -> None:
+    for field in ("InstanceGroups", "TrainingPlanArn", "InstancePreferences"):
+        if resources.get(field):
+            raise not_implemented(f"ResourceConfig.{field}")
+    if not resources.get("InstanceType") or not resources.get("InstanceCount"):
+        raise invalid("ResourceConfig needs an InstanceType and an InstanceCount of 1 or more")
+    if not resources["InstanceType"].startswith("ml."):
+        raise invalid(f"{resources['InstanceType']} is no instance type of training jobs")
+
+
+def _check_stopping(request: Json) -> None:
+    wait = (request.get("StoppingCondition") or {}).get("MaxWaitTimeInSeconds")
+    if request.get("EnableManagedSpotTraining"):
+        if wait is None or wait < limit(request):
+            raise invalid(
+                "Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal to"
+                " MaxRuntimeInSeconds"
+            )
+    elif wait is not None:
+        raise invalid("MaxWaitTimeInSeconds is for managed spot training: enable that, or leave it")
+
+
+def _check_bucket(field: str, address: str, objects: Objects) -> None:
+    try:
+        bucket, _ = s3_address(address)
+        objects.bucket(bucket)
+    except (ValueError, NoSuchBucket) as problem:
+        raise invalid(f"{field}: {problem}; make the bucket first and name it in full") from None
+
+
+def _check_channel(channel: Json, request: Json, objects: Objects) -> None:
+    name = channel["ChannelName"]
+    if name in (".", ".."):
+        raise invalid(f"InputDataConfig: a channel cannot be called {name!r}")
+    if mode(channel, request) == "Pipe":
+        raise not_implemented(f"channel {name}: the input mode Pipe; use File or FastFile")
+    for field in ("CompressionType", "RecordWrapperType"):
+        if channel.get(field, "None") != "None":
+            raise not_implemented(f"channel {name}: {field} {channel[field]}")
+    for field in ("FileSystemDataSource", "DatasetSource"):
+        if channel["DataSource"].get(field):
+            raise not_implemented(f"channel {name}: {field}")
+    if not (source := channel["DataSource"].get("S3DataSource")):
+        raise invalid(f"InputDataConfig: channel {name} needs a DataSource.S3DataSource")
+    for field in ("AttributeNames", "InstanceGroupNames", "ModelAccessConfig", "HubAccessConfig"):
+        if source.get(field):
+            raise not_implemented(f"channel {name}: {field}")
+    if source["S3DataType"] != "S3Prefix":
+        raise not_implemented(f"channel {name}: S3DataType {source['S3DataType']}; use S3Prefix")
+    _check_source(name, source["S3Uri"], request["RoleArn"], objects)
+
+
+def _check_source(channel: str, address: str, role: str, objects: Objects) -> None:
+    """The service looks at create time whether there is anything to read, in these words."""
+    try:
+        bucket, prefix = s3_address(address)
+    except ValueError as problem:
+        raise invalid(f"InputDataConfig: channel {channel}: {problem}") from None
+    try:
+        if next(objects.names(bucket, prefix), None) is not None:
+            return
+    except NoSuchBucket:
+        pass
+    raise invalid(
+        f'No S3 objects found under S3 URL "{address}" given in input data source. Please ensure'
+        f" that the bucket exists in the selected region ({REGION}), that objects exist under that"
+        f' S3 prefix, and that the role "{role}" has "s3:ListBucket" permissions on bucket'
+        f' "{bucket}".'
+    )

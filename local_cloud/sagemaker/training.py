@@ -1,0 +1,249 @@
+"""Training jobs: what the service knows of them, and how the engine runs one."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from local_cloud.aws.errors import ServiceError, not_implemented
+from local_cloud.engine import stamps
+from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, State, Workplace
+from local_cloud.sagemaker import failure, launch, layout, listing, metrics, outputs, status
+from local_cloud.sagemaker.instances import device
+from local_cloud.sagemaker.names import arn
+from local_cloud.sagemaker.request import check, invalid, limit
+from local_cloud.sagemaker.tags import Tags
+from local_cloud.store.errors import StoreError
+from local_cloud.store.objects import Objects
+from local_cloud.store.records import Records
+
+if TYPE_CHECKING:
+    from local_cloud.engine.engine import Engine
+
+Json = dict[str, Any]
+
+DIALECT = "sagemaker"  # the engine's name for this
+KIND = "training-job"  # the request, as it came
+MOMENTS = "training-job-moments"  # when its steps began, and what came out of it
+
+
+class Training:
+    """What the service knows of its jobs; the engine asks it how to run one (engine.spec.Dialect).
+
+    A document holds the request; states, times and errors are the engine's.
+    """
+
+    engine: Engine
+
+    def __init__(self, records: Records, objects: Objects, environment: dict[str, str]) -> None:
+        """`environment` lets a replica's own SDKs find this local cloud."""
+        self.records = records
+        self.objects = objects
+        self.environment = environment
+        self.tags = Tags(records)
+
+    # ---- requests -------------------------------------------------------------------------------
+    def create(self, request: Json) -> Json:
+        """CreateTrainingJob: check, record and queue it."""
+        request = {name: value for name, value in request.items() if value is not None}
+        name = request["TrainingJobName"]
+        check(request, self.objects)
+        if self.records.get(KIND, name):
+            raise ServiceError(
+                "ResourceInUse",
+                "Training job names must be unique within an AWS account and region, and a"
+                f" training job with this name already exists ({_arn(name)})",
+            )
+        resources = request["ResourceConfig"]
+        wanted = device(resources, self.engine.gpus)
+        tags = request.pop("Tags", [])
+        with self.records.transaction():
+            self.records.put(KIND, name, {"request": request, "note": wanted.missing})
+            self.tags.make(_arn(name), tags)
+            try:
+                self.engine.submit(DIALECT, name, resources["InstanceCount"], wanted.gpus)
+            except EngineError as problem:
+                raise invalid(str(problem)) from problem
+        return {"TrainingJobArn": _arn(name)}
+
+    def describe(self, params: Json) -> Json:
+        """DescribeTrainingJob: what was asked for, and where it stands."""
+        name = params["TrainingJobName"]
+        request = self._document(name)["request"]
+        moments = self.records.get(MOMENTS, name) or {}
+        job = self.engine.get(name)
+        found: Json = request | {
+            "TrainingJobArn": _arn(name),
+            # The service names no key so, and version 2 of the SDK relies on it.
+            "OutputDataConfig": {"KmsKeyId": ""} | request["OutputDataConfig"],
+            "StoppingCondition": (request.get("StoppingCondition") or {})
+            | {"MaxRuntimeInSeconds": limit(request)},
+            **status.progress(job, moments),
+        }
+        if "uploading" in moments and job.ended:
+            found["ModelArtifacts"] = {"S3ModelArtifacts": outputs.model(request)}
+            if moments["metrics"]:
+                found["FinalMetricDataList"] = moments["metrics"]
+        if job.outcome and status.status(job) == "Failed":
+            found["FailureReason"] = self._failure(job, job.outcome, moments)
+        return found
+
+    def _failure(self, job: Job, outcome: Outcome, moments: Json) -> str:
+        known: str = moments.get("failure", "")
+        if outcome.reason == "exit" and known:
+            return known
+        return failure.reason(outcome, None, ())
+
+    def list(self, params: Json) -> Json:
+        """ListTrainingJobs: the newest first, unless the request says otherwise."""
+        for field in ("WarmPoolStatusEquals", "TrainingPlanArnEquals"):
+            if field in params:
+                raise not_implemented(f"ListTrainingJobs by {field}")
+        found = listing.chosen(
+            self._summaries(), params, "TrainingJobName", status="TrainingJobStatus"
+        )
+        fields = {
+            "Name": "TrainingJobName",
+            "CreationTime": "CreationTime",
+            "Status": "TrainingJobStatus",
+        }
+        found = listing.ordered(found, params, fields, "Descending")
+        return listing.page(found, params, "TrainingJobSummaries")
+
+    def _summaries(self) -> Iterator[Json]:
+        wanted = ("CreationTime", "LastModifiedTime", "TrainingEndTime")
+        for job in self.engine.jobs():
+            if job.dialect == DIALECT:
+                found = status.progress(job, self.records.get(MOMENTS, job.id) or {})
+                yield {
+                    "TrainingJobName": job.id,
+                    "TrainingJobArn": _arn(job.id),
+                    "TrainingJobStatus": found["TrainingJobStatus"],
+                    "SecondaryStatus": found["SecondaryStatus"],
+                    **{field: found[field] for field in wanted if field in found},
+                }
+
+    def stop(self, params: Json) -> Json:
+        """StopTrainingJob: begin to stop it; one that has ended cannot be."""
+        job = self._living(params)
+        if self.engine.stop(job.id).state is State.STOPPING and job.state is not State.STOPPING:
+            self._note(job.id, stopping=time.time())
+        return {}
+
+    def delete(self, params: Json) -> Json:
+        """DeleteTrainingJob: forget a job that has ended; what it wrote to S3 stays."""
+        job = self._job(params)
+        if not job.state.ended:
+            raise ServiceError(
+                "ResourceInUse",
+                f"The training job {job.id} is in status {status.status(job)}; stop it first.",
+            )
+        with self.records.transaction():
+            for kind in (KIND, MOMENTS):
+                self.records.delete(kind, job.id)
+            self.tags.forget(_arn(job.id))
+            launch.forget(self._folder(job.id))
+            self.engine.delete(job.id)
+        return {}
+
+    def update(self, params: Json) -> Json:
+        """UpdateTrainingJob: what it may change is kept, and has as little effect as at first."""
+        job = self._living(params)
+        changes = {field: value for field, value in params.items() if field != "TrainingJobName"}
+        if "ProfilerRuleConfigurations" in changes:
+            raise not_implemented("ProfilerRuleConfigurations (profiler rules)")
+        document = self._document(job.id)
+        for field, value in changes.items():
+            document["request"][field] = (document["request"].get(field) or {}) | value
+        self.records.put(KIND, job.id, document)
+        return {"TrainingJobArn": _arn(job.id)}
+
+    def _document(self, name: str) -> Json:
+        found = self.records.get(KIND, name)
+        if found is None:
+            raise invalid("Requested resource not found.")
+        return found
+
+    def _job(self, params: Json) -> Job:
+        self._document(params["TrainingJobName"])
+        return self.engine.get(params["TrainingJobName"])
+
+    def _living(self, params: Json) -> Job:
+        """The job, which has not ended yet."""
+        job = self._job(params)
+        if job.state.ended:
+            raise invalid(
+                "The request was rejected because the training job is in status"
+                f" {status.status(job)}."
+            )
+        return job
+
+    # ---- what the engine asks -------------------------------------------------------------------
+    def stage(self, job_id: str, place: Workplace) -> Plan:
+        """Make what the instances of this job need, when its turn has come."""
+        self._note(job_id, downloading=time.time())
+        document = self._document(job_id)
+        return launch.plan(
+            document["request"], document["note"], place, self.objects, self.environment
+        )
+
+    def collect(self, job: Job) -> None:
+        """Read metrics and the reason of a failure, then bring the results to S3."""
+        assert job.outcome
+        request = self._document(job.id)["request"]
+        folder = self._folder(job.id)
+        hosts = launch.hosts(folder, request["ResourceConfig"]["InstanceCount"])
+        definitions = request["AlgorithmSpecification"].get("MetricDefinitions") or []
+        logs = [self.engine.log(job.id, host.name) for host in hosts]
+        self._note(
+            job.id,
+            uploading=time.time(),
+            metrics=_metrics(definitions, logs),
+            failure=self._why(job, job.outcome, hosts),
+        )
+        try:
+            outputs.upload(request, hosts, self.objects)
+        except StoreError as problem:
+            raise EngineError(str(problem)) from problem
+        for host in hosts:  # the instances are gone, and their disks with them
+            shutil.rmtree(host.ml, ignore_errors=True)
+        launch.forget(folder)
+
+    def _folder(self, job_id: str) -> Path:
+        """The job's own folder."""
+        return self.engine.log(job_id, "any").parent
+
+    def _why(self, job: Job, outcome: Outcome, hosts: Sequence[layout.Host]) -> str:
+        failed = next((host for host in hosts if host.name == outcome.replica), None)
+        if failed is None:
+            return ""
+        log = stamps.lines(self.engine.log(job.id, failed.name))
+        return failure.reason(
+            outcome, failed.ml / "output" / "failure", (line.text for line in log)
+        )
+
+    def _note(self, job_id: str, **facts: Any) -> None:
+        """Keep what has come to be known of a job that runs."""
+        with self.records.transaction():
+            self.records.put(MOMENTS, job_id, (self.records.get(MOMENTS, job_id) or {}) | facts)
+
+
+def _metrics(definitions: Sequence[Json], logs: Sequence[Path]) -> list[Json]:
+    """The metrics in those logs that are there; that they were given up stands in the first one."""
+    written = [log for log in logs if log.exists()]
+    if not definitions or not written:
+        return []
+    try:
+        return metrics.final(definitions, written, metrics.SECONDS)
+    except metrics.TooSlow as problem:
+        with written[0].open("a", encoding="utf-8") as log:
+            log.write(f"{failure.OURS}MetricDefinitions: {problem}; no metric was read\n")
+        stamps.mark(written[0])
+        return []
+
+
+def _arn(name: str) -> str:
+    return arn(f"training-job/{name}")

@@ -1,0 +1,164 @@
+"""What is done to the real SDKs' modules: they find the local cloud, and go nowhere else."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import re
+import time
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+from urllib.parse import urlsplit
+
+from local_cloud import LocalCloudError
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOOK = 0.25  # seconds between two looks at a SageMaker job
+
+
+def _point_aiplatform(aiplatform: ModuleType) -> None:
+    from google.auth.credentials import AnonymousCredentials
+    from google.cloud.aiplatform import jobs, training_jobs
+
+    aiplatform.init(
+        api_endpoint=os.environ["LOCAL_CLOUD_VERTEX_URL"],
+        api_transport="rest",
+        credentials=AnonymousCredentials(),  # type: ignore[no-untyped-call]
+    )
+    # The SDK sleeps five seconds between two looks at a job. The server holds each look until the
+    # state changes, so here it need not sleep at all.
+    jobs._JOB_WAIT_TIME = training_jobs._JOB_WAIT_TIME = 0
+
+
+def is_local() -> bool:
+    """Whether everything stays on this machine: unless LESSON_TARGET is cloud, to the letter."""
+    return os.environ.get("LESSON_TARGET") != "cloud"
+
+
+def refuse_elsewhere(address: str) -> None:
+    """Raise LocalCloudError unless the address is on loopback."""
+    host = urlsplit(address if "://" in address else f"//{address}").hostname
+    if host not in LOOPBACK and is_local():
+        raise LocalCloudError(
+            f"a request to {host} was stopped, because LESSON_TARGET is local; restart the kernel "
+            "and call local_cloud.activate() before any client is made, or set it to cloud to use "
+            "the real service"
+        )
+
+
+def _guard_requests(module: ModuleType) -> None:
+    session = module.AuthorizedSession
+    if hasattr(session.request, "__wrapped__"):
+        return
+    original = session.request
+
+    @functools.wraps(original)
+    def request(self: Any, method: str, url: str, *args: Any, **kwargs: Any) -> Any:
+        refuse_elsewhere(url)
+        return original(self, method, url, *args, **kwargs)
+
+    session.request = request
+
+    # What fetches and renews the tokens of real credentials has a session of its own.
+    fetch = module.Request.__call__
+
+    @functools.wraps(fetch)
+    def call(self: Any, url: str, *args: Any, **kwargs: Any) -> Any:
+        refuse_elsewhere(url)
+        return fetch(self, url, *args, **kwargs)
+
+    module.Request.__call__ = call
+
+
+def _guard_channels(module: ModuleType) -> None:
+    if hasattr(module.create_channel, "__wrapped__"):
+        return
+    original = module.create_channel
+
+    @functools.wraps(original)
+    def create_channel(target: str, *args: Any, **kwargs: Any) -> Any:
+        refuse_elsewhere(target)
+        return original(target, *args, **kwargs)
+
+    module.create_channel = create_channel  # type: ignore[attr-defined]
+
+
+def _guard_botocore(module: ModuleType) -> None:
+    session = module.URLLib3Session
+    if hasattr(session.send, "__wrapped__"):
+        return
+    # Version 2 of the SageMaker SDK has logging show that each client has found our address.
+    logging.getLogger("botocore.configprovider").setLevel(logging.WARNING)
+    original = session.send
+
+    @functools.wraps(original)
+    def send(self: Any, request: Any) -> Any:
+        host = urlsplit(request.url).hostname or ""
+        if re.fullmatch(r"sts\.([a-z0-9-]+\.)?amazonaws\.com", host) and is_local():
+            # The SageMaker SDK names this host itself, so that AWS_ENDPOINT_URL has no say.
+            request.url = os.environ["AWS_ENDPOINT_URL"]
+        refuse_elsewhere(request.url)
+        return original(self, request)
+
+    session.send = send
+
+
+def _forget_session(boto3: ModuleType) -> None:
+    # What boto3.client() uses keeps the configuration and the credentials that it found first.
+    boto3.DEFAULT_SESSION = None  # type: ignore[attr-defined]
+
+
+def _forget_instance(module: ModuleType) -> None:
+    # In Studio and in a notebook instance this file names the role of a real account.
+    module.NOTEBOOK_METADATA_FILE = ""  # type: ignore[attr-defined]
+
+
+def _send_no_telemetry(module: ModuleType) -> None:
+    # It goes out by plain `requests`. The SDK's configuration, too, says that none is wanted; but
+    # not to a session that has read another one.
+    module._requests_helper = lambda *_, **__: None  # type: ignore[attr-defined]
+    # It would say with every call that our configuration was read.
+    logging.getLogger("sagemaker.config").setLevel(logging.WARNING)
+
+
+class _ShortSleep:
+    """The module `time`, but for sleeps, which are short where a look costs nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(min(seconds, LOOK) if is_local() else seconds)
+
+
+def _look_often(module: ModuleType) -> None:
+    # In these modules the SageMaker SDK sleeps for nothing but the next look at a job, an
+    # endpoint ..., and that 5 to 30 seconds.
+    module.time = _ShortSleep()  # type: ignore[attr-defined]
+
+
+def _point_sagemaker_2(module: ModuleType) -> None:
+    _forget_instance(module)
+    _look_often(module)
+    # This loop looks at the logs with each turn, but at the job only every 30 seconds.
+    loop = module._logs_for_job
+    constants = (0 if type(one) is int and one == 30 else one for one in loop.__code__.co_consts)
+    loop.__code__ = loop.__code__.replace(co_consts=tuple(constants))
+
+
+HOOKS: dict[str, Callable[[ModuleType], None]] = {
+    "boto3": _forget_session,
+    "sagemaker.core.helper.session_helper": _forget_instance,  # version 3
+    "sagemaker.core.resources": _look_often,
+    "sagemaker.core.telemetry.telemetry_logging": _send_no_telemetry,
+    "sagemaker.session": _point_sagemaker_2,  # version 2
+    "sagemaker.telemetry.telemetry_logging": _send_no_telemetry,
+    "sagemaker.serve.utils.telemetry_logger": _send_no_telemetry,  # both
+    "google.cloud.aiplatform": _point_aiplatform,
+    "google.auth.transport.requests": _guard_requests,
+    "botocore.httpsession": _guard_botocore,
+    "google.api_core.grpc_helpers": _guard_channels,
+    "google.api_core.grpc_helpers_async": _guard_channels,
+}

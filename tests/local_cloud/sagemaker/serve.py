@@ -1,0 +1,38 @@
+"""The service in a process that a test kills: `python -m … FOLDER STEP` says when it is so far."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from tests.local_cloud.sagemaker.support import running
+
+# Takes long to end, and says which process it is.
+STAYS = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print(os.getpid(), flush=True)
+time.sleep(600)
+"""
+BIG = "import os; open('/opt/ml/model/weights', 'wb').write(os.urandom(200_000_000))"
+
+
+async def main(folder: Path, step: str) -> None:
+    async with running(folder, cores=1) as sagemaker:
+        sagemaker.send("first", BIG if step == "Uploading" else STAYS)
+        sagemaker.send("second", "open('/opt/ml/model/x', 'w').close()")
+        while True:
+            found = sagemaker("DescribeTrainingJob", TrainingJobName="first")
+            log = sagemaker.engine.log("first", "algo-1")
+            if found["SecondaryStatus"] == step and (
+                step == "Uploading" or log.read_text().count("\n") > 1
+            ):
+                break
+            await asyncio.sleep(0.01)
+        print(step, flush=True)
+        await asyncio.sleep(600)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))

@@ -1,0 +1,155 @@
+"""The real SDK, version 3, against this worker's local cloud: jobs as learners send them."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import tarfile
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from local_cloud.control import Status
+from tests.local_cloud.sagemaker.support import IMAGE
+from tests.local_cloud.sagemaker.test_drivers import JOIN
+
+BUCKET = "learners-bucket"
+# The SDK leaves its temporary folders to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
+
+
+@pytest.fixture(scope="session")
+def sdk(cloud: Status) -> SimpleNamespace:
+    """The SDK's names, and its clients, set up as a learner does it."""
+    with warnings.catch_warnings(action="ignore"):  # the SDK warns of its own modules
+        import boto3
+        from sagemaker import train
+        from sagemaker.core import resources
+        from sagemaker.core.training import configs
+        from sagemaker.train import distributed
+
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket=BUCKET)
+    return SimpleNamespace(
+        s3=s3,
+        sagemaker=boto3.client("sagemaker"),
+        TrainingJob=resources.TrainingJob,
+        configs=configs,
+        ModelTrainer=train.ModelTrainer,
+        Torchrun=distributed.Torchrun,
+    )
+
+
+def trainer(sdk: SimpleNamespace, folder: Path, script: str, **options: Any) -> Any:
+    """A trainer of the script task.py; instances, distributed and so on as for ModelTrainer."""
+    source = folder / "source"
+    source.mkdir(exist_ok=True)
+    (source / "task.py").write_text(script)
+    instances = options.pop("instances", 1)
+    code = options.pop("source_code", {"entry_script": "task.py"})
+    return sdk.ModelTrainer(
+        training_image=IMAGE,
+        source_code=sdk.configs.SourceCode(source_dir=str(source), **code),
+        compute=sdk.configs.Compute(instance_type="ml.m5.large", instance_count=instances),
+        output_data_config=sdk.configs.OutputDataConfig(s3_output_path=f"s3://{BUCKET}/out"),
+        **options,
+    )
+
+
+def send(ours: Any, **options: Any) -> Any:
+    """Send the trainer's job; returns it."""
+    ours.train(wait=False, **options)
+    return ours._latest_training_job
+
+
+def model(sdk: SimpleNamespace, job: Any) -> dict[str, bytes]:
+    """The files of the job's model archive."""
+    address = job.model_artifacts.s3_model_artifacts
+    bucket, _, key = address.removeprefix("s3://").partition("/")
+    body = sdk.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+    with tarfile.open(fileobj=io.BytesIO(body)) as archive:
+        return {
+            member.name: file.read() for member in archive if (file := archive.extractfile(member))
+        }
+
+
+@pytest.mark.parametrize(("instances", "launcher"), [(1, False), (2, False), (1, True), (2, True)])
+def test_a_learners_job(
+    sdk: SimpleNamespace, tmp_path: Path, instances: int, launcher: bool
+) -> None:
+    (tmp_path / "train.npz").write_text("data")
+    ours = trainer(
+        sdk,
+        tmp_path,
+        JOIN,
+        instances=instances,
+        distributed=sdk.Torchrun() if launcher else None,
+        hyperparameters={"epochs": 3, "flag": "text"},
+        base_job_name="a-learners",
+    )
+    data = sdk.configs.InputData(channel_name="train", data_source=str(tmp_path / "train.npz"))
+    job = send(ours, input_data_config=[data])
+    job.wait()
+    assert job.training_job_status == "Completed"
+    seen = json.loads(model(sdk, job)["seen.json"])
+    assert seen["world"] == instances
+    assert seen["args"] == {"epochs": 3, "flag": "text"}
+    assert json.loads(seen["environment"]["SM_HPS"]) == {"epochs": 3, "flag": "text"}
+
+
+def test_the_log_is_printed_as_the_job_goes(
+    sdk: SimpleNamespace, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ours = trainer(sdk, tmp_path, "print('the first and the last line')")
+    with caplog.at_level(logging.INFO):
+        ours.train(wait=True, logs=True)
+    assert "the first and the last line" in caplog.text
+
+
+def test_a_failure_says_why(sdk: SimpleNamespace, tmp_path: Path) -> None:
+    from sagemaker.core.utils.exceptions import FailedStatusError
+
+    ours = trainer(sdk, tmp_path, "raise ValueError('no rows in train.npz')")
+    with pytest.raises(FailedStatusError, match=r"ValueError: no rows in train\.npz, exit code: 1"):
+        send(ours).wait()
+
+
+def test_a_command_runs_as_it_is_written(sdk: SimpleNamespace, tmp_path: Path) -> None:
+    script = "import os, sys; open(os.environ['SM_MODEL_DIR'] + '/said', 'w').write(sys.argv[1])"
+    code = {"command": "python task.py 'two words'"}
+    ours = trainer(sdk, tmp_path, script, source_code=code)
+    job = send(ours)
+    job.wait()
+    assert model(sdk, job.refresh()) == {"said": b"two words"}
+
+
+def test_a_jobs_own_clients_reach_the_local_cloud(sdk: SimpleNamespace, tmp_path: Path) -> None:
+    script = f"""
+import boto3
+account = boto3.client("sts").get_caller_identity()["Account"]
+boto3.client("s3").put_object(Bucket="{BUCKET}", Key="from-a-job", Body=account.encode())
+"""
+    send(trainer(sdk, tmp_path, script)).wait()
+    body = sdk.s3.get_object(Bucket=BUCKET, Key="from-a-job")["Body"].read()
+    assert body == b"000000000000"
+
+
+def test_a_job_is_stopped_and_found_in_the_list(sdk: SimpleNamespace, tmp_path: Path) -> None:
+    ours = trainer(sdk, tmp_path, "import time; time.sleep(600)", base_job_name="to-be-stopped")
+    job = send(ours)
+    job.stop()
+    job.wait()
+    assert job.refresh().training_job_status == "Stopped"
+    found = sdk.TrainingJob.get_all(name_contains="to-be-stopped")
+    assert [one.training_job_name for one in found] == [job.training_job_name]
+
+
+def test_a_bad_request_is_a_client_error(sdk: SimpleNamespace) -> None:
+    with pytest.raises(sdk.sagemaker.exceptions.ClientError) as found:
+        sdk.sagemaker.describe_training_job(TrainingJobName="no")
+    assert found.value.response["Error"]["Code"] == "ValidationException"
+    assert found.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400

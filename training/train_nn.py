@@ -8,11 +8,11 @@ Reads   --train: an npz archive with X_train (rows, features) and y_train (rows,
 Writes  model.pt, metrics.json, history.csv and training.log side by side into --model_dir, and
         preparation.json where the training archive carries the preparation it was made with;
         metrics.json comes last: where it lies, the results are whole
-        Each of the three may be a gs:// address.
+        Each of the three may be a gs:// or s3:// address.
 Exits   with 0 when the model is written; with 2 and one sentence when an input cannot be used; with
         1 and one sentence when another replica is lost
-Started as N replicas, by Vertex AI or torchrun, it trains one model: each replica works on rows of
-its own, the gradients are averaged at every step, replica 0 prints and writes for all.
+Started as N replicas, by Vertex AI, SageMaker or torchrun, it trains one model: each replica works
+on rows of its own, the gradients are averaged at every step, replica 0 prints and writes for all.
 """
 
 import argparse
@@ -35,6 +35,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 STARTED = time.perf_counter()
@@ -65,17 +66,18 @@ class Place(NamedTuple):
 
 def find_place(environment: Mapping[str, str]) -> Place:
     """Work out the place from the variables that torchrun or a training service sets."""
-    spec, size = (environment.get(name, "") for name in ("CLUSTER_SPEC", "WORLD_SIZE"))
+    spec, size, hosts = (environment.get(n, "") for n in ("CLUSTER_SPEC", "WORLD_SIZE", "SM_HOSTS"))
     on_vertex = spec and "TORCHELASTIC_RUN_ID" not in environment
     try:
-        if on_vertex:
+        if on_vertex:  # where WORLD_SIZE counts machines; everywhere else it counts processes
             return place_on_vertex(**json.loads(spec))
-        # The variables of another service are read here.
-        places = range(int(size or 1))
-        return Place(places.index(int(environment["RANK"] if size else 0)), len(places))
+        if size:
+            places = range(int(size))
+            return Place(places.index(int(environment["RANK"])), len(places))
+        return place_on_sagemaker(sorted(json.loads(hosts)), environment) if hosts else Place()
     except (AttributeError, LookupError, TypeError, ValueError) as problem:
-        names = "CLUSTER_SPEC" if on_vertex else "WORLD_SIZE and RANK"
-        raise Refused(f"{names} cannot be used ({problem}); unset it to train alone") from None
+        name = "CLUSTER_SPEC" if on_vertex else "WORLD_SIZE and RANK" if size else "SM_HOSTS"
+        raise Refused(f"{name} cannot be used ({problem}); unset it to train alone") from None
 
 
 def place_on_vertex(cluster: Any, task: Any, **_: object) -> Place:
@@ -87,6 +89,17 @@ def place_on_vertex(cluster: Any, task: Any, **_: object) -> Place:
     host, _, port = cluster["workerpool0"][0].rpartition(":")
     master = (host, range(2**16).index(int(port))) if len(places) > 1 else None
     return Place(places.index(own), len(places), master)
+
+
+def place_on_sagemaker(hosts: list[str], environment: Mapping[str, str]) -> Place:
+    """The place among the hosts by name (algo-10 before algo-2), which SageMaker does not join."""
+    if len(hosts) == 1:
+        return Place()
+    # The SDK's version 3 says where they meet in SM_MASTER_*, version 2 in MASTER_*.
+    host, port = (environment.get(f"SM_{name}") or environment.get(name)
+                  for name in ("MASTER_ADDR", "MASTER_PORT"))  # fmt: skip
+    master = (host or hosts[0], range(2**16).index(int(port or 7777)))
+    return Place(hosts.index(environment["SM_CURRENT_HOST"]), len(hosts), master)
 
 
 def open_door(place: Place) -> socket.socket | None:
@@ -125,8 +138,10 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
                     formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     flag, whole, real = parser.add_argument, partial(numeric, 0, int), partial(numeric, 0, float)
     from_1 = partial(numeric, 1, int)
-    flag("--train", required=True, help="npz archive with X_train and y_train; a file or gs://")
-    flag("--val", required=True, help="npz archive with X_val and y_val; a file or gs://")
+    for part in ("train", "val"):  # on SageMaker a channel of that name with one archive will do
+        found = [*Path(os.environ.get(f"SM_CHANNEL_{part.upper()}") or os.devnull).glob("*.npz")]
+        flag(f"--{part}", required=len(found) != 1, default=str(found[0]) if found else None,
+             help=f"npz archive with X_{part} and y_{part}; a file, gs:// or s3://")
     flag("--epochs", type=from_1, default=1000, help="passes over the training rows, at most")
     flag("--learning_rate", type=real, default=0.001, help="how far a step moves the weights")
     flag("--batch_size", type=whole, default=0, help="rows per step; 0: all rows")
@@ -138,7 +153,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
          choices=(True, False), default=True, help="keep the best weights, not the last")
     flag("--seed", type=whole, default=0, help="same seed, same machine: same model")
     flag("--device", default="auto", help="auto, cpu, cuda, mps or xla")
-    flag("--model_dir", help="folder or gs:// for the results; or AIP_MODEL_DIR, or SM_MODEL_DIR",
+    flag("--model_dir", help="folder, gs:// or s3:// for results; or AIP_MODEL_DIR, SM_MODEL_DIR",
          default=os.environ.get("AIP_MODEL_DIR") or os.environ.get("SM_MODEL_DIR") or ".")
     flags, unknown = parser.parse_known_args(arguments)
     for name in ("--parallelism", "--checkpoint_every", "--checkpoint_dir"):
@@ -181,10 +196,6 @@ class Table(NamedTuple):
     start: int  # the place of the first row in the whole table
     whole: int  # rows of the whole table
 
-    def to(self, device: torch.device) -> "Table":
-        """The same rows, moved to the device."""
-        return self._replace(X=self.X.to(device), y=self.y.to(device))
-
 
 # ---- device -------------------------------------------------------------------------------------
 def choose_device(wanted: str) -> torch.device:
@@ -209,6 +220,8 @@ JOINING = timedelta(minutes=5)  # a service's machines start at different times
 
 def join(place: Place, door: socket.socket | None) -> None:
     """Wait for the other replicas, and make one group of torch.distributed of all."""
+    if interface := os.environ.get("SM_NETWORK_INTERFACE_NAME"):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)  # else that of the host's own name
     try:
         if place.master:
             fd = door.detach() if door else None
@@ -241,40 +254,65 @@ def own_rows(rows: int, place: Place) -> range:
 
 
 # ---- data ---------------------------------------------------------------------------------------
-def on_mount(path: str, where: str, root: str = "/gcs") -> str:
-    """Turn gs://bucket into /gcs/bucket where that is mounted, as in every job on Vertex AI."""
-    scheme, separator, rest = path.rpartition("://")
-    need(scheme in ("", "gs"), f"{where} {scheme}:// is not implemented yet; give a file or gs://")
-    need(rest.split("/")[0] or not separator, f"{where} names no bucket; write gs://bucket/name")
-    return f"{root}/{rest}" if separator and Path(root, rest.split("/")[0]).is_dir() else path
+def google_objects(address: str) -> SimpleNamespace:
+    """What google-cloud-storage does with the objects whose names begin with a gs:// address."""
+    from google.cloud.storage import Blob, Client
+
+    blob = partial(lambda client, name: Blob.from_uri(address + name, client), Client())
+    return SimpleNamespace(
+        read=lambda name: blob(name).download_as_bytes(),
+        write=lambda name, content: blob(name).upload_from_string(content),
+        delete=lambda name: blob(name).exists() and blob(name).delete(),
+        attempt=lambda name: blob(name).create_resumable_upload_session(),
+    )
+
+
+def amazon_objects(address: str) -> SimpleNamespace:
+    """What boto3 does, with the credentials and endpoint that it finds, below an s3:// address."""
+    import boto3
+
+    bucket, _, prefix = address.removeprefix("s3://").partition("/")
+    item = partial(lambda s3, name: s3.Object(bucket, prefix + name), boto3.resource("s3"))
+    return SimpleNamespace(
+        read=lambda name: item(name).get()["Body"].read(),
+        write=lambda name, content: item(name).put(Body=content),
+        delete=lambda name: item(name).delete(),
+        attempt=lambda name: item(name).initiate_multipart_upload().abort(),
+    )
 
 
 @contextlib.contextmanager
-def objects(address: str, where: str) -> Iterator[Callable[[str], Any]]:
-    """A function from a name below a gs:// address to the object that has or shall have it."""
+def objects(address: str, where: str) -> Iterator[SimpleNamespace]:
+    """The objects below an address; what their library complains of is said in one sentence."""
+    clouds = {"gs": (google_objects, "google-cloud-storage"), "s3": (amazon_objects, "boto3")}
+    below, library = clouds[address.split("://")[0]]
     try:
-        from google.api_core.exceptions import GoogleAPIError
-        from google.auth.exceptions import GoogleAuthError
-        from google.cloud.storage import Blob, Client
-        from requests.exceptions import RequestException
+        yield below(address)
     except ImportError:
-        raise Refused(f"{where} needs google-cloud-storage; install it with pip") from None
-    try:
-        yield partial(lambda client, name: Blob.from_uri(address + name, client), Client())
-    except (GoogleAPIError, GoogleAuthError, RequestException, ValueError) as problem:
-        reason = str(problem).split("\n")[0]
+        raise Refused(f"{where} needs {library}; install it with pip") from None
+    except Exception as problem:  # noqa: BLE001 - of a library's own kind, so not known before
+        reason = str(problem).removeprefix("Parameter validation failed:\n").split("\n")[0]
         raise Refused(f"{where} {reason}; check the address and your rights to it") from None
+
+
+def on_mount(path: str, where: str, root: str = "/gcs") -> str:
+    """Turn gs://bucket into /gcs/bucket where that is mounted, as in every job on Vertex AI."""
+    scheme, separator, rest = path.rpartition("://")
+    need(scheme in ("", "gs", "s3"), f"{where} {scheme}:// is unknown; give a file, gs:// or s3://")
+    bucket = rest.split("/")[0]
+    need(bucket or not separator, f"{where} names no bucket; write {scheme}://bucket/name")
+    return f"{root}/{rest}" if scheme == "gs" and Path(root, bucket).is_dir() else path
 
 
 def open_archive(path: str, where: str) -> Any:
     """A file, or an object read into memory."""
     if "://" not in (path := on_mount(path, where)):
         return open(path, "rb")
-    with objects(path, where) as blob:
-        return io.BytesIO(blob("").download_as_bytes())
+    with objects(path, where) as store:
+        return io.BytesIO(store.read(""))
 
 
-def read_table(path: str, part: str, place: Place) -> tuple[Table, str]:
+def read_table(path: str, part: str, place: Place, device: Any = None) -> tuple[Table, str]:
     """X_<part> and y_<part> of an archive, checked, and the preparation it may carry, else ""."""
     where, X_name, y_name = f"--{part} {path}:", f"X_{part}", f"y_{part}"
     advice = "give an npz archive of plain arrays, as numpy.savez writes it"
@@ -309,7 +347,7 @@ def read_table(path: str, part: str, place: Place) -> tuple[Table, str]:
     preparation = arrays.get("preparation", np.array(""))
     need(preparation.dtype.kind == "U", f"{where} preparation is no text; write it as JSON")
     own = own_rows(len(X), place)  # every replica checks the whole table and keeps its own rows
-    X_own, y_own = (torch.tensor(array[own.start : own.stop]) for array in (X, y))
+    X_own, y_own = (torch.tensor(item[own.start : own.stop], device=device) for item in (X, y))
     return Table(X_own, y_own, own.start, len(X)), str(preparation)
 
 
@@ -439,8 +477,8 @@ def open_results(path: str) -> Callable[[Results], None]:
     folder = on_mount(path, where := f"--model_dir {path}:")
     if "://" in folder:
         address = folder.rstrip("/") + "/"
-        with objects(address, where) as blob:  # an upload that is begun and left leaves nothing
-            blob("metrics.json").create_resumable_upload_session()
+        with objects(address, where) as store:  # an upload that is begun and left leaves nothing
+            store.attempt("metrics.json")
         return partial(write_objects, address, where)
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -464,13 +502,10 @@ def write_files(folder: Path, results: Results) -> None:
 
 
 def write_objects(address: str, where: str, results: Results) -> None:
-    """Write every result as an object of its own, which appears whole or not at all."""
-    with objects(address, where) as blob:
+    """Write every result as an object of its own."""
+    with objects(address, where) as store:
         for name, content in results.items():
-            if content is not None:
-                blob(name).upload_from_string(content)
-            elif blob(name).exists():
-                blob(name).delete()
+            store.delete(name) if content is None else store.write(name, content)
 
 
 def as_csv(history: Sequence[Sequence[float]]) -> bytes:
@@ -482,12 +517,12 @@ def as_csv(history: Sequence[Sequence[float]]) -> bytes:
 def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) -> None:
     """Read the data, train the model, write the results; `said` holds the lines of the log."""
     begun, place = time.perf_counter(), flags.place
-    data, preparation = read_table(flags.train, "train", place)
-    val, _ = read_table(flags.val, "val", place)
+    device = choose_device(flags.device)
+    data, preparation = read_table(flags.train, "train", place, device)
+    val, _ = read_table(flags.val, "val", place, device)
     rows, (features, others) = data.whole, (table.X.shape[1] for table in (data, val))
     need(others == features, f"--train has {features} features, --val {others}; prepare both alike")
     write = open_results(flags.model_dir) if place.rank == 0 else lambda _: None
-    device = choose_device(flags.device)
     model = build_model(features, flags.hidden, flags.seed, str(device))
     weights, batch = sum(p.numel() for p in model.parameters()), min(flags.batch_size or rows, rows)
     threads = choose_threads(math.ceil(batch / place.world_size), weights)
@@ -495,7 +530,6 @@ def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) ->
     # glibc hands freed blocks back at once, until it has freed one of nearly 32 MiB, its limit: by
     # this one, large batches find the memory of the step before, and are twice as fast.
     torch.empty(8 * 2**20 - 4096)
-    data, val = (table.to(device) for table in (data, val))
     shares = [own_rows(rows, Place(rank, place.world_size)) for rank in range(place.world_size)]
     if place.world_size > 1:
         first, last = data.start, data.start + len(data.X) - 1

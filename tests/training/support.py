@@ -108,7 +108,7 @@ class Replicas:
                     env={
                         "PATH": "/usr/bin:/bin",
                         "OMP_NUM_THREADS": "1",
-                        **LOOPBACK,
+                        **({} if "SM_NETWORK_INTERFACE_NAME" in environment else LOOPBACK),
                         **environment,
                     },
                 )

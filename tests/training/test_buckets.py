@@ -1,25 +1,31 @@
-"""Data from and results to gs:// addresses, by the real client and a server on the loopback."""
+"""Data from and results to gs:// and s3:// addresses, by the real clients and the local cloud."""
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
+import os
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import boto3
 import pytest
 import torch
 from google.cloud import storage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.local_cloud.gcs.support import Server
+from local_cloud.control import Status
 from tests.training.support import (
     FOR_LONG,
+    Ended,
     as_replicas,
+    free_port,
     inside,
     save,
     table,
@@ -31,127 +37,227 @@ from tests.training.support import (
 ARTEFACTS = {"model.pt", "history.csv", "training.log", "metrics.json"}
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    with Server(tmp_path) as server:
-        yield server
+class Google:
+    """A new bucket of Cloud Storage, and what a test looks at in it."""
+
+    library, missing = "google-cloud-storage", "404"
+    module = "google.cloud.storage"
+
+    def __init__(self) -> None:
+        self.name = f"bucket-{uuid.uuid4().hex}"
+        self.address = f"gs://{self.name}"
+        self.client = storage.Client()
+        self.bucket = self.client.create_bucket(self.name)
+
+    def put(self, name: str, content: bytes) -> None:
+        self.bucket.blob(name).upload_from_string(content)
+
+    def get(self, name: str) -> bytes:
+        content: bytes = self.bucket.blob(name).download_as_bytes()
+        return content
+
+    def times(self, prefix: str = "") -> dict[str, Any]:
+        """When each object below the prefix was written."""
+        blobs = self.bucket.list_blobs(prefix=prefix)
+        return {blob.name.removeprefix(prefix): blob.updated for blob in blobs}
+
+    def close(self) -> None:
+        self.client.close()
 
 
-@pytest.fixture
-def bucket(
-    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[storage.Bucket]:
+class Amazon:
+    """The same of S3."""
+
+    library, missing = "boto3", "The specified"
+    module = "boto3"
+
+    def __init__(self) -> None:
+        self.name = f"bucket-{uuid.uuid4().hex}"
+        self.address = f"s3://{self.name}"
+        self.client = boto3.client("s3")
+        self.client.create_bucket(Bucket=self.name)
+
+    def put(self, name: str, content: bytes) -> None:
+        self.client.put_object(Bucket=self.name, Key=name, Body=content)
+
+    def get(self, name: str) -> bytes:
+        content: bytes = self.client.get_object(Bucket=self.name, Key=name)["Body"].read()
+        return content
+
+    def times(self, prefix: str = "") -> dict[str, Any]:
+        """When each object below the prefix was written, to the second."""
+        listed = self.client.list_objects_v2(Bucket=self.name, Prefix=prefix)
+        found = listed.get("Contents", [])
+        return {item["Key"].removeprefix(prefix): item["LastModified"] for item in found}
+
+    def close(self) -> None:
+        self.client.close()
+
+
+Bucket = Google | Amazon
+
+
+@pytest.fixture(params=[Google, Amazon])
+def bucket(request: pytest.FixtureRequest, cloud: Status, tmp_path: Path) -> Iterator[Bucket]:
     """A bucket with one archive in it, `data/table.npz`."""
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
-    client = storage.Client(project="p")
-    bucket = client.create_bucket("bucket")
+    bucket = request.param()
     archive = save(tmp_path / "table.npz", preparation=json.dumps({"features": []}))
-    bucket.blob("data/table.npz").upload_from_filename(archive)
+    bucket.put("data/table.npz", archive.read_bytes())
     yield bucket
-    client.close()
+    bucket.close()
 
 
-TABLE = "gs://bucket/data/table.npz"
+def run(bucket: Bucket, *flags: Any) -> Ended:
+    """Train on the bucket's archive; results go to `run` in it."""
+    return inside(*on(bucket), "--epochs", 1, *flags)
 
 
-def names(bucket: storage.Bucket, prefix: str) -> set[str]:
-    return {blob.name.removeprefix(prefix) for blob in bucket.list_blobs(prefix=prefix)}
+def on(bucket: Bucket) -> tuple[str, ...]:
+    table = f"{bucket.address}/data/table.npz"
+    return ("--train", table, "--val", table, "--model_dir", f"{bucket.address}/run")
 
 
-@pytest.mark.parametrize("folder", ["gs://bucket/jobs/7/model", "gs://bucket/jobs/7/model/"])
+@pytest.mark.parametrize("end", ["", "/"])
 def test_a_run_between_buckets_is_that_between_folders(
-    bucket: storage.Bucket, tmp_path: Path, folder: str
+    bucket: Bucket, tmp_path: Path, end: str
 ) -> None:
-    ended = inside("--train", TABLE, "--val", TABLE, "--epochs", 5, "--model_dir", folder)
+    folder = f"{bucket.address}/jobs/7/model{end}"
+    ended = run(bucket, "--epochs", 5, "--model_dir", folder)
     assert (ended.code, ended.err) == (0, "")
     assert f"wrote model.pt, metrics.json, history.csv and training.log to {folder}" in ended.out
-    assert names(bucket, "jobs/7/model/") == ARTEFACTS | {"preparation.json"}
+    assert bucket.times("jobs/7/model/").keys() == ARTEFACTS | {"preparation.json"}
     train(tmp_path / "table.npz", tmp_path / "run", "--epochs", 5)
-    bucket.blob("jobs/7/model/model.pt").download_to_filename(tmp_path / "model.pt")
     ours, theirs = (
         torch.load(file, weights_only=True)["model"]
-        for file in (tmp_path / "run/model.pt", tmp_path / "model.pt")
+        for file in (tmp_path / "run/model.pt", io.BytesIO(bucket.get("jobs/7/model/model.pt")))
     )
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
-    assert bucket.blob("jobs/7/model/training.log").download_as_text() == ended.out
+    assert bucket.get("jobs/7/model/training.log").decode() == ended.out
 
 
-def test_metrics_come_last_so_that_they_say_that_all_is_there(bucket: storage.Bucket) -> None:
-    inside("--train", TABLE, "--val", TABLE, "--epochs", 1, "--model_dir", "gs://bucket/run")
-    written = {blob.name: blob.time_created for blob in bucket.list_blobs(prefix="run/")}
-    assert max(written, key=lambda name: written[name]) == "run/metrics.json"
+def test_metrics_come_last_so_that_they_say_that_all_is_there(bucket: Bucket) -> None:
+    run(bucket)
+    written = bucket.times("run/")
+    assert written["metrics.json"] == max(written.values())
 
 
-def test_no_preparation_of_another_model_stays_behind(
-    bucket: storage.Bucket, tmp_path: Path
-) -> None:
-    for archive in (TABLE, save(tmp_path / "bare.npz")):
-        inside("--train", archive, "--val", TABLE, "--epochs", 1, "--model_dir", "gs://bucket/run")
-    assert names(bucket, "run/") == ARTEFACTS
+def test_no_preparation_of_another_model_stays_behind(bucket: Bucket, tmp_path: Path) -> None:
+    run(bucket)
+    assert run(bucket, "--train", save(tmp_path / "bare.npz")).code == 0
+    assert bucket.times("run/").keys() == ARTEFACTS
 
 
-def test_a_bucket_at_the_root_takes_results(bucket: storage.Bucket) -> None:
-    assert inside("--train", TABLE, "--val", TABLE, "--model_dir", "gs://bucket").code == 0
-    assert names(bucket, "") > ARTEFACTS
+def test_a_bucket_at_the_root_takes_results(bucket: Bucket) -> None:
+    assert run(bucket, "--model_dir", bucket.address).code == 0
+    assert bucket.times().keys() > ARTEFACTS
 
 
-def test_two_replicas_read_and_write_a_bucket(
-    bucket: storage.Bucket, server: Server, tmp_path: Path
-) -> None:
-    flags = ("--train", TABLE, "--val", TABLE, "--model_dir", "gs://bucket/two", "--epochs", 5)
-    environment = {"STORAGE_EMULATOR_HOST": server.url}
-    with as_replicas(2, Path("unused"), tmp_path / "two", *flags, **environment) as running:
+def test_two_replicas_read_and_write_a_bucket(bucket: Bucket, tmp_path: Path) -> None:
+    flags = (*on(bucket), "--epochs", 5)
+    with as_replicas(2, Path("unused"), tmp_path / "two", *flags, **addresses()) as running:
         assert running.codes() == [0, 0], [log.read_text() for log in running.logs]
-    metrics = json.loads(bucket.blob("two/metrics.json").download_as_text())
-    assert metrics["world_size"] == 2
+    assert json.loads(bucket.get("run/metrics.json"))["world_size"] == 2
+
+
+def addresses() -> dict[str, str]:
+    """What points a process at the local cloud."""
+    ours = ("STORAGE_EMULATOR_HOST", "GOOGLE_CLOUD_PROJECT", "AWS_")
+    return {name: value for name, value in os.environ.items() if name.startswith(ours)}
 
 
 # ---- what cannot be used ------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("flags", "words"),
+    ("flag", "rest", "words"),
     [
-        (["--train", "gs://bucket/none.npz"], ["--train gs://bucket/none.npz", "404"]),
-        (["--train", "gs://nowhere/data.npz"], ["--train gs://nowhere/data.npz", "404"]),
-        (["--train", "gs://bucket"], ["--train gs://bucket:"]),
-        (["--train", "gs://"], ["--train gs://: names no bucket"]),
-        (["--val", "gs://bucket/none.npz"], ["--val gs://bucket/none.npz", "404"]),
-        (["--model_dir", "gs://nowhere/run"], ["--model_dir gs://nowhere/run", "404"]),
-        (["--model_dir", "gs://Not A Bucket/run"], ["--model_dir gs://Not A Bucket/run"]),
+        ("--train", "HERE/none.npz", ["{missing}"]),
+        ("--train", "NOWHERE/data.npz", ["{missing}"]),
+        ("--train", "HERE", []),
+        ("--train", "", ["names no bucket; write {scheme}bucket/name"]),
+        ("--val", "HERE/none.npz", ["{missing}"]),
+        ("--model_dir", "NOWHERE/run", ["{missing}"]),
+        ("--model_dir", "Not A Bucket/run", []),
     ],
 )
 def test_an_address_that_cannot_be_used_is_refused_before_the_training(
-    bucket: storage.Bucket, flags: list[str], words: list[str]
+    bucket: Bucket, flag: str, rest: str, words: list[str]
 ) -> None:
-    good = ("--train", TABLE, "--val", TABLE, "--model_dir", "gs://bucket/run", "--epochs", 1)
-    ended = inside(*good, *flags)
+    scheme = bucket.address.removesuffix(bucket.name)
+    nowhere = f"no-{bucket.name}"
+    address = scheme + rest.replace("NOWHERE", nowhere).replace("HERE", bucket.name)
+    ended = run(bucket, flag, address)
     assert ended.code == 2, ended
-    assert ended.err.startswith("train_nn.py: ") and ended.err.count("\n") == 1, ended.err
-    assert all(word in ended.err for word in words), ended.err
+    assert ended.err.startswith(f"train_nn.py: {flag} {address}: "), ended.err
+    assert ended.err.count("\n") == 1, ended.err
+    for word in words:
+        assert word.format(missing=bucket.missing, scheme=scheme) in ended.err, ended.err
     assert "epoch" not in ended.out
-    assert names(bucket, "run/") == set()
+    assert not bucket.times("run/")
 
 
-def test_an_object_that_is_no_archive_is_refused_like_a_file(bucket: storage.Bucket) -> None:
-    bucket.blob("table.csv").upload_from_string("PassengerId,Survived\n1,0\n")
-    ended = inside("--train", "gs://bucket/table.csv", "--val", TABLE)
+def test_trying_whether_results_can_be_written_leaves_nothing(bucket: Bucket) -> None:
+    train_nn.open_results(f"{bucket.address}/run")
+    assert bucket.times().keys() == {"data/table.npz"}
+    if isinstance(bucket, Amazon):
+        assert "Uploads" not in bucket.client.list_multipart_uploads(Bucket=bucket.name)
+
+
+def test_an_object_that_is_no_archive_is_refused_like_a_file(bucket: Bucket) -> None:
+    bucket.put("table.csv", b"PassengerId,Survived\n1,0\n")
+    ended = run(bucket, "--train", f"{bucket.address}/table.csv")
     assert ended.code == 2
-    assert "gs://bucket/table.csv: is no whole npz archive" in ended.err
+    assert f"{bucket.address}/table.csv: is no whole npz archive" in ended.err
 
 
-def test_without_credentials_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_credentials_for_google_it_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
-    ended = inside("--train", TABLE, "--val", TABLE)
+    ended = inside("--train", "gs://bucket/table.npz", "--val", "gs://bucket/table.npz")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "none.json" in ended.err
 
 
+@pytest.fixture
+def bare_amazon(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """An environment that tells boto3 nothing."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    return monkeypatch
+
+
+ON_S3 = ("--train", "s3://bucket/table.npz", "--val", "s3://bucket/table.npz")
+
+
+def test_without_credentials_for_amazon_it_is_said(bare_amazon: pytest.MonkeyPatch) -> None:
+    ended = inside(*ON_S3)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "--train s3://bucket/table.npz: Unable to locate credentials; check" in ended.err
+
+
+def test_a_cloud_that_does_not_answer_is_said(bare_amazon: pytest.MonkeyPatch) -> None:
+    closed = f"http://127.0.0.1:{free_port()}"
+    bare_amazon.setenv("AWS_ENDPOINT_URL", closed)
+    bare_amazon.setenv("AWS_ACCESS_KEY_ID", "a")
+    bare_amazon.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    bare_amazon.setenv("AWS_MAX_ATTEMPTS", "1")
+    ended = inside(*ON_S3)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert f'Could not connect to the endpoint URL: "{closed}/bucket/table.npz"' in ended.err
+
+
+@pytest.mark.parametrize("cloud", [Google, Amazon])
 def test_without_the_client_library_it_is_said_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
+    cloud: type[Bucket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "google.cloud.storage", None)  # as if it were not there
-    ended = inside("--train", TABLE, "--val", TABLE)
-    sentence = f"train_nn.py: --train {TABLE}: needs google-cloud-storage; install it with pip\n"
+    monkeypatch.setitem(sys.modules, cloud.module, None)  # as if it were not there
+    table = "gs://b/t.npz" if cloud is Google else "s3://b/t.npz"
+    ended = inside("--train", table, "--val", table)
+    sentence = f"train_nn.py: --train {table}: needs {cloud.library}; install it with pip\n"
     assert (ended.code, ended.err) == (2, sentence)
 
 
@@ -163,6 +269,7 @@ def test_a_mounted_bucket_is_an_ordinary_folder(tmp_path: Path) -> None:
         ("gs://bucket/run/", f"{tmp_path}/bucket/run/"),
         ("gs://bucket", f"{tmp_path}/bucket"),
         ("gs://another/a.npz", "gs://another/a.npz"),
+        ("s3://bucket/a.npz", "s3://bucket/a.npz"),
         ("folder/a.npz", "folder/a.npz"),
     ]:
         assert train_nn.on_mount(address, "--train", str(tmp_path)) == path
@@ -175,24 +282,20 @@ def test_any_path_without_an_address_is_left_as_it_is(path: str) -> None:
 
 
 # ---- progress -----------------------------------------------------------------------------------
-def test_who_follows_from_elsewhere_sees_the_history_grow(
-    bucket: storage.Bucket, server: Server, tmp_path: Path
-) -> None:
-    bucket.blob("run/metrics.json").upload_from_string("{}")  # of an earlier run, which was whole
+def test_who_follows_from_elsewhere_sees_the_history_grow(bucket: Bucket, tmp_path: Path) -> None:
+    bucket.put("run/metrics.json", b"{}")  # of an earlier run, which was whole
 
-    def size(name: str) -> int:
-        blob = bucket.get_blob(f"run/{name}")
-        return blob.size if blob else 0
+    def lines() -> list[str]:
+        written = "history.csv" in bucket.times("run/")
+        return bucket.get("run/history.csv").decode().splitlines() if written else []
 
-    flags = ("--train", TABLE, "--val", TABLE, "--model_dir", "gs://bucket/run", *FOR_LONG)
-    environment = {"STORAGE_EMULATOR_HOST": server.url}
-    with as_replicas(1, Path("unused"), tmp_path / "run", *flags, **environment):
-        wait_until(lambda: size("history.csv") > 0)
-        first = size("history.csv")
-        wait_until(lambda: size("history.csv") > first)
-        assert size("metrics.json") == 0  # this run is not
-        text = bucket.blob("run/history.csv").download_as_text()
-        assert text.startswith("epoch,loss,val_loss,val_accuracy,seconds\n1,")
+    flags = (*on(bucket), *FOR_LONG)
+    with as_replicas(1, Path("unused"), tmp_path / "run", *flags, **addresses()):
+        wait_until(lambda: bool(lines()))
+        first = lines()
+        wait_until(lambda: len(lines()) > len(first))
+        assert "metrics.json" not in bucket.times("run/")  # this run is not
+        assert first[0] == "epoch,loss,val_loss,val_accuracy,seconds" and first[1][:2] == "1,"
 
 
 def test_progress_is_written_once_a_second_and_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:

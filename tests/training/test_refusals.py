@@ -166,18 +166,14 @@ def test_a_pickle_in_an_archive_is_never_run(tmp_path: Path) -> None:
         (["--checkpoint_dir", "x"], ["--checkpoint_dir is not implemented yet"]),
         (["--device", "abacus"], ["--device abacus", "torch can use", "cpu"]),
         (["--device", "mps"], ["--device mps", "torch can use"]),
-        (["--model_dir", "s3://bucket/model"], ["--model_dir", "s3:// is not implemented yet"]),
+        (["--model_dir", "az://bucket/model"], ["--model_dir", "az:// is unknown", "s3://"]),
+        (["--train", "https://host/data.npz"], ["--train", "https:// is unknown", "gs://"]),
     ],
 )
 def test_a_flag_that_cannot_be_used(tmp_path: Path, flags: list[str], words: list[str]) -> None:
     archive = save(tmp_path / "data.npz")
     ended = inside("--train", archive, "--val", archive, "--model_dir", tmp_path, *flags)
     is_refused(ended, tmp_path, *words)
-
-
-def test_a_bucket_on_s3_is_not_read_yet(tmp_path: Path) -> None:
-    ended = inside("--train", "s3://bucket/data.npz", "--val", "s3://bucket/data.npz")
-    is_refused(ended, tmp_path, "s3://bucket/data.npz", "not implemented yet")
 
 
 def test_a_table_in_another_format_is_told_what_is_needed(tmp_path: Path) -> None:

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from GCP_helpers import looking
 from GCP_helpers.looking import ENDED
 from GCP_helpers.session import MARK, Session, client, connected, refusals
 from GCP_helpers.storage import split
-from lesson import LessonError
+from lesson import cleaning
+from lesson.cleaning import Thing
 
 if TYPE_CHECKING:
     import google.cloud.storage as storage
 
     from GCP_helpers.looking import Job
-
-
-@dataclass(frozen=True)
-class Thing:
-    """Something that can be deleted."""
-
-    name: str
-    delete: Callable[[], Any]
 
 
 def cleanup(dry_run: bool = True) -> None:
@@ -42,22 +34,12 @@ def cleanup(dry_run: bool = True) -> None:
         ours = bucket is not None and bucket.labels.get(MARK) == "true"
         jobs = [job for job in looking.every() if _made_by_lesson(job, session, ours)]
         running = [job.display_name for job in jobs if looking.last_state(job) not in ENDED]
-        if running:
-            raise LessonError(
-                f"{', '.join(running)}: not ended yet; cancel({running[0]!r}) and then "
-                f"wait({running[0]!r}), before you clean up"
-            )
+        cleaning.refuse(running)
         things = [*_objects(bucket, jobs, ours), *map(_job, jobs)] if bucket else [*map(_job, jobs)]
-        for thing in things:
-            print(("would delete " if dry_run else "deleting ") + thing.name, flush=True)
-            if not dry_run:
-                thing.delete()
+        cleaning.delete(things, dry_run)
     if bucket and not ours:
         print(f"{session.address} was there before connect(): it stays, and so do your uploads")
-    if not things:
-        print("nothing is left of the lesson here")
-    elif dry_run:
-        print("nothing was deleted; cleanup(dry_run=False) deletes all of the above")
+    cleaning.say_what_is_left(things, dry_run)
 
 
 def _made_by_lesson(job: Job, session: Session, bucket_is_ours: bool) -> bool:

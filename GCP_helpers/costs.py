@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lesson import LessonError, costs
-from lesson.costs import Estimate, Price
+from lesson.costs import LEFT_OUT, SPOT, Estimate, Price, price, short_name
 
 REGION = "us-central1"
 PAGE = "https://cloud.google.com/products/gemini-enterprise-agent-platform/pricing"
@@ -34,16 +34,6 @@ GPUS = {
     "NVIDIA_TESLA_T4": Price(0.4025, PAGE, "", "quoted by others"),
 }
 
-LEFT_OUT = (
-    "An hour counts from the start of the machines to the end of the job; disks, storage and "
-    "network traffic are not included."
-)
-SPOT = "Spot machines cost less, at a price that changes; it is not estimated here."
-
-
-class PriceUnknown(LessonError):
-    """The table holds no price of a machine or GPU."""
-
 
 def estimate_cost(
     machine: str,
@@ -69,22 +59,13 @@ def estimate_cost(
         notes.append(SPOT)
     name = gpu and accelerator_type(gpu)
     return costs.estimate(
-        (machine, _price(MACHINES, machine, "machine")),
-        gpu=(short_name(name), _price(GPUS, name, "GPU")) if name else None,
+        (machine, price(MACHINES, machine, "machine", PAGE)),
+        gpu=(short_name(name), price(GPUS, name, "GPU", PAGE)) if name else None,
         gpu_count=gpu_count,
         replicas=replicas,
         hours=hours,
         notes=notes,
     )
-
-
-def _price(table: dict[str, Price], name: str, what: str) -> Price:
-    if name not in table:
-        raise PriceUnknown(
-            f"no sourced price is known here for the {what} {name}, only for {', '.join(table)}; "
-            f"choose one of these, or look it up at {PAGE}"
-        )
-    return table[name]
 
 
 def accelerator_type(gpu: str) -> str:
@@ -102,8 +83,3 @@ def accelerator_type(gpu: str) -> str:
     if short_name(gpu.upper()) not in full:
         raise LessonError(f"gpu={gpu!r}: Vertex AI has no such GPU; it knows {', '.join(full)}")
     return full[short_name(gpu.upper())]
-
-
-def short_name(full: str) -> str:
-    """A GPU's name without its maker."""
-    return full.removeprefix("NVIDIA_").removeprefix("TESLA_")

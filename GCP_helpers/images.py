@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
-from lesson import target
+from lesson.images import SOON, not_pulled, warn_once
 
 # All dates are from this page, as stored by others in 2026; 2.4 is the newest PyTorch on it.
 PAGE = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/supported-frameworks"
 REGISTRY = "us-docker.pkg.dev/vertex-ai/training"
-SOON = timedelta(days=60)
 
 
 @dataclass(frozen=True)
@@ -49,8 +47,6 @@ IMAGES = (
     _image("pytorch-gpu.1-11", "2023-09-01", "2024-09-01"),
 )
 
-_warned: set[str] = set()
-
 
 def image_for(gpu: str | None) -> str:
     """The newest prebuilt image, with CUDA if there is to be a GPU."""
@@ -64,10 +60,7 @@ def is_prebuilt(uri: str) -> bool:
 
 def warn(uri: str, today: date | None = None) -> None:
     """Say once, on stderr, that an image has retired or soon will."""
-    sentence = check(uri, today or date.today())
-    if sentence and uri not in _warned:
-        _warned.add(uri)
-        print(sentence, file=sys.stderr)
+    warn_once(uri, check(uri, today or date.today()))
 
 
 def check(uri: str, today: date) -> str | None:
@@ -83,10 +76,7 @@ def check(uri: str, today: date) -> str | None:
         what = f"{uri} was to be had until {day} and may be gone"
     else:
         what = f"{uri} is to be had until {day} only"
-    here = (
-        " Here the image is only named, not pulled, so the job runs." if target() == "local" else ""
-    )
-    return f"{what}; {_instead(image, today)}.{here}"
+    return f"{what}; {_instead(image, today)}.{not_pulled()}"
 
 
 def _instead(image: Image, today: date) -> str:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from GCP_helpers import images, looking
-from GCP_helpers.costs import PriceUnknown, accelerator_type, estimate_cost
+from GCP_helpers.costs import accelerator_type, estimate_cost
 from GCP_helpers.looking import ENDED, job_of
 from GCP_helpers.session import connected, refusals
 from GCP_helpers.watching import follow, run_of
-from lesson import ROOT, LessonError, target
-from lesson.costs import dollars
+from lesson import ROOT, costs, jobs
 from lesson.runs import Run
 from lesson.this_machine import flags
 
@@ -50,8 +49,8 @@ def train(
     from google.cloud import aiplatform
 
     session = connected()
-    _check_readable(args)
-    _state_price(machine, gpu, replicas, gpu_count, spot)
+    jobs.check_readable(args, "gs://", "/gcs/")
+    costs.state("Vertex AI", lambda: _price(machine, gpu, replicas, gpu_count), spot)
     image = container_uri or images.image_for(gpu)
     images.warn(image)
     name = f"train-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
@@ -73,7 +72,7 @@ def train(
         {"scheduling_strategy": aiplatform.gapic.Scheduling.Strategy.SPOT} if spot else {}
     )
     job: Job
-    with refusals("sending the job"):
+    with jobs.sending(), refusals("sending the job"):
         if images.is_prebuilt(image):
             request = {"CustomTrainingJob": what, "submit": how | when}
             job = aiplatform.CustomTrainingJob(**what)
@@ -113,49 +112,21 @@ def cancel(run_or_job: Run | Job | str) -> None:
 
 def list_jobs() -> pd.DataFrame:
     """All custom training jobs of the project and region, newest first."""
-    import pandas as pd
-
     connected()
     with refusals("listing the jobs"):
-        jobs = looking.every()
-    rows = []
-    for job in sorted(jobs, key=lambda job: job.create_time, reverse=True):
-        asked, when = looking.asked(job), looking.times(job)
-        created = when.created.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-        seconds, state = round(when.seconds(), 1), looking.last_state(job)
-        rows.append([job.display_name, state, created, seconds, asked.replicas, str(asked)])
-    columns = ["name", "state", "created", "seconds", "replicas", "machine"]
-    return pd.DataFrame(rows, columns=columns)
+        found = sorted(looking.every(), key=lambda job: job.create_time, reverse=True)
+    return jobs.table([_row(job) for job in found])
+
+
+def _row(job: Job) -> Sequence[Any]:
+    asked, state = looking.asked(job), looking.last_state(job)
+    return jobs.row(job.display_name, state, looking.times(job), asked.replicas, str(asked))
 
 
 # ---- before a job is sent -----------------------------------------------------------------------
-def _check_readable(args: Mapping[str, Any]) -> None:
-    """Refuse flags that name data which only this machine can read."""
-    for name in ("train", "val"):
-        value = str(args.get(name, ""))
-        if value and "://" not in value and not value.startswith("/gcs/"):
-            raise LessonError(
-                f"--{name} {value} names a file on this machine, which a job cannot read; "
-                f"upload({value!r}) returns the gs:// address to use instead"
-            )
-
-
-def _state_price(machine: str, gpu: str | None, replicas: int, gpu_count: int, spot: bool) -> None:
-    """Say before the job is sent what it costs; one without a known price is not sent to pay."""
+def _price(machine: str, gpu: str | None, replicas: int, gpu_count: int) -> costs.Estimate:
     region = connected().region
-    try:
-        made = estimate_cost(machine, gpu, replicas, gpu_count=gpu_count, region=region)
-    except PriceUnknown as unknown:
-        if target() == "cloud":
-            raise
-        print(f"{unknown}; under LESSON_TARGET=cloud this job would not be sent")
-        return
-    less = ", less on spot machines" if spot else ""
-    here = "" if target() == "cloud" else "; here it costs nothing"
-    print(
-        f"on Vertex AI this costs about {dollars(made.usd_per_hour)} an hour at list price"
-        f"{less}{here}"
-    )
+    return estimate_cost(machine, gpu, replicas, gpu_count=gpu_count, region=region)
 
 
 def _submit(job: aiplatform.CustomTrainingJob, **request: Any) -> None:

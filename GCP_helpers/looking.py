@@ -10,11 +10,11 @@ import csv
 import io
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from GCP_helpers.session import refusals
 from lesson import LessonError
+from lesson.jobs import Times
 from lesson.runs import Run
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ def job_of(run_or_job: Run | Job | str) -> Job:
         job: Job = run_or_job.job
         return job
     if not isinstance(run_or_job, str):
+        if not hasattr(run_or_job, "display_name"):
+            raise LessonError(
+                f"{run_or_job!r} is no job: give what train() returned, or a job's name"
+            )
         return run_or_job
     with refusals(f"looking for {run_or_job}"):
         found = every(f'display_name="{run_or_job}"')
@@ -129,31 +133,6 @@ def _spec(job: Job) -> Any:
 
 
 # ---- how far it is ------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Times:
-    """When a job was made, when its machines started, and when it ended."""
-
-    created: datetime
-    started: datetime | None
-    ended: datetime | None
-
-    def seconds(self) -> float:
-        """From its making to its end, or until now."""
-        return _between(self.created, self.ended)
-
-    def queued(self) -> float:
-        """Until the machines started, or ended without, or until now."""
-        return _between(self.created, self.started or self.ended)
-
-    def running(self) -> float:
-        """Seconds of the machines so far."""
-        return _between(self.started, self.ended) if self.started else 0.0
-
-
-def _between(begin: datetime, end: datetime | None) -> float:
-    return max(0.0, ((end or datetime.now(UTC)) - begin).total_seconds())
-
-
 def times(job: Job) -> Times:
     """When the job was made, started and ended, as last seen."""
     seen = job.gca_resource  # the SDK's own job.start_time would ask the service once more

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import io
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from GCP_helpers.session import client, connected, refusals
-from lesson import LessonError
+from lesson.uploads import HowFar, named
 
 if TYPE_CHECKING:
     import google.cloud.storage as storage
 
 CHUNK = 8 * 2**20  # bytes: up to here the SDK sends a file at once; a larger one can be followed
-QUIET = 2.0  # seconds after which an upload begins to say how far it is
 
 
 def upload(*files: str | Path, prefix: str = "") -> list[str]:
@@ -25,20 +22,13 @@ def upload(*files: str | Path, prefix: str = "") -> list[str]:
     for two of the same name.
     """
     session = connected()
-    paths = [Path(file) for file in files]
-    for path in paths:
-        if not path.is_file():
-            what = "is a folder" if path.is_dir() else "is not there"
-            raise LessonError(f"{path} {what}; name files that exist, seen from {Path.cwd()}")
+    found = named(files, prefix)
     bucket = client().bucket(session.bucket)
-    names = [f"{prefix.strip('/')}/{path.name}".lstrip("/") for path in paths]
-    if len(set(names)) < len(names):
-        raise LessonError(f"two files would both become {max(names, key=names.count)}; rename one")
-    for path, name in zip(paths, names, strict=True):
+    for path, name in found:
         blob = bucket.blob(name)
         with refusals(f"uploading {path}"):
             _send(blob, path)
-    return [f"{session.address}/{name}" for name in names]
+    return [f"{session.address}/{name}" for _, name in found]
 
 
 def _send(blob: storage.Blob, path: Path) -> None:
@@ -50,7 +40,7 @@ def _send(blob: storage.Blob, path: Path) -> None:
     blob.chunk_size = CHUNK
     with _Followed(path) as file:
         blob.upload_from_file(file, size=size)
-    print(f"uploaded {path.name}", file=sys.stderr)
+    file.how_far.done()
 
 
 class _Followed(io.FileIO):
@@ -58,14 +48,11 @@ class _Followed(io.FileIO):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._path, self._said = path, time.monotonic()
+        self.how_far = HowFar(path)
 
     def read(self, size: int | None = -1) -> bytes:
         data = super().read(size)
-        if time.monotonic() - self._said > QUIET:
-            self._said = time.monotonic()
-            share = self.tell() / self._path.stat().st_size
-            print(f"uploading {self._path.name}: {share:.0%}", file=sys.stderr, flush=True)
+        self.how_far.at(self.tell())
         return data
 
 

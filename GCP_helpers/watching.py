@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from GCP_helpers import looking
-from GCP_helpers.costs import PriceUnknown, estimate_cost
+from GCP_helpers.costs import estimate_cost
 from GCP_helpers.looking import ENDED, Asked
 from GCP_helpers.session import connected, refusals
 from GCP_helpers.storage import fetch, read_text
-from lesson import LessonError, target
+from lesson import LessonError, jobs, target
+from lesson.costs import PriceUnknown
 from lesson.progress import Display, Progress
-from lesson.runs import Run, read_metrics
+from lesson.runs import Run
 from lesson.this_machine import new_folder
 
 if TYPE_CHECKING:
@@ -43,18 +44,8 @@ def run_of(job: Job, request: Mapping[str, Any]) -> Run:
 
 def follow(job: Job, run: Run) -> Run:
     """Show how far a job is until it ends, and complete its row."""
-    display = Display()
-    try:
-        with refusals(f"watching {job.display_name}"):
-            _watch(job, display)
-    except KeyboardInterrupt:
-        name = job.display_name
-        raise LessonError(
-            f"no longer watching, but {name} goes on: wait({name!r}) watches it again, "
-            f"cancel({name!r}) ends it"
-        ) from None
-    finally:
-        display.close()
+    with refusals(f"watching {job.display_name}"):
+        jobs.follow(job.display_name, lambda display: _watch(job, display))
     return _complete(job, run)
 
 
@@ -79,11 +70,10 @@ def _progress(machines: Job, what: Asked) -> Progress:
     when = looking.times(machines)
     history = read_text(what.output + "history.csv") if when.started and what.base else None
     last = looking.last_row(history or "")
-    epochs = what.flags.get("epochs", "")
     return Progress(
         state=looking.last_state(machines),
         epoch=int(last["epoch"]) if last else None,
-        epochs=int(float(epochs)) if epochs else None,
+        epochs=jobs.epochs_of(what.flags),
         loss=float(last["val_loss"]) if last else None,
         accuracy=float(last["val_accuracy"]) if last else None,
         seconds=when.seconds(),
@@ -106,19 +96,7 @@ def _complete(job: Job, run: Run) -> Run:
     if not run.artefacts:
         return run
     copy = fetch(run.artefacts, new_folder("vertex-ai"))
-    if not (copy / "metrics.json").exists():
-        print(f"{job.display_name} left no metrics.json; what it left is in {copy}")
-        return replace(run, copy=copy)
-    metrics = read_metrics(copy)
-    training = metrics["seconds"]["training"]
-    return replace(
-        run,
-        starting=max(0.0, when.running() - training),
-        training=training,
-        accuracy=metrics["accuracy"],
-        loss=metrics["loss"],
-        copy=copy,
-    )
+    return jobs.with_results(run, job.display_name, when, copy)
 
 
 def _cost(what: Asked, seconds: float) -> float | None:

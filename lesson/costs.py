@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lesson import LessonError
+from lesson import LessonError, target
+
+LEFT_OUT = (
+    "An hour counts from the start of the machines to the end of the job; disks, storage and "
+    "network traffic are not included."
+)
+SPOT = "Spot machines cost less, at a price that changes; it is not estimated here."
+
+
+class PriceUnknown(LessonError):
+    """The table holds no price of a machine or GPU."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +90,39 @@ class Estimate:
             for head in ("count", "what", "USD an hour, each", "how sure", "price read")
         )
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        # JupyterLab takes what stands between two bare dollar signs for a formula.
+        caption = html.escape(self.sentence()).replace("$", "<span>$</span>")
         return (
-            f"<table><caption>{html.escape(self.sentence())}</caption>"
+            f"<table><caption>{caption}</caption>"
             f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul>"
         )
+
+
+def price(table: Mapping[str, Price], name: str, what: str, page: str) -> Price:
+    """The price of a machine or GPU; raises PriceUnknown for what the table does not hold."""
+    if name not in table:
+        raise PriceUnknown(
+            f"no sourced price is known here for the {what} {name}, only for {', '.join(table)}; "
+            f"choose one of these, or look it up at {page}"
+        )
+    return table[name]
+
+
+def state(service: str, estimated: Callable[[], Estimate], spot: bool) -> None:
+    """Say before a job is sent what it costs; one without a known price is not sent to pay."""
+    try:
+        made = estimated()
+    except PriceUnknown as unknown:
+        if target() == "cloud":
+            raise
+        print(f"{unknown}; under LESSON_TARGET=cloud this job would not be sent")
+        return
+    less = ", less on spot machines" if spot else ""
+    here = "" if target() == "cloud" else "; here it costs nothing"
+    print(
+        f"on {service} this costs about {dollars(made.usd_per_hour)} an hour at list price"
+        f"{less}{here}"
+    )
 
 
 def estimate(
@@ -100,8 +139,9 @@ def estimate(
     `machine` and `gpu` are names with their prices, `gpu_count` is per replica. Raises LessonError
     for fewer than one replica or GPU, and for hours that are negative or not finite.
     """
-    if replicas < 1 or gpu_count < 1:
-        raise LessonError(f"{replicas} replicas with {gpu_count} GPUs: name at least one of each")
+    for count, what in ((replicas, "replicas"), (gpu_count, "GPUs to each replica")):
+        if count < 1:
+            raise LessonError(f"{count} {what}: name at least one")
     if not 0 <= hours < math.inf:
         raise LessonError(f"hours={hours}: name a number of hours that is zero or more")
     lines = [Line(machine[0], replicas, machine[1])]
@@ -110,6 +150,11 @@ def estimate(
         lines.append(Line(gpu[0], replicas * gpu_count, gpu[1]))
         what += f" with {gpu_count} × {gpu[0]}"
     return Estimate(f"{replicas} × {what}", hours, tuple(lines), tuple(notes))
+
+
+def short_name(gpu: str) -> str:
+    """A GPU's name without its maker."""
+    return gpu.removeprefix("NVIDIA_").removeprefix("TESLA_")
 
 
 def dollars(usd: float) -> str:

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 from lesson.costs import dollars
 
+BADLY = ("failed", "cancelled", "stopped")  # states in which nothing moves any more
 PLAIN_EVERY = 5.0  # seconds between lines where none can be overwritten: in a file or a pipe
 
 
@@ -30,10 +31,10 @@ class Progress:
     @property
     def share(self) -> float | None:
         """Which part is done, from 0 to 1; all of it, if the job has stopped early and well."""
-        if self.state == "succeeded":
+        if self.state in ("succeeded", "completed"):  # Vertex AI's word, and SageMaker's
             return 1.0
         if self.epoch is None or not self.epochs:
-            return None
+            return 0.0 if self.state in BADLY else None
         return min(1.0, self.epoch / self.epochs)
 
     def words(self) -> str:

@@ -22,7 +22,8 @@ class Run:
     machines started, `training` in the loop over the epochs, and `starting` the machines' other
     time (images, imports, data, results). `cost` is in US dollars, at list price. `artefacts` is
     the folder or address where model.pt, metrics.json, history.csv and training.log lie side by
-    side; where it is an address, `folder` is the copy of it on this machine.
+    side, or of the archive that holds them; where it is an address, `folder` is the copy of them
+    on this machine.
     """
 
     place: str

@@ -6,7 +6,6 @@ from datetime import date
 
 import pytest
 
-from GCP_helpers import images
 from GCP_helpers.images import IMAGES, PAGE, check, image_for, is_prebuilt, warn
 
 CPU = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
@@ -67,7 +66,7 @@ def test_nothing_is_said_about_images_of_ones_own() -> None:
 def test_the_warning_is_given_once_for_each_image(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(images, "_warned", set())
+    monkeypatch.setattr("lesson.images._warned", set())
     for uri in (CPU, CPU, GPU):
         warn(uri, date(2026, 11, 20))
     out, err = capsys.readouterr()

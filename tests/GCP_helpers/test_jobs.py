@@ -139,7 +139,7 @@ def test_the_list_has_the_newest_first_and_what_each_asked_for(data: Data) -> No
     ("more", "sentence"),
     [
         ({"args": {"train": "data.npz"}}, r"--train data.npz names a file on this machine, .*"),
-        ({"replicas": 0}, "0 replicas with 1 GPUs: name at least one of each"),
+        ({"replicas": 0}, "0 replicas: name at least one"),
         ({"gpu": "X9"}, "gpu='X9': Vertex AI has no such GPU; it knows K80, .*"),
         ({"machine": "z9"}, "sending the job: the service answered 400, .*machineType: 'z9' .*"),
     ],
@@ -168,7 +168,7 @@ def test_a_run_on_this_machine_is_no_job(connection: Session) -> None:
 def test_a_retired_image_draws_its_warning(
     data: Data, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(images, "_warned", set())
+    monkeypatch.setattr("lesson.images._warned", set())
     with pytest.raises(LessonError, match="400"):
         train(data, machine="z9")
     assert "so build your own FROM pytorch/pytorch" in capsys.readouterr().err
@@ -183,3 +183,9 @@ def test_a_local_cloud_that_has_stopped_is_said_to_be_silent_and_comes_back_with
         list_jobs()
     connect()
     assert list_jobs()["name"][0] == name
+
+
+def test_what_is_no_job_is_said_to_be_none(connection: Session) -> None:
+    for verb in (wait, cancel):
+        with pytest.raises(LessonError, match="None is no job: give what train"):
+            verb(None)  # type: ignore[arg-type]

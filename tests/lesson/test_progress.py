@@ -69,6 +69,11 @@ def test_a_bar_without_a_known_end_has_no_value() -> None:
     assert "value" not in Elements(markup(Progress("queued"))).found["progress"]
 
 
+@pytest.mark.parametrize("state", ["failed", "cancelled", "stopped"])
+def test_the_bar_of_a_job_that_never_trained_stands_still(state: str) -> None:
+    assert Elements(markup(Progress(state))).found["progress"]["value"] == "0.000"
+
+
 def test_a_state_is_text_not_markup() -> None:
     assert "<b>" not in markup(Progress("<b>"))
 

@@ -142,3 +142,22 @@ def test_another_target_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LESSON_TARGET", "moon")
     with pytest.raises(LessonError, match="set it to local or cloud"):
         lesson.opening()
+
+
+def test_runs_side_by_side_are_drawn_and_told_in_words(run: Run, tmp_path: Path) -> None:
+    sent = Run(
+        "SageMaker", "ml.m5.xlarge", 7.5, 0.8, 0.4, "s3://b/runs/1", 2, 0.5, 6.0, 1.0, 0.0009
+    )
+    picture = plots.comparison([run, sent, replace(sent, cost=None)], tmp_path / "a/times.png")
+    assert picture.path.read_bytes().startswith(b"\x89PNG")
+    here, there, free = picture.alt.removeprefix("Seconds of each run: ").split("; ")
+    assert here.startswith("this machine, × 1: starting ") and "queued" not in here
+    assert there == (
+        "SageMaker, × 2: queued 0.5, starting 6.0, training 1.0, about $0.00090, accuracy 0.80"
+    )
+    assert free.endswith("training 1.0, accuracy 0.80.")
+
+
+def test_a_run_that_has_not_ended_has_no_bar_and_no_numbers(tmp_path: Path) -> None:
+    sent = Run("SageMaker", "ml.m5.xlarge", None, None, None, "s3://b/runs/1")
+    assert plots.comparison([sent], tmp_path / "times.png").alt.endswith("× 1: not known.")

@@ -1,0 +1,51 @@
+"""Amazon's side of the lesson: short functions whose bodies are the SDK calls to learn.
+
+    from AWS_helpers import connect, upload, train
+    connect()
+    files = upload("runs/data/train_data.npz", "runs/data/val_data.npz")
+    run = train({"train": files[0], "val": files[1], "epochs": 50})
+
+Importing this package is light (standard library only); the SDKs load when a verb needs them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from AWS_helpers.cleaning import cleanup
+    from AWS_helpers.costs import estimate_cost
+    from AWS_helpers.jobs import cancel, list_jobs, train, wait
+    from AWS_helpers.session import connect
+    from AWS_helpers.storage import upload
+
+__all__ = [
+    "cancel",
+    "cleanup",
+    "connect",
+    "estimate_cost",
+    "list_jobs",
+    "train",
+    "upload",
+    "wait",
+]
+
+_HOMES = {
+    "cleanup": "cleaning",
+    "connect": "session",
+    "estimate_cost": "costs",
+    "upload": "storage",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module behind a verb when the verb is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module 'AWS_helpers' has no attribute {name!r}")
+    return getattr(import_module(f"AWS_helpers.{_HOMES.get(name, 'jobs')}"), name)
+
+
+def __dir__() -> list[str]:
+    """The verbs, for completion in a notebook."""
+    return __all__

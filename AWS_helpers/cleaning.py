@@ -1,0 +1,89 @@
+"""Delete what the lesson made, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from AWS_helpers import looking
+from AWS_helpers.looking import ENDED
+from AWS_helpers.session import MARK, Session, boto, client, connected, refusals
+from AWS_helpers.storage import split
+from lesson import cleaning
+from lesson.cleaning import Thing
+
+if TYPE_CHECKING:
+    from AWS_helpers.looking import Job
+
+
+def cleanup(dry_run: bool = True) -> None:
+    """List what the lesson made in this account and bucket; with dry_run=False delete it.
+
+    That is the bucket, if connect() made it, with all that is in it and every job that wrote
+    there. Of a bucket that was there before, it is the jobs of train() and what they wrote. Raises
+    LessonError, and deletes nothing, while one of these jobs runs.
+    """
+    session = connected()
+    with refusals("cleaning up"):
+        tags = _tags(session.bucket)
+        ours = tags is not None and tags.get(MARK) == "true"
+        jobs = [job for job in looking.every() if _made_by_lesson(job, session, ours)]
+        cleaning.refuse([job.training_job_name for job in jobs if looking.state(job) not in ENDED])
+        objects = [] if tags is None else _objects(session, jobs, ours)
+        things = [*objects, *map(_job, jobs)]
+        cleaning.delete(things, dry_run)
+    if tags is not None and not ours:
+        print(f"{session.address} was there before connect(): it stays, and so do your uploads")
+    cleaning.say_what_is_left(things, dry_run)
+
+
+def _tags(bucket: str) -> dict[str, str] | None:
+    """The bucket's tags; None if there is no such bucket."""
+    from botocore.exceptions import ClientError
+
+    try:
+        answer = client("s3").get_bucket_tagging(Bucket=bucket)
+    except ClientError as refusal:
+        code = refusal.response["Error"]["Code"]
+        if code not in ("NoSuchTagSet", "NoSuchBucket"):
+            raise
+        return {} if code == "NoSuchTagSet" else None
+    return {tag["Key"]: tag["Value"] for tag in answer["TagSet"]}
+
+
+def _made_by_lesson(job: Job, session: Session, bucket_is_ours: bool) -> bool:
+    """Whether it wrote into our bucket, or was sent by train(), which only its tags tell."""
+    if split(looking.asked(job).base)[0] != session.bucket:
+        return False
+    return bucket_is_ours or _job_tags(job).get(MARK) == session.bucket
+
+
+def _job_tags(job: Job) -> dict[str, str]:
+    answer = client("sagemaker").list_tags(ResourceArn=job.training_job_arn)
+    return {tag["Key"]: tag["Value"] for tag in answer["Tags"]}
+
+
+def _objects(session: Session, jobs: Iterable[Job], ours: bool) -> Iterator[Thing]:
+    """The objects, and after them the bucket if it is ours."""
+    bucket = boto().resource("s3").Bucket(session.bucket)
+    for prefix in [""] if ours else _prefixes(jobs):
+        found = bucket.objects.filter(Prefix=prefix)
+        sizes: list[Any] = [each.size for each in found]
+        if sizes:
+            name = f"{len(sizes)} objects in {session.address}/{prefix}"
+            yield Thing(f"{name}, {sum(sizes) / 2**20:.1f} MiB", found.delete)
+    if ours:
+        yield Thing(f"bucket {session.address}", bucket.delete)
+
+
+def _prefixes(jobs: Iterable[Job]) -> Iterator[str]:
+    """Where in the bucket the jobs' results lie, and the code that the SDK uploaded for them."""
+    for job in jobs:
+        asked = looking.asked(job)
+        yield f"{split(asked.base)[1]}/{asked.name}/".lstrip("/")
+
+
+def _job(job: Job) -> Thing:
+    name = f"job {job.training_job_name} ({looking.state(job)})"
+    return Thing(name, partial(job.delete))

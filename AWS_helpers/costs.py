@@ -1,0 +1,77 @@
+"""What SageMaker's training costs: a dated, sourced price table for us-east-1 (N. Virginia)."""
+
+from __future__ import annotations
+
+from lesson import LessonError, costs
+from lesson.costs import LEFT_OUT, SPOT, Estimate, Price, price, short_name
+
+REGION = "us-east-1"
+PAGE = "https://aws.amazon.com/sagemaker/ai/pricing/"
+MACHINE = "ml.m5.xlarge"  # what a job runs on unless another is named
+
+# A month where the source has no day. All are on-demand prices of training, per instance.
+MACHINES = {
+    "ml.m5.large": Price(0.115, PAGE, "", "quoted by others"),
+    "ml.m5.xlarge": Price(0.23, PAGE, "", "quoted by others"),
+    "ml.g4dn.xlarge": Price(0.736, PAGE, "2025-05", "quoted by others"),
+    "ml.g5.xlarge": Price(1.408, PAGE, "", "quoted by others, who agree"),
+}
+# On SageMaker a GPU is part of the instance type: the families, by the GPU that they have.
+FAMILIES = {"T4": "ml.g4dn.", "A10G": "ml.g5."}
+
+
+def estimate_cost(
+    machine: str,
+    gpu: str | None = None,
+    replicas: int = 1,
+    hours: float = 1.0,
+    *,
+    spot: bool = False,
+    region: str = REGION,
+) -> Estimate:
+    """Estimate what `replicas` instances cost in US dollars for `hours` hours, at list price.
+
+    `machine` is an instance type ("ml.m5.xlarge"); `gpu` a short or full name ("T4"), as in
+    machine_with(). Other regions are priced as us-east-1, spot as on demand, and the estimate says
+    so. Raises LessonError for a GPU that the instance type does not have, and PriceUnknown, which
+    is one, for what the table does not hold.
+    """
+    machine = machine_with(machine, gpu)
+    notes = [LEFT_OUT]
+    if region != REGION:
+        notes.append(f"Priced as in {REGION}; {region} may cost more.")
+    if spot:
+        notes.append(SPOT)
+    return costs.estimate(
+        (machine, price(MACHINES, machine, "instance type", PAGE)),
+        replicas=replicas,
+        hours=hours,
+        notes=notes,
+    )
+
+
+def machine_with(machine: str, gpu: str | None) -> str:
+    """The instance type that has this GPU: the one named, or the smallest instead of the default.
+
+    >>> machine_with("ml.m5.xlarge", "T4")
+    'ml.g4dn.xlarge'
+
+    Raises LessonError for a GPU that is not known here, and for an instance type without it.
+    """
+    if gpu is None:
+        return machine
+    family = FAMILIES.get(short_name(gpu.upper()))
+    if family is None:
+        known = ", ".join(f"{name} ({family}*)" for name, family in FAMILIES.items())
+        raise LessonError(
+            f"gpu={gpu!r}: known here are {known}; for another GPU name the instance type that has "
+            "it as machine, and leave gpu out"
+        )
+    if machine == MACHINE:
+        return f"{family}xlarge"
+    if not machine.startswith(family):
+        raise LessonError(
+            f"machine={machine!r} has no {gpu}: on SageMaker a GPU is part of the instance type; "
+            f"name one of {family}*, or leave machine out"
+        )
+    return machine

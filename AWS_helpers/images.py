@@ -1,0 +1,76 @@
+"""Amazon's prebuilt PyTorch images for training, and how long each is patched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from lesson.images import SOON, not_pulled, warn_once
+
+# Both dates are from this page, as stored by others in 2026. An image stays after its date, but
+# is no longer repaired. Newer PyTorch, 2.11 to 2.14, lies in the repository `pytorch`.
+PAGE = "https://aws.github.io/deep-learning-containers/reference/support_policy/"
+ACCOUNT = "763104351884"  # Amazon's own, in us-east-1 and most regions
+
+
+@dataclass(frozen=True)
+class Image:
+    """A prebuilt training image, which comes without a GPU's libraries and with them."""
+
+    version: str  # of PyTorch
+    python: str
+    patched_until: date
+
+    def uri(self, gpu: bool, region: str) -> str:
+        """Its address in a region."""
+        kind = "gpu" if gpu else "cpu"
+        tag = f"{self.version}-{kind}-{self.python}"
+        return f"{ACCOUNT}.dkr.ecr.{region}.amazonaws.com/pytorch-training:{tag}"
+
+
+IMAGES = (
+    Image("2.10.0", "py313", date(2027, 1, 21)),
+    Image("2.9.0", "py312", date(2026, 10, 15)),
+)
+
+
+def image_for(machine: str, region: str) -> str:
+    """The newest prebuilt image, with CUDA if the instance type has a GPU."""
+    return IMAGES[0].uri(machine.startswith(("ml.g", "ml.p")), region)
+
+
+def warn(uri: str, today: date | None = None) -> None:
+    """Say once, on stderr, that an image is no longer patched or soon will not be."""
+    warn_once(uri, check(uri, today or date.today()))
+
+
+def check(uri: str, today: date) -> str | None:
+    """A sentence on an image whose patches have ended, or will within 60 days.
+
+    None when there is nothing to say, as about images that are not Amazon's prebuilt ones.
+    """
+    image = next((each for each in IMAGES if _is(each, uri)), None)
+    if image is None or today + SOON <= image.patched_until:
+        return None
+    day = image.patched_until.isoformat()
+    what = f"was patched until {day}" if today > image.patched_until else f"is patched until {day}"
+    return f"{uri} {what} only; {_instead(image, today)}.{not_pulled()}"
+
+
+def _is(image: Image, uri: str) -> bool:
+    """Whether the address is that of the image, in any region, by a longer tag too."""
+    name, _, tag = uri.rpartition("/")[2].partition(":")
+    return name == "pytorch-training" and f"{tag}-".startswith(
+        (f"{image.version}-cpu-{image.python}-", f"{image.version}-gpu-{image.python}-")
+    )
+
+
+def _instead(image: Image, today: date) -> str:
+    """What to use in place of an image that is running out; images are listed newest first."""
+    for other in IMAGES:
+        if other is not image and other.patched_until >= today + SOON:
+            return f"use pytorch-training:{other.version}, as `container_uri`"
+    return (
+        f"look for a newer one at {PAGE}, or build your own FROM it, and pass its address as "
+        "container_uri"
+    )

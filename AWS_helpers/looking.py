@@ -1,0 +1,193 @@
+"""What a job was asked to do and how far it is, read from the SDK's own object and its log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from AWS_helpers.session import boto, client, connected, refusals
+from lesson import LessonError
+from lesson.jobs import Times
+from lesson.runs import Run
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sagemaker.core.resources import TrainingJob
+
+    Job: TypeAlias = TrainingJob
+
+ENDED = ("completed", "failed", "stopped")
+LOG_GROUP = "/aws/sagemaker/TrainingJobs"
+# What train_nn.py says of an epoch.
+EPOCH = re.compile(r"epoch +(\d+) .*validation loss (\S+) +accuracy (\S+)")
+OWN_SENTENCE = "train_nn.py: "  # so begins what the script says when it refuses its input
+
+
+# ---- which job ----------------------------------------------------------------------------------
+def job_of(run_or_job: Run | Job | str) -> Job:
+    """The SDK's object: out of a run, or found by a job's name, or as it is given."""
+    from botocore.exceptions import ClientError
+    from sagemaker.core.resources import TrainingJob
+
+    if isinstance(run_or_job, Run):
+        if run_or_job.job is None:
+            raise LessonError(f"the run on {run_or_job.place} was no job; there is nothing to ask")
+        job: Job = run_or_job.job
+        return job
+    if not isinstance(run_or_job, str):
+        if not hasattr(run_or_job, "training_job_name"):
+            raise LessonError(
+                f"{run_or_job!r} is no job: give what train() returned, or a job's name"
+            )
+        return run_or_job
+    with refusals(f"looking for {run_or_job}"):
+        try:
+            return TrainingJob.get(run_or_job, session=boto(), region=connected().region)
+        except ClientError as answer:
+            if answer.response["Error"]["Code"] not in ("ValidationException", "ResourceNotFound"):
+                raise
+    raise LessonError(f"there is no job {run_or_job}; list_jobs() shows the names of all")
+
+
+def every() -> Iterator[Job]:
+    """The training jobs of the account and region, newest first; each costs a request."""
+    from sagemaker.core.resources import TrainingJob
+
+    found: Iterator[Job] = TrainingJob.get_all(
+        sort_by="CreationTime",
+        sort_order="Descending",
+        session=boto(),
+        region=connected().region,
+    )
+    return found
+
+
+# ---- what it was asked to do --------------------------------------------------------------------
+@dataclass(frozen=True)
+class Asked:
+    """What a job was asked to do."""
+
+    machine: str
+    replicas: int
+    spot: bool
+    flags: dict[str, str]
+    base: str  # the s3:// address below which jobs write, each in a folder of its name
+    name: str
+
+    @property
+    def output(self) -> str:
+        """The s3:// address of what it leaves in its model folder, packed."""
+        return f"{self.base}/{self.name}/output/model.tar.gz"
+
+    def __str__(self) -> str:
+        """The machine in a few words, as the run table shows it."""
+        return self.machine + (", spot" if self.spot else "")
+
+
+def asked(job: Job) -> Asked:
+    """What the job was asked to do."""
+    return Asked(
+        machine=str(job.resource_config.instance_type),
+        replicas=int(job.resource_config.instance_count),
+        spot=known(job.enable_managed_spot_training) or False,
+        flags=known(job.hyper_parameters) or {},
+        base=str(job.output_data_config.s3_output_path).rstrip("/"),
+        name=job.training_job_name,
+    )
+
+
+def known(value: Any) -> Any:
+    """A field of the SDK's object; None where the service has not said anything."""
+    from sagemaker.core.utils.utils import Unassigned
+
+    return None if isinstance(value, Unassigned) else value
+
+
+# ---- how far it is ------------------------------------------------------------------------------
+def times(job: Job) -> Times:
+    """When the job was made, when its machines started and when it ended, as last seen.
+
+    The time between start and end is what is billed.
+    """
+    started: datetime | None = known(job.training_start_time)
+    ended: datetime | None = known(job.training_end_time)
+    if state(job) in ENDED and ended is None:  # one that was stopped before it had machines
+        ended = job.last_modified_time
+    return Times(job.creation_time, started, ended)
+
+
+def state(job: Job) -> str:
+    """The job's state as last seen, in a word or two."""
+    return in_words(job.training_job_status)
+
+
+def stage(job: Job) -> str:
+    """The same in more detail: starting, downloading, training, uploading, completed."""
+    return in_words(known(job.secondary_status) or job.training_job_status)
+
+
+def in_words(name: str) -> str:
+    """The service's InProgress as `in progress`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+
+
+class Log:
+    """What the instances of a job print, as CloudWatch Logs has it."""
+
+    def __init__(self, name: str) -> None:
+        """Begin with the first line."""
+        self.prefix, self._since = f"{name}/", 0
+
+    def news(self) -> list[str]:
+        """The lines since the last call; those of its last moment may come again."""
+        logs, lines = client("logs"), []
+        try:
+            for page in logs.get_paginator("filter_log_events").paginate(
+                logGroupName=LOG_GROUP, logStreamNamePrefix=self.prefix, startTime=self._since
+            ):
+                for event in page["events"]:
+                    self._since = max(self._since, event["timestamp"])
+                    lines.append(event["message"])
+        except logs.exceptions.ResourceNotFoundException:
+            pass  # before the first job of an account there is no such group
+        return lines
+
+
+def why(job: Job) -> str:
+    """What went wrong, in sentences: the service's reason, the script's own words, the log.
+
+    The service's reason holds the traceback of the SDK's driver, which only says that the script
+    failed; what the script itself said last is in the log.
+    """
+    reason = known(job.failure_reason) or "the service gives no reason"
+    own = last_words(Log(job.training_job_name).news())
+    return " ".join(
+        [
+            f"{essence(reason)}.",
+            *([f"Its last line: {own.rstrip('.')}."] if own and own not in reason else []),
+            f"Its log: CloudWatch Logs, {LOG_GROUP}, {job.training_job_name}/",
+        ]
+    )
+
+
+def essence(reason: str) -> str:
+    """The first words of a reason, and the exit code; without the lines of a traceback between."""
+    first, _, rest = reason.strip().partition("\n")
+    first = first.removesuffix("Traceback (most recent call last):").strip(" :.")
+    code = re.search(r"exit code: \d+", rest)
+    return f"{first}, {code[0]}" if code else first
+
+
+def last_words(lines: list[str]) -> str | None:
+    """What the script said last of itself: its own sentence, or how its traceback ends."""
+    own = [line for line in lines if line.startswith(OWN_SENTENCE)]
+    if own:
+        return own[-1]
+    begun = [place for place, line in enumerate(lines) if line.startswith("Traceback ")]
+    for line in lines[begun[0] + 1 :] if begun else []:
+        if line[:1].strip():  # the first line that is not indented
+            return line
+    return None

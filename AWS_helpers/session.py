@@ -1,0 +1,233 @@
+"""Where the verbs send things: the target, the role, the region and the bucket."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any
+
+from lesson import LessonError, target
+
+if TYPE_CHECKING:
+    import boto3
+    from sagemaker.core.helper.session_helper import Session as SageMakerSession
+
+LOCAL_BUCKET = "lesson"
+MARK = "made_by_lesson"  # the tag of all that the helpers make, so that cleanup finds it
+
+
+@dataclass(frozen=True)
+class Session:
+    """What connect() settled."""
+
+    target: str
+    role: str  # the ARN of what SageMaker may do, or its name
+    region: str
+    bucket: str
+
+    @property
+    def address(self) -> str:
+        """The bucket's s3:// address."""
+        return f"s3://{self.bucket}"
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """What is put on jobs."""
+        return {MARK: self.bucket}
+
+
+_session: Session | None = None
+
+
+def connect(
+    bucket: str | None = None, region: str = "us-east-1", role: str | None = None
+) -> Session:
+    """Connect the SDKs to the target, and make the bucket if it is not there.
+
+    Under LESSON_TARGET=local this starts the local cloud and needs no names. Under cloud it uses
+    your own credentials; the role, in whose name SageMaker works, is that of LESSON_ROLE or the
+    one that this machine itself has, and the bucket that of LESSON_BUCKET, unless they are named
+    here. Raises LessonError for what is missing.
+    """
+    global _session
+    point_sdks()
+    name = _bucket_name(bucket)
+    if "sagemaker.core" not in sys.modules:
+        print("Loading Amazon's SDKs ...", file=sys.stderr, flush=True)
+    for made in (_boto, _client, _sagemaker):
+        made.cache_clear()
+    session = Session(target(), _role(role, region), region, name)
+    _make_bucket(session)
+    _session = session
+    print(_in_words(session))
+    return session
+
+
+def point_sdks() -> None:
+    """Start the local cloud and point this process at it, or see that it points at no such one."""
+    if target() == "local":
+        import local_cloud
+
+        local_cloud.activate()
+    elif os.environ.get("AWS_ENDPOINT_URL"):
+        raise LessonError(
+            "this process is still pointed at the local cloud (AWS_ENDPOINT_URL is set); "
+            "unset it, restart the kernel with LESSON_TARGET=cloud and call connect() again"
+        )
+
+
+def connected() -> Session:
+    """The session that connect() made; raises LessonError before that."""
+    if _session is None:
+        raise LessonError("not connected yet; call connect() first")
+    if _session.target != target():
+        raise LessonError(
+            f"connected to {_session.target}, but LESSON_TARGET is now {target()}; "
+            "restart the kernel and call connect() again"
+        )
+    return _session
+
+
+def client(service: str) -> Any:
+    """boto3's client of a service ("s3", "logs", "sagemaker") in the session's region."""
+    return _client(service, connected().region)
+
+
+def boto() -> boto3.Session:
+    """boto3's session, for the classes of the SageMaker SDK that take one."""
+    return _boto(connected().region)
+
+
+def sagemaker() -> SageMakerSession:
+    """The SageMaker SDK's session, which keeps what it uploads in the session's bucket."""
+    return _sagemaker(connected().region, connected().bucket)
+
+
+@cache
+def _boto(region: str) -> boto3.Session:
+    import boto3
+
+    return boto3.Session(region_name=region)
+
+
+@cache
+def _client(service: str, region: str) -> Any:
+    return _boto(region).client(service)
+
+
+@cache
+def _sagemaker(region: str, bucket: str | None = None) -> SageMakerSession:
+    from sagemaker.core.helper.session_helper import Session as SageMakerSession
+
+    return SageMakerSession(boto_session=_boto(region), default_bucket=bucket)
+
+
+@contextmanager
+def refusals(what: str) -> Iterator[None]:
+    """Say in one sentence what the service refused, instead of a page of traceback."""
+    from boto3.exceptions import Boto3Error
+    from botocore.exceptions import (
+        BotoCoreError,
+        ClientError,
+        ConnectionError,
+        HTTPClientError,
+        NoCredentialsError,
+        TokenRetrievalError,
+    )
+
+    try:
+        yield
+    except ClientError as refusal:
+        code, said = (refusal.response["Error"].get(name, "") for name in ("Code", "Message"))
+        # It lists all instance types, hundreds of them, when it does not know one.
+        said = shorten(said, 500, placeholder=" ...")
+        raise LessonError(f"{what}: the service answered {code}, {said}") from None
+    except (NoCredentialsError, TokenRetrievalError) as problem:
+        raise LessonError(
+            f"{what}: your credentials were not accepted ({problem}); "
+            "run `aws configure` or `aws sso login` in a terminal"
+        ) from None
+    except (ConnectionError, HTTPClientError):
+        who, advice = {
+            "local": ("the local cloud", "connect() starts it again, with all that it had"),
+            "cloud": ("Amazon", "look at your network, and try again"),
+        }[target()]
+        raise LessonError(f"{what}: {who} does not answer; {advice}") from None
+    except (BotoCoreError, Boto3Error) as problem:
+        words = " ".join(str(problem).split())  # some are lists, a line for each mistake
+        raise LessonError(f"{what}: {words}") from None
+
+
+def _role(named: str | None, region: str) -> str:
+    from sagemaker.core.helper.session_helper import get_execution_role
+
+    if found := named or os.environ.get("LESSON_ROLE"):
+        return found
+    try:
+        with refusals("looking for a role"):
+            own: str = get_execution_role(_sagemaker(region))
+    except ValueError:  # a user's credentials, not those of a notebook's role
+        raise LessonError(
+            "no role is known in whose name SageMaker may work; name one that it may assume, "
+            "connect(role=...), or set LESSON_ROLE"
+        ) from None
+    return own
+
+
+def _bucket_name(named: str | None) -> str:
+    found = named or os.environ.get("LESSON_BUCKET")
+    if not found and target() == "local":
+        found = LOCAL_BUCKET
+    if not found:
+        raise LessonError(
+            "no bucket is known; choose a name that nobody else has, such as yourname-lesson: "
+            "connect(bucket=...), or set LESSON_BUCKET"
+        )
+    return found.removeprefix("s3://").rstrip("/")
+
+
+def _make_bucket(session: Session) -> None:
+    s3 = _client("s3", session.region)
+    with refusals(f"bucket {session.bucket}"):
+        if _exists(s3, session.bucket):
+            return
+        place = {"CreateBucketConfiguration": {"LocationConstraint": session.region}}
+        default = session.region == "us-east-1"  # this one region must not be named
+        s3.create_bucket(Bucket=session.bucket, **({} if default else place))
+        tags = {"TagSet": [{"Key": MARK, "Value": "true"}]}
+        s3.put_bucket_tagging(Bucket=session.bucket, Tagging=tags)
+    print(f"made the bucket {session.address}")
+
+
+def _exists(s3: Any, bucket: str) -> bool:
+    from botocore.exceptions import ClientError
+
+    try:
+        s3.head_bucket(Bucket=bucket)
+    except ClientError as answer:
+        code = answer.response["Error"]["Code"]
+        if code == "403":  # names are shared by all of Amazon's customers
+            raise LessonError(
+                f"bucket {bucket} belongs to somebody else, or you may not look at it; "
+                "choose another name"
+            ) from None
+        if code != "404":
+            raise
+        return False
+    return True
+
+
+def _in_words(session: Session) -> str:
+    meaning = {
+        "local": "nothing leaves this machine, so links to Amazon's console lead nowhere",
+        "cloud": "jobs use your account, and cost money",
+    }[session.target]
+    return (
+        f"{session.target}: role {session.role.rpartition('/')[2]}, region {session.region}, "
+        f"bucket {session.address}; {meaning}"
+    )

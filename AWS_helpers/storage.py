@@ -1,0 +1,97 @@
+"""Files into the session's bucket, and results out of it."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+from AWS_helpers.session import client, connected, refusals
+from lesson import LessonError
+from lesson.uploads import HowFar, named
+
+CHUNK = 8 * 2**20  # bytes: up to here the SDK sends a file at once; a larger one can be followed
+ARCHIVE = "model.tar.gz"  # SageMaker packs what a job leaves in its model folder into this
+
+
+def upload(*files: str | Path, prefix: str = "") -> list[str]:
+    """Upload files to the session's bucket, below `prefix`; returns their s3:// addresses.
+
+    An object of the same name is replaced. Raises LessonError for a file that is not there, and
+    for two of the same name.
+    """
+    session = connected()
+    found = named(files, prefix)
+    for path, name in found:
+        with refusals(f"uploading {path}"):
+            _send(path, session.bucket, name)
+    return [f"{session.address}/{name}" for _, name in found]
+
+
+def _send(path: Path, bucket: str, name: str) -> None:
+    """Send one file; a larger one goes in parts, and can be followed."""
+    if path.stat().st_size <= CHUNK:
+        client("s3").upload_file(str(path), bucket, name)
+        return
+    followed = _Followed(path)
+    client("s3").upload_file(str(path), bucket, name, Callback=followed)
+    followed.done()
+
+
+class _Followed(HowFar):
+    """What the SDK calls with the number of bytes that it has just sent."""
+
+    sent = 0
+
+    def __call__(self, more: int) -> None:
+        self.sent += more
+        self.at(self.sent)
+
+
+def split(address: str) -> tuple[str, str]:
+    """The bucket and the name in an s3:// address."""
+    bucket, _, name = address.removeprefix("s3://").partition("/")
+    return bucket, name
+
+
+def read_text(address: str) -> str | None:
+    """The text of an object; None if it is not there (yet)."""
+    bucket, name = split(address)
+    s3 = client("s3")
+    try:
+        answer = s3.get_object(Bucket=bucket, Key=name)
+    except s3.exceptions.NoSuchKey:
+        return None
+    text: str = answer["Body"].read().decode("utf-8")
+    return text
+
+
+def fetch(address: str, folder: Path) -> Path:
+    """Copy the files at an address (not those in folders below it) into a folder.
+
+    Of a model.tar.gz, what is in it. Raises LessonError for an archive that cannot be unpacked.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with refusals(f"fetching {address}"):
+        if address.endswith(f"/{ARCHIVE}"):
+            return _unpack(address, folder)
+        bucket, prefix = split(address.rstrip("/") + "/")
+        pages = client("s3").get_paginator("list_objects_v2")
+        for page in pages.paginate(Bucket=bucket, Prefix=prefix, Delimiter="/"):
+            for found in page.get("Contents", []):
+                if name := found["Key"].removeprefix(prefix):
+                    client("s3").download_file(bucket, found["Key"], str(folder / name))
+    return folder
+
+
+def _unpack(address: str, folder: Path) -> Path:
+    bucket, name = split(address)
+    packed = io.BytesIO()
+    client("s3").download_fileobj(bucket, name, packed)
+    packed.seek(0)
+    try:
+        with tarfile.open(fileobj=packed) as archive:
+            archive.extractall(folder, filter="data")  # nothing lands outside the folder
+    except tarfile.TarError as problem:
+        raise LessonError(f"{address} cannot be unpacked: {problem}") from None
+    return folder

@@ -1,0 +1,1 @@
+../training/train_nn.py

@@ -1,0 +1,130 @@
+"""The exercises of episode 06, Bring the data to Amazon S3."""
+
+from __future__ import annotations
+
+import re
+
+from lesson.exercises import Exercise
+
+GB_MONTH = 0.023  # US dollars, as in AWS_helpers/helpers.py, which a test compares
+CHANNELS = "/opt/ml/input/data"
+
+
+def _judge_leak(answer: str) -> str:
+    letters = set(re.sub(r"[^A-Z]", "", answer.upper()))
+    if letters == {"B", "D"}:
+        return ""
+    if "E" in letters:
+        return "line E is the split itself: the question is what happens before it."
+    if "A" in letters or "C" in letters:
+        return "reading rows and choosing columns computes nothing from them."
+    if letters == {"B"}:
+        return "one more line is fitted to all rows: see what is done to X."
+    if letters == {"D"}:
+        return "one more line is fitted to all rows: see where a gap's filling comes from."
+    return "write the letters of two lines, such as 'AC'."
+
+
+leak = Exercise(
+    str,
+    _judge_leak,
+    "The median and the scaler are fitted before line E, so the validation rows had a say in both.",
+    "look for a line that would give other numbers if a fifth of the rows were not in the table.",
+)
+
+FALSE_CLAIMS = {
+    "A": "A is false: savez stores the arrays as they are, savez_compressed compresses.",
+    "C": "C is false: for an archive mmap_mode has no effect.",
+    "E": "E is false: a DataLoader knows rows in memory, and no files.",
+}
+
+
+def _judge_claims(answer: str) -> str:
+    letters = set(re.sub(r"[^A-Z]", "", answer.upper()))
+    if not letters or not letters <= set("ABCDE"):
+        return "write the letters of the true statements, such as 'ABC'."
+    for letter, why in FALSE_CLAIMS.items():
+        if letter in letters:
+            return why
+    if letters == {"B", "D"}:
+        return ""
+    return "what you name is true, and one more statement is."
+
+
+claims = Exercise(
+    str,
+    _judge_claims,
+    "It is a zip file of whole arrays under their names, and no more than that.",
+    "two of the five are true; what can be found out about an array without reading all of it?",
+)
+
+
+def _judge_prefix(answer: int) -> str:
+    if answer == 3:
+        return ""
+    if answer == 1:
+        return "the archive is one of them; which other keys begin with the same letters?"
+    if answer == 2:
+        return "one more key begins with data/train, although a slash comes later in it."
+    if answer == 4:
+        return "data/val_data.npz does not begin with data/train."
+    return "count the keys whose first letters are data/train."
+
+
+prefix = Exercise(
+    int,
+    _judge_prefix,
+    "A prefix is a beginning of letters, no folder: whole addresses, or a slash at the end, "
+    "are safer.",
+    "write the four keys that begin with data/ below each other, and compare their first ten "
+    "letters.",
+)
+
+
+def _judge_price(answer: float) -> str:
+    right = 10 * 40 * 12 * GB_MONTH
+    if abs(answer - right) < 0.5:
+        return ""
+    if abs(answer - right / 12) < 0.05:
+        return "that is one month; they are kept for a year."
+    if abs(answer - right / 10) < 0.05:
+        return "that is one version; they keep ten."
+    if abs(answer - right / 120) < 0.005:
+        return "that is one version for one month."
+    return "ten versions of 40 GB, for twelve months, at the price per GB and month."
+
+
+price = Exercise(
+    float,
+    _judge_price,
+    "Nine tenths of it buy nothing: keep the raw table, the code, and the version in use.",
+    "how many GB lie there in all, and how many months? helpers.GB_MONTH is the price of one GB "
+    "for one month.",
+)
+
+
+def _judge_channel(answer: str, address: str) -> str:
+    key = str(address).removeprefix("s3://").partition("/")[2]
+    name = key.rpartition("/")[2]
+    if answer == f"{CHANNELS}/val/{name}":
+        return ""
+    if answer.startswith("s3:/"):
+        return "the script is to open a file; the address is where SageMaker copies it from."
+    if answer == f"{CHANNELS}/{name}":
+        return "each channel has a folder of its own, called like the channel."
+    if answer in (f"{CHANNELS}/{key}", f"{CHANNELS}/val/{key}"):
+        return "the key's data/ stays behind: what counts is the channel's name and the file's."
+    if answer == f"{CHANNELS}/train/{name}":
+        return "that is the folder of the other channel."
+    if answer.rstrip("/") == f"{CHANNELS}/val":
+        return "that is the folder; the file in it has a name, too."
+    return "compare the two columns of the line above in the table."
+
+
+channel = Exercise(
+    str,
+    _judge_channel,
+    "The channel names the folder, the object names the file.",
+    "take the path of the training archive, and change what belongs to the other channel and to "
+    "the other object.",
+)

@@ -1,0 +1,125 @@
+"""The exercises of episode 07, Your first job on SageMaker."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lesson.exercises import Exercise, choice
+
+HOURLY = 0.115  # US dollars, of ml.m5.large, as in AWS_helpers/costs.py, which a test compares
+# Measured on the real service on 2024-11-03, one ml.m5.large: seconds.
+WAITED, BILLED = 197.62, 135
+
+
+def _judge_price(answer: float) -> str:
+    right = HOURLY * 100 * BILLED / 3600
+    if abs(answer - right) < 0.01:
+        return ""
+    if abs(answer - HOURLY * 100 * WAITED / 3600) < 0.01:
+        return "that counts the seconds that the notebook waited; fewer of them are billed."
+    if abs(answer - right / 100) < 0.0005:
+        return "that is the price of one of the hundred jobs."
+    if abs(answer - HOURLY * 100) < 0.5:
+        return "that would be a hundred hours; the jobs take seconds."
+    return "a hundred jobs of 135 billed seconds each, at the price by the hour."
+
+
+price = Exercise(
+    float,
+    _judge_price,
+    "Billed seconds count; a job this small costs less than half a cent.",
+    "estimate_cost('ml.m5.large', hours=...).usd gives the dollars; how many hours are the billed "
+    "seconds of all jobs together?",
+)
+
+arrival = choice(
+    "A",
+    {
+        "B": "the name stays as it was written: nothing turns an underscore into a dash.",
+        "C": "there is such a file, but an ordinary script does not have to know it.",
+    },
+    "So a script that reads flags runs on SageMaker as it is.",
+    "train_nn.py was not changed for SageMaker, and reads its settings as it always does.",
+)
+
+
+def _judge_loss_regex(answer: str, lines: Sequence[str]) -> str:
+    try:
+        pattern = re.compile(answer)
+    except re.error as problem:
+        return f"this is no regular expression: {problem}."
+    found = [match for line in lines for match in pattern.finditer(line)]
+    if pattern.groups == 0:
+        return "put parentheses around the part that is the number."
+    if not found:
+        return "nothing in the log matches; print lines_of(first) and compare letter by letter."
+    values = [_number(match[1]) for match in found]
+    if None in values:
+        return f"the group in parentheses reads {found[values.index(None)][1]!r}: no number."
+    if len(found) > 1:
+        return f"{len(found)} places match, the lines of the epochs among them: make it narrower."
+    if "validation:loss" not in found[0].string:
+        return "this reads another number of the log."
+    return ""
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text or "")
+    except ValueError:
+        return None
+
+
+loss_regex = Exercise(
+    str,
+    _judge_loss_regex,
+    "One line matches, and the group in parentheses is the number.",
+    "take the regular expression for the accuracy as the model, and look at the log's last line "
+    "for the words before the number.",
+)
+
+limit = choice(
+    "C",
+    {
+        "A": "the limit is part of what is sent, and the service keeps it.",
+        "B": "nothing is wrong with the job; it is ended from outside, and has results.",
+    },
+    "It is stopped as you would stop it, and what it has left in /opt/ml/model is kept.",
+    "the class is called StoppingCondition: which of the five statuses does that sound like?",
+)
+
+CHANNELS = "/opt/ml/input/data"
+
+
+def _judge_mended(answer: str) -> str:
+    value = answer.strip().removeprefix("--").removeprefix("train=").strip()
+    if value == f"{CHANNELS}/training/train_data.npz":
+        return ""
+    if value == f"{CHANNELS}/train/train_data.npz":
+        return "that is what the job was told, and there is no such folder in it."
+    if value.startswith("s3://"):
+        return "the channel has copied the archive to the machine; say where it lies there."
+    if value.startswith(f"{CHANNELS}/training"):
+        return "the folder is right; which file lies in it?"
+    if value.startswith("runs/"):
+        return "that file is on this machine, where the job cannot read it."
+    return "which channels does this job have? Each has a folder below /opt/ml/input/data."
+
+
+mended = Exercise(
+    str,
+    _judge_mended,
+    "The folder is called like the channel, and this channel is called training.",
+    "compare the path in the sentence with the names of the two channels of this job.",
+)
+
+billed = choice(
+    "B",
+    {
+        "A": "look at the column `training`: the epochs take a second or so, on any machine.",
+        "C": "that time is not billed: the machines have not begun to work for the job yet.",
+    },
+    "A job this small is a rehearsal: what it costs is the way there and back.",
+    "the column `training` has the seconds of the epochs; what is left of 135?",
+)

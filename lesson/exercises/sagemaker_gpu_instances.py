@@ -1,0 +1,113 @@
+"""The exercises of episode 08, GPUs and several instances."""
+
+from __future__ import annotations
+
+import re
+
+from lesson.exercises import Exercise, choice
+
+HOURLY = 0.23  # ml.m5.xlarge, as in AWS_helpers/costs.py, which a test compares
+BILLED, WAITED = 228, 198.36  # seconds, measured on the real service on 2024-11-03
+
+enabled = choice(
+    "B",
+    {
+        "A": "a line that gives a name to a device moves nothing there.",
+        "C": "that happens when only one of model and rows is moved; here neither is.",
+    },
+    "The lines give a name to a device, and nothing is moved to it.",
+    "look for what happens to the model and to the rows.",
+)
+
+
+def _judge_bill(answer: float) -> str:
+    an_hour = answer / HOURLY * 3600  # the seconds that this amount pays for
+    if abs(an_hour - BILLED) < 1.5:
+        return ""
+    if abs(an_hour - 2 * BILLED) < 3:
+        return "the seconds of both instances are in the 228 already."
+    if abs(an_hour - WAITED) < 1.5 or abs(an_hour - 2 * WAITED) < 3:
+        return "the cell waited for so long; the other column is what was billed."
+    if abs(an_hour - BILLED / 2) < 1.5:
+        return "that is one of the two instances."
+    if abs(answer - BILLED * HOURLY) < 1:
+        return "the price is that of an hour, and 228 are seconds."
+    return "take the billed seconds as hours, and the price of one ml.m5.xlarge."
+
+
+bill = Exercise(
+    float,
+    _judge_bill,
+    "228 seconds of instances: each of the two ran for 114.",
+    "how often is each instance counted in the column “billed”? Then mind the unit of `hours`.",
+)
+
+two_logs = choice(
+    "C",
+    {
+        "A": "somebody would have to split the rows, and no line of ordinary.py does.",
+        "B": "that takes two things that no line of ordinary.py does: a split and an exchange.",
+    },
+    "The same work was done twice, to the last digit, and was billed twice.",
+    "read ordinary.py as each of the two instances does: from its first line to its last.",
+)
+
+
+def _judge_exchange(answer: str) -> str:
+    letters = re.sub(r"[^A-Z]", "", answer.upper())
+    if not letters or not set(letters) <= set("ABCDE"):
+        return "write letters from A to E, in order, as in 'ABCD'."
+    if len(set(letters)) < len(letters):
+        return "each line is needed once at most."
+    if "E" in letters:
+        return "the average of a loss is a number to read: no gradient passes through average()."
+    if len(letters) < 4:
+        return "a step has four of the five lines."
+    if letters.index("C") > letters.index("B"):
+        return "backward() is called on a loss, which has to be there first."
+    if letters.index("A") < letters.index("B"):
+        return "the optimiser's step uses a gradient, which backward() computes."
+    if letters.index("D") < letters.index("B"):
+        return "before backward() there are no gradients of this step to average."
+    if letters.index("D") > letters.index("A"):
+        return "by then each instance has made the step of its own rows, and the copies differ."
+    return ""
+
+
+exchange = Exercise(
+    str,
+    _judge_exchange,
+    "Between the gradient and the step: all instances then make the same step.",
+    "what has to be the same on all instances, so that the weights stay the same?",
+)
+
+proof = choice(
+    "C",
+    {
+        "A": "copies that know nothing of each other run all their epochs, too.",
+        "B": "two instances are billed, whatever they do.",
+        "D": "two copies side by side take as long as one, too.",
+    },
+    "Copies that never talk end alike only if they were given the same rows.",
+    "which of them could two copies of ordinary.py not show?",
+)
+
+
+def _judge_steps(answer: int) -> str:
+    if answer == 5:
+        return ""
+    if answer == 9:
+        return "so many has one instance alone, or a script whose batch is the global one."
+    if answer == 4:
+        return "the rows that are left over make a step, too."
+    if answer in (10, 18):
+        return "the instances make their steps at the same time, together."
+    return "how many batches of 64 are there in the rows of one instance?"
+
+
+steps = Exercise(
+    int,
+    _judge_steps,
+    "About half as many steps with twice the rows: another training, and another model.",
+    "an instance has 284 or 285 rows, and the last batch may be a small one.",
+)

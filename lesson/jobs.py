@@ -1,0 +1,129 @@
+"""What a job is on any cloud: what may be sent, how it is watched, the row that it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lesson import LessonError
+from lesson.progress import Display
+from lesson.runs import Run, read_metrics
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+IGNORED = "ignored, not flags of this script: "  # so train_nn.py says of a mistyped flag
+
+
+def check_readable(args: Mapping[str, Any], *places: str) -> None:
+    """Refuse flags that name data elsewhere than in places (beginnings) that a job can read."""
+    for name in ("train", "val"):
+        value = str(args.get(name, ""))
+        if value and not value.startswith(places):
+            raise LessonError(
+                f"--{name} {value} names a file on this machine, which a job cannot read; "
+                f"upload({value!r}) returns the {places[0]} address to use instead"
+            )
+
+
+def interrupted() -> LessonError:
+    """What to say when nobody knows whether a job has been sent."""
+    return LessonError(
+        "interrupted while the job was being sent: list_jobs() shows whether it arrived, and "
+        "cancel() with its name ends it"
+    )
+
+
+@contextmanager
+def sending() -> Iterator[None]:
+    """Turn an interrupt into a sentence: the job may have arrived, and then it costs money."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise interrupted() from None
+
+
+@dataclass(frozen=True)
+class Times:
+    """When a job was made, when its machines started, and when it ended."""
+
+    created: datetime
+    started: datetime | None
+    ended: datetime | None
+
+    def seconds(self) -> float:
+        """From its making to its end, or until now."""
+        return _between(self.created, self.ended)
+
+    def queued(self) -> float:
+        """Until the machines started, or ended without, or until now."""
+        return _between(self.created, self.started or self.ended)
+
+    def running(self) -> float:
+        """Seconds of the machines so far."""
+        return _between(self.started, self.ended) if self.started else 0.0
+
+
+def _between(begin: datetime, end: datetime | None) -> float:
+    return max(0.0, ((end or datetime.now(UTC)) - begin).total_seconds())
+
+
+def follow(name: str, watch: Callable[[Display], None]) -> None:
+    """Watch a job until it ends; an interrupt ends the watching, not the job, and says so."""
+    display = Display()
+    try:
+        watch(display)
+    except KeyboardInterrupt:
+        raise LessonError(
+            f"no longer watching, but {name} goes on: wait({name!r}) watches it again, "
+            f"cancel({name!r}) ends it"
+        ) from None
+    finally:
+        display.close()
+
+
+def epochs_of(flags: Mapping[str, str]) -> int | None:
+    """How many epochs a job was told to train; None where that is no number, which the job says."""
+    try:
+        return int(float(flags["epochs"]))
+    except (KeyError, ValueError, OverflowError):
+        return None
+
+
+def with_results(run: Run, name: str, when: Times, copy: Path) -> Run:
+    """The row of a job that ended well, with what the copy of its results says."""
+    if not (copy / "metrics.json").exists():
+        print(f"{name} left no metrics.json; what it left is in {copy}")
+        return replace(run, copy=copy)
+    metrics = read_metrics(copy)
+    log = copy / "training.log"
+    for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else []:
+        if line.startswith(IGNORED):
+            print(line)
+    training = metrics["seconds"]["training"]
+    return replace(
+        run,
+        starting=max(0.0, when.running() - training),
+        training=training,
+        accuracy=metrics["accuracy"],
+        loss=metrics["loss"],
+        copy=copy,
+    )
+
+
+def row(name: str, state: str, when: Times, replicas: int, machine: str) -> Sequence[Any]:
+    """A job's row in the list of jobs."""
+    created = when.created.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return name, state, created, round(when.seconds(), 1), replicas, machine
+
+
+def table(rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
+    """The list of jobs."""
+    import pandas as pd
+
+    columns = ["name", "state", "created", "seconds", "replicas", "machine"]
+    return pd.DataFrame(rows, columns=columns)

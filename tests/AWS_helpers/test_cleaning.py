@@ -1,0 +1,88 @@
+"""cleanup() deletes what the lesson made, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from AWS_helpers import cancel, cleanup, connect, list_jobs, train, upload, wait
+from AWS_helpers.session import Session, client
+from lesson import LessonError
+from lesson.preparation import Prepared
+
+Data = dict[str, Any]
+Printed = pytest.CaptureFixture[str]
+
+
+def names(bucket: str) -> list[str]:
+    found = client("s3").list_objects_v2(Bucket=bucket).get("Contents", [])
+    return [each["Key"] for each in found]
+
+
+def buckets() -> set[str]:
+    return {each["Name"] for each in client("s3").list_buckets()["Buckets"]}
+
+
+def test_a_bucket_that_connect_made_goes_with_all_that_is_in_it(
+    data: Data, connection: Session, capsys: Printed
+) -> None:
+    run = train(data | {"epochs": 3})
+    capsys.readouterr()
+    cleanup()
+    would = capsys.readouterr().out
+    assert f"would delete job {run.job.training_job_name} (completed)\n" in would
+    assert would.endswith("cleanup(dry_run=False) deletes all of the above\n")
+    assert len(names(connection.bucket)) > 2
+    cleanup(dry_run=False)
+    assert connection.bucket not in buckets()
+    assert run.job.training_job_name not in set(list_jobs()["name"])
+    capsys.readouterr()
+    cleanup(dry_run=False)
+    assert capsys.readouterr().out == "nothing is left of the lesson here\n"
+
+
+def test_in_a_bucket_of_ones_own_only_what_the_jobs_wrote_is_deleted(
+    connection: Session, archives: Prepared, tmp_path: Path, capsys: Printed
+) -> None:
+    client("s3").create_bucket(Bucket="my-own")
+    connect(bucket="my-own")
+    mine = tmp_path / "thesis.txt"
+    mine.write_text("two years of work")
+    train_npz, val_npz = upload(archives.train, archives.val)
+    upload(mine, prefix="runs")
+    run = train({"train": train_npz, "val": val_npz, "epochs": 3})
+    assert len(names("my-own")) > 5
+    cleanup(dry_run=False)
+    assert names("my-own") == ["runs/thesis.txt", "train_data.npz", "val_data.npz"]
+    assert "s3://my-own was there before connect(): it stays" in capsys.readouterr().out
+    assert run.job.training_job_name not in set(list_jobs()["name"])
+
+
+def test_a_job_that_train_did_not_send_stays_in_a_bucket_of_ones_own(
+    connection: Session, archives: Prepared
+) -> None:
+    client("s3").create_bucket(Bucket="shared")
+    connect(bucket="shared")
+    train_npz, val_npz = upload(archives.train, archives.val)
+    run = train({"train": train_npz, "val": val_npz, "epochs": 3})
+    client("sagemaker").delete_tags(
+        ResourceArn=run.job.training_job_arn, TagKeys=["made_by_lesson"]
+    )
+    before = names("shared")
+    cleanup(dry_run=False)
+    assert names("shared") == before
+    assert run.job.training_job_name in set(list_jobs()["name"])
+
+
+def test_nothing_is_deleted_while_a_job_runs(data: Data, connection: Session) -> None:
+    sent = train(data | {"epochs": 10_000_000, "patience": 0}, wait=False)
+    name = sent.job.training_job_name
+    with pytest.raises(LessonError, match=rf"^{name}: not ended yet; cancel\("):
+        cleanup(dry_run=False)
+    assert names(connection.bucket)
+    cancel(sent)
+    wait(sent)
+    cleanup(dry_run=False)
+    assert connection.bucket not in buckets()

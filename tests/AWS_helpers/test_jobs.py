@@ -1,0 +1,231 @@
+"""The verbs on jobs, through the real SDK, against this worker's local cloud."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import local_cloud
+from AWS_helpers import cancel, connect, list_jobs, train, wait
+from AWS_helpers.session import Session, client
+from lesson import LessonError
+from lesson.plots import learning_curve
+from lesson.runs import Run, run_table
+
+Data = dict[str, Any]
+OWN_IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/torch:1"
+
+
+def test_a_job_comes_back_as_a_row_with_metrics_curve_and_times(
+    data: Data, connection: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = train(data | {"epochs": 30})
+    assert (run.place, run.machine) == ("SageMaker (local cloud)", "ml.m5.xlarge")
+    name = run.job.training_job_name
+    assert run.artefacts == f"{connection.address}/runs/{name}/output/model.tar.gz"
+    assert run.metrics["epochs"]["last"] == 30
+    assert run.accuracy == run.metrics["accuracy"] > 0.6
+    assert {path.name for path in run.folder.iterdir()} >= {"model.pt", "training.log"}
+    assert learning_curve(run).path.is_file()
+    (row,) = run_table([run]).to_dict("records")
+    assert row["replicas"] == 1 and row["training"] > 0 and row["cost"] > 0
+    parts = (run.queued, run.starting, run.training)
+    assert sum(part for part in parts if part) == pytest.approx(run.seconds, abs=0.01)
+    out = capsys.readouterr().out
+    assert "this costs about $0.23 an hour at list price; here it costs nothing" in out
+    assert "] completed  epoch 30 of 30  validation loss 0." in out
+
+
+def test_the_service_itself_reads_the_metrics_and_keeps_all_of_a_job_in_one_place(
+    data: Data, connection: Session
+) -> None:
+    run = train(data | {"epochs": 3})
+    metrics = {each.metric_name: each.value for each in run.job.final_metric_data_list}
+    assert metrics["validation:accuracy"] == pytest.approx(run.accuracy, abs=1e-4)
+    assert metrics["validation:loss"] == pytest.approx(run.loss, abs=1e-4)
+    name = run.job.training_job_name
+    found = client("s3").list_objects_v2(Bucket=connection.bucket, Prefix=f"runs/{name}/")
+    keys = {each["Key"].removeprefix(f"runs/{name}/") for each in found["Contents"]}
+    assert {"input/code/train_nn.py", "output/model.tar.gz"} <= keys
+
+
+@pytest.mark.parametrize("torchrun", [False, True])
+def test_two_instances_train_one_model_and_cost_twice_as_much_an_hour(
+    data: Data, torchrun: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = train(data | {"epochs": 5}, replicas=2, torchrun=torchrun)
+    assert run.replicas == run.metrics["world_size"] == 2
+    rows = [replica["rows"] for replica in run.metrics["replicas"]]
+    assert rows[0]["stop"] == rows[1]["start"]
+    assert "$0.46 an hour" in capsys.readouterr().out
+
+
+def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
+    data: Data, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = train(data | {"epochs": 5}, gpu="T4", spot=True, wait=False)
+    assert sent.accuracy is None and sent.seconds is None
+    assert "$0.74 an hour at list price, less on spot machines" in capsys.readouterr().out
+    with pytest.raises(LessonError, match=r"wait\(run\) fetches them"):
+        _ = sent.metrics
+    run = wait(sent)
+    assert run.accuracy and run.request == sent.request
+    assert run.machine == "ml.g4dn.xlarge, spot"
+    condition = run.request["ModelTrainer"]["stopping_condition"]
+    assert condition.max_wait_time_in_seconds >= condition.max_runtime_in_seconds
+
+
+def test_the_request_alone_sends_the_same_job_again(data: Data) -> None:
+    from sagemaker.train import ModelTrainer
+
+    run = train(data | {"epochs": 3})
+    told = run.request
+    from AWS_helpers.session import sagemaker
+
+    trainer = ModelTrainer(**told["ModelTrainer"], sagemaker_session=sagemaker())
+    trainer.with_metric_definitions(**told["with_metric_definitions"]).train(**told["train"])
+    again = wait(trainer._latest_training_job)
+    states = [torch.load(each.folder / "model.pt")["model"] for each in (run, again)]
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+def test_a_jobs_name_or_the_sdks_object_will_do(data: Data) -> None:
+    sent = train(data | {"epochs": 5}, wait=False)
+    by_name, by_object = wait(sent.job.training_job_name), wait(sent.job)
+    assert by_name.accuracy == by_object.accuracy == wait(sent).accuracy
+    assert (by_name.artefacts, by_name.machine) == (sent.artefacts, sent.machine)
+
+
+def test_a_job_of_another_script_is_waited_for_too(
+    connection: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sagemaker.core.training.configs import SourceCode
+    from sagemaker.train import ModelTrainer
+
+    from AWS_helpers.session import sagemaker
+
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "hello.py").write_text("open('/opt/ml/model/hello.txt', 'w').write('hello')")
+    trainer = ModelTrainer(
+        sagemaker_session=sagemaker(),
+        role=connection.role,
+        training_image=OWN_IMAGE,
+        source_code=SourceCode(source_dir=str(code), entry_script="hello.py"),
+        base_job_name="hello",
+    )
+    trainer.train(wait=False, logs=False)
+    run = wait(trainer._latest_training_job)
+    assert run.accuracy is None and (run.folder / "hello.txt").read_text() == "hello"
+    assert "left no metrics.json" in capsys.readouterr().out
+
+
+def test_an_image_of_ones_own_is_named_in_the_request(data: Data) -> None:
+    run = train(data | {"epochs": 5}, container_uri=OWN_IMAGE)
+    assert run.job.algorithm_specification.training_image == OWN_IMAGE
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_failure_is_a_few_sentences_with_the_exit_code_and_the_scripts_last_line(
+    data: Data, replicas: int
+) -> None:
+    with pytest.raises(LessonError) as caught:
+        train(data | {"batch_size": -3}, replicas=replicas)
+    message = str(caught.value)
+    assert message.startswith("train-nn-") and " failed. AlgorithmError: train_nn.py: " in message
+    assert "--batch_size: needs a whole number from 0 up, not '-3'" in message
+    assert "exit code: 2. Its log: CloudWatch Logs, /aws/sagemaker/TrainingJobs, train" in message
+    assert "\n" not in message and "Traceback" not in message
+
+
+def test_a_cancelled_job_ends_and_has_no_results(
+    data: Data, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = train(data | {"epochs": 10_000_000, "patience": 0}, wait=False)
+    cancel(sent)
+    run = wait(sent)
+    assert run.seconds and run.accuracy is None
+    assert "was stopped (stopped); its results are not fetched" in capsys.readouterr().out
+    cancel(sent.job.training_job_name)
+    assert "had already ended: stopped" in capsys.readouterr().out
+
+
+def test_the_list_has_the_newest_first_and_what_each_asked_for(data: Data) -> None:
+    names = [
+        train(data | {"epochs": 3}, replicas=replicas, wait=False).job.training_job_name
+        for replicas in (1, 2)
+    ]
+    table = list_jobs().head(2)
+    assert list(table["name"]) == names[::-1]
+    assert list(table["replicas"]) == [2, 1]
+    assert [wait(name).accuracy is not None for name in names] == [True, True]
+    assert set(list_jobs().head(2)["state"]) == {"completed"}
+
+
+def test_jobs_that_are_sent_in_one_second_have_names_of_their_own(data: Data) -> None:
+    sent = [train(data | {"epochs": 1}, wait=False) for _ in range(3)]
+    assert len({run.job.training_job_name for run in sent}) == 3
+    for run in sent:
+        wait(run)
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"args": {"train": "data.npz"}}, r"--train data.npz names a file on this machine, .*"),
+        ({"args": {"train": "gs://b/x.npz"}}, r"--train gs://b/x.npz names .* s3:// address .*"),
+        ({"args": {"device": "it's"}}, "--device it's: .*single quotes.*"),
+        ({"replicas": 0}, "0 replicas: name at least one"),
+        ({"gpu": "X9"}, r"gpu='X9': known here are T4 \(ml.g4dn.\*\), .*"),
+        ({"machine": "z9"}, "sending the job: the service answered ValidationException, .*z9.*"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_in_one_sentence(
+    data: Data, more: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(LessonError, match=f"^{sentence}$") as caught:
+        train(**{"args": data, **more})
+    assert "http://" not in str(caught.value)  # the local cloud's address holds its secret
+
+
+def test_data_that_is_not_in_the_bucket_is_refused_before_the_job_begins(data: Data) -> None:
+    missing = data["train"].replace("train_", "trian_")
+    with pytest.raises(LessonError, match=r"ValidationException, No S3 objects .*trian_"):
+        train(data | {"train": missing})
+
+
+def test_a_job_that_is_not_there_is_said_to_be_missing(connection: Session) -> None:
+    for verb in (wait, cancel):
+        with pytest.raises(LessonError, match=r"^there is no job nope; list_jobs\(\) shows"):
+            verb("nope")
+
+
+def test_a_run_on_this_machine_is_no_job(connection: Session) -> None:
+    with pytest.raises(LessonError, match="the run on this machine was no job"):
+        wait(Run("this machine", "x86_64", 1.0, 0.8, 0.4, "runs/here"))
+
+
+def test_the_folder_that_is_sent_whole_holds_no_link() -> None:
+    from AWS_helpers.jobs import FOLDER
+
+    assert not [path for path in FOLDER.rglob("*") if path.is_symlink()]
+
+
+def test_a_local_cloud_that_has_stopped_is_said_to_be_silent_and_comes_back_with_all_jobs(
+    data: Data,
+) -> None:
+    name = train(data | {"epochs": 3}).job.training_job_name
+    local_cloud.stop()
+    with pytest.raises(LessonError, match=r"^listing the jobs: the local cloud does not answer; c"):
+        list_jobs()
+    connect()
+    assert list_jobs()["name"][0] == name
+
+
+def test_what_is_no_job_is_said_to_be_none(connection: Session) -> None:
+    for verb in (wait, cancel):
+        with pytest.raises(LessonError, match="None is no job: give what train"):
+            verb(None)  # type: ignore[arg-type]

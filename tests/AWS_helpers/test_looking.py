@@ -1,0 +1,77 @@
+"""What is read from a job and from its log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from AWS_helpers.looking import EPOCH, Asked, essence, in_words, last_words
+
+DRIVER = """AlgorithmError: Traceback (most recent call last):
+  File "basic_script_driver.py", line 81, in <module>
+subprocess.CalledProcessError: Command 'python train_nn.py' returned 2., exit code: 2"""
+
+
+def asked(**more: Any) -> Asked:
+    usual = dict(machine="ml.m5.xlarge", replicas=1, spot=False, flags={}, base="s3://b", name="j")
+    return Asked(**{**usual, **more})
+
+
+def test_the_machine_is_described_as_the_table_shows_it() -> None:
+    assert str(asked()) == "ml.m5.xlarge"
+    assert str(asked(machine="ml.g4dn.xlarge", spot=True)) == "ml.g4dn.xlarge, spot"
+
+
+def test_results_lie_where_the_service_packs_the_model() -> None:
+    assert asked(base="s3://b/runs").output == "s3://b/runs/j/output/model.tar.gz"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("InProgress", "in progress"), ("Completed", "completed"),
+     ("MaxRuntimeExceeded", "max runtime exceeded")],
+)  # fmt: skip
+def test_the_services_states_are_told_in_words(name: str, words: str) -> None:
+    assert in_words(name) == words
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        (DRIVER, "AlgorithmError, exit code: 2"),
+        ("AlgorithmError: train_nn.py: no flag, exit code: 2",
+         "AlgorithmError: train_nn.py: no flag, exit code: 2"),
+        ("CapacityError: Unable to provision requested ML compute capacity.",
+         "CapacityError: Unable to provision requested ML compute capacity"),
+    ],
+)  # fmt: skip
+def test_a_reason_is_told_without_the_lines_of_the_drivers_traceback(
+    reason: str, said: str
+) -> None:
+    assert essence(reason) == said
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["epoch 1", "train_nn.py: --train x: no such file", "Traceback (most recent call last):",
+          "  File", "CalledProcessError: 2"], "train_nn.py: --train x: no such file"),
+        (["Traceback (most recent call last):", "  File", "", "ValueError: mine",
+          "Traceback (most recent call last):", "  File", "CalledProcessError: 1"],
+         "ValueError: mine"),
+        (["epoch 1", "Killed"], None),
+        ([], None),
+    ],
+)  # fmt: skip
+def test_the_scripts_own_last_words_are_found_before_those_of_the_driver(
+    lines: list[str], said: str | None
+) -> None:
+    assert last_words(lines) == said
+
+
+def test_an_epoch_is_read_as_the_script_prints_it() -> None:
+    line = "epoch    20  loss 0.5912  validation loss 0.6011  accuracy 0.7133  0.1 s"
+    match = EPOCH.match(line)
+    assert match and match.groups() == ("20", "0.6011", "0.7133")
+    assert not EPOCH.match("569 rows, 7 features")

@@ -1,0 +1,95 @@
+"""What a job is on any cloud."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lesson import LessonError
+from lesson.jobs import Times, check_readable, epochs_of, follow, sending, table, with_results
+from lesson.progress import Display
+from lesson.runs import Run
+
+THEN = datetime(2026, 11, 20, 12, tzinfo=UTC)
+SECONDS = st.floats(0, 1e6)
+
+
+@given(SECONDS, SECONDS)
+def test_the_parts_of_a_jobs_time_are_all_of_it(queued: float, running: float) -> None:
+    started = THEN + timedelta(seconds=queued)
+    times = Times(THEN, started, started + timedelta(seconds=running))
+    assert times.queued() + times.running() == pytest.approx(times.seconds(), abs=1e-5)
+
+
+def test_a_job_that_ended_in_the_queue_had_no_machines() -> None:
+    times = Times(THEN, None, THEN + timedelta(seconds=5))
+    assert (times.queued(), times.running(), times.seconds()) == (5, 0, 5)
+
+
+def test_a_job_that_goes_on_is_counted_until_now() -> None:
+    begun = datetime.now(UTC) - timedelta(hours=1)
+    assert 3600 <= Times(begun, begun, None).running() < 7200
+
+
+@pytest.mark.parametrize("value", ["data.npz", "/tmp/data.npz", "C:/data.npz", "https://x/y"])
+def test_data_that_a_job_cannot_read_is_refused(value: str) -> None:
+    with pytest.raises(LessonError, match=r"^--val .* cannot read; upload\(.*\) returns the s3://"):
+        check_readable({"train": "s3://b/train.npz", "val": value}, "s3://")
+
+
+def test_other_flags_may_hold_anything() -> None:
+    check_readable({"train": "/gcs/b/x", "epochs": 3, "model_dir": "/tmp"}, "gs://", "/gcs/")
+
+
+def test_an_interrupt_ends_the_watching_in_one_sentence() -> None:
+    def interrupted(_: Display) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(LessonError, match=r"but j goes on: wait\('j'\) .* cancel\('j'\) ends it$"):
+        follow("j", interrupted)
+
+
+def test_a_job_without_metrics_keeps_what_it_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run("SageMaker", "m", 1.0, None, None, "s3://b/x")
+    found = with_results(run, "j", Times(THEN, THEN, THEN), tmp_path)
+    assert found.folder == tmp_path and found.accuracy is None
+    assert capsys.readouterr().out.startswith("j left no metrics.json")
+
+
+def test_the_list_of_jobs_has_the_same_columns_on_every_cloud() -> None:
+    rows: list[Any] = []
+    assert list(table(rows)) == ["name", "state", "created", "seconds", "replicas", "machine"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "epochs"), [({"epochs": "1e2"}, 100), ({"epochs": "many"}, None), ({}, None)]
+)
+def test_a_bar_has_an_end_only_if_the_epochs_are_a_number(
+    flags: dict[str, str], epochs: int | None
+) -> None:
+    assert epochs_of(flags) == epochs
+
+
+def test_a_mistyped_flag_is_said_beside_the_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics = {"accuracy": 0.5, "loss": 1.0, "seconds": {"training": 1.0}}
+    (tmp_path / "metrics.json").write_text(json.dumps(metrics))
+    log = "569 rows\nignored, not flags of this script: --epohcs 5\nepoch 1\n"
+    (tmp_path / "training.log").write_text(log)
+    run = Run("SageMaker", "m", 1.0, None, None, "s3://b/x")
+    with_results(run, "j", Times(THEN, THEN, THEN), tmp_path)
+    assert capsys.readouterr().out == "ignored, not flags of this script: --epohcs 5\n"
+
+
+def test_an_interrupt_while_a_job_is_sent_says_how_to_find_out_whether_it_arrived() -> None:
+    with pytest.raises(LessonError, match=r"list_jobs\(\) shows whether it arrived"), sending():
+        raise KeyboardInterrupt

@@ -203,7 +203,8 @@ def _read_front_matter(page: Page) -> None:
     try:
         data = yaml.safe_load("\n".join(page.lines[1 : ends[0]]))
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 2 if error.problem_mark else 1
+        # YAML knows more ends of lines than Markdown, so its own count may lead too far.
+        line = min(error.problem_mark.line + 2, ends[0] + 1) if error.problem_mark else 1
         return wrong(line, f"the front matter is not valid YAML ({error.problem}); mend this line")
     except YAML_ERRORS:
         return wrong(1, "the front matter is not valid YAML; quote values with special characters")

@@ -10,6 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from local_cloud.aws.model import service_model
+from local_cloud.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
+from local_cloud.sagemaker.request import MISSING
 from local_cloud.vertex.launch import IGNORED
 from tools import coverage
 
@@ -36,3 +39,22 @@ def test_what_is_said_to_be_ignored_is_a_field_of_the_service(field: str) -> Non
         snake = re.sub(r"([A-Z])", lambda found: f"_{found[1].lower()}", name)
         assert snake in descriptor.fields_by_name, name
         descriptor = descriptor.fields_by_name[snake].message_type
+
+
+@pytest.mark.parametrize("field", IGNORED_BY_SAGEMAKER)
+def test_what_sagemaker_ignores_is_a_field_of_its_requests(field: str) -> None:
+    shape = service_model("sagemaker").operation_model("CreateTrainingJob").input_shape
+    for name in field.replace("[]", "").split("."):
+        if shape.type_name == "list":
+            shape = shape.member
+        shape = shape.members[name]
+
+
+def test_every_field_of_a_training_job_works_or_is_ignored_or_refused() -> None:
+    shape = service_model("sagemaker").operation_model("CreateTrainingJob").input_shape
+    works = {"TrainingJobName", "HyperParameters", "AlgorithmSpecification", "InputDataConfig"}
+    works |= {"OutputDataConfig", "ResourceConfig", "StoppingCondition", "Tags"}
+    works |= {"CheckpointConfig", "Environment"}
+    assert set(shape.members) - works - set(MISSING) == {
+        field for field in IGNORED_BY_SAGEMAKER if "." not in field
+    }

@@ -14,7 +14,7 @@ setup: ## make .venv with the locked versions (a second run installs nothing)
 	install Python 3.11 or newer, or name one: make setup PYTHON=python3.12"; exit 2; }; \
 	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $(PYTHON) is \
 	older than Python 3.11; name a newer one: make setup PYTHON=python3.12"; exit 2; }; \
-	  echo "Making .venv and installing requirements.txt: one to three minutes, once." && \
+	  echo "Making .venv and installing requirements.txt: two to four minutes, once." && \
 	  $(PYTHON) -m venv --clear .venv && \
 	  $(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt && \
 	  mkdir -p .venv/share/jupyter/lab/settings && \
@@ -35,7 +35,18 @@ test: setup ## the tests, notebooks included
 	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" tests
 	$(run_notebooks)
 
+# $(call environment,NAME,PACKAGES): an environment of its own, made again when PACKAGES change.
+define environment
+	@echo "$(2)" | cmp -s - .venv-$(1)/installed.txt || { \
+	  echo "Making .venv-$(1) with $(2): two to four minutes, once." && \
+	  $(PYTHON) -m venv --clear .venv-$(1) && \
+	  .venv-$(1)/bin/python -m pip install --disable-pip-version-check $(2) && \
+	  echo "$(2)" > .venv-$(1)/installed.txt; }
+endef
+
 test-all: setup ## the tests and the slow extras
+	$(call environment,sagemaker2,sagemaker==2.257.7 ipython pandas scikit-learn torch==2.13.0)
+	$(call environment,awscli,awscli==1.46.3)
 	@$(BIN)/python -m pytest -n auto --dist loadfile tests
 	$(run_notebooks)
 
@@ -57,16 +68,12 @@ check: setup ## lint, types, lesson lint, generated files up to date
 
 bench: ## measure against what a reader would pick instead (ARGS=--write: into benchmarks/README.md)
 	@cat requirements.txt benchmarks/requirements.txt | cmp -s - .venv-bench/installed.txt || { \
-	  echo "Making .venv-bench: the lesson's environment and Lightning, once." && \
+	  echo "Making .venv-bench: the lesson's environment, Lightning and moto, once." && \
 	  $(PYTHON) -m venv --clear .venv-bench && \
 	  .venv-bench/bin/python -m pip install --disable-pip-version-check \
 	    -r requirements.txt -r benchmarks/requirements.txt && \
 	  cat requirements.txt benchmarks/requirements.txt > .venv-bench/installed.txt; }
-	@test -x .venv-torchx/bin/torchx || { \
-	  echo "Making .venv-torchx: what the jobs are compared with, once." && \
-	  $(PYTHON) -m venv --clear .venv-torchx && \
-	  .venv-torchx/bin/python -m pip install --disable-pip-version-check \
-	    torch==2.13.0 torchx==0.7.0 numpy; }
+	$(call environment,torchx,torch==2.13.0 torchx==0.7.0 numpy)
 	@.venv-bench/bin/python -m benchmarks $(ARGS)
 
 lock: ## resolve the newest versions pyproject.toml allows and write requirements.txt

@@ -1,0 +1,39 @@
+"""Environments that `make test-all` makes beside .venv, for clients that cannot live in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def tool(environment: str, name: str) -> str:
+    """A program of one of these environments; the test is skipped where it was not made."""
+    path = ROOT / f".venv-{environment}" / "bin" / name
+    if not path.exists():
+        pytest.skip(f".venv-{environment} is not here: `make test-all` makes it")
+    return str(path)
+
+
+def run_sagemaker_2(code: str, folder: Path, shell: bool = False) -> str:
+    """Run code under version 2 of the SageMaker SDK, in this folder; returns what it printed.
+
+    shell: in IPython, as a notebook does.
+    """
+    (folder / "code.ipy").write_text(code)
+    python = tool("sagemaker2", "python")
+    interpreter = ["-m", "IPython", "--colors=NoColor"] if shell else []
+    done = subprocess.run(
+        [python, *interpreter, "code.ipy"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder / "ipython")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

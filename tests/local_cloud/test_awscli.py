@@ -1,0 +1,204 @@
+"""The `aws` command works here with only the lines that `python -m local_cloud env` prints."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from local_cloud.aws.account import ROLE_ARN
+from local_cloud.control import Status
+from tests.local_cloud.other_environments import ROOT, tool
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cloud")]
+
+GROUP = "/aws/sagemaker/TrainingJobs"
+
+
+class Shell:
+    """A shell of somebody whose variables name a real account, after those lines."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.aws_program = tool("awscli", "aws")
+        self.lines = subprocess.run(
+            [sys.executable, "-m", "local_cloud", "env"],
+            cwd=ROOT,
+            env=os.environ | self.own,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    @property
+    def own(self) -> dict[str, str]:
+        real = {"AWS_PROFILE": "work", "AWS_SESSION_TOKEN": "real", "AWS_DEFAULT_OUTPUT": "json"}
+        return real | {"HOME": str(self.folder), "AWS_ENDPOINT_URL_S3": "https://s3.example.com"}
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-c", f'{self.lines}\n"$0" "$@"', self.aws_program, *words],
+            cwd=self.folder,
+            env={"PATH": os.environ["PATH"], **self.own},
+            capture_output=True,
+            text=True,
+        )
+
+    def aws(self, *words: str) -> str:
+        """What the command prints, which is to succeed."""
+        done = self.run(*words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self.aws(*words))
+
+
+@pytest.fixture(scope="module")
+def shell(cloud: Status, tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    return Shell(tmp_path_factory.mktemp("at home"))
+
+
+@pytest.fixture
+def bucket(shell: Shell) -> Iterator[str]:
+    """A bucket made and removed by the command itself."""
+    assert shell.aws("s3", "mb", "s3://with-aws") == "make_bucket: with-aws\n"
+    yield "s3://with-aws"
+    assert shell.aws("s3", "rb", "s3://with-aws", "--force").endswith("remove_bucket: with-aws\n")
+    assert "with-aws" not in shell.aws("s3", "ls")
+
+
+def test_who_is_there(shell: Shell) -> None:
+    caller = shell.json("sts", "get-caller-identity")
+    assert caller["Account"] == "000000000000"
+    assert caller["Arn"].startswith("arn:aws:sts::000000000000:assumed-role/SageMakerExecutionRole")
+
+
+def test_files_go_up_and_come_down(shell: Shell, bucket: str) -> None:
+    (shell.folder / "small.txt").write_text("a few bytes")
+    said = shell.aws("s3", "cp", "small.txt", f"{bucket}/in/small.txt", "--no-progress")
+    assert said == f"upload: ./small.txt to {bucket}/in/small.txt\n"
+    assert shell.aws("s3", "cp", f"{bucket}/in/small.txt", "-") == "a few bytes"
+    assert shell.aws("s3", "ls", f"{bucket}/").split() == ["PRE", "in/"]
+    assert shell.aws("s3", "ls", f"{bucket}/in/").split()[2:] == ["11", "small.txt"]
+    missing = shell.run("s3", "cp", f"{bucket}/in/none.txt", ".")
+    assert missing.returncode == 1 and "(404)" in missing.stderr
+
+
+def test_a_large_file_goes_in_parts(shell: Shell, bucket: str) -> None:
+    content = os.urandom(20 << 20)
+    (shell.folder / "large.bin").write_bytes(content)
+    shell.aws("s3", "cp", "large.bin", f"{bucket}/large.bin", "--no-progress")
+    found = shell.json("s3api", "head-object", "--bucket", "with-aws", "--key", "large.bin")
+    assert found["ETag"].endswith('-3"'), "three parts of at most 8 MiB"
+    shell.aws("s3", "cp", f"{bucket}/large.bin", "back.bin", "--no-progress")
+    assert (shell.folder / "back.bin").read_bytes() == content
+
+
+def test_folders_are_kept_in_step(shell: Shell, bucket: str) -> None:
+    folder = shell.folder / "results"
+    folder.mkdir()
+    for name in ("a.csv", "b c.csv", "ü.csv"):
+        (folder / name).write_text(name)
+    assert shell.aws("s3", "sync", "results", f"{bucket}/r", "--no-progress").count("upload:") == 3
+    assert shell.aws("s3", "sync", "results", f"{bucket}/r", "--no-progress") == ""
+    (folder / "a.csv").unlink()
+    said = shell.aws("s3", "sync", "results", f"{bucket}/r", "--delete", "--no-progress")
+    assert said == f"delete: {bucket}/r/a.csv\n"
+    shell.aws("s3", "sync", f"{bucket}/r", "copy", "--no-progress")
+    assert sorted(path.name for path in (shell.folder / "copy").iterdir()) == ["b c.csv", "ü.csv"]
+    removed = shell.aws("s3", "rm", f"{bucket}/r", "--recursive")
+    assert removed.count("delete: ") == 2
+    assert shell.run("s3", "ls", f"{bucket}/r/").stdout == ""
+
+
+def test_an_address_for_somebody_without_keys(shell: Shell, bucket: str) -> None:
+    (shell.folder / "shared.txt").write_text("for you")
+    shell.aws("s3", "cp", "shared.txt", f"{bucket}/shared.txt")
+    address = shell.aws("s3", "presign", f"{bucket}/shared.txt", "--expires-in", "60").strip()
+    with urllib.request.urlopen(address) as answer:
+        assert answer.read() == b"for you"
+
+
+def send(name: str, script: str) -> None:
+    """A job that runs this line of Python."""
+    boto3.client("sagemaker").create_training_job(
+        TrainingJobName=name,
+        RoleArn=ROLE_ARN,
+        AlgorithmSpecification={
+            "TrainingImage": "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.5",
+            "TrainingInputMode": "File",
+            "ContainerEntrypoint": ["python3", "-uc"],
+            "ContainerArguments": [script],
+        },
+        OutputDataConfig={"S3OutputPath": "s3://jobs-with-aws/out"},
+        ResourceConfig={
+            "InstanceType": "ml.m5.large",
+            "InstanceCount": 1,
+            "VolumeSizeInGB": 1,
+        },
+        StoppingCondition={"MaxRuntimeInSeconds": 600},
+    )
+
+
+def ended(name: str) -> None:
+    """Wait for the job; `aws sagemaker wait` does it too, and looks once a minute."""
+    waiter = boto3.client("sagemaker").get_waiter("training_job_completed_or_stopped")
+    waiter.wait(TrainingJobName=name, WaiterConfig={"Delay": 1})
+
+
+@pytest.fixture(scope="module")
+def jobs(shell: Shell) -> Iterator[None]:
+    """A job that writes three lines and ends, and one that sleeps."""
+    shell.aws("s3", "mb", "s3://jobs-with-aws")
+    send("counts", "print('one'); print('two: loss=0.5'); print('three')")
+    send("sleeps", "import time; print('asleep'); time.sleep(600)")
+    ended("counts")
+    yield
+    with contextlib.suppress(ClientError):  # it has been stopped, unless a test failed
+        boto3.client("sagemaker").stop_training_job(TrainingJobName="sleeps")
+
+
+@pytest.mark.usefixtures("jobs")
+def test_jobs_are_listed_described_and_stopped(shell: Shell) -> None:
+    found = shell.json("sagemaker", "list-training-jobs", "--sort-by", "Name")
+    names = [job["TrainingJobName"] for job in found["TrainingJobSummaries"]]
+    assert {"counts", "sleeps"} <= set(names)  # and those of other tests
+    described = shell.json("sagemaker", "describe-training-job", "--training-job-name", "counts")
+    assert described["TrainingJobStatus"] == "Completed"
+    stop = ("sagemaker", "stop-training-job", "--training-job-name", "sleeps")
+    assert shell.aws(*stop) == ""
+    ended("sleeps")
+    describe = ("sagemaker", "describe-training-job", "--training-job-name", "sleeps")
+    status = ("--query", "TrainingJobStatus", "--output", "text")
+    assert shell.aws(*describe, *status) == "Stopped\n"
+    again = shell.run(*stop)
+    assert again.returncode != 0 and "ValidationException" in again.stderr
+
+
+@pytest.mark.usefixtures("jobs")
+def test_logs_are_read_and_searched(shell: Shell) -> None:
+    group = ("--log-group-name", GROUP)
+    streams = shell.json(
+        "logs", "describe-log-streams", *group, "--log-stream-name-prefix", "counts/"
+    )
+    (stream,) = streams["logStreams"]
+    events = shell.json(
+        *("logs", "get-log-events", *group),
+        *("--log-stream-name", stream["logStreamName"], "--start-from-head"),
+    )["events"]
+    about_the_image, *written = [event["message"] for event in events]
+    assert about_the_image.startswith("local cloud: ")
+    assert written == ["one", "two: loss=0.5", "three"]
+    found = shell.json("logs", "filter-log-events", *group, "--filter-pattern", '"loss="')["events"]
+    assert [event["message"] for event in found] == ["two: loss=0.5"]

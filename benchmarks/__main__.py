@@ -182,6 +182,9 @@ JOBS = {
     "one replica": ("`CustomTrainingJob.run` of train_nn.py, 50 epochs, one replica", "2"),
     "bare script": ("train_nn.py alone, `python train_nn.py`", ""),
     "two replicas": ("`CustomTrainingJob.run` of train_nn.py, 50 epochs, two replicas", "4"),
+    "trivial, SageMaker": ("`ModelTrainer.train` of the trivial script", ""),
+    "one instance": ("`ModelTrainer.train` of train_nn.py, 50 epochs, one instance", ""),
+    "two instances": ("`ModelTrainer.train` of train_nn.py, 50 epochs, two instances", ""),
     "two replicas, torchx": ("train_nn.py by torchx's `dist.ddp`, two processes", ""),
 }
 
@@ -209,11 +212,30 @@ def jobs() -> str:
     )
 
 
+def buckets() -> str:
+    """S3 by boto3, beside moto's server and plain files."""
+    say("buckets: boto3 on the local cloud's S3 and on moto's, and plain files, take turns ...")
+    rounds = json.loads(output("-m", "benchmarks.buckets", "5").splitlines()[-1])
+    lines = []
+    for name in rounds[0]["ours"]:
+        ours, moto, disk = (
+            [one[kind][name] for one in rounds if name in one[kind]]
+            for kind in ("ours", "moto", "disk")
+        )
+        cells = [f"{statistics.median(times):.2f}" if times else "" for times in (ours, moto, disk)]
+        lines.append(f"| {name} | {' | '.join(cells)} | **{ratio(moto, ours):.1f}** |\n")
+    return (
+        "### S3 by boto3: seconds (median)\n\n"
+        "| what | the local cloud | moto's server | files, with fsync | times moto's speed |\n"
+        f"|---|---|---|---|---|\n{''.join(lines)}"
+    )
+
+
 def main() -> None:
     """Measure, print, and write if asked to."""
     import torch
 
-    parts = [whole_process(), step_speed(), threads(), starting(), jobs()]
+    parts = [whole_process(), step_speed(), threads(), starting(), jobs(), buckets()]
     place = f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}"
     head = f"Measured on {date.today()}: {place}, Python {platform.python_version()}.\n"
     results = "\n".join([head, *parts])

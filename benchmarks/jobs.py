@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "training" / "train_nn.py"
 TORCHX = ROOT / ".venv-torchx" / "bin" / "torchx"  # its pins do not agree with the lesson's
 BUCKET = "benchmark"
+SAGEMAKER_IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.9.0-cpu-py312"
 IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
 
 
@@ -46,6 +47,26 @@ def vertex(script: Path, arguments: list[Any], replicas: int = 1) -> None:
     job.run(args=arguments, replica_count=replicas, base_output_dir=f"gs://{BUCKET}/{replicas}")
 
 
+def sagemaker(folder: Path, script: str, flags: dict[str, Any], instances: int = 1) -> None:
+    """The SDK's own call: upload code and drivers, create, wait; train/ and val/ are channels."""
+    from sagemaker.core.training.configs import Compute, InputData, SourceCode
+    from sagemaker.train import ModelTrainer
+
+    trainer = ModelTrainer(
+        training_image=SAGEMAKER_IMAGE,
+        source_code=SourceCode(source_dir=str(folder), entry_script=script),
+        compute=Compute(instance_type="ml.m5.large", instance_count=instances),
+        hyperparameters=flags,
+        base_job_name="benchmark",
+    )
+    data = [
+        InputData(channel_name=name, data_source=f"s3://{BUCKET}/{name}_data.npz")
+        for name in ("train", "val")
+        if name in flags
+    ]
+    trainer.train(input_data_config=data, logs=False)
+
+
 def torchx(*arguments: str) -> None:
     """`torchx run` on this machine, waiting for its end; from an environment of its own."""
     command = [str(TORCHX), "run", "--wait", "-s", "local_cwd", *arguments]
@@ -56,18 +77,25 @@ def torchx(*arguments: str) -> None:
 def measures(folder: Path) -> dict[str, Callable[[], float]]:
     """What is timed, by name."""
     made = prepare(ROOT / "data/titanic_train.csv", str(folder))
-    trivial = folder / "trivial.py"
+    trivial = folder / "trivial" / "trivial.py"
+    trivial.parent.mkdir()
     trivial.write_text("print('hello')\n")
+    import boto3
     from google.cloud import storage
 
     bucket = storage.Client().create_bucket(BUCKET)
-    for name in (made.train, made.val):
-        bucket.blob(Path(name).name).upload_from_filename(str(name))
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket=BUCKET)
+    for path in (made.train, made.val):
+        bucket.blob(Path(path).name).upload_from_filename(str(path))
+        s3.upload_file(str(path), BUCKET, Path(path).name)
     flags = ["--epochs=50", "--patience=0"]
     local = [f"--train={made.train}", f"--val={made.val}", f"--model_dir={folder}", *flags]
     there = [f"--train=gs://{BUCKET}/{Path(made.train).name}"]
     there += [f"--val=gs://{BUCKET}/{Path(made.val).name}", *flags]
     bare = [sys.executable, str(SCRIPT), *local]
+    channels = {name: f"/opt/ml/input/data/{name}/{name}_data.npz" for name in ("train", "val")}
+    flags_there = {**channels, "epochs": 50, "patience": 0}
     ddp = ["dist.ddp", "-j", "1x2", "--script", str(SCRIPT), "--", *local]
     return {
         "trivial": lambda: timed(lambda: vertex(trivial, [])),
@@ -75,6 +103,11 @@ def measures(folder: Path) -> dict[str, Callable[[], float]]:
         "one replica": lambda: timed(lambda: vertex(SCRIPT, there)),
         "bare script": lambda: timed(lambda: subprocess.run(bare, check=True, capture_output=True)),
         "two replicas": lambda: timed(lambda: vertex(SCRIPT, there, replicas=2)),
+        "trivial, SageMaker": lambda: timed(lambda: sagemaker(trivial.parent, trivial.name, {})),
+        "one instance": lambda: timed(lambda: sagemaker(SCRIPT.parent, SCRIPT.name, flags_there)),
+        "two instances": lambda: timed(
+            lambda: sagemaker(SCRIPT.parent, SCRIPT.name, flags_there, instances=2)
+        ),
         "two replicas, torchx": lambda: timed(lambda: torchx(*ddp)),
     }
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from local_cloud.activation import activate
-    from local_cloud.control import reset, status, stop
+    from local_cloud.control import rehearse, reset, status, stop
 
-__all__ = ["LocalCloudError", "activate", "reset", "status", "stop"]
+__all__ = ["LocalCloudError", "activate", "rehearse", "reset", "status", "stop"]
 
 
 class LocalCloudError(Exception):
@@ -24,7 +24,13 @@ class LocalCloudError(Exception):
         return [f"{type(self).__name__}: {self}"]
 
 
-VERBS = {"activate": "activation", "reset": "control", "status": "control", "stop": "control"}
+VERBS = {
+    "activate": "activation",
+    "rehearse": "control",
+    "reset": "control",
+    "status": "control",
+    "stop": "control",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`python -m local_cloud start|stop|status|env|reset|console`."""
+"""`python -m local_cloud start|stop|status|env|reset|rehearse|console`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ COMMANDS = {
     "status": "say whether it runs, where its folder is, what it holds",
     "env": "print the lines that point a shell's tools at it",
     "reset": "remove every bucket, job, model and log",
+    "rehearse": "interrupt a spot job once, at the EPOCH that is named; `off` takes it back",
     "console": "open its web page (not implemented yet)",
 }
 
@@ -28,7 +29,11 @@ def main(arguments: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("command", choices=COMMANDS, metavar="command")
-    command = parser.parse_args(arguments).command
+    parser.add_argument("epochs", nargs="*", metavar="EPOCH", help="of rehearse: one or several")
+    parsed = parser.parse_args(arguments)
+    command = parsed.command
+    if bool(parsed.epochs) != (command == "rehearse"):
+        parser.error("rehearse, and no other command, needs an EPOCH, several, or `off`")
     home = control.own(Home(default_folder()))
     if command == "console":
         print("local_cloud: the console is not implemented yet", file=sys.stderr)
@@ -40,8 +45,21 @@ def main(arguments: list[str] | None = None) -> int:
             return 1
         print(export_lines(found))
         return 0
+    if command == "rehearse":
+        print(control.rehearse(_epochs(parsed.epochs, parser), home))
+        return 0
     print(getattr(control, command)(home))
     return 0
+
+
+def _epochs(words: list[str], parser: argparse.ArgumentParser) -> list[int] | None:
+    """The epochs that rehearse is given; None for `off`."""
+    if words == ["off"]:
+        return None
+    try:
+        return [int(word) for word in words]
+    except ValueError:
+        parser.error(f"{' '.join(words)}: rehearse needs an EPOCH, several, or `off`")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import os
 from local_cloud import LocalCloudError, control
 from local_cloud.after_import import after_import
 from local_cloud.environment import added_to, taken_from
-from local_cloud.home import Home, default_folder
 from local_cloud.sdks import HOOKS, is_local
 
 
@@ -24,11 +23,7 @@ def activate() -> control.Status:
         raise LocalCloudError(
             "LESSON_TARGET is cloud, so the SDKs stay with the real one; unset it to work locally"
         )
-    home = Home(default_folder())
-    named = os.environ.get("LOCAL_CLOUD_VERTEX_URL")
-    found = control.status(home)
-    if not named or named != found.url:
-        found = control.start(control.own(home))
+    found = control.in_use()
     os.environ.update(added_to(os.environ, found))
     for name in taken_from(os.environ):
         del os.environ[name]

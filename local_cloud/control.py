@@ -5,20 +5,25 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import operator
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from local_cloud import LocalCloudError
 from local_cloud.home import CHECKOUT, Home, default_folder, identity
+from local_cloud.sdks import is_local
 
 START_SECONDS = 60.0  # a cold disk on a busy shared machine; two seconds are usual
 STOP_SECONDS = 30.0  # running jobs are given a grace period
+MOST_STOPS = 100  # in one rehearsal
+LAST_EPOCH = 10**9
 
 
 @dataclass(frozen=True)
@@ -65,10 +70,12 @@ def status(home: Home | None = None) -> Status:
     return Status(home, home.url(port), facts)
 
 
-def _ask(port: int, path: str, method: str = "GET") -> dict[str, Any]:
+def _ask(
+    port: int, path: str, method: str = "GET", body: dict[str, Any] | None = None
+) -> dict[str, Any]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     with contextlib.closing(connection):
-        connection.request(method, path)
+        connection.request(method, path, json.dumps(body) if body else None)
         answer = connection.getresponse()
         facts: dict[str, Any] = json.loads(answer.read())
         if answer.status != 200:
@@ -146,6 +153,68 @@ def reset(home: Home | None = None) -> Status:
     home.clear()
     lock.close()
     return start(home) if ran else Status(home)
+
+
+def rehearse(epoch: int | Sequence[int] | None, home: Home | None = None) -> str:
+    """Have a spot job interrupted once, when its log says this epoch or a later one.
+
+    It is the spot job that runs now, or the next one that is sent; several epochs are as many
+    stops of one job. The local cloud keeps this until it is used, and None takes it back. Starts
+    the local cloud if need be. Returns what will happen, in a sentence. Raises LocalCloudError
+    for what is no epoch, and under LESSON_TARGET=cloud.
+    """
+    listed = [] if epoch is None else _listed(epoch)
+    try:
+        epochs = sorted(map(operator.index, listed))
+    except TypeError:
+        raise LocalCloudError(f"{epoch!r} is no epoch: give a number, several, or None") from None
+    if (epoch is not None and not epochs) or any(isinstance(each, bool) for each in listed):
+        raise LocalCloudError(f"{epoch!r} names no epoch: give a number, several, or None")
+    if any(not 1 <= each <= LAST_EPOCH for each in epochs) or len(epochs) > MOST_STOPS:
+        raise LocalCloudError(
+            f"{epoch!r}: give epochs from 1 to {LAST_EPOCH:,}, {MOST_STOPS} of them at most"
+        )
+    if not is_local():
+        raise LocalCloudError(
+            "LESSON_TARGET is cloud, and only the local cloud stops a job when it is told to; unset"
+            " it to rehearse"
+        )
+    found = start(home) if home else in_use()
+    try:
+        done = _ask(found.port, f"/{found.home.secret()}/rehearse", "POST", {"epochs": epochs})
+    except (OSError, ValueError, http.client.HTTPException) as problem:
+        raise LocalCloudError(
+            f"the local cloud that runs takes no rehearsal ({problem}): `python -m local_cloud"
+            " stop`, then start it again"
+        ) from None
+    if epochs:
+        return (
+            "The spot job that runs now, or else the next one that is sent, will be interrupted"
+            f" {_at(epochs)}."
+        )
+    return "The rehearsal is taken back." if done["replaced"] else "No stop was to be rehearsed."
+
+
+def _listed(epoch: Any) -> list[Any]:
+    return list(epoch) if isinstance(epoch, Iterable) else [epoch]
+
+
+def _at(epochs: list[int]) -> str:
+    if len(epochs) == 1:
+        return f"once, at epoch {epochs[0]}"
+    return f"{len(epochs)} times, at epochs {', '.join(map(str, epochs[:-1]))} and {epochs[-1]}"
+
+
+def in_use() -> Status:
+    """The server that this process uses, started if need be.
+
+    One that the environment names (`python -m local_cloud env`) is used as it is.
+    """
+    home = Home(default_folder())
+    found = status(home)
+    if found.url and found.url == os.environ.get("LOCAL_CLOUD_VERTEX_URL"):
+        return found
+    return start(own(home))
 
 
 def own(home: Home) -> Home:

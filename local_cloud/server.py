@@ -24,7 +24,7 @@ from local_cloud import iam, logs, s3, sagemaker, vertex
 from local_cloud.answers import handlers
 from local_cloud.aws.door import Door
 from local_cloud.engine.engine import Engine
-from local_cloud.engine.spec import Dialect
+from local_cloud.engine.spec import Dialect, EngineError
 from local_cloud.environment import environment
 from local_cloud.gcs.routes import routes as gcs_routes
 from local_cloud.guard import Guard
@@ -67,12 +67,20 @@ def build(home: Home, port: int) -> Guard:
         facts = {"pid": os.getpid(), "buckets": buckets, "jobs": jobs}
         return JSONResponse(facts | identity())
 
+    async def rehearse(request: Request) -> JSONResponse:
+        try:
+            replaced = engine.rehearse((await request.json())["epochs"])
+        except (ValueError, TypeError, KeyError, EngineError) as problem:
+            return JSONResponse({"problem": str(problem)}, 400)
+        return JSONResponse({"replaced": replaced})
+
     def stop(_: Request) -> JSONResponse:
         signal.raise_signal(signal.SIGTERM)
         return JSONResponse({})
 
     routes = [
         Route("/status", status),
+        Route("/rehearse", rehearse, methods=["POST"]),
         Route("/stop", stop, methods=["POST"]),
         *gcs_routes(objects),
         *vertex.routes(on_vertex),

@@ -10,20 +10,22 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from local_cloud.engine import keeper, machine, mounts
+from local_cloud.engine import keeper, machine, mounts, rehearsal
 from local_cloud.engine.pip_stand_in import write_stand_ins
 from local_cloud.engine.replica import Room, log_path
 from local_cloud.engine.run import Run, check_name
 from local_cloud.engine.spec import (
+    Attempt,
     Dialect,
     EngineError,
     Job,
     NoSuchJob,
     Outcome,
+    Plan,
     State,
     Workplace,
 )
@@ -32,6 +34,8 @@ from local_cloud.store.records import Records
 
 KIND = "job"
 LEFTOVER_GRACE = 5.0  # seconds between SIGTERM and SIGKILL for what a killed server left behind
+# Whatever interrupts a job here is a rehearsal.
+INTERRUPTED = "local cloud: spot stop rehearsed at epoch {}: the replicas were sent SIGTERM"
 LOST = Outcome(
     State.FAILED,
     "lost",
@@ -90,6 +94,9 @@ class Engine:
             self._turn = job.turn
             if job.state is not State.QUEUED and not job.state.ended:
                 self._finish(job, STOPPED if job.state is State.STOPPING else LOST)
+        self._rehearsal = rehearsal.read(self._records)
+        if self._rehearsal and self._rehearsal.job:  # none that has begun outlives its job
+            self._keep(None)
         self._keeper = keeper.Keeper(_entries(self._run_mark))
         self._open = True
         self._next()
@@ -134,6 +141,33 @@ class Engine:
         elif job_id in self._runs and self._runs[job_id].decide(STOPPED):
             self._show(replace(job, state=State.STOPPING))
         return self.get(job_id)
+
+    def interrupt(self, job_id: str, note: str) -> bool:
+        """End the replicas of a job and run it again, if its plan allows; False if it cannot be.
+
+        It can be if it runs, is one that may be interrupted, and nothing has ended it yet. note:
+        a line for the logs.
+        """
+        job = self.get(job_id)
+        if job_id not in self._runs or not self._runs[job_id].interrupt(note):
+            return False
+        self._show(_with_attempt(job, interrupted=time.time()))
+        return True
+
+    def rehearse(self, epochs: Sequence[object]) -> bool:
+        """Interrupt a job at these epochs of its log; none: take it back. Whether it replaces one.
+
+        It is the first job whose log gets there, of those that may be interrupted. This is kept
+        until a job is interrupted; what that job does not use of it is given up when it ends.
+        """
+        before = self._rehearsal
+        self._keep(rehearsal.Rehearsal(rehearsal.checked(epochs)))
+        return before is not None
+
+    def _keep(self, wanted: rehearsal.Rehearsal | None) -> None:
+        wanted = wanted if wanted and wanted.epochs else None
+        rehearsal.write(self._records, wanted)
+        self._rehearsal = wanted
 
     def get(self, job_id: str) -> Job:
         """The job as it stands; NoSuchJob if there is none."""
@@ -207,44 +241,84 @@ class Engine:
         marks = {**self._engine_mark, **self._run_mark, "LOCAL_CLOUD_JOB": job.id}
         gpus = self._taken[job.id][1]
         room = Room(self._folder / job.id, self._stand_ins, threads, gpus, marks)
-        run = self._runs[job.id] = Run(job, room, self._keeper)
-        self._show(replace(job, state=State.STAGING))
-        task = asyncio.get_running_loop().create_task(self._live(job, run, room))
+        self._runs[job.id] = Run(job, room, self._keeper)
+        self._show(replace(job, state=State.STAGING, attempts=(Attempt(time.time()),)))
+        task = asyncio.get_running_loop().create_task(self._live(job.id, room))
         self._tasks[job.id] = task
         task.add_done_callback(functools.partial(self._left, job.id))
 
-    async def _live(self, job: Job, run: Run, room: Room) -> None:
-        """A job from its turn to its end."""
-        ports: set[int] = set()
+    async def _live(self, job_id: str, room: Room) -> None:
+        """A job from its turn to its end, in one attempt or several."""
+        room.folder.mkdir(parents=True, exist_ok=True)
+        outcome = await self._attempt(job_id, room)
+        ran = self._runs[job_id].ran
+        while self._runs[job_id].again:
+            # Nothing is awaited before the next one is there, for stop() to find.
+            job = _with_attempt(self._jobs[job_id], ended=time.time())
+            self._runs[job_id] = Run(job, room, self._keeper)
+            self._show(replace(job, state=State.STAGING))
+            outcome = await self._attempt(job_id, room)
+        ended = time.time()
+        if ran:
+            outcome = await self._collect(job_id, outcome)
+        if self._rehearsal and self._rehearsal.job == job_id:
+            self._keep(None)
+        self._finish(_with_attempt(self._jobs[job_id], ended=ended), outcome)
+
+    async def _attempt(self, job_id: str, room: Room) -> Outcome:
+        """Run the job once, with ports of its own."""
+        run, ports = self._runs[job_id], set[int]()
+        watching: asyncio.Task[None] | None = None
 
         def port() -> int:
             ports.add(fresh := self._ports.take())
             return fresh
 
-        room.folder.mkdir(parents=True, exist_ok=True)
-        place = Workplace(room.folder, room.threads, room.gpus, port)
-        dialect = self._dialects[job.dialect]
+        def running() -> None:
+            nonlocal watching
+            self._running(job_id)
+            if reader := run.reader():
+                watching = asyncio.create_task(self._watch(job_id, run, reader))
+
+        async def stage() -> Plan:
+            if (job := self._jobs[job_id]).attempts[-1].ended:
+                self._show(replace(job, attempts=(*job.attempts, Attempt(time.time()))))
+            place = Workplace(room.folder, room.threads, room.gpus, port)
+            return await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, place)
+
         try:
-            staged = asyncio.to_thread(dialect.stage, job.id, place)
-            outcome = await run.live(staged, lambda: self._running(job.id))
-            if run.ran:
-                outcome = await self._collect(dialect, job.id, outcome)
+            return await run.live(stage, running)
         finally:
+            if watching:
+                watching.cancel()
             self._ports.give_back(ports)
-        self._finish(self._jobs[job.id], outcome)
+
+    async def _watch(self, job_id: str, run: Run, reader: rehearsal.Reader) -> None:
+        """Interrupt the job as soon as its log gets to an epoch at which it is to be."""
+        while run.reader():
+            await asyncio.sleep(0 if reader.news() else rehearsal.PERIOD)
+            wanted = self._rehearsal
+            if not wanted or wanted.job not in ("", job_id) or reader.epoch < wanted.epochs[0]:
+                continue
+            if run.reader():
+                # First on the disk, then done: no stop is rehearsed twice.
+                self._keep(rehearsal.Rehearsal(wanted.epochs[1:], job_id))
+                self.interrupt(job_id, INTERRUPTED.format(wanted.epochs[0]))
 
     def _running(self, job_id: str) -> None:
-        job = replace(self._jobs[job_id], started=time.time())
+        now = time.time()
+        job = _with_attempt(self._jobs[job_id], started=now)
+        job = replace(job, started=job.started or now)
         if job.state is State.STAGING:
             job = replace(job, state=State.RUNNING)
         self._show(job)
 
-    async def _collect(self, dialect: Dialect, job_id: str, outcome: Outcome) -> Outcome:
+    async def _collect(self, job_id: str, outcome: Outcome) -> Outcome:
         """Let the dialect take the results; a success that cannot be taken away is none."""
         job = self._jobs[job_id]
         final = replace(job, state=outcome.state, ended=time.time(), outcome=outcome)
         try:
-            await asyncio.to_thread(dialect.collect, final)
+            await asyncio.to_thread(self._dialects[job.dialect].collect, final)
         except (EngineError, OSError) as problem:
             if outcome.state is State.SUCCEEDED:
                 return replace(outcome, state=State.FAILED, reason="collect", message=str(problem))
@@ -264,6 +338,12 @@ class Engine:
             message = f"The local cloud made a mistake ({problem!r}); its log has more."
             self._finish(self._jobs[job_id], Outcome(State.FAILED, "lost", message))
         self._next()
+
+
+def _with_attempt(job: Job, **facts: float) -> Job:
+    """The job as it stands when this has come to be known of its latest attempt."""
+    *earlier, latest = job.attempts
+    return replace(job, attempts=(*earlier, latest if latest.ended else replace(latest, **facts)))
 
 
 def _entries(marks: Mapping[str, str]) -> list[str]:

@@ -9,12 +9,12 @@ import sys
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from local_cloud.engine import mounts
-from local_cloud.engine.spec import EngineError, Plan, Replica
+from local_cloud.engine.spec import EngineError, Replica
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # A socket's path may have 103 bytes (macOS; Linux: 107), and multiprocessing makes sockets with
@@ -86,11 +86,11 @@ def temporary_folder(own: Path) -> Path:
     return folder
 
 
-def start(replica: Replica, plan: Plan, room: Room) -> Started:
+def start(replica: Replica, notes: Sequence[str], room: Room) -> Started:
     """Start a replica as a session of its own, writing straight into its log.
 
-    The log then goes on when the server ends. NotStarted: there is no such command or folder, or
-    a word that no process can be given; the log says which.
+    The notes come first, a line each. The log then goes on when the server ends. NotStarted:
+    there is no such command or folder, or a word that no process can be given; the log says which.
     """
     own = room.folder / replica.name
     for folder in (own, own / ".home", packages_folder(own)):
@@ -99,7 +99,7 @@ def start(replica: Replica, plan: Plan, room: Room) -> Started:
         replica = mounts.mounted(replica)
     temporary = temporary_folder(own)
     with log_path(room.folder, replica.name).open("ab") as log:
-        log.write("".join(f"{note}\n" for note in plan.notes).encode())
+        log.write("".join(f"{note}\n" for note in notes).encode())
         log.flush()
         try:
             process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""One job from its turn to its end: stage, start the replicas, watch, end them."""
+"""One attempt of a job, from its staging to its end: start the replicas, watch, end them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import os
 import re
 import shutil
 import signal
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from local_cloud.engine import keeper, stamps
+from local_cloud.engine.rehearsal import Reader
 from local_cloud.engine.replica import (
     NotStarted,
     Room,
@@ -28,6 +31,9 @@ from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, State
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")  # of a job or a replica: it names a file
 # Seconds between SIGTERM and SIGKILL, at most, when the server ends: nobody collects the results.
 LOST_GRACE = 10.0
+# Seconds before a job runs again: enough to be seen. A cloud takes minutes to find machines.
+PAUSE = 3.0
+AGAIN = "local cloud: the job is started again: attempt "  # and its number, in every log
 NOT_FOUND = 127  # what a shell gives for a command that is not there
 
 
@@ -40,11 +46,21 @@ def check_name(name: str) -> str:
     return name
 
 
+def clear(folder: Path) -> None:
+    """Remove what an attempt has left in the job's folder; the logs, which are files, stay."""
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+
+
 class Run:
-    """A job that has left the queue."""
+    """One attempt of a job that has left the queue."""
 
     def __init__(self, job: Job, room: Room, guard: keeper.Keeper) -> None:
-        """room: what the replicas get; guard: what ends them if this process is killed."""
+        """job: with its earlier attempts; room: what the replicas get.
+
+        guard: what ends the replicas if this process is killed.
+        """
         self._job = job
         self._room = room
         self._guard = guard
@@ -53,40 +69,94 @@ class Run:
         self._living: set[int] = set()  # by their index in the plan
         self._codes: dict[int, int] = {}
         self._all_ended = asyncio.Event()
-        self._verdict: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._made = time.time()
+        self._begun: dict[str, int] = {}  # how long each replica's log was before
+        self._timers: list[asyncio.TimerHandle] = []
+        self._decided = asyncio.Event()
+        self._outcome: Outcome | None = None
+        self.again = False  # whether the outcome is this attempt's only, and another one follows
 
     def decide(self, outcome: Outcome) -> bool:
-        """The job ends like this, unless something else has decided already; whether it does."""
-        if self._verdict.done():
+        """The job ends like this, unless its end has been decided already; whether it does."""
+        if self._outcome and not self.again:
             return False
-        self._verdict.set_result(outcome)
+        self._outcome, self.again = outcome, False
+        self._decided.set()
         return True
 
-    async def live(self, stage: Awaitable[Plan], running: Callable[[], None]) -> Outcome:
+    def interrupt(self, note: str) -> bool:
+        """End the replicas, to run the job again if its plan allows; whether it comes to that.
+
+        note: a line for every replica's log.
+        """
+        if not self.reader():
+            return False
+        for log in self._logs():
+            with log.open("a", encoding="utf-8") as file:
+                file.write(f"{note}\n")
+        count = self._job.interruptions + 1
+        message = f"The job was interrupted {count} times, which is once too often."
+        self._settle(Outcome(State.FAILED, "interrupted", message))
+        return True
+
+    def reader(self) -> Reader | None:
+        """For the first replica's log, as far as this attempt writes it.
+
+        None: the attempt does not run, its end is decided, or the job is never interrupted.
+        """
+        if not self._plan or not self._started or self._outcome:
+            return None
+        if self._plan.interruptions is None:
+            return None
+        name = self._plan.replicas[self._plan.primary or 0].name
+        return Reader(log_path(self._room.folder, name), self._begun[name])
+
+    def _settle(self, outcome: Outcome) -> None:
+        """The attempt ends like this, unless something else has decided already."""
+        if not self._outcome:
+            self._outcome, self.again = outcome, self._goes_on(outcome)
+            self._decided.set()
+
+    def _goes_on(self, outcome: Outcome) -> bool:
+        assert self._plan
+        interruptions = self._job.interruptions
+        if outcome.reason == "interrupted":
+            return interruptions < (self._plan.interruptions or 0)
+        retries = len(self._job.attempts) - interruptions
+        return outcome.code in self._plan.retried and retries < self._plan.retries
+
+    async def live(
+        self, stage: Callable[[], Awaitable[Plan]], running: Callable[[], None]
+    ) -> Outcome:
         """Run to the end, when no process of the job is left; running is called once it runs."""
         await self._stage(stage)
         stamping = asyncio.create_task(stamps.follow(self._logs()))
         try:
-            if self._plan and not self._verdict.done():
+            if self._plan and not self._outcome:
                 self._start(self._plan)
                 running()
-            outcome = await self._verdict
+            await self._decided.wait()
         finally:  # also when the state cannot be recorded, on a full disk say
             if self._plan and self._started:
                 await self._end(self._grace(self._plan))
+            for timer in self._timers:
+                timer.cancel()
             stamping.cancel()
             for log in self._logs():
                 stamps.mark(log)
-        return replace(outcome, last_lines=self._lines(outcome.replica))
+        assert self._outcome  # decided later, perhaps, than what has ended the replicas
+        return replace(self._outcome, last_lines=self._lines(self._outcome.replica))
 
     @property
     def ran(self) -> bool:
         """Whether any replica was started."""
         return bool(self._started)
 
-    async def _stage(self, stage: Awaitable[Plan]) -> None:
+    async def _stage(self, stage: Callable[[], Awaitable[Plan]]) -> None:
         try:
-            plan = await stage
+            if self._job.attempts and await self._paused():
+                return
+            plan = await stage()
             for one in plan.replicas:
                 check_name(one.name)
             names = {one.name for one in plan.replicas}
@@ -96,13 +166,26 @@ class Run:
                     f" {', '.join(sorted(names))}: report this as a fault of the local cloud"
                 )
             self._plan = plan
+            self._limit(plan)
         except (EngineError, OSError) as problem:
             self.decide(Outcome(State.FAILED, "staging", str(problem)))
 
+    async def _paused(self) -> bool:
+        """Clear up after the attempt before, and wait a while; whether the job ends meanwhile."""
+        await asyncio.to_thread(clear, self._room.folder)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._decided.wait(), PAUSE)
+        return self._decided.is_set()
+
     def _start(self, plan: Plan) -> None:
+        for one in plan.replicas:
+            log = log_path(self._room.folder, one.name)
+            self._begun[one.name] = log.stat().st_size if log.exists() else 0
+        number = len(self._job.attempts) + 1
+        notes = plan.notes if number == 1 else (f"{AGAIN}{number}",)
         for index, one in enumerate(plan.replicas):
             try:
-                started = start(one, plan, self._room)
+                started = start(one, notes, self._room)
             except NotStarted:
                 self._exited(index, NOT_FOUND)
                 return
@@ -110,14 +193,25 @@ class Run:
             self._started.append(started)
             self._living.add(index)
             when_ended(started.process, functools.partial(self._exited, index))
-        if plan.timeout is not None:
-            loop = asyncio.get_running_loop()
-            timer = loop.call_later(plan.timeout, self._too_long, plan.timeout)
-            self._verdict.add_done_callback(lambda _: timer.cancel())
 
-    def _too_long(self, seconds: float) -> None:
-        message = f"The job ran for {seconds:g} s, which is its limit, and was stopped."
-        self.decide(Outcome(State.FAILED, "timeout", message))
+    def _limit(self, plan: Plan) -> None:
+        """Have the job ended when its time is up: that of running, or that of all together."""
+        now, earlier = time.time(), self._job.attempts
+        ran = sum((each.ended or now) - (each.started or now) for each in earlier)
+        passed = now - (earlier[0].staged if earlier else self._made)
+        for reason, did, seconds, used in (
+            ("timeout", "ran for", plan.timeout, ran),
+            ("deadline", "took", plan.deadline, passed),
+        ):
+            if seconds is None:
+                continue
+            message = f"The job {did} {seconds:g} s, which is its limit, and was stopped."
+            outcome = Outcome(State.FAILED, reason, message)
+            if used >= seconds:
+                self.decide(outcome)
+            else:
+                loop = asyncio.get_running_loop()
+                self._timers.append(loop.call_later(seconds - used, self.decide, outcome))
 
     def _exited(self, index: int, code: int) -> None:
         """The first failure decides; so does success of the primary, or of all."""
@@ -128,12 +222,12 @@ class Run:
             self._all_ended.set()
         name = self._plan.replicas[index].name
         if code:
-            self.decide(Outcome(State.FAILED, "exit", self._failure(name, code), name, code))
+            self._settle(Outcome(State.FAILED, "exit", self._failure(name, code), name, code))
         elif index == self._plan.primary or len(self._codes) == len(self._plan.replicas):
             message = "Every replica exited with 0."
             if self._plan.primary is not None:
                 message = f"The primary replica {name} exited with 0."
-            self.decide(Outcome(State.SUCCEEDED, "succeeded", message))
+            self._settle(Outcome(State.SUCCEEDED, "succeeded", message))
 
     def _failure(self, name: str, code: int) -> str:
         ended = f"exited with code {code}"
@@ -144,8 +238,7 @@ class Run:
         return f"Replica {name} {ended}; its log is {log_path(self._room.folder, name)}."
 
     def _grace(self, plan: Plan) -> float:
-        verdict = self._verdict
-        lost = verdict.done() and not verdict.cancelled() and verdict.result().reason == "lost"
+        lost = self._outcome is not None and self._outcome.reason == "lost"
         return min(plan.grace, LOST_GRACE) if lost else plan.grace
 
     def _logs(self) -> list[Path]:

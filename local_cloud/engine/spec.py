@@ -57,17 +57,25 @@ class Plan:
 
     replicas: tuple[Replica, ...]
     primary: int | None = None  # its exit 0 ends the job well; None: all must exit with 0
-    timeout: float | None = None  # seconds of running
+    timeout: float | None = None  # seconds of running, of all attempts together
+    deadline: float | None = None  # seconds since the first attempt began, the pauses included
     grace: float = 10.0  # seconds between SIGTERM and SIGKILL
+    retried: frozenset[int] = frozenset()  # exit codes after which the whole job runs again
+    retries: int = 0  # so often, at most
+    interruptions: int | None = None  # after so many the job runs again; None: there are none
     notes: tuple[str, ...] = ()  # lines at the head of every replica's log
+
+
+ANY_NUMBER = 1 << 30  # of interruptions
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How a job ended.
 
-    reason is one of: succeeded, exit (a replica failed), timeout, staging, collect (the results
-    could not be brought away), stopped, lost (the server ended while the job ran).
+    reason is one of: succeeded, exit (a replica failed), timeout, deadline, interrupted (once more
+    than the plan allows), staging, collect (the results could not be brought away), stopped, lost
+    (the server ended while the job ran).
     """
 
     state: State
@@ -76,6 +84,20 @@ class Outcome:
     replica: str | None = None  # the one that failed first
     code: int | None = None  # its exit code; negative: the signal that ended it
     last_lines: tuple[str, ...] = ()  # of its log
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One of the times that a job is run; times are seconds since the epoch.
+
+    Another one follows, after a pause, when this one was interrupted or failed in a way that the
+    plan retries. In that pause, and while inputs are brought, the job is STAGING.
+    """
+
+    staged: float  # its inputs are brought since
+    started: float | None = None  # its replicas run since
+    interrupted: float | None = None  # its replicas were sent SIGTERM, to be started again
+    ended: float | None = None  # none of its processes is left
 
 
 @dataclass(frozen=True)
@@ -89,9 +111,15 @@ class Job:
     created: float
     turn: int = 0  # its place in the order in which jobs came
     gpus: int = 0  # asked for
-    started: float | None = None  # RUNNING since
+    started: float | None = None  # RUNNING for the first time
     ended: float | None = None
     outcome: Outcome | None = None
+    attempts: tuple[Attempt, ...] = ()  # the latest may still run
+
+    @property
+    def interruptions(self) -> int:
+        """How many attempts were interrupted."""
+        return sum(attempt.interrupted is not None for attempt in self.attempts)
 
     def document(self) -> dict[str, Any]:
         """The job as JSON can hold it."""
@@ -100,7 +128,8 @@ class Job:
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Job:
         """The job of a document."""
-        fields = {**document, "state": State(document["state"])}
+        attempts = tuple(Attempt(**attempt) for attempt in document.get("attempts", ()))
+        fields = {**document, "state": State(document["state"]), "attempts": attempts}
         if ending := document["outcome"]:
             lines = tuple(ending["last_lines"])
             fields["outcome"] = Outcome(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from local_cloud.engine.run import AGAIN
 from local_cloud.engine.spec import Outcome
 
 MOST = 1024  # characters of a FailureReason, and of output/failure that are read
@@ -45,10 +46,12 @@ def own_words(log: Iterable[str]) -> str:
     Where it only says that a program that it called has failed, that program's last line.
     """
     said = called = ""
+    over = False
     for line in log:
-        if LAUNCHERS.match(line):
-            break
-        if line.startswith(OURS):
+        if line.startswith(AGAIN):  # what was said before did not end the job
+            said, called, over = "", "", False
+        over = over or bool(LAUNCHERS.match(line))
+        if over or line.startswith(OURS):
             continue
         if line.startswith("Traceback "):
             called = said

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.engine import mounts, packages
-from local_cloud.engine.spec import Plan, Refused, Replica, Workplace
+from local_cloud.engine.spec import ANY_NUMBER, Plan, Refused, Replica, Workplace
 from local_cloud.sagemaker import drivers, layout
 from local_cloud.sagemaker.failure import OURS
 from local_cloud.sagemaker.instances import gpus_of
 from local_cloud.sagemaker.layout import ML, Host
 from local_cloud.sagemaker.names import arn, s3_address
-from local_cloud.sagemaker.request import limit
+from local_cloud.sagemaker.request import limit, patience
 from local_cloud.store.errors import StoreError
 from local_cloud.store.names import to_path
 from local_cloud.store.objects import Objects
@@ -62,10 +62,13 @@ def plan(request: Json, note: str, place: Workplace, objects: Objects, base: Jso
         command = _command(request, host, objects)
         env = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, own))} | shared
         replicas.append(Replica(host.name, command, env, mounts=places))
+    spot = request.get("EnableManagedSpotTraining")
     return Plan(
         replicas=tuple(replicas),
         timeout=float(limit(request)),
+        deadline=patience(request),
         grace=GRACE_SECONDS,
+        interruptions=ANY_NUMBER if spot else None,  # until MaxWaitTimeInSeconds is over
         notes=_notes(request, note),
     )
 

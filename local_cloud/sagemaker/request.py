@@ -28,13 +28,11 @@ IGNORED = {
     "ResourceConfig.VolumeSizeInGB": "there is one disk",
     "ResourceConfig.VolumeKmsKeyId": "nothing is encrypted",
     "ResourceConfig.KeepAlivePeriodInSeconds": "there is nothing to keep warm",
-    "StoppingCondition.MaxWaitTimeInSeconds": "checked; a job waits for its turn as long as needed",
     "StoppingCondition.MaxPendingTimeInSeconds": "a job waits for its turn as long as needed",
-    "EnableManagedSpotTraining": "nothing is interrupted yet; all of the time is billed",
     "EnableNetworkIsolation": "no network is cut off; boto3 in a job finds the local cloud",
     "EnableInterContainerTrafficEncryption": "instances meet on loopback",
     "VpcConfig": "instances meet on loopback",
-    "RetryStrategy": "a job is never tried again",
+    "RetryStrategy": "an internal error is told, and not tried again",
     "DebugHookConfig": "nothing is recorded",
     "ProfilerConfig": "nothing is profiled",
     "RemoteDebugConfig": "log in to this machine instead",
@@ -86,6 +84,14 @@ def places(request: Json) -> list[tuple[str, str]]:
 def limit(request: Json) -> int:
     """MaxRuntimeInSeconds, by default a day."""
     seconds: int = (request.get("StoppingCondition") or {}).get("MaxRuntimeInSeconds") or DAY
+    return seconds
+
+
+def patience(request: Json) -> int | None:
+    """MaxWaitTimeInSeconds of a job on spot machines; None for any other."""
+    if not request.get("EnableManagedSpotTraining"):
+        return None
+    seconds: int = request["StoppingCondition"]["MaxWaitTimeInSeconds"]
     return seconds
 
 

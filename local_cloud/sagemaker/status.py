@@ -22,31 +22,35 @@ MESSAGES = {
     "Starting": "Starting the training job",
     "Downloading": "Downloading input data",
     "Training": "Training image download completed. Training in progress.",
+    "Interrupted": "Managed spot training instances were interrupted",
     "Stopping": "Stopping the training job",
     "Uploading": "Uploading generated training model",
     "Completed": "Training job completed",
     "Failed": "Training job failed",
     "Stopped": "Training job stopped",
     "MaxRuntimeExceeded": "Training job runtime exceeded MaxRuntimeInSeconds provided",
+    "MaxWaitTimeExceeded": "Training job wait time exceeded MaxWaitTimeInSeconds provided",
 }
+# What ends a job whose time is up, which for the service is no failure.
+TIME_UP = {"timeout": "MaxRuntimeExceeded", "deadline": "MaxWaitTimeExceeded"}
 QUEUED = "Starting the training job; it waits for its turn behind the jobs that run here"
 
 
 def status(job: Job) -> str:
     """TrainingJobStatus."""
-    return "Stopped" if _timed_out(job) else STATUS.get(job.state, "InProgress")
+    return "Stopped" if _time_up(job) else STATUS.get(job.state, "InProgress")
 
 
-def _timed_out(job: Job) -> bool:
-    """Whether its time was up, which for the service is no failure."""
-    return job.outcome is not None and job.outcome.reason == "timeout"
+def _time_up(job: Job) -> str:
+    """The secondary status of a job whose time was up; "" for any other."""
+    return TIME_UP.get(job.outcome.reason, "") if job.outcome else ""
 
 
 def progress(job: Job, moments: Json) -> Json:
     """Statuses and times, as DescribeTrainingJob gives them.
 
-    moments: seconds since the epoch at which the inputs were begun to be brought ("downloading"),
-    the results to be taken away ("uploading") and the job to be stopped ("stopping").
+    moments: seconds since the epoch at which the results were begun to be taken away ("uploading")
+    and the job to be stopped ("stopping").
     """
     steps = transitions(job, moments)
     found: Json = {
@@ -56,28 +60,36 @@ def progress(job: Job, moments: Json) -> Json:
         "CreationTime": job.created,
         "LastModifiedTime": steps[-1]["StartTime"],
     }
-    if begun := moments.get("downloading"):
-        found["TrainingStartTime"] = begun
+    if job.attempts:
+        found["TrainingStartTime"] = job.attempts[0].staged
         if job.ended:
-            seconds = max(1, math.ceil(job.ended - begun))
+            seconds = max(1, math.ceil(_machines(job, job.ended)))
             found |= {"TrainingTimeInSeconds": seconds, "BillableTimeInSeconds": seconds}
     if job.ended:
         found["TrainingEndTime"] = job.ended
     return found
 
 
+def _machines(job: Job, end: float) -> float:
+    """Seconds for which the job had machines: those of all attempts, the pauses left out."""
+    *earlier, latest = job.attempts
+    return end - latest.staged + sum((each.ended or end) - each.staged for each in earlier)
+
+
 def transitions(job: Job, moments: Json) -> list[Json]:
     """SecondaryStatusTransitions: each step with its times; the last has no end until the job's."""
-    times = {
-        "Starting": job.created,
-        "Downloading": moments.get("downloading"),
-        "Training": job.started,
-        "Stopping": moments.get("stopping"),
-        "Uploading": moments.get("uploading"),
-    }
+    times: list[tuple[str, float | None]] = [("Starting", job.created)]
+    stopping = moments.get("stopping")
+    for attempt in job.attempts:
+        times += [("Downloading", attempt.staged), ("Training", attempt.started)]
+        if attempt.interrupted:
+            times += [("Interrupted", attempt.interrupted)]
+            if not (stopping and stopping < (attempt.ended or 0)):
+                times += [("Starting", attempt.ended)]
+    times += [("Stopping", stopping), ("Uploading", moments.get("uploading"))]
     if job.ended:
-        times["MaxRuntimeExceeded" if _timed_out(job) else status(job)] = job.ended
-    begun = sorted(((at, name) for name, at in times.items() if at), key=lambda step: step[0])
+        times += [(_time_up(job) or status(job), job.ended)]
+    begun = sorted(((at, name) for name, at in times if at), key=lambda step: step[0])
     steps: list[Json] = [
         {"Status": name, "StartTime": at, "StatusMessage": MESSAGES[name]} for at, name in begun
     ]

@@ -184,7 +184,6 @@ class Training:
     # ---- what the engine asks -------------------------------------------------------------------
     def stage(self, job_id: str, place: Workplace) -> Plan:
         """Make what the instances of this job need, when its turn has come."""
-        self._note(job_id, downloading=time.time())
         document = self._document(job_id)
         return launch.plan(
             document["request"], document["note"], place, self.objects, self.environment

@@ -16,7 +16,7 @@ HTTP = {
     "UNIMPLEMENTED": 501,
 }
 # The numbers of the codes that a job's `error` field carries.
-CANCELLED, INVALID_ARGUMENT, DEADLINE_EXCEEDED, INTERNAL = 1, 3, 4, 13
+CANCELLED, INVALID_ARGUMENT, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, INTERNAL = 1, 3, 4, 8, 13
 
 
 class ApiError(LocalCloudError):

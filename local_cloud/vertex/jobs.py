@@ -43,6 +43,7 @@ CODES = {
     "exit": errors.INVALID_ARGUMENT,
     "staging": errors.INVALID_ARGUMENT,
     "timeout": errors.DEADLINE_EXCEEDED,
+    "interrupted": errors.RESOURCE_EXHAUSTED,
     "collect": errors.INTERNAL,
     "lost": errors.INTERNAL,
     "stopped": errors.CANCELLED,
@@ -100,7 +101,9 @@ class Training:
         job = self.engine.get(_id(document["resource"]["name"]))
         found: Json = {"state": prefix + STATES[job.state]}
         if job.started:
-            found |= {"startTime": timestamp(job.started), "updateTime": timestamp(job.started)}
+            latest = job.attempts[-1] if job.attempts else None
+            updated = (latest and (latest.ended or latest.started)) or job.started
+            found |= {"startTime": timestamp(job.started), "updateTime": timestamp(updated)}
         if job.ended:
             found |= {"endTime": timestamp(job.ended), "updateTime": timestamp(job.ended)}
         if job.outcome and job.state != State.SUCCEEDED:
@@ -112,6 +115,8 @@ class Training:
         """The service's own words for a replica's failure, then the end of that replica's log."""
         if outcome.reason == "stopped":
             return "CANCELED"
+        if outcome.reason == "interrupted":
+            return f"STOCKOUT: {outcome.message}"
         if outcome.replica is None or outcome.code is None:
             return outcome.message
         # A container reports the signal that ended it as 128 and its number.

@@ -24,6 +24,12 @@ from local_cloud.vertex.schema import CustomJobSpec, Json, snake_case
 # a machine that is taken away 30 seconds. Nobody waits that long for a cancelled lesson.
 GRACE_SECONDS = 10.0
 DEFAULT_TIMEOUT = 7 * 24 * 3600.0  # Scheduling.timeout in types/custom_job.py
+# Exit codes that the service counts as passing: SIGABRT and SIGSEGV, by their numbers, as a shell
+# or a container reports them, and as what has ended the process here. The whole job is then run
+# again, three times; one on spot machines six times after these were taken away. Both: "Understand
+# the training service" and "Use Spot VMs".
+PASSING = frozenset({6, 11, 134, 139, -6, -11})
+RETRIES, INTERRUPTIONS = 3, 6
 ROLES = ("chief", "worker", "ps", "evaluator")  # of the pools, by place
 
 # Fields of a CustomJobSpec that are checked and kept, and have no effect on this machine.
@@ -33,9 +39,9 @@ IGNORED = {
     "workerPoolSpecs[].nfsMounts": "nothing is mounted but the buckets",
     "workerPoolSpecs[].pythonPackageSpec.executorImageUri": "images are named, not pulled",
     "workerPoolSpecs[].containerSpec.imageUri": "images are named, not pulled",
-    "scheduling.strategy": "nothing is preempted; the price is estimated as on demand",
-    "scheduling.restartJobOnWorkerRestart": "a replica that fails ends the job",
-    "scheduling.disableRetries": "a job is never tried again",
+    "scheduling.strategy": "but for SPOT, whose stops are rehearsed, all are alike",
+    "scheduling.restartJobOnWorkerRestart": "no replica is started again alone: the whole job is,"
+    " after the exit codes 6, 11, 134 and 139",
     "scheduling.maxWaitDuration": "a job waits for its turn as long as it takes",
     "serviceAccount": "there are no accounts",
     "network": "replicas meet on loopback",
@@ -114,12 +120,16 @@ def plan(document: Json, place: Workplace, objects: Objects, base: dict[str, str
         command, extra = _command(pool_spec, code)
         name = f"workerpool{pool}-{index}"
         replicas.append(Replica(name, tuple(command), env | extra, mounts={"/gcs": objects.folder}))
-    timeout = spec.get("scheduling", {}).get("timeout", "0s").removesuffix("s")
+    scheduling = spec.get("scheduling", {})
+    timeout = scheduling.get("timeout", "0s").removesuffix("s")
     return Plan(
         replicas=tuple(replicas),
         primary=0,  # "success = the primary replica exits 0": Understand the training service
         timeout=float(timeout) or DEFAULT_TIMEOUT,
         grace=GRACE_SECONDS,
+        retried=PASSING,
+        retries=0 if scheduling.get("disableRetries") else RETRIES,
+        interruptions=INTERRUPTIONS if scheduling.get("strategy") == "SPOT" else None,
         notes=_notes(document),
     )
 

@@ -130,8 +130,8 @@ def test_an_address_for_somebody_without_keys(shell: Shell, bucket: str) -> None
         assert answer.read() == b"for you"
 
 
-def send(name: str, script: str) -> None:
-    """A job that runs this line of Python."""
+def send(name: str, script: str, **spot: Any) -> None:
+    """A job that runs this Python."""
     boto3.client("sagemaker").create_training_job(
         TrainingJobName=name,
         RoleArn=ROLE_ARN,
@@ -147,7 +147,7 @@ def send(name: str, script: str) -> None:
             "InstanceCount": 1,
             "VolumeSizeInGB": 1,
         },
-        StoppingCondition={"MaxRuntimeInSeconds": 600},
+        **({"StoppingCondition": {"MaxRuntimeInSeconds": 600}} | spot),
     )
 
 
@@ -202,3 +202,41 @@ def test_logs_are_read_and_searched(shell: Shell) -> None:
     assert written == ["one", "two: loss=0.5", "three"]
     found = shell.json("logs", "filter-log-events", *group, "--filter-pattern", '"loss="')["events"]
     assert [event["message"] for event in found] == ["two: loss=0.5"]
+
+
+@pytest.mark.usefixtures("jobs")
+def test_the_steps_of_a_job_that_is_interrupted(shell: Shell) -> None:
+    script = """if True:
+        import os, pathlib, time
+        seen = pathlib.Path("/opt/ml/checkpoints/seen")
+        print("epoch 1" if not seen.exists() else "again", flush=True)
+        if not seen.exists():
+            seen.touch()
+            time.sleep(600)
+    """
+    send(
+        "interrupted",
+        script,
+        EnableManagedSpotTraining=True,
+        StoppingCondition={"MaxRuntimeInSeconds": 600, "MaxWaitTimeInSeconds": 600},
+        CheckpointConfig={"S3Uri": "s3://jobs-with-aws/checkpoints"},
+    )
+    said = subprocess.run(
+        [sys.executable, "-m", "local_cloud", "rehearse", "1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert "at epoch 1." in said.stdout
+    ended("interrupted")
+    described = shell.json(
+        *("sagemaker", "describe-training-job", "--training-job-name", "interrupted"),
+        *("--query", "[TrainingJobStatus, SecondaryStatusTransitions[].Status]"),
+    )
+    assert described == [
+        "Completed",
+        [
+            *("Starting", "Downloading", "Training", "Interrupted"),
+            *("Starting", "Downloading", "Training", "Uploading", "Completed"),
+        ],
+    ]

@@ -12,7 +12,7 @@ from tests.local_cloud.sagemaker.support import Refusal, go, request, running
 from tests.local_cloud.vertex.support import alive
 
 
-@pytest.mark.parametrize("step", ["Training", "Uploading"])
+@pytest.mark.parametrize("step", ["Training", "Uploading", "Interrupted", "Starting"])
 def test_a_killed_server(tmp_path: Path, step: str) -> None:
     command = [sys.executable, "-m", "tests.local_cloud.sagemaker.serve", str(tmp_path), step]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
@@ -28,9 +28,8 @@ def test_a_killed_server(tmp_path: Path, step: str) -> None:
             )
             steps = [one["Status"] for one in found["SecondaryStatusTransitions"]]
             assert steps[-2:] == [step, "Failed"]
-            if step == "Training":
-                pid = int(sagemaker.log("first").splitlines()[-1])
-                assert not alive(pid)
+            pids = [int(line) for line in sagemaker.log("first").splitlines() if line.isdigit()]
+            assert len(pids) == (step != "Uploading") and not any(map(alive, pids))
             await sagemaker.end("second")  # it was in the queue, and has its turn now
             assert sagemaker.keys("out/") == ["out/second/output/model.tar.gz"]
             uploads = tmp_path / "buckets-uploads"

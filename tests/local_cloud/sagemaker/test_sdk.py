@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
+import local_cloud
 from local_cloud.control import Status
 from tests.local_cloud.sagemaker.support import IMAGE
 from tests.local_cloud.sagemaker.test_drivers import JOIN
+from tests.local_cloud.sagemaker.test_spot import TRAINS
 
 BUCKET = "learners-bucket"
 # The SDK leaves its temporary folders to the garbage collector.
@@ -108,6 +110,36 @@ def test_the_log_is_printed_as_the_job_goes(
     with caplog.at_level(logging.INFO):
         ours.train(wait=True, logs=True)
     assert "the first and the last line" in caplog.text
+
+
+def test_a_spot_job_is_interrupted_and_the_sdk_waits_for_its_end(
+    sdk: SimpleNamespace, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    local_cloud.rehearse(10)
+    ours = trainer(
+        sdk,
+        tmp_path,
+        TRAINS.replace("EPOCHS", "40"),
+        checkpoint_config=sdk.configs.CheckpointConfig(s3_uri=f"s3://{BUCKET}/spot/checkpoints"),
+        stopping_condition=sdk.configs.StoppingCondition(
+            max_runtime_in_seconds=600, max_wait_time_in_seconds=600
+        ),
+    )
+    ours.compute.enable_managed_spot_training = True
+    with caplog.at_level(logging.INFO):
+        ours.train(wait=True, logs=True)
+    job = ours._latest_training_job
+    assert job.training_job_status == "Completed"
+    said = [line for line in caplog.text.splitlines() if "epoch " in line or "local cloud" in line]
+    assert sum("spot stop rehearsed at epoch 10" in line for line in said) == 1
+    assert sum("attempt 2" in line for line in said) == 1
+    for epoch in range(1, 41):  # none is left out, and none is done again
+        assert sum(f"epoch {epoch:4d} " in line for line in said) == 1
+    found = sdk.sagemaker.describe_training_job(TrainingJobName=job.training_job_name)
+    assert [step["Status"] for step in found["SecondaryStatusTransitions"]] == [
+        *("Starting", "Downloading", "Training", "Interrupted"),
+        *("Starting", "Downloading", "Training", "Uploading", "Completed"),
+    ]
 
 
 def test_a_failure_says_why(sdk: SimpleNamespace, tmp_path: Path) -> None:

@@ -78,10 +78,12 @@ def _objects(session: Session, jobs: Iterable[Job], ours: bool) -> Iterator[Thin
 
 
 def _prefixes(jobs: Iterable[Job]) -> Iterator[str]:
-    """Where in the bucket the jobs' results lie, and the code that the SDK uploaded for them."""
+    """Where in the bucket the jobs' results lie, their checkpoints, and their code."""
     for job in jobs:
         asked = looking.asked(job)
         yield f"{split(asked.base)[1]}/{asked.name}/".lstrip("/")
+        if asked.checkpoints:
+            yield f"{split(asked.checkpoints)[1]}/"
 
 
 def _job(job: Job) -> Thing:

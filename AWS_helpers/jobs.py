@@ -49,11 +49,14 @@ def train(
     `args` maps flags of train_nn.py, without the dashes, to values; data is named by s3://
     addresses. `gpu` chooses the instance type, or must fit the one that is named. With `torchrun`
     SageMaker starts the script through torchrun, once for each GPU; `container_uri` is an image of
-    your own instead of Amazon's. With wait=False this returns at once, and wait(run) later.
-    Returns a row of the run table, with the SDK's object at .job and what the SDK was told at
-    .request. Raises LessonError for what cannot be sent, and for a job that fails.
+    your own instead of Amazon's. With `spot` the machines may be taken away, and the job is then
+    started again: give args a `checkpoint_every`, or a stop costs all that was done. With
+    wait=False this returns at once, and wait(run) later. Returns a row of the run table, with the
+    SDK's object at .job and what the SDK was told at .request. Raises LessonError for what cannot
+    be sent, and for a job that fails.
     """
     from sagemaker.core.training.configs import (
+        CheckpointConfig,
         Compute,
         InputData,
         MetricDefinition,
@@ -69,11 +72,13 @@ def train(
     jobs.check_readable(args, "s3://")
     machine = machine_with(machine, gpu)
     costs.state("SageMaker", lambda: _price(machine, replicas), spot)
+    jobs.warn_of_stops(args, spot)
     image = container_uri or images.image_for(machine, session.region)
     images.warn(image)
     flags, data = _channels(args)
+    now = datetime.now()
     what: dict[str, Any] = {
-        "base_job_name": f"train-nn-{datetime.now():%f}",  # the SDK adds date and time
+        "base_job_name": f"train-nn-{now:%f}",  # the SDK adds date and time
         "role": session.role,
         "training_image": image,
         "source_code": SourceCode(source_dir=os.path.relpath(FOLDER), entry_script=SCRIPT),
@@ -89,6 +94,9 @@ def train(
         "output_data_config": OutputDataConfig(s3_output_path=f"{session.address}/runs"),
         "tags": [Tag(key=key, value=value) for key, value in session.tags.items()],
     }
+    if spot:  # what the job keeps there outlives a stop; its name is not known before it is sent
+        folder = f"{session.address}/runs/train-nn-{now:%Y%m%d-%H%M%S-%f}/checkpoints"
+        what["checkpoint_config"] = CheckpointConfig(s3_uri=folder)
     if torchrun:
         what["distributed"] = Torchrun()
     metrics = [MetricDefinition(name=name, regex=regex) for name, regex in METRICS.items()]

@@ -76,6 +76,7 @@ class Asked:
     flags: dict[str, str]
     base: str  # the s3:// address below which jobs write, each in a folder of its name
     name: str
+    checkpoints: str  # the s3:// address of what outlives a stop; "" if nothing does
 
     @property
     def output(self) -> str:
@@ -89,6 +90,7 @@ class Asked:
 
 def asked(job: Job) -> Asked:
     """What the job was asked to do."""
+    checkpoints = known(job.checkpoint_config)
     return Asked(
         machine=str(job.resource_config.instance_type),
         replicas=int(job.resource_config.instance_count),
@@ -96,6 +98,7 @@ def asked(job: Job) -> Asked:
         flags=known(job.hyper_parameters) or {},
         base=str(job.output_data_config.s3_output_path).rstrip("/"),
         name=job.training_job_name,
+        checkpoints=str(checkpoints.s3_uri) if checkpoints else "",
     )
 
 
@@ -127,6 +130,12 @@ def state(job: Job) -> str:
 def stage(job: Job) -> str:
     """The same in more detail: starting, downloading, training, uploading, completed."""
     return in_words(known(job.secondary_status) or job.training_job_status)
+
+
+def interruptions(job: Job) -> int:
+    """How often the job's machines were taken away, as last seen."""
+    steps = known(job.secondary_status_transitions) or []
+    return sum(step.status == "Interrupted" for step in steps)
 
 
 def in_words(name: str) -> str:

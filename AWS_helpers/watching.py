@@ -80,6 +80,7 @@ def _progress(job: Job, what: Asked, epoch: tuple[str, ...]) -> Progress:
         accuracy=float(epoch[2]) if epoch else None,
         seconds=when.seconds(),
         cost=_cost(what, when.running()),
+        interruptions=looking.interruptions(job),
     )
 
 
@@ -88,6 +89,7 @@ def _complete(job: Job, run: Run) -> Run:
     when, word, name = looking.times(job), looking.state(job), job.training_job_name
     cost = _cost(looking.asked(job), when.running())
     run = replace(run, seconds=when.seconds(), queued=when.queued(), cost=cost)
+    run = replace(run, interruptions=looking.interruptions(job))
     if word == "stopped":
         print(f"{name} was stopped ({looking.stage(job)}); its results are not fetched")
         return run

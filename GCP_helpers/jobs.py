@@ -42,15 +42,18 @@ def train(
 
     `args` maps flags of train_nn.py, without the dashes, to values; data is named by gs://
     addresses. `gpu_count` is per replica, `container_uri` an image of your own instead of
-    Google's. With wait=False this returns at once, and wait(run) later. Returns a row of the run
-    table, with the SDK's object at .job and what the SDK was told at .request. Raises LessonError
-    for what cannot be sent, and for a job that fails.
+    Google's. With `spot` the machines may be taken away, and the job is then started again, up to
+    six times: give args a `checkpoint_every`, or a stop costs all that was done. With wait=False
+    this returns at once, and wait(run) later. Returns a row of the run table, with the SDK's object
+    at .job and what the SDK was told at .request. Raises LessonError for what cannot be sent, and
+    for a job that fails.
     """
     from google.cloud import aiplatform
 
     session = connected()
     jobs.check_readable(args, "gs://", "/gcs/")
     costs.state("Vertex AI", lambda: _price(machine, gpu, replicas, gpu_count), spot)
+    jobs.warn_of_stops(args, spot)
     image = container_uri or images.image_for(gpu)
     images.warn(image)
     name = f"train-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"

@@ -42,30 +42,46 @@ def run_of(job: Job, request: Mapping[str, Any]) -> Run:
     )
 
 
+class Stops:
+    """Counts how often a job that ran had to wait for machines again: the service does not say."""
+
+    def __init__(self) -> None:
+        """None so far."""
+        self.count = 0
+        self._ran = False
+
+    def seen(self, state: str) -> int:
+        """How many there were, now that the job was seen in this state."""
+        self.count += state == "pending" and self._ran
+        self._ran = state == "running" or (self._ran and state != "pending")
+        return self.count
+
+
 def follow(job: Job, run: Run) -> Run:
     """Show how far a job is until it ends, and complete its row."""
+    stops = Stops()
     with refusals(f"watching {job.display_name}"):
-        jobs.follow(job.display_name, lambda display: _watch(job, display))
-    return _complete(job, run)
+        jobs.follow(job.display_name, lambda display: _watch(job, display, stops))
+    return _complete(job, replace(run, interruptions=max(run.interruptions, stops.count)))
 
 
-def _watch(job: Job, display: Display) -> None:
+def _watch(job: Job, display: Display, stops: Stops) -> None:
     """Look at a job until it has ended, first at the machines and then at the pipeline."""
     what = looking.asked(job)
     display.show(Progress(looking.last_state(job), seconds=looking.times(job).seconds()))
     machines = looking.behind(job)
     while machines is None and looking.state(job) not in ENDED:
         time.sleep(PAUSE[target()])
-        display.show(_progress(job, what))
+        display.show(_progress(job, what, stops))
         machines = looking.behind(job)
     for each in (machines or job, job):
         while looking.state(each) not in ENDED:
-            display.show(_progress(machines or job, what))
+            display.show(_progress(machines or job, what, stops))
             time.sleep(PAUSE[target()])
-    display.show(_progress(machines or job, what))
+    display.show(_progress(machines or job, what, stops))
 
 
-def _progress(machines: Job, what: Asked) -> Progress:
+def _progress(machines: Job, what: Asked, stops: Stops) -> Progress:
     """How far a job is: its last epoch is read from the results that it is writing."""
     when = looking.times(machines)
     history = read_text(what.output + "history.csv") if when.started and what.base else None
@@ -78,6 +94,7 @@ def _progress(machines: Job, what: Asked) -> Progress:
         accuracy=float(last["val_accuracy"]) if last else None,
         seconds=when.seconds(),
         cost=_cost(what, when.running()),
+        interruptions=stops.seen(looking.last_state(machines)),
     )
 
 

@@ -30,6 +30,12 @@ def check_readable(args: Mapping[str, Any], *places: str) -> None:
             )
 
 
+def warn_of_stops(args: Mapping[str, Any], spot: bool) -> None:
+    """Say what a stop of a spot job costs that keeps no checkpoints."""
+    if spot and str(args.get("checkpoint_every", 0)) in ("0", "0.0"):
+        print("no checkpoint_every among args: a stop of the spot machines costs all that was done")
+
+
 def interrupted() -> LessonError:
     """What to say when nobody knows whether a job has been sent."""
     return LessonError(
@@ -111,6 +117,7 @@ def with_results(run: Run, name: str, when: Times, copy: Path) -> Run:
         training=training,
         accuracy=metrics["accuracy"],
         loss=metrics["loss"],
+        interruptions=max(run.interruptions, len(metrics.get("epochs", {}).get("resumed", ()))),
         copy=copy,
     )
 

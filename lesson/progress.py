@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 from lesson.costs import dollars
 
+WELL = ("succeeded", "completed")  # Vertex AI's word, and SageMaker's
 BADLY = ("failed", "cancelled", "stopped")  # states in which nothing moves any more
 PLAIN_EVERY = 5.0  # seconds between lines where none can be overwritten: in a file or a pipe
 
@@ -27,11 +28,12 @@ class Progress:
     accuracy: float | None = None  # on the validation rows
     seconds: float = 0.0  # since the job was sent
     cost: float | None = None  # US dollars so far
+    interruptions: int = 0  # after each of which the job was, or will be, started again
 
     @property
     def share(self) -> float | None:
         """Which part is done, from 0 to 1; all of it, if the job has stopped early and well."""
-        if self.state in ("succeeded", "completed"):  # Vertex AI's word, and SageMaker's
+        if self.state in WELL:
             return 1.0
         if self.epoch is None or not self.epochs:
             return 0.0 if self.state in BADLY else None
@@ -42,6 +44,9 @@ class Progress:
         parts = [self.state]
         if self.epoch is not None:
             parts.append(f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs else ""))
+        if self.interruptions:
+            goes_on = "" if self.state in WELL + BADLY else ", goes on"
+            parts.append(f"interrupted {times(self.interruptions)}{goes_on}")
         if self.loss is not None:
             parts.append(f"validation loss {self.loss:.4f}")
         if self.accuracy is not None:
@@ -50,6 +55,11 @@ class Progress:
         if self.cost is not None:
             parts.append(f"about {dollars(self.cost)}")
         return "  ".join(parts)
+
+
+def times(count: int) -> str:
+    """So often, in words."""
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def text(progress: Progress, width: int | None = None) -> str:

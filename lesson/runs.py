@@ -37,6 +37,7 @@ class Run:
     starting: float | None = None
     training: float | None = None
     cost: float | None = None
+    interruptions: int = 0  # by stops of spot machines, as far as they were seen
     copy: Path | None = field(default=None, repr=False)
     job: Any = field(default=None, repr=False, compare=False)  # the SDK's own object
     request: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what the SDK was told

@@ -52,7 +52,10 @@ def test_in_a_bucket_of_ones_own_only_what_the_jobs_wrote_is_deleted(
     mine.write_text("two years of work")
     train_npz, val_npz = upload(archives.train, archives.val)
     upload(mine, prefix="runs")
-    run = train({"train": train_npz, "val": val_npz, "epochs": 3})
+    run = train({"train": train_npz, "val": val_npz, "epochs": 3}, spot=True)
+    address = run.request["ModelTrainer"]["checkpoint_config"].s3_uri
+    kept = f"{address.removeprefix('s3://my-own/')}/worker-0/step-1.pt"
+    client("s3").put_object(Bucket="my-own", Key=kept, Body=b"of a job that was stopped")
     assert len(names("my-own")) > 5
     cleanup(dry_run=False)
     assert names("my-own") == ["runs/thesis.txt", "train_data.npz", "val_data.npz"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +78,42 @@ def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
     assert run.machine == "ml.g4dn.xlarge, spot"
     condition = run.request["ModelTrainer"]["stopping_condition"]
     assert condition.max_wait_time_in_seconds >= condition.max_runtime_in_seconds
+
+
+def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
+    data: Data, capsys: pytest.CaptureFixture[str]
+) -> None:
+    local_cloud.rehearse(200)
+    run = train(data | {"epochs": 3000, "patience": 0}, spot=True)
+    assert run.interruptions == 1 and run.accuracy
+    out = capsys.readouterr().out
+    assert out.count("no checkpoint_every among args") == 1
+    assert "interrupted once, goes on" in out
+    assert "] completed  epoch 3000 of 3000  interrupted once  validation loss" in out
+    assert "interruptions=1" in repr(run)
+
+
+def test_a_spot_job_keeps_its_checkpoints_in_the_bucket(
+    data: Data, connection: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = train(data | {"epochs": 3, "checkpoint_every": 2}, spot=True, wait=False)
+    assert "checkpoint_every" not in capsys.readouterr().out
+    described = client("sagemaker").describe_training_job(
+        TrainingJobName=sent.job.training_job_name
+    )
+    address = described["CheckpointConfig"]["S3Uri"]
+    assert re.fullmatch(rf"{connection.address}/runs/train-nn-[-0-9]+/checkpoints", address)
+    assert described["CheckpointConfig"].get("LocalPath") in (None, "/opt/ml/checkpoints")
+    assert described["EnableManagedSpotTraining"]
+    limits = described["StoppingCondition"]
+    assert limits["MaxWaitTimeInSeconds"] >= limits["MaxRuntimeInSeconds"]
+    told = sent.request["ModelTrainer"]
+    assert told["checkpoint_config"].s3_uri == address
+    cancel(sent)
+    with suppress(LessonError):  # it may have ended before, in any way
+        wait(sent)
+    ordinary = train(data | {"epochs": 3})
+    assert "checkpoint_config" not in ordinary.request["ModelTrainer"]
 
 
 def test_the_request_alone_sends_the_same_job_again(data: Data) -> None:

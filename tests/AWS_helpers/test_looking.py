@@ -15,7 +15,7 @@ subprocess.CalledProcessError: Command 'python train_nn.py' returned 2., exit co
 
 def asked(**more: Any) -> Asked:
     usual = dict(machine="ml.m5.xlarge", replicas=1, spot=False, flags={}, base="s3://b", name="j")
-    return Asked(**{**usual, **more})
+    return Asked(**{**usual, "checkpoints": "", **more})
 
 
 def test_the_machine_is_described_as_the_table_shows_it() -> None:

@@ -31,6 +31,7 @@ VERBS = {
 }  # fmt: skip
 # What differs between any two runs, and what stands for it in the comparison.
 CHANGES = (
+    (r"train-nn-\d{8}-\d{6}-\d{6}", "FOLDER"),
     (r"train-nn-\d{6}-\d{14}", "JOB"),
     (r"train-nn-\d{6}", "JOB"),
     (r'"startTime": \d+', '"startTime": TIME'),

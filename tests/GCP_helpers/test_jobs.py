@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import local_cloud
 from GCP_helpers import cancel, connect, images, list_jobs, train, wait
 from GCP_helpers.session import Session
+from GCP_helpers.watching import Stops
 from lesson import LessonError
 from lesson.plots import learning_curve
 from lesson.runs import run_table
@@ -61,6 +66,41 @@ def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
     assert run.accuracy and run.request == sent.request
     assert run.machine == "n1-standard-4 + 1 × NVIDIA_TESLA_T4, spot"
     assert run.request["submit"]["accelerator_type"] == "NVIDIA_TESLA_T4"
+
+
+def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
+    data: Data, capsys: pytest.CaptureFixture[str]
+) -> None:
+    local_cloud.rehearse(1500)
+    run = train(data | {"epochs": 3000, "patience": 0}, spot=True)
+    assert run.interruptions == 1 and run.accuracy
+    out = capsys.readouterr().out
+    assert out.count("no checkpoint_every among args") == 1
+    assert "interrupted once, goes on" in out
+    assert "] succeeded  epoch 3000 of 3000  interrupted once  validation loss" in out
+    assert "interruptions=1" in repr(run)
+
+
+@pytest.mark.parametrize("wanted", [{"checkpoint_every": 5}, {"checkpoint_every": "5"}])
+def test_what_a_stop_costs_is_not_said_of_a_job_with_checkpoints(
+    data: Data, capsys: pytest.CaptureFixture[str], wanted: Data
+) -> None:
+    run = train(data | {"epochs": 3} | wanted, spot=True, wait=False)
+    assert "checkpoint_every" not in capsys.readouterr().out
+    strategy = run.request["submit"]["scheduling_strategy"]
+    assert strategy.name == "SPOT"
+    cancel(run)
+    with suppress(LessonError):  # it may have ended before, in any way
+        wait(run)
+
+
+@given(st.lists(st.sampled_from(["queued", "pending", "running", "succeeded"])))
+def test_a_stop_is_a_wait_for_machines_after_the_job_has_run(states: list[str]) -> None:
+    stops = Stops()
+    for state in states:
+        stops.seen(state)
+    kept = [state for state in states if state in ("pending", "running")]
+    assert stops.count == sum(pair == ("running", "pending") for pair in itertools.pairwise(kept))
 
 
 def test_a_jobs_name_or_the_sdks_object_will_do(data: Data) -> None:

@@ -90,6 +90,14 @@ def test_a_mistyped_flag_is_said_beside_the_results(
     assert capsys.readouterr().out == "ignored, not flags of this script: --epohcs 5\n"
 
 
+def test_stops_that_nobody_watched_are_counted_from_the_results(tmp_path: Path) -> None:
+    metrics: dict[str, Any] = {"accuracy": 0.5, "loss": 1.0, "seconds": {"training": 1.0}}
+    metrics["epochs"] = {"last": 50, "best": 40, "resumed": [11, 31]}
+    (tmp_path / "metrics.json").write_text(json.dumps(metrics))
+    run = Run("SageMaker", "m", 1.0, None, None, "s3://b/x")
+    assert with_results(run, "j", Times(THEN, THEN, THEN), tmp_path).interruptions == 2
+
+
 def test_an_interrupt_while_a_job_is_sent_says_how_to_find_out_whether_it_arrived() -> None:
     with pytest.raises(LessonError, match=r"list_jobs\(\) shows whether it arrived"), sending():
         raise KeyboardInterrupt

@@ -31,6 +31,19 @@ def test_what_is_not_known_yet_is_left_out() -> None:
     assert "epoch 3  " in text(Progress("training", epoch=3))
 
 
+@pytest.mark.parametrize(
+    ("state", "count", "words"),
+    [
+        ("pending", 1, "pending  interrupted once, goes on  3 s"),
+        ("interrupted", 2, "interrupted  interrupted twice, goes on  3 s"),
+        ("succeeded", 3, "succeeded  interrupted 3 times  3 s"),
+        ("failed", 1, "failed  interrupted once  3 s"),
+    ],
+)
+def test_a_job_that_was_interrupted_says_so(state: str, count: int, words: str) -> None:
+    assert Progress(state, seconds=3, interruptions=count).words() == words
+
+
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(30, 200))
 def test_the_line_is_never_wider_than_asked(epoch: int, epochs: int, width: int) -> None:
     line = text(Progress("training", epoch, epochs), width)

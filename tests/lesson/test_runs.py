@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,6 +126,31 @@ def test_the_picture_lies_beside_the_run_and_is_told_in_words(run: Run) -> None:
     assert f'alt="{picture.alt}"' in picture._repr_html_()
 
 
+def test_the_picture_marks_where_an_interrupted_run_went_on(run: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "interrupted"
+    shutil.copytree(run.folder, copy)
+    metrics = run.metrics
+    metrics["epochs"]["resumed"] = [7, 12, 15]
+    (copy / "metrics.json").write_text(json.dumps(metrics))
+    marked = plots.learning_curve(replace(run, artefacts=str(copy)))
+    assert marked.alt.endswith("; interrupted, the run went on in epoch 7, 12 and 15.")
+    metrics["epochs"]["resumed"] = [7]
+    (copy / "metrics.json").write_text(json.dumps(metrics))
+    once = plots.learning_curve(replace(run, artefacts=str(copy)))
+    assert once.alt.endswith("; interrupted, the run went on in epoch 7.")
+
+
+def test_intervals_are_drawn_with_the_least_loss_of_each_situation(tmp_path: Path) -> None:
+    lost = {
+        "small": lambda seconds: 36 / seconds + seconds / 100,
+        "large": lambda seconds: 36000 / seconds + seconds / 100,
+    }
+    picture = plots.intervals(lost, tmp_path / "a/intervals.png")
+    assert picture.path.read_bytes().startswith(b"\x89PNG")
+    assert "small: 36 s at one second, least at 59.9 s with 1 s, 144 s at four hours" in picture.alt
+    assert "least at 1900 s" in picture.alt
+
+
 def test_a_run_without_results_is_said_in_words(tmp_path: Path) -> None:
     empty = Run("this machine", "", 1.0, 0.8, 0.4, str(tmp_path))
     with pytest.raises(LessonError, match=r"metrics.json: .*did the run end without an error\?"):
@@ -161,3 +189,16 @@ def test_runs_side_by_side_are_drawn_and_told_in_words(run: Run, tmp_path: Path)
 def test_a_run_that_has_not_ended_has_no_bar_and_no_numbers(tmp_path: Path) -> None:
     sent = Run("SageMaker", "ml.m5.xlarge", None, None, None, "s3://b/runs/1")
     assert plots.comparison([sent], tmp_path / "times.png").alt.endswith("× 1: not known.")
+
+
+def test_what_replicas_held_is_drawn_and_told_in_words(tmp_path: Path) -> None:
+    def replica(rank: int, size: int) -> dict[str, Any]:
+        return {"rank": rank, "bytes": {"parameters": size, "optimiser": 2 * size}}
+
+    held = {"one": [replica(0, 10**6)], "two": [replica(0, 510_000), replica(1, 490_000)]}
+    picture = plots.memory(held, tmp_path / "a/memory.png")
+    assert picture.path.read_bytes().startswith(b"\x89PNG")
+    assert picture.alt == (
+        "Megabytes in each replica: one: parameters 1.00, optimiser 2.00; two, replica 0: "
+        "parameters 0.51, optimiser 1.02; two, replica 1: parameters 0.49, optimiser 0.98."
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from training import train_nn
 
@@ -73,6 +75,26 @@ def inside(*flags: Any) -> Ended:
 def train(archive: Path, folder: Path, *flags: Any) -> Ended:
     """Train inside this process on one archive that serves as --train and --val."""
     return inside("--train", archive, "--val", archive, "--model_dir", folder, *flags)
+
+
+def whole_table(X: torch.Tensor, y: torch.Tensor) -> Any:
+    """A table that one replica holds as a whole."""
+    part, share = train_nn.Part(X, y, 0), [range(len(X))]
+    return train_nn.Table([part], len(X), X.shape[1], [share], "", torch.device("cpu"))
+
+
+def trained(model: Any, table: Any, *flags: str) -> Any:
+    """Train this model on this table, which also judges; how far it came."""
+    nowhere = f"--model_dir={os.devnull}/none"
+    parsed = train_nn.parse_flags(["--train=", "--val=", nowhere, *flags])
+    optimiser = train_nn.Adam(model, parsed.learning_rate)
+    progress = train_nn.Progress(parsed.seed)
+    checkpoints = train_nn.Checkpoints(parsed, {}, optimiser, [])
+    tables = train_nn.Tables(table, table, "")
+    train_nn.train(
+        model, optimiser, tables, parsed, parsed.place, progress, checkpoints, lambda _: None
+    )
+    return progress
 
 
 def free_port() -> int:

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import boto3
+import numpy as np
 import pytest
 import torch
 from google.cloud import storage
@@ -31,7 +32,9 @@ from tests.training.support import (
     table,
     train,
     train_nn,
+    trained,
     wait_until,
+    whole_table,
 )
 
 ARTEFACTS = {"model.pt", "history.csv", "training.log", "metrics.json"}
@@ -159,6 +162,62 @@ def test_two_replicas_read_and_write_a_bucket(bucket: Bucket, tmp_path: Path) ->
     assert json.loads(bucket.get("run/metrics.json"))["world_size"] == 2
 
 
+@pytest.fixture
+def shards(bucket: Bucket, tmp_path: Path) -> Bucket:
+    """A bucket with 41 rows in three archives, and what no shard is beside them."""
+    arrays = table(41)
+    for index, rows in enumerate((slice(0, 13), slice(13, 20), slice(20, 41))):
+        own = {name: arrays[name][rows] for name in ("X_train", "y_train")}
+        archive = save(tmp_path / "shard.npz", **own)
+        bucket.put(f"shards/train-{index}.npz", archive.read_bytes())
+    bucket.put("shards/deeper/train-3.npz", archive.read_bytes())
+    bucket.put("shards/notes.txt", b"train")
+    return bucket
+
+
+@pytest.mark.parametrize("path", ["shards/", "shards/train-*.npz", "shards/*[0-2].npz", "sha*/t*"])
+def test_the_shards_below_an_address_or_that_a_pattern_fits_are_one_table(
+    shards: Bucket, tmp_path: Path, path: str
+) -> None:
+    flags = ("--epochs", 2, "--batch_size", 8)
+    assert run(shards, "--train", f"{shards.address}/{path}", *flags).code == 0
+    train(save(tmp_path / "whole.npz", **table(41)), tmp_path / "run", *flags)
+    ours, theirs = (
+        torch.load(file, weights_only=True)["model"]
+        for file in (io.BytesIO(shards.get("run/model.pt")), tmp_path / "run/model.pt")
+    )
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+@pytest.mark.parametrize("window", [2**24, 60])
+def test_of_shards_only_the_own_rows_are_kept(
+    shards: Bucket, monkeypatch: pytest.MonkeyPatch, window: int
+) -> None:
+    monkeypatch.setattr(train_nn, "WINDOW", window)
+    monkeypatch.setattr(train_nn, "exchange", lambda work, place: [work()] * place.world_size)
+    place, cpu = train_nn.Place(1, 3), torch.device("cpu")
+    read, _ = train_nn.read_table(f"{shards.address}/shards/", "train", place, cpu)
+    assert read.shares[1] == [range(13, 27)]
+    assert sum(len(part.X) for part in read.parts) == 14
+    X = torch.cat([X for X, _ in train_nn.stretches(read)])
+    assert torch.equal(X, torch.tensor(table(41)["X_train"][13:27], dtype=torch.float32))
+    assert all(not isinstance(part.X.base, np.memmap) for part in read.parts if window == 60)
+
+
+@pytest.mark.parametrize("path", ["none/", "shards/none-*.npz"])
+def test_an_address_with_no_shards_below_is_refused(bucket: Bucket, path: str) -> None:
+    ended = run(bucket, "--train", f"{bucket.address}/{path}")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert f"--train {bucket.address}/{path}: there is no " in ended.err
+
+
+def test_one_object_is_read_once(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched, fetch = [], train_nn.fetch
+    monkeypatch.setattr(train_nn, "fetch", lambda *which: (fetched.append(which), fetch(*which))[1])
+    assert run(bucket).code == 0
+    assert len(fetched) == 2  # --train and --val
+
+
 def addresses() -> dict[str, str]:
     """What points a process at the local cloud."""
     ours = ("STORAGE_EMULATOR_HOST", "GOOGLE_CLOUD_PROJECT", "AWS_")
@@ -195,7 +254,7 @@ def test_an_address_that_cannot_be_used_is_refused_before_the_training(
 
 
 def test_trying_whether_results_can_be_written_leaves_nothing(bucket: Bucket) -> None:
-    train_nn.open_results(f"{bucket.address}/run")
+    train_nn.check_folder(f"{bucket.address}/run")
     assert bucket.times().keys() == {"data/table.npz"}
     if isinstance(bucket, Amazon):
         assert "Uploads" not in bucket.client.list_multipart_uploads(Bucket=bucket.name)
@@ -300,19 +359,18 @@ def test_who_follows_from_elsewhere_sees_the_history_grow(bucket: Bucket, tmp_pa
 
 def test_progress_is_written_once_a_second_and_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     X = torch.tensor(table()["X_train"], dtype=torch.float32)
-    data = train_nn.Table(X, (X[:, :1] > 0).float(), 0, len(X))
+    data = whole_table(X, (X[:, :1] > 0).float())
     model = train_nn.build_model(7, [4], seed=0)
-    flags = train_nn.parse_flags(["--train=", "--val=", "--epochs=40", "--patience=0"])
     clock = itertools.count(0, 0.125)  # an eighth of a second goes by whenever one looks
     monkeypatch.setattr(train_nn, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     tried: list[Any] = []
 
-    def full(results: Any) -> None:
+    def full(_: str, results: Any) -> None:
         tried.append(results["history.csv"].decode().splitlines()[-1])
         raise OSError(28, "No space left on device")
 
-    history, _ = train_nn.train(model, data, data, flags, lambda _: None, full)
-    assert len(history) == 40
+    monkeypatch.setattr(train_nn, "write_results", full)
+    assert len(trained(model, data, "--epochs=40", "--patience=0").history) == 40
     seconds = [float(line.split(",")[-1]) for line in tried]
     assert seconds[0] > 1
     assert all(later - earlier > 1 for earlier, later in itertools.pairwise(seconds))

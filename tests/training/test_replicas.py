@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
@@ -106,10 +107,10 @@ def test_metrics_name_every_replicas_rows(archive: Path, tmp_path: Path) -> None
         assert [len(running.said(rank)) for rank in (1, 2)] == [1, 1]
         assert (tmp_path / "run/training.log").read_text().splitlines() == running.said(0)
     assert metrics(tmp_path / "run")["world_size"] == 3
-    assert metrics(tmp_path / "run")["replicas"] == [
-        {"rank": 0, "rows": {"start": 0, "stop": 13}},
-        {"rank": 1, "rows": {"start": 13, "stop": 27}},
-        {"rank": 2, "rows": {"start": 27, "stop": 41}},
+    assert [replica["rows"] for replica in metrics(tmp_path / "run")["replicas"]] == [
+        {"start": 0, "stop": 13},
+        {"start": 13, "stop": 27},
+        {"start": 27, "stop": 41},
     ]
 
 
@@ -136,11 +137,13 @@ def test_the_replicas_parts_of_a_batch_are_together_the_batch_of_one(
     def batches(place: Any) -> list[tuple[list[int], int]]:
         own = train_nn.own_rows(rows, place)
         mine = numbered[own.start : own.stop]
-        data = train_nn.Table(mine, -mine, own.start, rows)
+        part = train_nn.Part(mine, -mine, own.start)
+        data = train_nn.Table([part], rows, 1, [], "", torch.device("cpu"))
         shuffle = torch.Generator().manual_seed(seed)
         made = list(train_nn.make_batches(data, batch, shuffle))
-        assert all(torch.equal(X, -y) for X, y, _ in made)
-        return [(X.flatten().tolist(), whole) for X, _, whole in made]
+        pairs = [(*chunk, whole) for chunks, whole in made for chunk in chunks]
+        assert all(torch.equal(X, -y) for X, y, _ in pairs)
+        return [(X.flatten().tolist(), whole) for X, _, whole in pairs]
 
     alone = batches(train_nn.Place())
     assert all(len(X) == whole for X, whole in alone)
@@ -361,3 +364,30 @@ def test_when_nobody_comes_it_is_said(
     assert done.stderr.startswith("train_nn.py: 2 replicas did not come together: ")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "run/model.pt").exists()
+
+
+# ---- what a step leaves behind ------------------------------------------------------------------
+def test_the_loss_of_a_step_keeps_none_of_the_replicas_message_in_memory() -> None:
+    """Every step's loss is kept to the end of its epoch: not with all gradients behind it."""
+    gradients = [torch.ones(30, 20).t(), torch.ones(30)]
+    _, loss, _ = train_nn.add_up(gradients, torch.tensor(2.0), False, train_nn.Place())
+    assert loss.item() == 2.0 and loss.shape == ()
+    assert loss.untyped_storage().nbytes() == loss.nbytes
+
+
+def test_a_request_to_end_that_comes_while_replicas_start_is_heard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours, theirs = socket.socketpair()
+
+    def start(_: object) -> list[Any]:
+        sleeping = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(20)"])
+        signal.raise_signal(signal.SIGTERM)  # nobody knows of the replica yet
+        return [train_nn.Replica(sleeping, ours)]
+
+    monkeypatch.setattr(train_nn, "start_replicas", start)
+    begun = time.monotonic()
+    flags = argparse.Namespace(place=train_nn.Place(), replicas=1, checkpoint_every=1)
+    with ours, theirs:
+        assert train_nn.supervise(flags) == train_nn.RESTART
+    assert time.monotonic() - begun < 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import re
 from pathlib import Path
@@ -56,8 +57,13 @@ def test_metrics_tell_the_whole_run(archive: Path, tmp_path: Path) -> None:
     train(archive, tmp_path, "--epochs", 7, "--seed", 3)
     metrics = json.loads((tmp_path / "metrics.json").read_text())
     assert metrics["world_size"] == 1
-    assert metrics["replicas"] == [{"rank": 0, "rows": {"start": 0, "stop": 40}}]
-    assert metrics["epochs"] == {"last": 7, "best": 7}
+    number = 7 * 64 + 64 + 64 * 32 + 32 + 32 + 1
+    held = {
+        "parameters": 4 * number,
+        "optimiser": 2 * 4 * number + 6 * 4,
+    }  # and six counts of steps
+    assert metrics["replicas"] == [{"rank": 0, "rows": {"start": 0, "stop": 40}, "bytes": held}]
+    assert metrics["epochs"] == {"last": 7, "best": 7, "resumed": []}
     assert metrics["device"] == "cpu"
     assert metrics["configuration"]["seed"] == 3
     assert set(metrics["seconds"]) == {"start_up", "data", "training"}
@@ -114,15 +120,13 @@ def test_a_failed_write_keeps_the_older_results(
     folder = tmp_path / "run"
     train(archive, folder, "--epochs", 1)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    write = Path.write_bytes
+    synced = itertools.count(1)
 
-    def full(path: Path, content: bytes) -> int:
-        if path.name == "metrics.json":  # the last one: all others are written by then
-            write(path, content[:10])
-            raise OSError(28, "No space left on device", str(path))
-        return write(path, content)
+    def full(file: int) -> None:
+        if next(synced) == 4:  # of metrics.json, the last one: all others are written by then
+            raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(train_nn.os, "fsync", full)
     ended = train(archive, folder, "--epochs", 2)
     assert ended.code == 2 and "No space left on device" in ended.err
     assert "validation:accuracy" not in ended.out  # nothing is announced that is not there

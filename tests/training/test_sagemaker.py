@@ -102,10 +102,11 @@ def test_what_version_3_says_goes_before_what_a_container_says_to_version_2() ->
 def test_torchrun_counts_processes_and_so_goes_before_sagemaker(container: Any) -> None:
     inside_torchrun = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1"}
     inside_torchrun |= {"MASTER_ADDR": "algo-1", "MASTER_PORT": "7777", "TORCHELASTIC_RUN_ID": "x"}
-    assert place(container(2, 2) | inside_torchrun) == train_nn.Place(3, 4)
-    assert place(container(1, 1) | inside_torchrun) == train_nn.Place(3, 4)
+    found = train_nn.Place(3, 4, None, local_rank=1)
+    assert place(container(2, 2) | inside_torchrun) == found
+    assert place(container(1, 1) | inside_torchrun) == found
     del inside_torchrun["TORCHELASTIC_RUN_ID"]  # another launcher of the same kind
-    assert place(container(2, 2) | inside_torchrun) == train_nn.Place(3, 4)
+    assert place(container(2, 2) | inside_torchrun) == found
 
 
 @pytest.mark.parametrize(
@@ -310,9 +311,14 @@ def test_a_flag_goes_before_its_channel(channels: Path, tmp_path: Path) -> None:
     assert metrics["configuration"]["train"] == str(other)
 
 
-def test_a_channel_with_several_archives_or_none_must_be_named(channels: Path) -> None:
-    save(channels / "train/more.npz")
+def test_a_channel_without_archives_is_refused(channels: Path) -> None:
     (channels / "val/val_data.npz").unlink()
     ended = inside("--epochs", 1)
     assert ended.code == 2 and ended.err.count("\n") == 1
-    assert "the following arguments are required: --train, --val" in ended.err
+    assert f"--val {channels / 'val'}: there is no *.npz in" in ended.err
+
+
+def test_several_archives_of_a_channel_are_one_table(channels: Path, tmp_path: Path) -> None:
+    save(channels / "train/more.npz")
+    out = inside("--epochs", 1, "--model_dir", tmp_path / "run").out
+    assert out.startswith("80 rows, 7 features")

@@ -16,7 +16,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.training.support import SCRIPT, as_process, save, table, train, train_nn
+from tests.training.support import (
+    SCRIPT,
+    as_process,
+    save,
+    table,
+    train,
+    train_nn,
+    trained,
+    whole_table,
+)
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -78,19 +87,9 @@ def test_every_step_is_that_of_the_plain_loop(
     arrays = table(rows, features, seed)
     X, y = (torch.tensor(arrays[name]).double() for name in ("X_train", "y_train"))
     y = y[:, None]
-    flags = train_nn.parse_flags(
-        [
-            "--train=",
-            "--val=",
-            "--epochs=4",
-            f"--batch_size={batch}",
-            f"--seed={seed}",
-            "--restore_best=false",
-        ]
-    )
+    flags = ("--epochs=4", f"--batch_size={batch}", f"--seed={seed}", "--restore_best=false")
     model = train_nn.build_model(features, hidden, seed).double()
-    whole = train_nn.Table(X, y, 0, rows)
-    train_nn.train(model, whole, whole, flags, lambda _: None, lambda _: None)
+    trained(model, whole_table(X, y), *flags)
     expected = plain_loop(X, y, hidden, epochs=4, batch=batch, seed=seed)
     for name, value in model.state_dict().items():
         torch.testing.assert_close(value, expected[name], rtol=1e-9, atol=1e-9)
@@ -135,12 +134,13 @@ def test_without_restore_best_the_last_weights_are_kept(noisy: Path, tmp_path: P
     losses = history(tmp_path)["val_loss"]
     assert metrics["loss"] == pytest.approx(losses[-1], abs=1e-6)
     assert losses[-1] > losses.min()
-    assert metrics["epochs"] == {"last": 60, "best": losses.argmin() + 1}
+    assert metrics["epochs"] == {"last": 60, "best": losses.argmin() + 1, "resumed": []}
 
 
 def test_a_gain_smaller_than_min_delta_does_not_count(archive: Path, tmp_path: Path) -> None:
     train(archive, tmp_path, "--epochs", 100, "--patience", 3, "--min_delta", 0.5)
-    assert json.loads((tmp_path / "metrics.json").read_text())["epochs"] == {"last": 4, "best": 1}
+    epochs = json.loads((tmp_path / "metrics.json").read_text())["epochs"]
+    assert epochs == {"last": 4, "best": 1, "resumed": []}
 
 
 def test_a_loss_that_is_no_number_ends_the_run_with_advice(tmp_path: Path) -> None:

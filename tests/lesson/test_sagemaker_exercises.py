@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from AWS_helpers.costs import estimate_cost
-from lesson.exercises import UNANSWERED, Exercise
 from lesson.exercises import sagemaker_gpu_instances as exercises
+from tests.lesson.exercise_rules import Answers, ExerciseRules
 
 PAGE = Path(__file__).parents[2] / "episodes" / "08-sagemaker-gpu-instances.md"
-ALL = {name: value for name, value in vars(exercises).items() if isinstance(value, Exercise)}
 HOUR = estimate_cost("ml.m5.xlarge").usd
 
-# exercise -> (right answers, wrong answers and a word of what is said about each)
-ANSWERS: dict[str, tuple[list[Any], list[tuple[Any, str]]]] = {
+ANSWERS: Answers = {
     "enabled": (["B", "b."], [("A", "moves nothing"), ("C", "only one"), ("D", "A, B, C")]),
     "bill": (
         [estimate_cost("ml.m5.xlarge", hours=228 / 3600).usd, 0.0146],
@@ -53,50 +47,10 @@ ANSWERS: dict[str, tuple[list[Any], list[tuple[Any, str]]]] = {
 }
 
 
-def said(capsys: pytest.CaptureFixture[str], name: str, answer: Any) -> str:
-    capsys.readouterr()
-    ALL[name].check(answer)
-    return capsys.readouterr().out.rstrip("\n")
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_the_blank_is_not_an_answer(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert said(capsys, name, None) == said(capsys, name, ...) == UNANSWERED
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_right_answers_are_accepted_and_wrong_ones_told_why(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    right, wrong = ANSWERS[name]
-    for answer in right:
-        assert said(capsys, name, answer) == f"Right. {ALL[name].praise}"
-    for answer, word in wrong:
-        verdict = said(capsys, name, answer)
-        assert verdict.startswith("Not yet: ") and word in verdict, answer
-
-
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize(
-    "answer", [True, [], {}, object(), float("nan"), "", -7, 10**400], ids=lambda it: str(it)[:9]
-)
-def test_no_answer_makes_a_check_fail(
-    name: str, answer: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert said(capsys, name, answer).startswith("Not yet: ")
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_hints_help_without_telling(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    ALL[name].hint()
-    hint = capsys.readouterr().out
-    assert hint.startswith("Hint: ") and len(hint) > 40
-    assert not {str(answer) for answer in ANSWERS[name][0]} & set(re.findall(r"[\w.]+", hint))
-
-
-def test_every_exercise_is_on_the_page_with_a_blank_and_a_solution() -> None:
-    used = re.findall(r"^exercises\.(\w+)\.check\(", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert {name: used.count(name) for name in ALL} == dict.fromkeys(ALL, 2)
+class TestExercises(ExerciseRules):
+    page = PAGE.name
+    module = exercises
+    answers = ANSWERS
 
 
 def test_the_exercises_reckon_with_the_price_of_the_helpers() -> None:

@@ -1,0 +1,124 @@
+"""The exercises of episode 10, when a second replica pays."""
+
+from __future__ import annotations
+
+import re
+
+from lesson.exercises import Exercise, choice
+
+HOURLY = 0.23  # ml.m5.xlarge, as in AWS_helpers/costs.py, which a test compares
+# Seconds of the whole command, by number of replicas: of a run of 20 epochs, and of one of 220.
+SHORT, LONG = {1: 3.0, 2: 3.4}, {1: 13.0, 2: 9.65}
+BILLED, LOOP = 135, 5  # seconds
+
+direction = choice(
+    "B",
+    {
+        "A": "the exchange grows with the weights, but what do the weights do to each row's work?",
+        "C": "both sides change: how much there is to share out, and how much to exchange.",
+    },
+    "Each weight is exchanged once a step, but works once for each row.",
+    "compare what a weight costs in the exchange, and what it costs in the shared part.",
+)
+
+
+def _near(answer: float, value: float, share: float = 0.02) -> bool:
+    return abs(answer - value) <= share * value
+
+
+def _judge_timing(answer: float) -> str:
+    right = (LONG[1] - SHORT[1]) / (LONG[2] - SHORT[2])
+    if _near(answer, right):
+        return ""
+    if _near(answer, 1 / right):
+        return "that is two replicas' time by one's: turn it round."
+    if _near(answer, SHORT[1] / SHORT[2]) or _near(answer, LONG[1] / LONG[2]):
+        return "those seconds still hold the start, which is no part of an epoch."
+    return "how many seconds more do 200 epochs more take, with one replica and with two?"
+
+
+timing = Exercise(
+    float,
+    _judge_timing,
+    "The start cancels out: 200 epochs more take 10 seconds with one replica, 6.25 with two.",
+    "the two runs of one replica differ in 200 epochs, and in nothing else.",
+)
+
+
+def _judge_efficiency(answer: float) -> str:
+    if _near(answer, 0.6, 0.01):
+        return ""
+    if _near(answer, 2.4) or _near(answer, 240):
+        return "that is the speed-up; what share of the four replicas is it?"
+    if _near(answer, 60):
+        return "give it as a number between 0 and 1."
+    if _near(answer, 5 / 12) or _near(answer, 5 / 3):
+        return "the speed-up is the time alone, divided by the time together."
+    return "first the speed-up, then its share of what four replicas could give at most."
+
+
+efficiency = Exercise(
+    float,
+    _judge_efficiency,
+    "And 1 / 0.6 = 1.67 times the price: four machines, each for 5 seconds instead of one for 12.",
+    "efficiency is the speed-up, divided by the number of replicas.",
+)
+
+
+def _judge_limit(answer: float) -> str:
+    if _near(answer, BILLED / (BILLED - LOOP), 0.005):
+        return ""
+    if _near(answer, BILLED / (BILLED - LOOP / 2), 0.005):
+        return "that is what two instances give; here there may be any number of them."
+    if answer >= 2:
+        return "only the loop is shared out; the other seconds stay as they are."
+    return "how many seconds are left when the loop takes none at all?"
+
+
+limit = Exercise(
+    float,
+    _judge_limit,
+    "4 per cent, from any number of instances, and each of them is paid for 130 seconds.",
+    "suppose that so many instances share the loop that it takes no time at all.",
+)
+
+
+def _judge_hour(answer: float) -> str:
+    if _near(answer, 2 * HOURLY / 4, 0.01):
+        return ""
+    if _near(answer, 2 * HOURLY, 0.01):
+        return "so much more does the run cost; how many hours is it sooner?"
+    if _near(answer, 12 * HOURLY / 4, 0.01) or _near(answer, 12 * HOURLY, 0.01):
+        return "one instance would have cost money, too: take the difference."
+    if _near(answer, HOURLY, 0.01):
+        return "that is an hour of one instance."
+    return "12 hours of instances instead of 10: what do they cost more, and for how many hours?"
+
+
+hour = Exercise(
+    float,
+    _judge_hour,
+    "Twelve hours of instances instead of ten, and the result is there four hours earlier.",
+    "first the hours of all instances, with one and with two; then the price of the difference.",
+)
+
+
+def _judge_cases(answer: str) -> str:
+    letters = re.sub(r"[^A-Z]", "", answer.upper())
+    if len(letters) != 3 or not set(letters) <= set("ABC"):
+        return "give three letters from A to C, in order, as in 'AAA'."
+    wrong = [
+        "in the first, what could a second machine shorten, of those two minutes?",
+        "in the second, one machine of twice the cores has the same price, and no network between.",
+        "in the third, no single machine is larger, and the exchange takes a hundredth of a step.",
+    ]
+    judged = zip(wrong, letters, "ABC", strict=True)
+    return next((why for why, one, right in judged if one != right), "")
+
+
+cases = Exercise(
+    str,
+    _judge_cases,
+    "Look for what is shared out, then for one larger machine, and only then for more of them.",
+    "for each: which of its seconds would become fewer, and what would become more?",
+)

@@ -1,0 +1,162 @@
+"""The exercises of episode 09, Which parallelism?"""
+
+from __future__ import annotations
+
+import re
+
+from lesson.exercises import Exercise, choice
+
+ROWS, FIRST = 569, 100  # of the batch, and of the part of the first replica
+WEIGHTS, WIDTH = 267_265, 512  # of a network of 7 features with hidden layers of 512 and 512
+SHARED, WHOLE = 7 * WIDTH + WIDTH + WIDTH**2, WIDTH + WIDTH + 1  # of the weights; together all
+
+
+def _judge_share(answer: float) -> str:
+    if abs(answer - FIRST / ROWS) < 0.0005:
+        return ""
+    if abs(answer - 0.5) < 0.0005:
+        return "that is the mean of means, which the cell above has tried."
+    if abs(answer - (ROWS - FIRST) / ROWS) < 0.0005:
+        return "that is the share of the others."
+    if abs(answer - FIRST / (ROWS - FIRST)) < 0.0005:
+        return "take it of all rows, not of the others."
+    if not 0 < answer < 1:
+        return "a share lies between 0 and 1."
+    return "how many of the rows of the batch does `first` speak for?"
+
+
+share = Exercise(
+    float,
+    _judge_share,
+    "Each part counts as much as it has rows, so every row counts the same.",
+    "a mean is a sum divided by a number of rows; write all three means as such.",
+)
+
+copies = choice(
+    "B",
+    {
+        "A": "the rows are halved. Which line of a step could do without half of the weights?",
+        "C": "each replica holds one copy; two copies are those of both together.",
+    },
+    "The rows are shared out, the model is not: a second machine makes no room for a larger one.",
+    "which of the weights does a replica need to compute the loss of its own rows?",
+)
+
+
+def _judge_order(answer: str) -> str:
+    letters = re.sub(r"[^A-Z]", "", answer.upper())
+    if not letters or not set(letters) <= set("ABCDE"):
+        return "write letters from A to E, in order, as in 'ABCD'."
+    if len(set(letters)) < len(letters):
+        return "each line is needed once at most."
+    if "C" in letters:
+        return "these are different neurons on each replica: their sum means nothing."
+    if len(letters) < 4:
+        return "four of the five lines are needed."
+    if letters.index("E") > letters.index("D"):
+        return "D uses the neurons, which E computes."
+    if letters.index("D") > min(letters.index("A"), letters.index("B")):
+        return "A and B use `out`, which D computes."
+    if letters.index("B") < letters.index("A"):
+        return "each replica would add b2, and the sum would have it once for each of them."
+    return ""
+
+
+order = Exercise(
+    str,
+    _judge_order,
+    "One sum for two layers, and the whole bias once, after it.",
+    "compare the lines with part() above, and look where b2 is added there.",
+)
+
+
+def _judge_quarter(answer: int) -> str:
+    if answer == 4 * (SHARED // 4 + WHOLE):
+        return ""
+    if answer == SHARED // 4 + WHOLE:
+        return "that is the number of weights; each takes four bytes."
+    if answer == WEIGHTS:
+        return "that is a quarter of all, but some of it is not split."
+    if answer == 4 * (SHARED // 2 + WHOLE) // 2:
+        return "not half of what each of two holds: what is whole there is whole here, too."
+    if answer == 4 * (SHARED // 2 + WHOLE):
+        return "so much has each of two replicas; now there are four."
+    return "add a quarter of what is split to what is whole, and take four bytes for each weight."
+
+
+quarter = Exercise(
+    int,
+    _judge_quarter,
+    "What stays whole is little here; the wider the layers, the less it counts.",
+    "count the weights that are split, and those that are not, and try your sum on two replicas: "
+    "they have 536,580 bytes each.",
+)
+
+
+def _judge_crossing(answer: int) -> str:
+    if answer == WEIGHTS // WIDTH:
+        return ""
+    if answer == WEIGHTS // WIDTH + 1:
+        return "with one row more it sends more already: 523 × 512 is 267,776."
+    if answer == ROWS:
+        return "with all 569 rows it sends more, as the cell above says."
+    if answer in (4 * WEIGHTS // WIDTH, WEIGHTS // WIDTH // 4):
+        return "both sides count numbers of four bytes, so the four has no part in it."
+    return "at how many rows are there as many values as weights?"
+
+
+crossing = Exercise(
+    int,
+    _judge_crossing,
+    "Few rows and many weights speak for model parallelism, many rows and few weights against it.",
+    "512 numbers for each row on one side, one number for each weight on the other.",
+)
+
+_RECORDS = {
+    "M": "in record 1 each replica has all the rows, and half of the bytes.",
+    "N": "in record 2 a script was alone with all the rows and the whole network.",
+    "D": "in record 3 each replica has rows of its own, and the whole network.",
+}
+
+
+def _judge_records(answer: str) -> str:
+    letters = re.sub(r"[^A-Z]", "", answer.upper())
+    if sorted(letters) != sorted(_RECORDS):
+        return "write the letters D, M and N, each once, in the order of the records."
+    for letter, (right, why) in zip(letters, _RECORDS.items(), strict=True):
+        if letter != right:
+            return why
+    return ""
+
+
+records = Exercise(
+    str,
+    _judge_records,
+    "Half the bytes: the model was split. Half the rows: the rows were. Neither: nothing was.",
+    "compare the rows and the bytes of each replica with 800 rows and 400,000 bytes.",
+)
+
+_PLACES = {
+    1: ("C", "1: no card holds the model and its Adam, but each holds a layer: what does C keep?"),
+    2: ("A", "2: what is done in seconds needs no second machine."),
+    3: ("D", "3: no card computes with a layer that does not fit on it, as B and C do."),
+    4: ("B", "4: the model fits on one card, and there are too many rows for one."),
+}
+
+
+def _judge_choices(answer: str) -> str:
+    letters = re.sub(r"[^A-Z]", "", answer.upper())
+    if len(letters) != len(_PLACES) or not set(letters) <= set("ABCD"):
+        return "write four letters from A to D, one for each situation, such as 'AAAA'."
+    for letter, (right, why) in zip(letters, _PLACES.values(), strict=True):
+        if letter != right:
+            return why
+    return ""
+
+
+choices = Exercise(
+    str,
+    _judge_choices,
+    "Take the way with the fewest messages that fits.",
+    "sixteen bytes for each weight: does the model fit on a card? Does a layer? Does it take long?",
+)

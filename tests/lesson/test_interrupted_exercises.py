@@ -1,0 +1,75 @@
+"""Every check() of episode 11 rejects the blank and typical wrong answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lesson.exercises import interrupted as exercises
+from tests.lesson.exercise_rules import Answers, ExerciseRules
+
+PAGE = Path(__file__).parents[2] / "episodes" / "11-interrupted.md"
+
+ANSWERS: Answers = {
+    "missing": (
+        ["ABD", "b, a, d", "A, B and D"],
+        [
+            ("AB", "stop early"),
+            ("AD", "best epoch"),
+            ("BD", "order"),
+            ("A", "more than that"),
+            ("ABCD", "read again"),
+            ("ABDE", "picture"),
+            ("shuffle", "from A to E"),
+        ],
+    ),
+    "order": (
+        ["DEBA", "d e b a", "D, E, B, A"],
+        [
+            ("DBEA", "without power"),
+            ("ADEB", "it has none"),
+            ("DEAB", "it has none"),
+            ("EDBA", "brought to the disk"),
+            ("BDEA", "not written yet"),
+            ("CEA", "a half"),
+            ("DEB", "four of the five"),
+            ("DEBB", "once"),
+            ("write, rename", "from A to E"),
+        ],
+    ),
+    "folder": (["C", "c."], [("A", "two learning rates"), ("B", "lost"), ("D", "A, B, C")]),
+    "twice": (
+        [20, 20.0],
+        [
+            (19, "count both"),
+            (50, "before the next"),
+            (100, "in the checkpoint"),
+            (101, "second life"),
+            (120, "in the checkpoint"),
+            (7, "before the run was killed"),
+        ],
+    ),
+    "every": (
+        [8, 9, 10, 11],
+        [
+            (1, "in checkpoints"),
+            (5, "in checkpoints"),
+            (90, "done again"),
+            (379, "counts epochs"),
+            (0, "from 1 up"),
+            (9.5, "whole number"),
+        ],
+    ),
+    "workers": (["B"], [("A", "empty"), ("C", "different models")]),
+}
+
+
+class TestExercises(ExerciseRules):
+    page = PAGE.name
+    module = exercises
+    answers = ANSWERS
+
+
+def test_the_page_describes_the_job_that_the_exercise_reckons_with() -> None:
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert f"takes {exercises.EPOCH:.0f} seconds, a checkpoint {exercises.CHECKPOINT:.0f}" in page
+    assert exercises.STOPS == 0.5 and "once in two hours" in page

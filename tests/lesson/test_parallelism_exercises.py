@@ -1,0 +1,87 @@
+"""Every check() of episode 09 rejects the blank and typical wrong answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lesson.exercises import parallelism as exercises
+from tests.lesson.exercise_rules import Answers, ExerciseRules
+from training import train_nn
+
+PAGE = Path(__file__).parents[2] / "episodes" / "09-parallelism.md"
+
+ANSWERS: Answers = {
+    "share": (
+        [100 / 569, 0.1757],
+        [
+            (0.5, "mean of means"),
+            (469 / 569, "of the others"),
+            (100 / 469, "of all rows"),
+            (100, "between 0 and 1"),
+            (0.3, "rows of the batch"),
+        ],
+    ),
+    "copies": (["B", "b."], [("A", "rows are halved"), ("C", "one copy"), ("D", "A, B, C")]),
+    "order": (
+        ["EDAB", "e d a b", "E, D, A, B"],
+        [
+            ("EDBA", "once for each"),
+            ("ECDB", "different neurons"),
+            ("ECDAB", "different neurons"),
+            ("DEAB", "uses the neurons"),
+            ("EADB", "use `out`"),
+            ("EBDA", "use `out`"),
+            ("EDB", "four of the five"),
+            ("EDAA", "once at most"),
+            ("sum", "from A to E"),
+        ],
+    ),
+    "quarter": (
+        [270340, 270340.0],
+        [
+            (67585, "four bytes"),
+            (267265, "some of it is not split"),
+            (268290, "not half"),
+            (536580, "two replicas"),
+            (1069060, "a quarter"),
+        ],
+    ),
+    "crossing": (
+        [522],
+        [(523, "one row more"), (569, "all 569"), (2088, "four bytes"), (64, "as many values")],
+    ),
+    "records": (
+        ["MND", "m, n, d"],
+        [
+            ("DNM", "record 1"),
+            ("NMD", "record 1"),
+            ("MDN", "record 2"),
+            ("MMM", "each once"),
+            ("MN", "each once"),
+        ],
+    ),
+    "choices": (
+        ["CADB", "c a d b"],
+        [
+            ("BADB", "1:"),
+            ("CBDB", "2:"),
+            ("CACB", "3:"),
+            ("CADC", "4:"),
+            ("CAD", "four letters"),
+            ("CADE", "four letters"),
+        ],
+    ),
+}
+
+
+class TestExercises(ExerciseRules):
+    page = PAGE.name
+    module = exercises
+    answers = ANSWERS
+
+
+def test_the_exercises_count_the_weights_of_the_network_on_the_page() -> None:
+    width = exercises.WIDTH
+    parts = [weight.numel() for weight in train_nn.build_model(7, [width] * 2, 0).parameters()]
+    assert sum(parts) == exercises.WEIGHTS == exercises.SHARED + exercises.WHOLE
+    assert sum(parts[:3]) == exercises.SHARED

@@ -1,0 +1,49 @@
+"""What episode 09 says of messages, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch.testing._internal.distributed.fake_pg import FakeStore
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from training import train_nn
+
+
+class AllReduces(TorchDispatchMode):
+    """Keeps the shape of each tensor that the replicas add up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shapes: list[tuple[int, ...]] = []
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if "all_reduce" in str(function):
+            self.shapes.append(tuple(args[0].shape))
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.fixture
+def two_replicas() -> Iterator[train_nn.Place]:
+    """The first of two replicas, whose messages go nowhere."""
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+    yield train_nn.Place(0, 2)
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize(("layers", "sums"), [(2, 1), (4, 3), (20, 19)])
+def test_a_step_adds_up_the_width_for_each_row_and_pair_of_layers(
+    two_replicas: train_nn.Place, layers: int, sums: int
+) -> None:
+    hidden, device = [8] * layers, torch.device("cpu")
+    share = train_nn.sharing(hidden, two_replicas, device)
+    model = train_nn.build_model(7, hidden, 0, device, share)
+    with AllReduces() as seen:
+        train_nn.slope(model, [(torch.ones(5, 7), torch.ones(5, 1))], 5)
+    assert seen.shapes == [(5, 8)] * sums

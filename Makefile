@@ -66,7 +66,7 @@ check: setup ## lint, types, lesson lint, generated files up to date
 	@$(BIN)/python -m tools.notebooks --check
 	@$(BIN)/python -m tools.coverage --check
 
-bench: ## measure against what a reader would pick instead (ARGS=--write: into benchmarks/README.md)
+bench: ## measure against what a reader would pick instead (ARGS="--only scaling --write": into benchmarks/README.md)
 	@cat requirements.txt benchmarks/requirements.txt | cmp -s - .venv-bench/installed.txt || { \
 	  echo "Making .venv-bench: the lesson's environment, Lightning and moto, once." && \
 	  $(PYTHON) -m venv --clear .venv-bench && \

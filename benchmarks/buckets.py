@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.jobs import timed
+from benchmarks.measure import as_table, last_line, ratio, say
 
 LARGE = 64 * 2**20  # bytes: boto3 sends and fetches it in parts of 8 MiB, several at a time
 SMALL, COUNT = 1024, 200  # bytes, objects
@@ -116,6 +118,22 @@ def main() -> None:
             ]
         local_cloud.stop()
     print(json.dumps(rounds[1:]))
+
+
+def section() -> str:
+    """S3 by boto3, beside moto's server and plain files."""
+    say("buckets: boto3 on the local cloud's S3 and on moto's, and plain files, take turns ...")
+    rounds = last_line("-m", "benchmarks.buckets", "5")
+    lines = []
+    for name in rounds[0]["ours"]:
+        ours, moto, disk = (
+            [one[kind][name] for one in rounds if name in one[kind]]
+            for kind in ("ours", "moto", "disk")
+        )
+        cells = [f"{statistics.median(times):.2f}" if times else "" for times in (ours, moto, disk)]
+        lines.append((name, *cells, f"**{ratio(moto, ours):.1f}**"))
+    columns = ("the local cloud", "moto's server", "files, with fsync", "times moto's speed")
+    return f"### S3 by boto3: seconds (median)\n\n{as_table(('what', *columns), lines)}"
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import io
 import json
 import logging
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,14 +22,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measure import ROOT, SCRIPT, as_table, last_line, say
 from lesson.preparation import prepare
 
-ROOT = Path(__file__).parents[1]
-SCRIPT = ROOT / "training" / "train_nn.py"
 TORCHX = ROOT / ".venv-torchx" / "bin" / "torchx"  # its pins do not agree with the lesson's
 BUCKET = "benchmark"
 SAGEMAKER_IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.9.0-cpu-py312"
 IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
+
+TURNS = 7
+# What is measured: the row's words, and the goal in seconds.
+JOBS = {
+    "trivial": ("`CustomTrainingJob.run` of a trivial script", "0.5"),
+    "trivial, no long poll": ("the same, looking every 5 s and not held", ""),
+    "trivial, torchx": ("the same script, `torchx run -s local_cwd`", ""),
+    "one replica": ("`CustomTrainingJob.run` of train_nn.py, 50 epochs, one replica", "2"),
+    "bare script": ("train_nn.py alone, `python train_nn.py`", ""),
+    "two replicas": ("`CustomTrainingJob.run` of train_nn.py, 50 epochs, two replicas", "4"),
+    "trivial, SageMaker": ("`ModelTrainer.train` of the trivial script", ""),
+    "one instance": ("`ModelTrainer.train` of train_nn.py, 50 epochs, one instance", ""),
+    "two instances": ("`ModelTrainer.train` of train_nn.py, 50 epochs, two instances", ""),
+    "two replicas, torchx": ("train_nn.py by torchx's `dist.ddp`, two processes", ""),
+}
 
 
 def timed(measure: Callable[[], object]) -> float:
@@ -168,6 +183,23 @@ def main() -> None:
             for _ in range(int(sys.argv[1]) + 1)
         ]
     print(json.dumps({name: [one[name] for one in rounds[1:]] for name in all_of_them}))
+
+
+def section() -> str:
+    """From `run` to its return, on a warm local cloud."""
+    say("jobs: the SDK on the local cloud, the bare script and torchx take turns ...")
+    taken = last_line("-m", "benchmarks.jobs", str(TURNS))
+    (taken["trivial, no long poll"],) = last_line(
+        "-m", "benchmarks.jobs", "2", "--no-long-poll"
+    ).values()
+    lines = [
+        (words, f"{statistics.median(taken[name]):.2f}", goal)
+        for name, (words, goal) in JOBS.items()
+    ]
+    return (
+        "### A job, from `run` to its return, on a warm local cloud\n\n"
+        f"{as_table(('what', 'seconds (median)', 'goal, under'), lines)}"
+    )
 
 
 if __name__ == "__main__":

@@ -12,13 +12,22 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from benchmarks.measure import as_table, operations_per_row, output, ratio, say, take_turns
+
 ROWS = 65_536
 EPOCHS = 5
 HIDDEN = (64, 32)
+BATCHES = (64, 200, 1024, 16_384)
+COLUMNS = (
+    *("batch", "train_nn.py", "scikit-learn", "Lightning", "times scikit-learn (goal 1.5)"),
+    "times Lightning (goal 4)",
+    "of one core's matrix product (goal 40 % from 1,024)",
+)
 
 
 def table() -> tuple[Any, Any]:
@@ -45,18 +54,20 @@ def train_nn(batch: int, keep_memory: bool = True) -> float:
     from training import train_nn as script
 
     X, y = (torch.from_numpy(array) for array in table())
-    data = script.Table(X, y[:, None], 0, ROWS)
+    part, cpu = script.Part(X, y[:, None], 0), torch.device("cpu")
+    data = script.Table([part], ROWS, 7, [[range(ROWS)]], "", cpu)
     model = script.build_model(7, HIDDEN, seed=0)
     weights = sum(p.numel() for p in model.parameters())
     torch.set_num_threads(script.choose_threads(batch, weights))
     if keep_memory:
         torch.empty(8 * 2**20 - 4096)  # as in the script's run()
-    step = script.adam_step(list(model.parameters()), 0.001)
-    shuffle = torch.Generator().manual_seed(0)
+    optimiser, progress = script.Adam(model, 0.001), script.Progress(0)
 
     def epoch() -> None:
-        batches = script.make_batches(data, batch, shuffle)
-        script.train_epoch(model, batches, step, script.Place())
+        progress.steps = []
+        batches = script.make_batches(data, batch, progress.shuffle)
+        script.train_epoch(model, optimiser, batches, progress, script.Place())
+        progress.loss()
 
     return median_rate(epoch)
 
@@ -131,6 +142,44 @@ def matmul(_: int) -> float:
     torch.set_num_threads(1)
     left, right = torch.randn(1024, 1024), torch.randn(1024, 1024)
     return median_rate(lambda: [torch.mm(left, right) for _ in range(10)]) / ROWS * 10 * 2 * 1024**3
+
+
+def rate(trainer: str, batch: int) -> float:
+    """Rows per second of one trainer; of `matmul`, operations per second of this machine."""
+    return float(output("-m", "benchmarks.step", trainer, str(batch)))
+
+
+def section() -> str:
+    """Rows per second of the training step against scikit-learn, Lightning and the machine."""
+    trainers = ("train_nn", "scikit-learn", "lightning")
+    lines = []
+    for batch in BATCHES:
+        say(f"training step: batch {batch}, {', '.join(trainers)} and matmul take turns ...")
+        measures = {name: partial(rate, name, batch) for name in (*trainers, "matmul")}
+        rates = take_turns(measures, 3)
+        ours = rates["train_nn"]
+        of_peak = [
+            100 * operations_per_row(HIDDEN) * rows / peak
+            for rows, peak in zip(ours, rates["matmul"], strict=True)
+        ]
+        cells = [f"{statistics.median(rates[name]) / 1000:,.0f}" for name in trainers]
+        cells += [f"**{ratio(ours, rates[name]):.1f}**" for name in trainers[1:]]
+        lines.append([f"{batch:,}", *cells, f"{statistics.median(of_peak):.0f} %"])
+    say("memory: train_nn.py with and without the large block take turns ...")
+    kept = take_turns(
+        {
+            name: partial(rate, name, BATCHES[-1])
+            for name in ("train_nn", "train_nn-giving-memory-back")
+        },
+        3,
+    )
+    gain = ratio(kept["train_nn"], kept["train_nn-giving-memory-back"])
+    return (
+        "### The training step: thousand rows per second, 7-64-32-1, Adam\n\n"
+        f"{as_table(COLUMNS, lines)}\n"
+        f"Keeping the memory that a step frees makes batches of {BATCHES[-1]:,} rows **{gain:.1f} "
+        "times** as fast.\n"
+    )
 
 
 if __name__ == "__main__":

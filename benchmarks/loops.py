@@ -1,0 +1,30 @@
+"""Two replicas of the script against two of the loop that most would write (ddp_loop.py)."""
+
+from __future__ import annotations
+
+import statistics
+from functools import partial
+
+from benchmarks.measure import as_table, ratio, say, take_turns
+from benchmarks.scaling import rate
+
+# (hidden widths, rows of a step over both replicas)
+SHAPES = [([64, 32], 128), ([64, 32], 4096), ([1024, 1024], 128), ([1024, 1024], 4096)]
+COLUMNS = ("hidden", "rows a step", "train_nn.py", "DistributedDataParallel", "times (goal 1)")
+TURNS = 3
+
+
+def section() -> str:
+    """Rows per second of both, narrow and wide, small batches and large ones."""
+    lines = []
+    for hidden, batch in SHAPES:
+        say(f"loops: {hidden}, {batch} rows a step: train_nn and ddp take turns ...")
+        measures = {name: partial(rate, 2, name, hidden, batch) for name in ("train_nn", "ddp")}
+        rates = take_turns(measures, TURNS)
+        cells = [f"{statistics.median(rates[name]) / 1000:,.1f}" for name in measures]
+        times = f"**{ratio(rates['train_nn'], rates['ddp']):.1f}**"
+        lines.append([", ".join(map(str, hidden)), f"{batch:,}", *cells, times])
+    return (
+        "### Two processes against the plain loop: thousand rows per second, one thread each\n\n"
+        f"{as_table(COLUMNS, lines)}"
+    )

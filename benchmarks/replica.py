@@ -1,0 +1,118 @@
+"""One of several replicas that train one network, or the same work without a word between them.
+
+`python -m benchmarks.replica TRAINER HIDDEN BATCH`, started by turns.together(), prints as JSON the
+rows that all replicas together train on in a second, and the bytes that this one holds. TRAINER:
+
+- train_nn, train_nn-model: this project's script, with --parallelism data and model
+- apart: each process trains a network of its own on its share of the rows, and tells nobody: what
+  the machine allows
+- ddp: the loop that most would write (ddp_loop.py); fsdp: the same with fully_shard()
+- matmul: no training, but float32 operations per second of all processes together
+
+BATCH is that of all replicas together, and the epochs begin together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from benchmarks.ddp_loop import ddp, fsdp
+from benchmarks.measure import FEATURES
+from training import train_nn as script
+
+ROWS = 16_384  # of an epoch
+SECONDS = 3.0  # of epochs, at least
+
+
+def table() -> tuple[torch.Tensor, torch.Tensor]:
+    """The same rows for each replica."""
+    X = torch.randn(ROWS, FEATURES, generator=torch.Generator().manual_seed(0))
+    return X, (X[:, :1] + X[:, 1:2] * X[:, 2:3] > 0).float()
+
+
+def train_nn(
+    hidden: list[int], batch: int, X: Any, y: Any, place: Any, parallelism: str
+) -> tuple[Callable[[], object], dict[str, int]]:
+    """One epoch as in the script's train(), shuffle included, and the bytes of this replica."""
+    split = parallelism == "model" and place.world_size > 1
+    crew = script.Place() if split else place
+    ranks = [script.Place(rank, crew.world_size) for rank in range(crew.world_size)]
+    shares = [[script.own_rows(len(X), each)] for each in ranks]
+    own = shares[crew.rank][0]
+    here, cpu = slice(own.start, own.stop), torch.device("cpu")
+    parts = [script.Part(X[here], y[here], own.start)]
+    data = script.Table(parts, len(X), FEATURES, shares, "", cpu)
+    share = script.sharing(hidden, place, cpu) if split else None
+    model = script.build_model(FEATURES, hidden, seed=0, share=share)
+    optimiser, progress = script.Adam(model, 0.001), script.Progress(0)
+
+    def epoch() -> None:
+        progress.steps = []
+        batches = script.make_batches(data, batch, progress.shuffle)
+        script.train_epoch(model, optimiser, batches, progress, crew)
+
+    return epoch, optimiser.bytes()
+
+
+def matmul() -> None:
+    """Ten products of 1,024 x 1,024."""
+    left = torch.ones(1024, 1024)
+    for _ in range(10):
+        torch.mm(left, left)
+
+
+def epoch_seconds(epoch: Callable[[], object]) -> float:
+    """The median epoch; the first one is not counted, and all replicas begin each together."""
+    taken: list[float] = []
+    enough = torch.zeros(1)
+    while not enough:
+        dist.barrier()
+        begun = time.perf_counter()
+        epoch()
+        taken.append(time.perf_counter() - begun)
+        enough.fill_(len(taken) > 3 and sum(taken) > SECONDS)
+        dist.all_reduce(enough)
+    return statistics.median(taken[1:])
+
+
+def choose(trainer: str, hidden: list[int], batch: int, place: Any) -> tuple[Any, dict[str, int]]:
+    """An epoch of this trainer, and the bytes that this replica holds."""
+    if trainer == "matmul":
+        return matmul, {}
+    X, y = table()
+    size = place.world_size
+    if trainer == "apart":
+        own = slice(0, ROWS // size)
+        return train_nn(hidden, batch // size, X[own], y[own], script.Place(), "data")
+    if trainer in ("ddp", "fsdp"):
+        return {"ddp": ddp, "fsdp": fsdp}[trainer](hidden, batch // size, X, y)
+    return train_nn(hidden, batch, X, y, place, trainer.partition("-")[2] or "data")
+
+
+def main() -> None:
+    """Join, train, and print."""
+    trainer, hidden, batch = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
+    place = script.find_place(os.environ)
+    script.join(place, Namespace(door=None, checkpoint_every=0), torch.device("cpu"))
+    torch.set_num_threads(1)
+    torch.empty(8 * 2**20 - 4096)  # as in the script's run()
+    epoch, held = choose(trainer, hidden, batch, place)
+    taken = epoch_seconds(epoch)
+    work = place.world_size * 10 * 2 * 1024**3 if trainer == "matmul" else ROWS
+    ms = 1000 * taken * batch / ROWS
+    print(json.dumps({"rate": work / taken, "ms": ms, "bytes": held}), flush=True)
+    os._exit(0)  # some of torch's threads would abort a process that ends in order
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,8 @@
 rows that all replicas together train on in a second, and the bytes that this one holds. TRAINER:
 
 - train_nn, train_nn-model: this project's script, with --parallelism data and model
+- interrupted: the script where the kernel may interrupt a replica's work for what wakes up, as it
+  does unless it is told that this is a batch job
 - apart: each process trains a network of its own on its share of the rows, and tells nobody: what
   the machine allows
 - ddp: the loop that most would write (ddp_loop.py); fsdp: the same with fully_shard()
@@ -103,7 +105,12 @@ def main() -> None:
     """Join, train, and print."""
     trainer, hidden, batch = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
     place = script.find_place(os.environ)
-    script.join(place, Namespace(door=None, checkpoint_every=0), torch.device("cpu"))
+    if trainer == "interrupted":
+        vars(os)["SCHED_BATCH"] = os.SCHED_OTHER
+    if trainer in ("ddp", "fsdp"):
+        dist.init_process_group("gloo")
+    else:
+        script.join(place, Namespace(door=None, checkpoint_every=0), torch.device("cpu"))
     torch.set_num_threads(1)
     torch.empty(8 * 2**20 - 4096)  # as in the script's run()
     epoch, held = choose(trainer, hidden, batch, place)

@@ -146,7 +146,10 @@ def matmul(_: int) -> float:
 
 def rate(trainer: str, batch: int) -> float:
     """Rows per second of one trainer; of `matmul`, operations per second of this machine."""
-    return float(output("-m", "benchmarks.step", trainer, str(batch)))
+    from training.train_nn import SPINS
+
+    as_the_script = {"GOMP_SPINCOUNT": SPINS} if trainer.startswith("train_nn") else {}
+    return float(output("-m", "benchmarks.step", trainer, str(batch), **as_the_script))
 
 
 def section() -> str:

@@ -3,12 +3,17 @@
 `python -m benchmarks.threads THREADS` prints microseconds per step for each shape in SHAPES.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import statistics
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from benchmarks.measure import as_table, last_line, ratio, say, take_turns
 
@@ -18,6 +23,12 @@ SHAPES = [
     *[(64, (128, 128)), (256, (128, 128)), (1024, (128, 128))],
     *[(64, (256, 256)), (256, (256, 256)), (1024, (256, 256)), (64, (512, 512))],
 ]
+COLUMNS = (
+    *("rows per step", "hidden", "million operations per step", "one thread, microseconds"),
+    *("gain, torch's own waiting", "as the script has it", "asleep at once"),
+    *("beside a busy process: torch's own", "the script's", "asleep at once"),
+)
+TURNS = 2
 
 
 def main() -> None:
@@ -44,27 +55,48 @@ def main() -> None:
     print(json.dumps(micros))
 
 
+def beside(others: int, measure: Callable[[], Any]) -> Any:
+    """What is measured while so many other processes keep a core busy each."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(others)]
+    try:
+        return measure()
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
 def section() -> str:
-    """One thread against all of them, by shape."""
+    """One thread against all of them, by shape; on a quiet machine and on a busy one."""
+    from training.train_nn import SPINS
+
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    say(f"threads: 1, {cores}, and {cores} of which the waiting ones sleep, take turns ...")
+    say(f"threads: 1 and {cores}, which wait as torch or as the script has it, take turns ...")
     command = ("-m", "benchmarks.threads")
-    measures = {
+    waiting = {
         "one": partial(last_line, *command, "1"),
-        "many": partial(last_line, *command, str(cores)),
+        "torch": partial(last_line, *command, str(cores)),
+        "script": partial(last_line, *command, str(cores), GOMP_SPINCOUNT=SPINS),
         "sleeping": partial(last_line, *command, str(cores), GOMP_SPINCOUNT="0"),
     }
-    taken = take_turns(measures, 3)
+    measures = {
+        f"{name} {others}": partial(beside, others, measure)
+        for others in (0, 1)
+        for name, measure in waiting.items()
+    }
+    taken = take_turns(measures, TURNS)
     lines = []
     for place, (rows, hidden) in enumerate(SHAPES):
-        one, many, sleeping = ([turn[place] for turn in rounds] for rounds in taken.values())
+        micros = {key: [turn[place] for turn in rounds] for key, rounds in taken.items()}
         weights = 7 * hidden[0] + hidden[0] * hidden[1] + hidden[1]
-        cells = [f"{6 * rows * weights / 1e6:,.0f}", f"{statistics.median(one):,.0f}"]
-        cells += [f"{ratio(one, other):.2f}" for other in (many, sleeping)]
+        cells = [f"{6 * rows * weights / 1e6:,.0f}", f"{statistics.median(micros['one 0']):,.0f}"]
+        cells += [
+            f"{ratio(micros[f'one {others}'], micros[f'{name} {others}']):.2f}"
+            for others in (0, 1)
+            for name in ("torch", "script", "sleeping")
+        ]
         lines.append((f"{rows:,}", hidden, *cells))
-    columns = ("rows per step", "hidden", "million operations per step", "one thread, microseconds")
-    gains = (f"gain from {cores} threads", "and with GOMP_SPINCOUNT=0")
-    return f"### One thread against {cores}\n\n{as_table((*columns, *gains), lines)}"
+    return f"### What {cores} threads gain over one\n\n{as_table(COLUMNS, lines)}"
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ Writes  model.pt, metrics.json, history.csv and training.log side by side into -
         --checkpoint_dir: a run that finds the checkpoint of one that did not end goes on from it
         Any of these may be a gs:// or s3:// address.
 Exits   with 0 when the model is written; with 2 and one sentence when an input cannot be used; with
-        1 and one sentence when another replica is lost; with 134 when it was ended before its time
-        and its checkpoint waits for the next start
+        1 and one sentence when another replica is lost; with 130 after Ctrl-C; with 134 when it was
+        ended before its time and its checkpoint waits for the next start
 Started as N replicas, by Vertex AI, SageMaker or torchrun, or on a machine with N GPUs, it trains
 one model. --parallelism data: each replica works on rows of its own, the gradients are added up at
 every step. --parallelism model: each replica holds a part of every layer, and all work on all rows.
@@ -57,6 +57,12 @@ STARTED = time.perf_counter()
 # The exit code of a run that is to be started again: that of SIGABRT, which Vertex AI takes for an
 # error that may pass, and for which it starts the job again, up to three times.
 RESTART = 134
+
+
+def complain(sentence: str) -> None:
+    """Say what went wrong: in one write, lest the lines of several replicas run together."""
+    sys.stderr.write(f"train_nn.py: {sentence}\n")
+    sys.stderr.flush()
 
 
 class Refused(Exception):
@@ -169,12 +175,13 @@ class Replica(NamedTuple):
     line: socket.socket  # on which it tells from which checkpoint it goes on
 
 
-def start_replicas(places: Iterable[Place]) -> list[Replica]:
-    """Start this script once for each place."""
-    replicas = []
+def start_replicas(places: Sequence[Place]) -> list[Replica]:
+    """Start this script once for each place; several share the cores."""
+    replicas, cores = [], max(1, (os.cpu_count() or 1) // len(places))
     for place in places:
         ours, theirs = socket.socketpair()
-        environment = os.environ | {"TRAIN_NN_PLACE": json.dumps(place)}
+        threads = {"OMP_NUM_THREADS": str(cores)} if len(places) > 1 else {}
+        environment = threads | os.environ | {"TRAIN_NN_PLACE": json.dumps(place)}
         command = [sys.executable, __file__, *sys.argv[1:]]
         with theirs:
             process = subprocess.Popen(command, stdin=theirs.fileno(), env=environment)
@@ -235,7 +242,7 @@ def supervise(flags: argparse.Namespace) -> int:
             if not tries:
                 return RESTART
             said = "a replica was lost; this machine's replicas start again from the checkpoint"
-            print(f"train_nn.py: {said}", file=sys.stderr, flush=True)
+            complain(said)
     except KeyboardInterrupt:  # from a terminal the replicas hear it, too
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
         time.sleep(1)
@@ -352,17 +359,21 @@ if FLAGS and FLAGS.replicas:
     sys.exit(supervise(FLAGS))
 # torch takes about a second to import: --help, a mistaken flag and what watches over the replicas
 # should not have to wait for it.
-if FLAGS:  # threads that wait give their core away: on a busy machine hundreds of times as fast
-    os.environ.setdefault("GOMP_SPINCOUNT", "0")
+SPINS = "2000"  # looks of a waiting thread at its work before it sleeps (benchmarks/): it looks for
+if FLAGS:  # long, a busy machine stands still; it sleeps at once, a quiet one is half as fast
+    os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
 if FLAGS and FLAGS.place.world_size > 1:  # of a lost connection torch would print its C++ stack
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
 
-import numpy as np
-import torch
-import torch.distributed as dist
-from torch.nn import Linear, ReLU, Sequential
-from torch.nn.functional import binary_cross_entropy_with_logits
-from torch.optim.adam import adam
+try:
+    import numpy as np
+    import torch
+    import torch.distributed as dist
+    from torch.nn import Linear, ReLU, Sequential
+    from torch.nn.functional import binary_cross_entropy_with_logits
+    from torch.optim.adam import adam
+except KeyboardInterrupt:  # likely enough in a second
+    sys.exit(130)
 
 # Importing torch makes objects by the hundred thousand that live to the end: collecting them would
 # cost a fifth of the time to start and leave (benchmarks/). A notebook's objects are not ours.
@@ -407,9 +418,9 @@ def choose_device(wanted: str, local_rank: int = 0) -> torch.device:
 
 
 def choose_threads(rows_per_step: int, weights: int) -> int:
-    """One CPU thread for each 25 million operations of a step: less gains nothing (benchmarks/)."""
+    """One CPU thread for each 50 million operations of a step: less gains little (benchmarks/)."""
     operations = 6 * rows_per_step * weights  # multiply and add: once forward, twice backward
-    return max(1, min(torch.get_num_threads(), operations // 25_000_000))
+    return max(1, min(torch.get_num_threads(), operations // 50_000_000))
 
 
 # ---- replicas -----------------------------------------------------------------------------------
@@ -436,10 +447,22 @@ def connected() -> Iterator[None]:
         raise Lost(ENDED) from None
 
 
+def be_a_batch_job() -> None:
+    """Ask the kernel to let this thread, and those it starts, work on when another one wakes up.
+
+    Else gloo's threads interrupt the replicas of a machine at every message, and with small batches
+    a step takes two or three times as long (benchmarks/). Linux alone can do that.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
 def join(place: Place, flags: argparse.Namespace, device: torch.device) -> None:
     """Wait for the other replicas, and make one group of torch.distributed of all."""
     if interface := os.environ.get("SM_NETWORK_INTERFACE_NAME"):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)  # else that of the host's own name
+    if device.type != "cuda":
+        be_a_batch_job()
     said = f"waiting for the other {place.world_size - 1} replicas, {JOINING} at most"
     waiting = threading.Timer(2, partial(print, said, flush=True))
     waiting.daemon = True
@@ -955,10 +978,8 @@ def build_model(features: int, hidden: Sequence[int], seed: int, device: Any = "
     layers: list[torch.nn.Module] = []
     with torch.random.fork_rng(devices=[]):  # a notebook's random state is left as it was
         torch.manual_seed(seed)  # and layers are made on the CPU: every device starts alike
-        for number, (inputs, outputs) in enumerate(
-            zip([features, *hidden], [*hidden, 1], strict=True)
-        ):
-            linear = Linear(inputs, outputs)
+        for number, widths in enumerate(itertools.pairwise([features, *hidden, 1])):
+            linear = Linear(*widths)
             if share:
                 share(number, linear.to(device))
             elif str(device) == "cpu":  # transposed in memory: a narrow layer's gradient is faster
@@ -974,11 +995,7 @@ def sharing(hidden: Sequence[int], place: Place, device: torch.device) -> Any:
     its outputs. A last layer without a partner, of one column, is left whole.
     """
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.tensor.parallel import (
-        ColwiseParallel,
-        RowwiseParallel,
-        parallelize_module,
-    )
+    from torch.distributed.tensor import parallel
 
     size = place.world_size
     odd = [width for width in hidden[::2] if width % size]
@@ -988,8 +1005,8 @@ def sharing(hidden: Sequence[int], place: Place, device: torch.device) -> Any:
 
     def share(number: int, layer: Linear) -> None:
         if number < len(hidden) or number % 2:  # all replicas have made the same: nothing is sent
-            style = RowwiseParallel() if number % 2 else ColwiseParallel()
-            parallelize_module(layer, mesh, style, src_data_rank=None)
+            style = parallel.RowwiseParallel() if number % 2 else parallel.ColwiseParallel()
+            parallel.parallelize_module(layer, mesh, style, src_data_rank=None)
 
     return share
 
@@ -1334,7 +1351,7 @@ class Checkpoints:
                 for old, _ in self._names(folder)[:-2]:
                     folder.delete(old)
         except Refused as problem:
-            print(f"train_nn.py: no checkpoint, {problem}", file=sys.stderr, flush=True)
+            complain(f"no checkpoint, {problem}")
 
     def resume(self, progress: Progress) -> None:
         """Take up the newest checkpoint that is whole, of all replicas that have some."""
@@ -1530,7 +1547,8 @@ def main(flags: argparse.Namespace) -> int:
     def say(*lines: str) -> None:
         if flags.place.rank == 0 or not said:  # the other replicas say where they are, no more
             said.extend(lines)
-            print(*lines, sep="\n", flush=True)
+            sys.stdout.write("".join(f"{line}\n" for line in lines))
+            sys.stdout.flush()
 
     again = "; started again, it goes on from its checkpoint"
     threads, flags.sigterm = torch.get_num_threads(), None
@@ -1542,25 +1560,25 @@ def main(flags: argparse.Namespace) -> int:
         if flags.sigterm:
             flags.sigterm.waits = True  # too late to be obeyed
     except Stopped as problem:
-        print(f"train_nn.py: {problem}{again}", file=sys.stderr)
+        complain(f"{problem}{again}")
         return RESTART
     except Lost as problem:
         after = again if flags.checkpoint_every else "; no model was written"
-        print(f"train_nn.py: {problem}{after}", file=sys.stderr)
+        complain(f"{problem}{after}")
         return RESTART if flags.checkpoint_every else 1
     except (Refused, OSError) as problem:  # an OSError names its file
         if flags.place.local_rank == 0 or not isinstance(problem, RefusedElsewhere):
-            print(f"train_nn.py: {problem}", file=sys.stderr)  # once on each machine
+            complain(str(problem))  # once on each machine
         return 2
     except (MemoryError, RuntimeError) as problem:
         if not out_of_memory(problem):
             raise
-        print("train_nn.py: this network needs more memory than there is; choose smaller --hidden, "
-              "or start several replicas with --parallelism model", file=sys.stderr)  # fmt: skip
+        complain("this network needs more memory than there is; choose smaller --hidden, or start "
+                 "several replicas with --parallelism model")  # fmt: skip
         return 2
     except KeyboardInterrupt:
         after = again if flags.checkpoint_every else ", no model was written"
-        print(f"train_nn.py: interrupted{after}", file=sys.stderr)
+        complain(f"interrupted{after}")
         return 130  # what a shell reports after Ctrl-C
     finally:
         if flags.place.world_size > 1 and dist.is_initialized():

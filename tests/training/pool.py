@@ -27,6 +27,7 @@ def join(file: str, rank: int, size: int) -> None:
     """Make this process one of a new group, which all join that name the same new file."""
     if dist.is_initialized():
         dist.destroy_process_group()
+    train_nn.be_a_batch_job()
     store = dist.FileStore(file, size)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
 

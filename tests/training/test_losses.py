@@ -254,6 +254,15 @@ def test_ctrl_c_ends_all_replicas(archive: Path, tmp_path: Path, whom: str, ever
         assert any("interrupted" in line for line in machine.said())
 
 
+def test_ctrl_c_while_torch_is_imported_is_no_traceback(archive: Path, tmp_path: Path) -> None:
+    with job(1, archive, tmp_path / "run", *FOR_LONG) as (machine,):
+        maps = Path(f"/proc/{machine.process.pid}/maps")
+        wait_until(lambda: "libtorch" in maps.read_text())
+        machine.process.send_signal(signal.SIGINT)
+        assert machine.code() == 130
+        assert "Traceback" not in machine.log.read_text(), machine.log.read_text()
+
+
 def test_sigterm_to_a_machine_with_several_replicas_saves_and_leaves(
     pool: Pool, archive: Path, tmp_path: Path
 ) -> None:

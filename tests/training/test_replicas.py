@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -299,11 +300,32 @@ def test_torchrun_itself(archive: Path, tmp_path: Path) -> None:
     assert metrics(tmp_path / "run")["world_size"] == 2
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has such a policy")
+def test_replicas_ask_not_to_be_interrupted_and_a_single_process_asks_for_nothing(
+    archive: Path, tmp_path: Path
+) -> None:
+    for count, policy in ((1, os.SCHED_OTHER), (2, os.SCHED_BATCH)):
+        with as_replicas(count, archive, tmp_path / f"run-{count}", *FOR_LONG) as running:
+            wait_until(lambda: any("epoch" in line for line in running.said(0)))
+            policies = [os.sched_getscheduler(process.pid) for process in running.processes]
+            assert policies == [policy] * count
+
+
+def test_a_sentence_is_written_at_once_lest_those_of_several_replicas_run_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written: list[str] = []
+    stream = SimpleNamespace(write=written.append, flush=lambda: None)
+    monkeypatch.setattr(sys, "stderr", stream)
+    train_nn.complain("it is so")
+    assert written == ["train_nn.py: it is so\n"]
+
+
 # ---- when one of them fails ---------------------------------------------------------------------
 def test_a_stopped_replica_stops_all_and_goes_on_as_if_nothing_had_been(
     archive: Path, tmp_path: Path
 ) -> None:
-    flags = ("--epochs", 1500, "--patience", 0)
+    flags = ("--epochs", 2500, "--patience", 0)
     with as_replicas(2, archive, tmp_path / "run", *flags) as running:
         wait_until(lambda: len(running.said(0)) > 3)  # some epochs are done
         running.processes[1].send_signal(signal.SIGSTOP)

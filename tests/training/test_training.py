@@ -165,7 +165,7 @@ def test_a_seed_is_taken_to_the_last_digit() -> None:
 
 @pytest.mark.parametrize(
     ("rows", "cores", "threads"),
-    [(1, 8, 1), (1024, 8, 1), (4096, 8, 2), (4096, 1, 1), (10**6, 8, 8)],
+    [(1, 8, 1), (4096, 8, 1), (8192, 8, 2), (8192, 1, 1), (10**6, 8, 8)],
 )
 def test_small_steps_are_done_on_one_thread_and_large_ones_on_more(
     rows: int, cores: int, threads: int, monkeypatch: pytest.MonkeyPatch

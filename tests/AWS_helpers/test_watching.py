@@ -53,7 +53,7 @@ def read_until(descriptor: int, wanted: str, so_far: str = "") -> str:
 def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     data: dict[str, str],
 ) -> None:
-    flags = {**data, "epochs": 5000, "patience": 0}
+    flags = {**data, "epochs": 20_000, "patience": 0}
     leader, follower = pty.openpty()
     with start(calling(f"train({flags})"), follower) as process:
         os.close(follower)
@@ -70,7 +70,7 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     assert looking.state(looking.job_of(name)) == "in progress"
     with start(calling(f"wait({name!r})"), subprocess.PIPE) as process:
         out, _ = process.communicate(timeout=SECONDS)
-    assert "] completed  epoch 5000 of 5000" in out and "Run(place='SageMaker" in out
+    assert "] completed  epoch 20000 of 20000" in out and "Run(place='SageMaker" in out
 
 
 def test_into_a_file_goes_a_line_at_each_change_of_state(data: dict[str, str]) -> None:

@@ -94,7 +94,7 @@ def test_into_a_file_goes_a_line_at_each_change_of_state(data: dict[str, str]) -
 def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     data: dict[str, str],
 ) -> None:
-    flags = {**data, "epochs": 5000, "patience": 0}
+    flags = {**data, "epochs": 20_000, "patience": 0}
     leader, follower = pty.openpty()
     with start(calling(f"train({flags})"), follower) as process:
         os.close(follower)
@@ -109,7 +109,7 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     assert looking.state(looking.job_of(name)) == "running"
     with start(calling(f"wait({name!r})"), subprocess.PIPE) as process:
         out, _ = process.communicate(timeout=SECONDS)
-    assert "] succeeded  epoch 5000 of 5000" in out and "Run(place='Vertex AI" in out
+    assert "] succeeded  epoch 20000 of 20000" in out and "Run(place='Vertex AI" in out
 
 
 # ---- a real kernel ------------------------------------------------------------------------------

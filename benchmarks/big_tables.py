@@ -72,7 +72,7 @@ def main() -> None:
 
     kind, folder = sys.argv[1:]
     torch.set_num_threads(1)
-    torch.empty(8 * 2**20 - 4096)  # as in the script's run()
+    script.keep_memory()
     table, _ = script.read_table(folder, "train", script.Place(), torch.device("cpu"))
     if kind.startswith("memory"):
         table = table._replace(parts=script.settle(table, table.shares[0]))

@@ -60,7 +60,7 @@ def train_nn(batch: int, keep_memory: bool = True) -> float:
     weights = sum(p.numel() for p in model.parameters())
     torch.set_num_threads(script.choose_threads(batch, weights))
     if keep_memory:
-        torch.empty(8 * 2**20 - 4096)  # as in the script's run()
+        script.keep_memory()
     optimiser, progress = script.Adam(model, 0.001), script.Progress(0)
 
     def epoch() -> None:

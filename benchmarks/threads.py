@@ -36,7 +36,7 @@ def main() -> None:
 
     from training import train_nn
 
-    torch.empty(8 * 2**20 - 4096)  # as in the script's run()
+    train_nn.keep_memory()
     torch.set_num_threads(int(sys.argv[1]))
     micros = []
     for rows, hidden in SHAPES:

@@ -163,10 +163,9 @@ def _replica(task: str) -> None:
     assert spec is not None and spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    import torch
     import torch.distributed as dist
 
-    torch.empty(8 * 2**20 - 4096)  # as in the script's run(), which says why
+    script.keep_memory()
     script.be_a_batch_job()  # as in the script's join()
     soon = timedelta(minutes=1)  # where a replica is lost, the others do not wait for half an hour
     dist.init_process_group("gloo", meeting, soon, replicas, rank)

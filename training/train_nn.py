@@ -423,6 +423,14 @@ def choose_threads(rows_per_step: int, weights: int) -> int:
     return max(1, min(torch.get_num_threads(), operations // 50_000_000))
 
 
+def keep_memory() -> None:
+    """Have large batches find the memory of the step before, and be twice as fast (benchmarks/).
+
+    glibc hands freed blocks back at once, until it has freed one of nearly 32 MiB, its limit.
+    """
+    torch.empty(8 * 2**20 - 4096)
+
+
 # ---- replicas -----------------------------------------------------------------------------------
 JOINING = timedelta(minutes=5)  # a service's machines start at different times
 BRIEFLY = timedelta(seconds=2)  # for rank 0 to answer, before it is asked again
@@ -572,9 +580,7 @@ def google_objects(address: str) -> SimpleNamespace:
     found = partial(client.list_blobs, bucket, prefix=prefix)
     return SimpleNamespace(
         read=lambda name: blob(name).download_as_bytes(),
-        write=lambda contents: [
-            blob(name).upload_from_string(bytes(body)) for name, body in contents.items()
-        ],
+        write=lambda contents: [blob(n).upload_from_string(bytes(b)) for n, b in contents.items()],
         delete=lambda name: blob(name).exists() and blob(name).delete(),
         attempt=lambda name: blob(name).create_resumable_upload_session(),
         names=lambda: [item.name.removeprefix(prefix) for item in found()],
@@ -729,7 +735,7 @@ def describe(name: str, archive: zipfile.ZipFile, part: str, where: str) -> Shar
         need(dtype.kind in "biuf", f"{where} {array} holds {dtype}; encode it as numbers")
     X, y = (headers[array] for array in names[:2])
     table = len(X.shape) == 2 and all(X.shape)
-    need(table, f"{where} {names[0]} has shape {X.shape}; make it (rows, features)")
+    need(table, f"{where} {names[0]} has shape {X.shape}; make it (rows, features), none 0")
     rows, features = X.shape
     advice = f"give each of {rows} rows one label"
     need(y.shape in ((rows,), (rows, 1)), f"{where} {names[1]} has shape {y.shape}; {advice}")
@@ -1397,8 +1403,8 @@ class Checkpoints:
 
     def _names(self, folder: Any) -> list[tuple[str, Any]]:
         """The checkpoints in the folder, in the order of their numbers."""
-        found = [(name, self.NAME.fullmatch(name)) for name in sorted(folder.names())]
-        return [(name, match) for name, match in found if match]
+        names = sorted(folder.names())
+        return [(name, found) for name in names if (found := self.NAME.fullmatch(name))]
 
     def _check(self, there: Mapping[str, Any]) -> None:
         """Refuse a checkpoint that is not of this training."""
@@ -1465,9 +1471,7 @@ def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) ->
     weights, batch = sum(p.numel() for p in model.parameters()), min(flags.batch_size or rows, rows)
     threads = choose_threads(math.ceil(batch / place.world_size), weights)
     torch.set_num_threads(threads)
-    # glibc hands freed blocks back at once, until it has freed one of nearly 32 MiB, its limit: by
-    # this one, large batches find the memory of the step before, and are twice as fast.
-    torch.empty(8 * 2**20 - 4096)
+    keep_memory()
     shares = tables.train.shares * (place.world_size if split else 1)
     if place.world_size > 1:
         own = ", ".join(f"{rows.start} to {rows.stop - 1}" for rows in shares[place.rank])
@@ -1495,9 +1499,7 @@ def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) ->
         "epochs": {"last": len(history), "best": progress.best_epoch, "resumed": progress.resumed},
         "replicas": [{"rank": rank, "rows": as_json(own), "bytes": held[rank]}
                      for rank, own in enumerate(shares)],
-        "device": str(device), "threads": threads,
-        "configuration": {name: getattr(flags, name) for name in vars(flags) if name not in INNER},
-        "versions": {"python": platform.python_version(), "torch": str(torch.__version__)},
+        "device": str(device), "threads": threads, **circumstances(flags),
     }  # fmt: skip
     about = {"features": features, "hidden": flags.hidden, "preparation": tables.preparation}
     ending = [f"wrote model.pt, metrics.json, history.csv and training.log to {flags.model_dir}",
@@ -1525,7 +1527,13 @@ def identity(flags: Any, tables: Tables, batch: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-INNER = ("place", "door", "line", "replicas", "sigterm")  # of what parse_flags() returns
+def circumstances(flags: Any) -> dict[str, Any]:
+    """What somebody needs to know who wants to have the same model again."""
+    inner = ("place", "door", "line", "replicas", "sigterm")
+    return {
+        "configuration": {name: getattr(flags, name) for name in vars(flags) if name not in inner},
+        "versions": {"python": platform.python_version(), "torch": str(torch.__version__)},
+    }
 
 
 def as_json(rows: Sequence[range]) -> Any:

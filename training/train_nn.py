@@ -690,6 +690,7 @@ def open_archive(address: str, where: str, read: Callable[[str, str], bytes]) ->
             TypeError, ValueError, tokenize.TokenError, zipfile.BadZipFile,
             zlib.error) as problem:  # fmt: skip
         reason = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+        advice = "check the name" if isinstance(problem, FileNotFoundError) else advice
         raise Refused(f"{where} cannot be read ({reason.splitlines()[0]}); {advice}") from None
 
 

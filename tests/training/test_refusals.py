@@ -214,7 +214,7 @@ def test_the_data_flags_are_needed(tmp_path: Path) -> None:
 def test_a_process_is_refused_like_a_notebook(tmp_path: Path) -> None:
     missing = tmp_path / "missing.npz"
     ended = as_process("--train", missing, "--val", missing, "--model_dir", tmp_path)
-    is_refused(ended, tmp_path, str(missing), "No such file")
+    is_refused(ended, tmp_path, str(missing), "No such file", "check the name")
     is_refused(as_process("--epochs", "x"), tmp_path, "--epochs")
 
 

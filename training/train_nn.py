@@ -504,6 +504,8 @@ def meet(place: Place, door: socket.socket | None, again: bool) -> Any:
                 host, port, len(ranks), place.rank == 0, BRIEFLY, False, master_listen_fd=fd
             )
             store.set(str(place.rank), me)
+            if store.compare_set("size", "", str(len(ranks))) != str(len(ranks)).encode():
+                store.set("unlike", "")
             met = not again
             if place.rank == 0:
                 look_for(store, ranks, end)
@@ -522,8 +524,11 @@ def meet(place: Place, door: socket.socket | None, again: bool) -> Any:
 def look_for(store: Any, keys: list[str], end: float) -> None:
     """Wait until the store has all these; unlike its own waiting, this one can be interrupted."""
     while not store.check(keys):
+        if store.check(["unlike"]):
+            time.sleep(0.5)  # all look here, before the first of them takes the store with it
+            raise RefusedElsewhere("machines with different numbers of GPUs; choose machines alike")
         if time.monotonic() > end:
-            raise ValueError("not all came; a job's machines need the same number of GPUs")
+            raise ValueError("not all came")
         time.sleep(0.02)
 
 

@@ -311,6 +311,22 @@ def test_two_machines_with_two_gpus_each_train_one_model_of_four(
     torch.testing.assert_close(*weights, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("every", [0, 5])
+def test_machines_with_different_numbers_of_gpus_are_told_so_at_once(
+    archive: Path, tmp_path: Path, every: int
+) -> None:
+    flags = ("--checkpoint_every", every)
+    with job(2, archive, tmp_path / "run", *flags, CUDA_VISIBLE_DEVICES="0,1") as machines:
+        machines[1].kill()
+        machines[1].process.wait()
+        machines[1].environment["CUDA_VISIBLE_DEVICES"] = "0"
+        machines[1].log = tmp_path / "again.log"
+        machines[1].start()
+        assert [machine.code() for machine in machines] == [2, 2], [m.said() for m in machines]
+        sentence = "train_nn.py: machines with different numbers of GPUs; choose machines alike"
+        assert [machine.said()[-1] for machine in machines] == [sentence, sentence]
+
+
 @pytest.mark.parametrize(
     ("visible", "device", "replicas"),
     [("", "auto", 0), ("-1", "auto", 0), ("0", "auto", 0), ("0,1", "cpu", 0), ("0,1", "auto", 2),

@@ -355,10 +355,11 @@ def survives(machines: list[Machine], folder: Path, kills: int, seed: int) -> in
             (path.name for path in folder.glob("checkpoints/worker-0/step-*.pt")), default=""
         )
 
-    def next_due() -> tuple[float, str]:
-        """When to kill, once another checkpoint than this one is the newest."""
-        at_any_moment = chance.random() < 0.5
-        return chance.uniform(0, 3 if at_any_moment else 0.3), "" if at_any_moment else newest()
+    def next_due() -> tuple[float, str | None]:
+        """When to kill, if given once another checkpoint than this one is the newest."""
+        if chance.random() < 0.5:
+            return chance.uniform(0, 3), None
+        return chance.uniform(0, 0.3), newest()
 
     (pause, known), seen = next_due(), time.monotonic()
     while any(machine.process.poll() != 0 for machine in machines):
@@ -367,7 +368,7 @@ def survives(machines: list[Machine], folder: Path, kills: int, seed: int) -> in
             if machine.process.poll():
                 assert machine.process.poll() in (RESTART, -signal.SIGKILL), machine.said()[-9:]
                 machine.start()
-        if known and newest() == known:
+        if known == newest():
             seen = time.monotonic()
         due = time.monotonic() > seen + pause and not (folder / "metrics.json").exists()
         running = [machine for machine in machines if machine.process.poll() is None]

@@ -1,0 +1,160 @@
+"""What a study tries next, chosen by Optuna.
+
+Optuna is asked afresh for every trial: all that a choice depends on are the trials so far, which a
+cloud has on record, and a seed. So a study survives the end of the server that runs it, and the
+same trials, with the same results, are followed by the same one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import optuna
+
+Value = float | int | str
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Something that is tuned.
+
+    kind is one of: real, whole (numbers from low to high), ordered (one of some numbers, in rising
+    order), unordered (one of some texts). scale: linear; log, where small values are tried as
+    finely as their own size; reverse log, where those near `high` are.
+    """
+
+    name: str
+    kind: str
+    low: float = 0.0
+    high: float = 0.0
+    choices: tuple[Value, ...] = ()
+    scale: str = "linear"
+    parent: str = ""  # a parameter before this one; this one is there only
+    when: tuple[Value, ...] = ()  # where that one has one of these values
+
+    def inside(self, value: Value) -> Value:
+        """The value as Optuna knows it: a reversed scale from its other end, places for numbers."""
+        if self.kind == "ordered":
+            return self.choices.index(value)
+        return self._mirrored(value) if self.scale == "reverse log" else value
+
+    def outside(self, known: Value) -> Value:
+        """The value, from what Optuna knows it as."""
+        if self.kind == "ordered":
+            return self.choices[int(known)]
+        return self._mirrored(known) if self.scale == "reverse log" else known
+
+    def _mirrored(self, value: Value) -> Value:
+        assert not isinstance(value, str)
+        mirrored = min(max(self.low + self.high - value, self.low), self.high)
+        return int(mirrored) if self.kind == "whole" else mirrored
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What has been tried: the values, and what came of them."""
+
+    values: Mapping[str, Value]
+    result: float | None = None  # None: it still runs, or
+    failed: bool = False  # it ended without a result
+
+
+def next_values(
+    parameters: Sequence[Parameter],
+    trials: Sequence[Trial],
+    algorithm: str,
+    maximize: bool,
+    seed: int,
+) -> dict[str, Value] | None:
+    """The values of the next trial; None: there is nothing else to try.
+
+    algorithm: bayesian (a tree-structured Parzen estimator, after ten random trials), random, or
+    grid (all combinations, in order; nothing may be real). A trial that still runs is taken for
+    one that came to nothing, so that trials side by side are not alike.
+    """
+    if algorithm == "grid":
+        return next(itertools.islice(grid(parameters), len(trials), None), None)
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # not a line for every trial
+    mixed = int(np.random.SeedSequence([seed, len(trials)]).generate_state(1)[0])
+    random, bayesian = optuna.samplers.RandomSampler, optuna.samplers.TPESampler
+    study = optuna.create_study(
+        sampler=random(mixed) if algorithm == "random" else bayesian(seed=mixed),
+        direction="maximize" if maximize else "minimize",
+    )
+    study.add_trials([_recorded(parameters, trial) for trial in trials])
+    asked, values = study.ask(), dict[str, Value]()
+    for parameter in parameters:
+        if exists(parameter, values):
+            values[parameter.name] = parameter.outside(_ask(asked, parameter))
+    return values
+
+
+def exists(parameter: Parameter, values: Mapping[str, Value]) -> bool:
+    """Whether a trial with these values has this parameter."""
+    return not parameter.parent or values.get(parameter.parent) in parameter.when
+
+
+def grid(parameters: Sequence[Parameter]) -> Iterator[dict[str, Value]]:
+    """All combinations, in order: those of the last parameter's values follow one another."""
+    if not parameters:
+        yield {}
+        return
+    *earlier, last = parameters
+    for values in grid(earlier):
+        if not exists(last, values):
+            yield values
+            continue
+        whole = range(int(last.low), int(last.high) + 1)
+        for value in whole if last.kind == "whole" else last.choices:
+            yield values | {last.name: value}
+
+
+def _distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
+    """The same as what _ask() asks for."""
+    from optuna import distributions
+
+    log = parameter.scale != "linear"
+    if parameter.kind == "real":
+        return distributions.FloatDistribution(parameter.low, parameter.high, log=log)
+    if parameter.kind == "whole":
+        return distributions.IntDistribution(int(parameter.low), int(parameter.high), log=log)
+    if parameter.kind == "ordered":
+        return distributions.IntDistribution(0, len(parameter.choices) - 1)
+    return distributions.CategoricalDistribution(parameter.choices)
+
+
+def _ask(trial: optuna.Trial, parameter: Parameter) -> Value:
+    """Optuna's choice, as it knows the parameter."""
+    log = parameter.scale != "linear"
+    if parameter.kind == "real":
+        return trial.suggest_float(parameter.name, parameter.low, parameter.high, log=log)
+    if parameter.kind == "whole":
+        low, high = int(parameter.low), int(parameter.high)
+        return trial.suggest_int(parameter.name, low, high, log=log)
+    if parameter.kind == "ordered":
+        return trial.suggest_int(parameter.name, 0, len(parameter.choices) - 1)
+    chosen = trial.suggest_categorical(parameter.name, parameter.choices)
+    assert chosen is not None
+    return chosen
+
+
+def _recorded(parameters: Sequence[Parameter], trial: Trial) -> optuna.trial.FrozenTrial:
+    """A trial as Optuna keeps it."""
+    from optuna.trial import TrialState, create_trial
+
+    there = [parameter for parameter in parameters if parameter.name in trial.values]
+    state = TrialState.FAIL if trial.failed else TrialState.RUNNING
+    return create_trial(
+        state=state if trial.result is None else TrialState.COMPLETE,
+        params={one.name: one.inside(trial.values[one.name]) for one in there},
+        distributions={one.name: _distribution(one) for one in there},
+        value=trial.result,
+    )

@@ -1,0 +1,234 @@
+"""Studies whose trials are real processes: side by side, judged, stopped, gone on with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from local_cloud.engine.engine import Engine
+from local_cloud.engine.search import Parameter, Value
+from local_cloud.engine.spec import EngineError, Job, Plan, State, Workplace
+from local_cloud.engine.study import Aim, Studies, Study
+from local_cloud.store.records import Records
+from tests.local_cloud.engine.support import SLEEP, plan, python, run, written
+
+X = Parameter("x", "real", 0.0, 10.0)
+AIM = Aim((X,), maximize=False, trials=6, at_once=2, seed=1)
+
+
+class Lab:
+    """A cloud whose trials print how far x is from 3, or what a test wants instead."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Mapping[str, Value]] = {}
+        self.instead: dict[int, tuple[str, ...]] = {}  # by the trial's number
+        self.engine: Engine
+
+    # ---- as the study's cloud
+    def send(self, study: Study, number: int, values: Mapping[str, Value]) -> str:
+        job = f"{study.id}-{number}"
+        self.values[job] = values
+        self.engine.submit("lab", job, 1)
+        return job
+
+    def judge(self, study: Study, number: int, job: Job) -> float | str:
+        if job.state is not State.SUCCEEDED:
+            return f"trial {number}: {job.state}"
+        return float(self.engine.log(job.id, "r0").read_text().split()[-1])
+
+    # ---- as the engine's dialect
+    def stage(self, job_id: str, place: Workplace) -> Plan:
+        number = int(job_id.rpartition("-")[2])
+        command = python(f"print(abs({self.values[job_id]['x']} - 3))")
+        return plan(self.instead.get(number, command))
+
+    def collect(self, job: Job) -> None:
+        pass
+
+
+@asynccontextmanager
+async def laboratory(folder: Path, lab: Lab, cores: int = 4) -> AsyncIterator[Studies]:
+    """A running engine and its studies on a folder; the next one finds what this one left."""
+    folder.mkdir(exist_ok=True)
+    records = Records(folder / "records.db")
+    lab.engine = Engine(folder / "jobs", records, {"lab": lab}, cores)
+    studies = Studies(records, lab.engine, {"lab": lab})
+    await lab.engine.start()
+    studies.start()
+    try:
+        yield studies
+    finally:
+        await studies.close()
+        await lab.engine.close()
+        records.close()
+
+
+async def end(studies: Studies, study_id: str = "s") -> Study:
+    study = studies.get(study_id)
+    while not study.state.ended:
+        study = await studies.changed(study, 20)
+    return study
+
+
+async def sent(studies: Studies, count: int) -> Study:
+    """The study as soon as so many trials have been sent."""
+    study = studies.get("s")
+    while len(study.runs) < count:
+        study = await studies.changed(study, 20)
+    return study
+
+
+def test_trials_run_side_by_side_and_the_best_is_known(tmp_path: Path) -> None:
+    async def story() -> None:
+        lab, most = Lab(), 0
+        async with laboratory(tmp_path / "lab", lab) as studies:
+            study = studies.begin("lab", "s", AIM)
+            assert study.state is State.RUNNING
+            while not study.state.ended:
+                study = await studies.changed(study, 20)
+                most = max(most, sum(not run.ended for run in study.runs))
+            assert most == AIM.at_once
+            assert study.state is State.SUCCEEDED and study.ended is not None
+            assert len(study.runs) == AIM.trials
+            for trial in study.runs:
+                assert trial.result == pytest.approx(abs(float(trial.values["x"]) - 3))
+            results = [trial.result or 0.0 for trial in study.runs]
+            assert study.best and study.best.result == min(results)
+            opposite = replace(study, aim=replace(AIM, maximize=True))
+            assert opposite.best and opposite.best.result == max(results)
+
+    run(story())
+
+
+def test_failed_trials_have_a_reason_and_do_not_end_a_study_without_a_limit(tmp_path: Path) -> None:
+    async def story() -> None:
+        lab = Lab()
+        lab.instead = {2: python("raise SystemExit(3)"), 3: ("no-such-command",)}
+        async with laboratory(tmp_path / "lab", lab) as studies:
+            studies.begin("lab", "s", AIM)
+            study = await end(studies)
+            assert study.state is State.SUCCEEDED
+            assert [trial.reason for trial in study.runs] == [
+                "", "trial 2: FAILED", "trial 3: FAILED", "", "", "",
+            ]  # fmt: skip
+            assert study.failed == 2 and study.best is not None
+
+    run(story())
+
+
+def test_too_many_failed_trials_end_the_study_and_what_runs_beside_them(tmp_path: Path) -> None:
+    async def story() -> None:
+        lab = Lab()
+        lab.instead = {1: SLEEP} | {n: python("raise SystemExit(3)") for n in (2, 3)}
+        async with laboratory(tmp_path / "lab", lab) as studies:
+            studies.begin("lab", "s", replace(AIM, failures=2))
+            study = await end(studies)
+            assert study.state is State.FAILED
+            assert [trial.reason for trial in study.runs] == [
+                "trial 1: STOPPED", "trial 2: FAILED", "trial 3: FAILED",
+            ]  # fmt: skip
+
+    run(story())
+
+
+def test_a_stopped_study_stops_its_jobs_and_sends_no_more(tmp_path: Path) -> None:
+    async def story() -> None:
+        lab = Lab()
+        lab.instead = {1: SLEEP, 2: SLEEP}
+        async with laboratory(tmp_path / "lab", lab) as studies:
+            studies.begin("lab", "s", AIM)
+            await sent(studies, 2)
+            assert studies.stop("s").state is State.STOPPING
+            study = await end(studies)
+            assert study.state is State.STOPPED and len(study.runs) == 2
+            assert Counter(job.state for job in lab.engine.jobs()) == {State.STOPPED: 2}
+            assert studies.stop("s") == study
+
+    run(story())
+
+
+def test_a_study_goes_on_with_the_next_server_and_loses_no_trial(tmp_path: Path) -> None:
+    async def story() -> None:
+        lab = Lab()
+        lab.instead = {3: python("import time; print('here', flush=True); time.sleep(60)")}
+        async with laboratory(tmp_path / "lab", lab) as studies:
+            studies.begin("lab", "s", AIM)
+            await sent(studies, 3)
+            await written(lab.engine.log("s-3", "r0"))
+            before = studies.get("s")
+        async with laboratory(tmp_path / "lab", lab) as studies:
+            study = await end(studies)
+            assert study.state is State.SUCCEEDED and len(study.runs) == AIM.trials
+            assert study.runs[2].reason == "trial 3: FAILED"  # its job went with the server
+            for earlier, later in zip(before.runs, study.runs, strict=False):
+                assert earlier.job == later.job and earlier.values == later.values
+
+    run(story())
+
+
+def test_a_study_that_was_being_stopped_is_stopped_by_the_next_server(tmp_path: Path) -> None:
+    async def story() -> None:
+        lab = Lab()
+        lab.instead = {1: SLEEP}
+        async with laboratory(tmp_path / "lab", lab, cores=1) as studies:
+            studies.begin("lab", "s", AIM)
+            await sent(studies, 2)  # the second waits for the one core
+            lab.engine.stop = lambda job_id: lab.engine.get(job_id)  # type: ignore[method-assign]
+            studies.stop("s")
+        async with laboratory(tmp_path / "lab", lab, cores=1) as studies:
+            study = await end(studies)
+            assert study.state is State.STOPPED and len(study.runs) == 2
+            assert study.runs[1].reason == "trial 2: STOPPED"
+
+    run(story())
+
+
+def test_a_grid_may_have_fewer_points_than_trials_are_allowed(tmp_path: Path) -> None:
+    async def story() -> None:
+        x = Parameter("x", "ordered", choices=(1.0, 3.0, 5.0))
+        async with laboratory(tmp_path / "lab", Lab()) as studies:
+            studies.begin("lab", "s", replace(AIM, parameters=(x,), algorithm="grid"))
+            study = await end(studies)
+            assert study.state is State.SUCCEEDED
+            assert [trial.values["x"] for trial in study.runs] == [1.0, 3.0, 5.0]
+
+    run(story())
+
+
+def test_a_study_is_known_by_a_name_of_its_own_and_forgotten_when_it_has_ended(
+    tmp_path: Path,
+) -> None:
+    async def story() -> None:
+        lab = Lab()
+        lab.instead = {1: SLEEP}
+        async with laboratory(tmp_path / "lab", lab) as studies:
+            studies.begin("lab", "s", replace(AIM, trials=1))
+            with pytest.raises(EngineError, match="there is a study s already"):
+                studies.begin("lab", "s", AIM)
+            with pytest.raises(EngineError, match="stop it first"):
+                studies.delete("s")
+            await sent(studies, 1)
+            studies.stop("s")
+            await end(studies)
+            studies.delete("s")
+            with pytest.raises(EngineError, match="there is no study s"):
+                studies.get("s")
+            assert list(studies.all()) == []
+
+    run(story())
+
+
+def test_more_trials_than_cores_wait_for_their_turn_and_all_end(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with laboratory(tmp_path / "lab", Lab()) as studies:
+            aim = replace(AIM, trials=60, at_once=60, algorithm="random")
+            studies.begin("lab", "s", aim)
+            study = await end(studies)
+            assert sum(trial.result is not None for trial in study.runs) == 60
+
+    run(story())

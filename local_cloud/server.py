@@ -25,6 +25,7 @@ from local_cloud.answers import handlers
 from local_cloud.aws.door import Door
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.spec import Dialect, EngineError
+from local_cloud.engine.study import Studies
 from local_cloud.environment import environment
 from local_cloud.gcs.routes import routes as gcs_routes
 from local_cloud.guard import Guard
@@ -47,6 +48,8 @@ def build(home: Home, port: int) -> Guard:
     dialects: dict[str, Dialect] = {"vertex": on_vertex, "sagemaker": on_sagemaker}
     engine = Engine(home.data / "jobs", records, dialects)
     on_vertex.engine = on_sagemaker.engine = engine
+    studies = Studies(records, engine, {"vertex": on_vertex.tuning})
+    on_vertex.tuning.studies = studies
     amazon = Door(
         {"SageMaker": sagemaker.service(on_sagemaker), "Logs_20140328": logs.service(engine)},
         iam.services(),
@@ -56,7 +59,9 @@ def build(home: Home, port: int) -> Guard:
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await engine.start()
+        studies.start()
         yield
+        await studies.close()
         await engine.close()
         records.close()
         s3_records.close()

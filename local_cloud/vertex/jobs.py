@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, State, Workplace
 from local_cloud.store.objects import Objects
@@ -23,6 +23,7 @@ from local_cloud.vertex.schema import (
     timestamp,
     with_text_args,
 )
+from local_cloud.vertex.tuning import Tuning
 
 if TYPE_CHECKING:
     from local_cloud.engine.engine import Engine
@@ -64,6 +65,7 @@ class Training:
         self.objects = objects
         self.environment = environment
         self.models = Models(records)
+        self.tuning = Tuning(self)
 
     # ---- requests -------------------------------------------------------------------------------
     def create_custom_job(self, parent: str, body: Json) -> Json:
@@ -72,12 +74,19 @@ class Training:
         need(job.get("displayName"), "custom_job.displayName: required")
         return self.custom_job(self._queue(parent, job))
 
-    def _queue(self, parent: str, job: Json, pipeline: Json | None = None) -> Json:
+    def send(self, parent: str, job: Json, **trial: Any) -> str:
+        """Record and queue the custom job of a trial; returns the id of the engine's job.
+
+        trial: its number as `trial`, and the name of its tuning job as `tuning`.
+        """
+        return _id(self._queue(parent, job, **trial)["resource"]["name"])
+
+    def _queue(self, parent: str, job: Json, pipeline: Json | None = None, **more: Any) -> Json:
         spec = job.get("jobSpec", {})
         check_job_spec(spec)
         now = timestamp(time.time())
         job |= {"name": f"{parent}/customJobs/{new_id()}", "createTime": now, "updateTime": now}
-        document: Json = {"resource": job}
+        document: Json = {"resource": job, **more}
         device = launch.device(spec, self.engine.gpus)
         if device.missing:
             job["labels"] = job.get("labels", {}) | {"local-cloud-device": "cpu"}
@@ -108,10 +117,10 @@ class Training:
             found |= {"endTime": timestamp(job.ended), "updateTime": timestamp(job.ended)}
         if job.outcome and job.state != State.SUCCEEDED:
             code = CODES[job.outcome.reason]
-            found["error"] = {"code": code, "message": self._message(job, job.outcome)}
+            found["error"] = {"code": code, "message": self.message(job, job.outcome)}
         return found
 
-    def _message(self, job: Job, outcome: Outcome) -> str:
+    def message(self, job: Job, outcome: Outcome) -> str:
         """The service's own words for a replica's failure, then the end of that replica's log."""
         if outcome.reason == "stopped":
             return "CANCELED"
@@ -173,11 +182,9 @@ class Training:
         job = self.engine_job(document)
         if not job.state.ended:
             raise ApiError("FAILED_PRECONDITION", f"{name} is still running; cancel it first.")
-        pipeline = document.get("pipeline", "")
-        if self.records.get("vertex", pipeline):
-            raise ApiError(
-                "FAILED_PRECONDITION", f"{name} belongs to {pipeline}; delete that first."
-            )
+        owner = document.get("pipeline") or document.get("tuning", "")
+        if self.records.get("vertex", owner):
+            raise ApiError("FAILED_PRECONDITION", f"{name} belongs to {owner}; delete that first.")
         with self.records.transaction():
             if "resource" in document:
                 self.records.delete("vertex-job", job.id)
@@ -213,10 +220,14 @@ class Training:
         }
         self.records.put("vertex", pipeline["name"], pipeline)
 
-    def _by_id(self, job_id: str) -> Json:
+    def name_of(self, job_id: str) -> str:
+        """The name of the custom job that is this job of the engine."""
         place = self.records.get("vertex-job", job_id)
         assert place is not None
-        return resources.get(self.records, place["name"])
+        return str(place["name"])
+
+    def _by_id(self, job_id: str) -> Json:
+        return resources.get(self.records, self.name_of(job_id))
 
 
 def _model(pipeline: Json) -> tuple[Json, str, str]:

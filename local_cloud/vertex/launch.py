@@ -30,6 +30,7 @@ DEFAULT_TIMEOUT = 7 * 24 * 3600.0  # Scheduling.timeout in types/custom_job.py
 # the training service" and "Use Spot VMs".
 PASSING = frozenset({6, 11, 134, 139, -6, -11})
 RETRIES, INTERRUPTIONS = 3, 6
+PRIMARY = "workerpool0-0"
 ROLES = ("chief", "worker", "ps", "evaluator")  # of the pools, by place
 
 # Fields of a CustomJobSpec that are checked and kept, and have no effect on this machine.
@@ -98,6 +99,11 @@ def folders(prefix: str) -> dict[str, str]:
     }
 
 
+def metric_file(folder: Path, replica: str) -> Path:
+    """Where a trial's replica reports: cloudml-hypertune looks into CLOUD_ML_HP_METRIC_FILE."""
+    return folder / f"{replica}.metrics"
+
+
 def plan(document: Json, place: Workplace, objects: Objects, base: dict[str, str]) -> Plan:
     """What the engine has to run for this job; raises Refused where something is missing."""
     job = document["resource"]
@@ -119,6 +125,9 @@ def plan(document: Json, place: Workplace, objects: Objects, base: dict[str, str
         env |= _cluster(cluster, pool, index, spec)
         command, extra = _command(pool_spec, code)
         name = f"workerpool{pool}-{index}"
+        if trial := document.get("trial"):
+            extra |= {"CLOUD_ML_TRIAL_ID": str(trial)}
+            extra |= {"CLOUD_ML_HP_METRIC_FILE": str(metric_file(place.folder, name))}
         replicas.append(Replica(name, tuple(command), env | extra, mounts={"/gcs": objects.folder}))
     scheduling = spec.get("scheduling", {})
     timeout = scheduling.get("timeout", "0s").removesuffix("s")

@@ -6,7 +6,7 @@ Paths and methods: the http rules in google.cloud.aiplatform_v1.services.*.trans
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from urllib.parse import unquote
 
 from starlette.convertors import StringConvertor, register_url_convertor
@@ -19,10 +19,13 @@ from local_cloud.vertex import resources
 from local_cloud.vertex.errors import ApiError, render
 from local_cloud.vertex.jobs import Training
 from local_cloud.vertex.schema import Json
+from local_cloud.vertex.tuning import Tuning
 
 # A look at a job is held until its state changes, at most this long: the SDK sleeps five seconds
 # between two looks, and no longer than this does a reader wait who only asks for the state.
 HOLD_SECONDS = 1.0
+
+Answer = Callable[[Request], Awaitable[JSONResponse]]
 
 LOCATION = "/projects/{project}/locations/{location}"
 PARENT = f"/v1{LOCATION}"
@@ -69,6 +72,7 @@ def routes(training: Training) -> list[BaseRoute]:
             training.create_training_pipeline,
             training.training_pipeline,
         ),
+        *_tuning(training.tuning),
         *_models(training),
         *_operations(training),
         Route("/v1/{rest:path}", _missing, methods=["GET", "POST", "PATCH", "PUT", "DELETE"]),
@@ -118,6 +122,12 @@ def _jobs(
     async def delete(request: Request) -> JSONResponse:
         return JSONResponse(training.delete(document(request)))
 
+    return _routes(collection, create, list_all, get, cancel, delete)
+
+
+def _routes(
+    collection: str, create: Answer, list_all: Answer, get: Answer, cancel: Answer, delete: Answer
+) -> list[BaseRoute]:
     path = f"{PARENT}/{collection}"
     return [
         Route(path, create, methods=["POST"]),
@@ -126,6 +136,38 @@ def _jobs(
         Route(path + "/{id:id}", get, methods=["GET"]),
         Route(path + "/{id:id}", delete, methods=["DELETE"]),
     ]
+
+
+def _tuning(tuning: Tuning) -> list[BaseRoute]:
+    collection = "hyperparameterTuningJobs"
+
+    def document(request: Request) -> Json:
+        return resources.get(tuning.records, resource_name(request, collection))
+
+    async def create(request: Request) -> JSONResponse:
+        return JSONResponse(tuning.create(parent(request), await body(request)))
+
+    async def list_all(request: Request) -> JSONResponse:
+        found, token = resources.page(
+            tuning.records, f"{parent(request)}/{collection}", dict(request.query_params),
+            tuning.shown,
+        )  # fmt: skip
+        return JSONResponse({collection: found, "nextPageToken": token})
+
+    async def get(request: Request) -> JSONResponse:
+        study = tuning.studies.get(document(request)["name"])
+        if not study.state.ended:
+            await tuning.studies.changed(study, HOLD_SECONDS)
+        return JSONResponse(tuning.shown(document(request)))
+
+    async def cancel(request: Request) -> JSONResponse:
+        tuning.cancel(document(request))
+        return JSONResponse({})
+
+    async def delete(request: Request) -> JSONResponse:
+        return JSONResponse(tuning.delete(document(request)))
+
+    return _routes(collection, create, list_all, get, cancel, delete)
 
 
 def _models(training: Training) -> list[BaseRoute]:

@@ -10,7 +10,13 @@ import secrets
 from datetime import UTC, datetime
 from typing import Any
 
-from google.cloud.aiplatform_v1.types import CustomJob, CustomJobSpec, Model, TrainingPipeline
+from google.cloud.aiplatform_v1.types import (
+    CustomJob,
+    CustomJobSpec,
+    HyperparameterTuningJob,
+    Model,
+    TrainingPipeline,
+)
 from google.cloud.aiplatform_v1.types.model_service import UploadModelRequest
 from google.protobuf import json_format
 
@@ -18,7 +24,15 @@ from local_cloud.vertex.errors import ApiError
 
 Json = dict[str, Any]
 
-__all__ = ["CustomJob", "CustomJobSpec", "Json", "Model", "TrainingPipeline", "UploadModelRequest"]
+__all__ = [
+    "CustomJob",
+    "CustomJobSpec",
+    "HyperparameterTuningJob",
+    "Json",
+    "Model",
+    "TrainingPipeline",
+    "UploadModelRequest",
+]
 
 # What the service fills in; a request that carries them is not wrong, they are not read.
 OUTPUT_ONLY = ("name", "state", "createTime", "startTime", "endTime", "updateTime", "error", "etag")

@@ -1,0 +1,262 @@
+"""Hyperparameter tuning jobs: a study whose trials are custom jobs.
+
+Sources: types/hyperparameter_tuning_job.py and types/study.py of the client library; Vertex AI's
+page "Create a hyperparameter tuning job" (read 2026).
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import time
+import zlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from local_cloud.engine.search import Parameter, Value
+from local_cloud.engine.spec import Job, State
+from local_cloud.engine.study import Aim, Studies, Study, TrialJob
+from local_cloud.vertex import resources
+from local_cloud.vertex.errors import INVALID_ARGUMENT, ApiError
+from local_cloud.vertex.launch import PRIMARY, metric_file
+from local_cloud.vertex.schema import (
+    HyperparameterTuningJob,
+    Json,
+    check_job_spec,
+    checked,
+    need,
+    new_id,
+    timestamp,
+)
+
+if TYPE_CHECKING:
+    from local_cloud.vertex.jobs import Training
+
+ALGORITHMS = {"GRID_SEARCH": "grid", "RANDOM_SEARCH": "random"}  # without one: bayesian
+SCALES = {"UNIT_LOG_SCALE": "log", "UNIT_REVERSE_LOG_SCALE": "reverse log"}
+MISSING = (  # fields of a StudySpec that change what happens, and are not there yet
+    *("decayCurveStoppingSpec", "medianAutomatedStoppingSpec", "convexAutomatedStoppingSpec"),
+    "studyStoppingConfig",
+)
+STATES = {
+    State.RUNNING: "JOB_STATE_RUNNING",
+    State.STOPPING: "JOB_STATE_CANCELLING",
+    State.SUCCEEDED: "JOB_STATE_SUCCEEDED",
+    State.FAILED: "JOB_STATE_FAILED",
+    State.STOPPED: "JOB_STATE_CANCELLED",
+}
+
+
+class Tuning:
+    """What the service knows of its tuning jobs; a study asks it to send and to judge trials."""
+
+    studies: Studies
+
+    def __init__(self, training: Training) -> None:
+        """training: where the trials are sent."""
+        self.training = training
+        self.records = training.records
+
+    # ---- requests -------------------------------------------------------------------------------
+    def create(self, parent: str, body: Json) -> Json:
+        """Check, record and begin a tuning job; returns it."""
+        job = checked(HyperparameterTuningJob, body, "hyperparameter_tuning_job")
+        need(job.get("displayName"), "hyperparameter_tuning_job.displayName: required")
+        job.pop("trials", None)
+        spec = job.get("trialJobSpec", {})
+        check_job_spec(spec)
+        aim = _aim(job)
+        now = timestamp(time.time())
+        job |= {"name": f"{parent}/hyperparameterTuningJobs/{new_id()}"}
+        job |= {"createTime": now, "updateTime": now}
+        with self.records.transaction():
+            self.records.put("vertex", job["name"], job)
+            self.studies.begin("vertex", job["name"], aim)
+        return self.shown(job)
+
+    def shown(self, job: Json) -> Json:
+        """The resource with its state and its trials."""
+        study = self.studies.get(job["name"])
+        trials = [self._trial(job, number, run) for number, run in enumerate(study.runs, 1)]
+        found: Json = {"state": STATES[study.state], "trials": trials}
+        if not trials:
+            found["state"] = "JOB_STATE_PENDING"
+        if started := [trial["startTime"] for trial in trials if "startTime" in trial]:
+            found["startTime"] = min(started)
+        if study.ended:
+            found |= dict.fromkeys(("endTime", "updateTime"), timestamp(study.ended))
+        if study.state is State.FAILED:
+            last = next((run.reason for run in reversed(study.runs) if run.reason), "")
+            message = f"{study.failed} of {len(trials)} trials failed. The last: {last}"
+            found["error"] = {"code": INVALID_ARGUMENT, "message": message}
+        return job | found
+
+    def cancel(self, job: Json) -> None:
+        """Stop its trials, and send no more; nothing happens to one that has ended."""
+        self.studies.stop(job["name"])
+
+    def delete(self, job: Json) -> Json:
+        """Delete one that has ended; its trials' custom jobs stay."""
+        name = job["name"]
+        if not self.studies.get(name).state.ended:
+            raise ApiError("FAILED_PRECONDITION", f"{name} is still running; cancel it first.")
+        with self.records.transaction():
+            self.studies.delete(name)
+            return resources.deleted(self.records, name)
+
+    def _trial(self, job: Json, number: int, run: TrialJob) -> Json:
+        """A trial, as types/study.py has it."""
+        backing = self.training.engine.get(run.job)
+        state = "ACTIVE" if backing.started else "REQUESTED"
+        if run.ended:
+            state = "INFEASIBLE" if run.reason else "SUCCEEDED"
+        elif backing.state is State.STOPPING:
+            state = "STOPPING"
+        found: Json = {
+            "id": str(number),
+            "state": state,
+            "parameters": [
+                {"parameterId": name, "value": value} for name, value in run.values.items()
+            ],
+            "customJob": self.training.name_of(run.job),
+        }
+        if backing.started:
+            found["startTime"] = timestamp(backing.started)
+        if backing.ended:
+            found["endTime"] = timestamp(backing.ended)
+        if run.reason:
+            found["infeasibleReason"] = run.reason
+        if run.result is not None:
+            (metric,) = job["studySpec"]["metrics"]
+            measured = {"metricId": metric["metricId"], "value": run.result}
+            steps = max((step for step, _ in self._reports(run.job, metric["metricId"])), default=0)
+            found["finalMeasurement"] = {"stepCount": str(steps), "metrics": [measured]}
+        return found
+
+    # ---- what a study asks ----------------------------------------------------------------------
+    def send(self, study: Study, number: int, values: Mapping[str, Value]) -> str:
+        """Queue the custom job of a trial: the job that was given, with its flags at the end."""
+        job = resources.get(self.records, study.id)
+        spec = copy.deepcopy(job["trialJobSpec"])
+        for pool in filter(None, spec["workerPoolSpecs"]):
+            code = pool.get("containerSpec") or pool["pythonPackageSpec"]
+            flags = [f"--{name}={_text(value)}" for name, value in values.items()]
+            code["args"] = [*code.get("args", []), *flags]
+        if base := spec.get("baseOutputDirectory"):
+            # "a subdirectory of name id": CustomJobSpec.base_output_directory
+            base["outputUriPrefix"] = f"{base['outputUriPrefix'].rstrip('/')}/{number}"
+        resource = {"displayName": f"{job['displayName']}-trial-{number}", "jobSpec": spec}
+        parent = study.id.rsplit("/", 2)[0]
+        return self.training.send(parent, resource, trial=number, tuning=study.id)
+
+    def judge(self, study: Study, number: int, job: Job) -> float | str:
+        """The trial's best or last report of the metric, or why there is none."""
+        if job.state is State.STOPPED:
+            return "The trial was stopped."
+        if job.state is not State.SUCCEEDED and job.outcome:
+            return self.training.message(job, job.outcome)
+        spec = resources.get(self.records, study.id)["studySpec"]
+        tag = spec["metrics"][0]["metricId"]
+        values = [value for _, value in self._reports(job.id, tag)]
+        if not values:
+            tags = sorted({name for line in self._lines(job.id) for name in line["metrics"]})
+            if tag in tags:
+                return f"The metric {tag} was reported, but never as a finite number."
+            arrived = f"those that arrived: {', '.join(tags)}" if tags else "none arrived at all"
+            return f"No metric of the tag {tag} was reported; {arrived}."
+        if spec.get("measurementSelectionType") == "LAST_MEASUREMENT":
+            return values[-1]
+        return max(values) if study.aim.maximize else min(values)
+
+    def _reports(self, job_id: str, tag: str) -> list[tuple[int, float]]:
+        """(step, value) of each report of this tag that is a number, in the order they came in."""
+        found = [(line["step"], line["metrics"].get(tag, math.nan)) for line in self._lines(job_id)]
+        return [(step, value) for step, value in found if math.isfinite(value)]
+
+    def _lines(self, job_id: str) -> list[dict[str, Any]]:
+        """What cloudml-hypertune has written: a line of JSON for each report, numbers as text."""
+        found = []
+        file = metric_file(self.training.engine.log(job_id, PRIMARY).parent, PRIMARY)
+        for line in file.read_text().splitlines() if file.exists() else ():
+            try:
+                report = json.loads(line)
+                metrics = {
+                    name: float(value)
+                    for name, value in report.items()
+                    if name not in ("timestamp", "trial", "global_step", "checkpoint_path")
+                }
+                found.append({"step": int(report.get("global_step", 0)), "metrics": metrics})
+            except (ValueError, TypeError, AttributeError):
+                continue  # a line that is being written, or somebody else's
+        return found
+
+
+def _text(value: Value) -> str:
+    """A value as a flag's text: a whole number has no point."""
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def _aim(job: Json) -> Aim:
+    """What the study of this tuning job looks for, checked."""
+    spec = job.get("studySpec", {})
+    for field in MISSING:
+        if field in spec:
+            raise ApiError(
+                "UNIMPLEMENTED", f"not implemented in the local cloud: studySpec.{field}"
+            )
+    metrics = spec.get("metrics", [])
+    need(metrics, "studySpec.metrics: a metric is needed")
+    if len(metrics) > 1:
+        raise ApiError("UNIMPLEMENTED", "not implemented in the local cloud: several metrics")
+    goal = metrics[0].get("goal", "GOAL_TYPE_UNSPECIFIED")
+    need(metrics[0].get("metricId"), "studySpec.metrics[0].metricId: required")
+    need(goal in ("MAXIMIZE", "MINIMIZE"), "studySpec.metrics[0].goal: MAXIMIZE or MINIMIZE")
+    need(spec.get("parameters"), "studySpec.parameters: a parameter is needed")
+    parameters: list[Parameter] = []
+    for place, parameter in enumerate(spec["parameters"]):
+        _add(parameters, f"studySpec.parameters[{place}]", parameter)
+    algorithm = ALGORITHMS.get(spec.get("algorithm", ""), "bayesian")
+    real = [parameter.name for parameter in parameters if parameter.kind == "real"]
+    need(algorithm != "grid" or not real, f"GRID_SEARCH: {real} have no grid; use discrete values")
+    most, at_once = (int(job.get(name, 0)) for name in ("maxTrialCount", "parallelTrialCount"))
+    need(most >= 1, f"maxTrialCount: {most}; at least one trial is needed")
+    need(at_once >= 1, f"parallelTrialCount: {at_once}; at least one trial has to run")
+    # 0 leaves it to the service, which does not say how many: here, all of them.
+    failures = int(job.get("maxFailedTrialCount", 0)) or most
+    # The service has no seed: here a job of the same name tries the same again.
+    seed = zlib.crc32(job["displayName"].encode())
+    maximize = goal == "MAXIMIZE"
+    return Aim(tuple(parameters), maximize, most, at_once, algorithm, failures, seed)
+
+
+def _add(parameters: list[Parameter], where: str, spec: Json, **condition: Any) -> None:
+    """Add a parameter and those that are there only with some of its values, checked."""
+    name = spec.get("parameterId", "")
+    need(name, f"{where}.parameterId: required")
+    need(name not in [one.name for one in parameters], f"{where}.parameterId: {name!r} twice")
+    kinds = [kind for kind in spec if kind.endswith("ValueSpec")]
+    need(len(kinds) == 1, f"{where}: give {name} a kind: double, integer, discrete or categorical")
+    values, scale = spec[kinds[0]], SCALES.get(spec.get("scaleType", ""), "linear")
+    if kinds[0] in ("doubleValueSpec", "integerValueSpec"):
+        kind = {"d": "real", "i": "whole"}[kinds[0][0]]
+        low, high = (float(values.get(end, 0)) for end in ("minValue", "maxValue"))
+        need(low <= high, f"{where}: {name}'s minValue {low:g} is above its maxValue {high:g}")
+        need(scale == "linear" or low > 0, f"{where}: {name} is scaled by its logarithm: from > 0")
+        made = Parameter(name, kind, low, high, scale=scale, **condition)
+    else:
+        ordered = kinds[0] == "discreteValueSpec"
+        choices = values.get("values", [])
+        need(choices, f"{where}: {name} has no values")
+        need(len(set(choices)) == len(choices), f"{where}: {name} has a value twice")
+        need(not ordered or choices == sorted(choices), f"{where}: {name}'s values must rise")
+        kind = "ordered" if ordered else "unordered"
+        made = Parameter(name, kind, choices=tuple(choices), **condition)
+    parameters.append(made)
+    for place, child in enumerate(spec.get("conditionalParameterSpecs", [])):
+        below = f"{where}.conditionalParameterSpecs[{place}]"
+        (given,) = [child[key] for key in child if key.startswith("parent")] or [{}]
+        when = tuple(given.get("values", []))
+        when = tuple(map(int, when)) if made.kind == "whole" else when
+        need(when, f"{below}: say with which values of {name} it is there")
+        _add(parameters, below, child.get("parameterSpec", {}), parent=name, when=when)

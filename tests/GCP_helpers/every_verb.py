@@ -80,6 +80,7 @@ def main() -> None:
         return getattr(GCP_helpers, verb)(*arguments, **more)
 
     import GCP_helpers
+    from lesson.studies import between, one_of
 
     call("connect", "recorded", project="my-project")
     train, val = call("upload", *FILES, prefix="data")
@@ -91,6 +92,8 @@ def main() -> None:
     events.append({"verb": "until it runs"})
     while "RUNNING" not in sent.job.state.name:
         time.sleep(0.1)
+    space = {"learning_rate": between(0.001, 0.01, scale="log"), "hidden": one_of("8", "16")}
+    call("tune", flags, space, trials=2, parallel=1)
     call("list_jobs")
     call("cancel", sent)
     call("wait", sent.job.display_name)

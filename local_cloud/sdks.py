@@ -73,9 +73,9 @@ def _guard_requests(module: ModuleType) -> None:
 
 
 def _name_conflicts(module: ModuleType) -> None:
-    # Over REST the SDK knows an error by its HTTP status alone, which AlreadyExists and Aborted have
-    # in common. Its own code catches these two, for gRPC, its usual transport, tells them apart; and
-    # it reads the message, before which REST puts the address.
+    # Over REST the SDK knows an error by its HTTP status, which AlreadyExists and Aborted share.
+    # Its own code catches these two, for gRPC, its usual transport, tells them apart; and it reads
+    # the message, before which REST puts the address.
     original = module.from_http_response
     if hasattr(original, "__wrapped__"):
         return

@@ -25,8 +25,8 @@ from local_cloud.control import Status
 ROOT = Path(__file__).parents[2]
 GOOGLE = {"storage.googleapis.com", "us-central1-aiplatform.googleapis.com"}
 VERBS = {
-    "connect", "upload", "estimate_cost", "train", "train again", "tune", "list_jobs", "cancel", "wait",
-    "cleanup", "cleanup again",
+    "connect", "upload", "estimate_cost", "train", "train again", "tune", "list_jobs", "cancel",
+    "wait", "cleanup", "cleanup again",
 }  # fmt: skip
 MACHINES = r"/(customJobs|trainingPipelines|hyperparameterTuningJobs) "
 # What differs between any two runs, and what stands for it in the comparison.

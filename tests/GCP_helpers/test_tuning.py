@@ -17,32 +17,13 @@ SPACE: Space = {
     "patience": between(5, 50),
     "batch_size": one_of(64, 32),
 }
-# Reports as train_nn.py does, without the training: the loss is how far the rate is from 0.01.
-SCRIPT = """
-import argparse, json, os, time
-parser = argparse.ArgumentParser()
-parser.add_argument("--learning_rate", type=float)
-parser.add_argument("--sleep", type=float, default=0)
-flags, others = parser.parse_known_args()
-time.sleep(flags.sleep)
-loss = abs(flags.learning_rate - 0.01)
-for tag in ("validation_loss", "validation_accuracy"):
-    report = {"timestamp": 1.0, "trial": "1", tag: str(loss), "global_step": "1"}
-    with open(os.environ["CLOUD_ML_HP_METRIC_FILE"], "a") as file:
-        print(json.dumps(report), file=file)
-folder = os.environ["AIP_MODEL_DIR"].replace("gs://", "/gcs/")
-os.makedirs(folder)
-with open(folder + "metrics.json", "w") as file:
-    json.dump({"seconds": {"training": 0.01}, "accuracy": 0.8, "loss": loss, "flags": others}, file)
-"""
 OWN_IMAGE = "us-central1-docker.pkg.dev/my-project/images/torch:1"
 
 
 @pytest.fixture(autouse=True)
 def script(connection: session.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In place of train_nn.py."""
-    monkeypatch.setattr(tuning, "SCRIPT", tmp_path / "task.py")
-    (tmp_path / "task.py").write_text(SCRIPT)
+    monkeypatch.setattr(tuning, "SCRIPT", Path(__file__).with_name("trial.py"))
 
 
 def test_a_study_comes_back_with_its_trials_and_the_run_of_the_best(

@@ -64,7 +64,7 @@ class Training:
         self.records = records
         self.objects = objects
         self.environment = environment
-        self.models = Models(records)
+        self.models = Models(records, objects)
         self.tuning = Tuning(self)
 
     # ---- requests -------------------------------------------------------------------------------

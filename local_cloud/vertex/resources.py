@@ -28,8 +28,12 @@ def page(
     records: Records, collection: str, query: dict[str, str], render: Callable[[Json], Json]
 ) -> tuple[list[Json], str]:
     """One page of a collection's resources, filtered and ordered, and the next page's token."""
+    return cut([render(doc) for _, doc in records.list("vertex", f"{collection}/")], query)
+
+
+def cut(rendered: list[Json], query: dict[str, str]) -> tuple[list[Json], str]:
+    """The same of resources that are at hand as they will be told."""
     keep = compile_filter(query.get("filter", ""))
-    rendered = [render(document) for _, document in records.list("vertex", f"{collection}/")]
     found = order([item for item in rendered if keep(item)], query.get("orderBy", ""))
     try:
         start = int(base64.urlsafe_b64decode(query.get("pageToken", "")) or b"0")

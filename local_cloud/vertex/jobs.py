@@ -67,7 +67,7 @@ class Training:
         self.records = records
         self.objects = objects
         self.environment = environment
-        self.models = Models(records)
+        self.models = Models(records, objects)
         self.metadata = Metadata(records)
         self.tensorboards = Tensorboards(records)
         self.tracking = Tracking(records, objects, self.metadata, self.tensorboards)

@@ -46,8 +46,15 @@ def page(
 
     `functions` are those that the filter may call.
     """
-    keep = compile_filter(query.get("filter", ""), functions)
     rendered = [render(document) for _, document in records.list(kind, f"{collection}/")]
+    return cut(rendered, query, functions)
+
+
+def cut(
+    rendered: list[Json], query: dict[str, str], functions: Functions | None = None
+) -> tuple[list[Json], str]:
+    """The same of resources that are at hand as they will be told."""
+    keep = compile_filter(query.get("filter", ""), functions)
     found = order([item for item in rendered if keep(item)], query.get("orderBy", ""))
     try:
         start = int(base64.urlsafe_b64decode(query.get("pageToken", "")) or b"0")

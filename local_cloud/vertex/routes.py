@@ -149,7 +149,17 @@ def _models(training: Training) -> list[BaseRoute]:
         return JSONResponse(models.get(resource_name(request, "models")))
 
     def list_versions(request: Request) -> JSONResponse:
-        return JSONResponse(models.list_versions(resource_name(request, "models")))
+        query = dict(request.query_params)
+        return JSONResponse(models.list_versions(resource_name(request, "models"), query))
+
+    async def patch(request: Request) -> JSONResponse:
+        mask = request.query_params.get("updateMask", "")
+        name = resource_name(request, "models")
+        return JSONResponse(models.patch(name, await body(request), mask))
+
+    async def merge_aliases(request: Request) -> JSONResponse:
+        name = resource_name(request, "models")
+        return JSONResponse(models.merge_aliases(name, await body(request)))
 
     def delete(request: Request) -> JSONResponse:
         return JSONResponse(models.delete(resource_name(request, "models")))
@@ -162,8 +172,10 @@ def _models(training: Training) -> list[BaseRoute]:
         Route(path + ":upload", upload, methods=["POST"]),
         Route(path, list_all, methods=["GET"]),
         Route(path + "/{id:id}:listVersions", list_versions, methods=["GET"]),
+        Route(path + "/{id:id}:mergeVersionAliases", merge_aliases, methods=["POST"]),
         Route(path + "/{id:id}:deleteVersion", delete_version, methods=["DELETE"]),
         Route(path + "/{id:id}", get, methods=["GET"]),
+        Route(path + "/{id:id}", patch, methods=["PATCH"]),
         Route(path + "/{id:id}", delete, methods=["DELETE"]),
     ]
 

@@ -17,7 +17,10 @@ from google.cloud.aiplatform_v1.types import (
     Model,
     TrainingPipeline,
 )
-from google.cloud.aiplatform_v1.types.model_service import UploadModelRequest
+from google.cloud.aiplatform_v1.types.model_service import (
+    MergeVersionAliasesRequest,
+    UploadModelRequest,
+)
 from google.protobuf import json_format
 
 from local_cloud.vertex.errors import ApiError
@@ -29,6 +32,7 @@ __all__ = [
     "CustomJobSpec",
     "HyperparameterTuningJob",
     "Json",
+    "MergeVersionAliasesRequest",
     "Model",
     "TrainingPipeline",
     "UploadModelRequest",

@@ -25,7 +25,8 @@ from local_cloud.answers import handlers
 from local_cloud.aws.door import Door
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.spec import Dialect, EngineError
-from local_cloud.engine.study import Studies
+from local_cloud.engine.studies import Studies
+from local_cloud.engine.study import Cloud
 from local_cloud.environment import environment
 from local_cloud.gcs.routes import routes as gcs_routes
 from local_cloud.guard import Guard
@@ -48,8 +49,9 @@ def build(home: Home, port: int) -> Guard:
     dialects: dict[str, Dialect] = {"vertex": on_vertex, "sagemaker": on_sagemaker}
     engine = Engine(home.data / "jobs", records, dialects)
     on_vertex.engine = on_sagemaker.engine = engine
-    studies = Studies(records, engine, {"vertex": on_vertex.tuning})
-    on_vertex.tuning.studies = studies
+    tuning: dict[str, Cloud] = {"vertex": on_vertex.tuning, "sagemaker": on_sagemaker.tuning}
+    studies = Studies(records, engine, tuning)
+    on_vertex.tuning.studies = on_sagemaker.tuning.studies = studies
     amazon = Door(
         {"SageMaker": sagemaker.service(on_sagemaker), "Logs_20140328": logs.service(engine)},
         iam.services(),

@@ -1,4 +1,4 @@
-"""Tags of training jobs and notebook instances."""
+"""Tags of training jobs, tuning jobs and notebook instances."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Tags:
             raise ServiceError(
                 "ValidationException",
                 f"Requested resource not found: {params['ResourceArn']} has no tags here; training"
-                " jobs and notebook instances have",
+                " jobs, tuning jobs and notebook instances have",
             )
         return found
 

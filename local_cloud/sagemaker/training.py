@@ -16,6 +16,7 @@ from local_cloud.sagemaker.instances import device
 from local_cloud.sagemaker.names import arn
 from local_cloud.sagemaker.request import check, invalid, limit
 from local_cloud.sagemaker.tags import Tags
+from local_cloud.sagemaker.tuning import Tuning
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
@@ -44,6 +45,7 @@ class Training:
         self.objects = objects
         self.environment = environment
         self.tags = Tags(records)
+        self.tuning = Tuning(self)
 
     # ---- requests -------------------------------------------------------------------------------
     def create(self, request: Json) -> Json:
@@ -57,22 +59,27 @@ class Training:
                 "Training job names must be unique within an AWS account and region, and a"
                 f" training job with this name already exists ({_arn(name)})",
             )
-        resources = request["ResourceConfig"]
+        self.queue(request, request.pop("Tags", []))
+        return {"TrainingJobArn": _arn(name)}
+
+    def queue(self, request: Json, tags: Sequence[Json], tuning: str = "") -> None:
+        """Record and queue a job whose request has been checked; tuning: whose trial it is."""
+        name, resources = request["TrainingJobName"], request["ResourceConfig"]
         wanted = device(resources, self.engine.gpus)
-        tags = request.pop("Tags", [])
+        document = {"request": request, "note": wanted.missing, "tuning": tuning}
         with self.records.transaction():
-            self.records.put(KIND, name, {"request": request, "note": wanted.missing})
-            self.tags.make(_arn(name), tags)
+            self.records.put(KIND, name, document)
+            self.tags.make(_arn(name), list(tags))
             try:
                 self.engine.submit(DIALECT, name, resources["InstanceCount"], wanted.gpus)
             except EngineError as problem:
                 raise invalid(str(problem)) from problem
-        return {"TrainingJobArn": _arn(name)}
 
     def describe(self, params: Json) -> Json:
         """DescribeTrainingJob: what was asked for, and where it stands."""
         name = params["TrainingJobName"]
-        request = self._document(name)["request"]
+        document = self._document(name)
+        request = document["request"]
         moments = self.records.get(MOMENTS, name) or {}
         job = self.engine.get(name)
         found: Json = request | {
@@ -83,6 +90,8 @@ class Training:
             | {"MaxRuntimeInSeconds": limit(request)},
             **status.progress(job, moments),
         }
+        if tuning := document.get("tuning"):
+            found["TuningJobArn"] = tuning
         if "uploading" in moments and job.ended:
             found["ModelArtifacts"] = {"S3ModelArtifacts": outputs.model(request)}
             if moments["metrics"]:
@@ -140,6 +149,11 @@ class Training:
             raise ServiceError(
                 "ResourceInUse",
                 f"The training job {job.id} is in status {status.status(job)}; stop it first.",
+            )
+        if self.tuning.has(self._document(job.id).get("tuning", "")):
+            raise ServiceError(
+                "ResourceInUse",
+                f"The training job {job.id} belongs to a tuning job; delete that first.",
             )
         with self.records.transaction():
             for kind in (KIND, MOMENTS):

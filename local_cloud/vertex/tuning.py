@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from local_cloud.engine.search import Parameter, Value
 from local_cloud.engine.spec import Job, State
-from local_cloud.engine.study import Aim, Studies, Study, TrialJob
+from local_cloud.engine.studies import Studies
+from local_cloud.engine.study import Aim, Study, TrialJob
 from local_cloud.vertex import resources
 from local_cloud.vertex.errors import INVALID_ARGUMENT, ApiError
 from local_cloud.vertex.launch import PRIMARY, metric_file

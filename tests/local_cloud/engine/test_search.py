@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from local_cloud.engine.search import Parameter, Trial, Value, exists, grid, next_values
@@ -105,6 +105,7 @@ def test_any_space_is_searched_within_its_bounds(
     assert again[0] == again[1]
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # of a busy machine
 @given(parameter=spaces().map(lambda space: space[-1]), share=st.floats(0, 1))
 def test_what_optuna_is_told_is_what_was_tried(parameter: Parameter, share: float) -> None:
     if parameter.choices:

@@ -13,7 +13,8 @@ import pytest
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.search import Parameter, Value
 from local_cloud.engine.spec import EngineError, Job, Plan, State, Workplace
-from local_cloud.engine.study import Aim, Studies, Study
+from local_cloud.engine.studies import Studies
+from local_cloud.engine.study import Aim, Study
 from local_cloud.store.records import Records
 from tests.local_cloud.engine.support import SLEEP, plan, python, run, written
 

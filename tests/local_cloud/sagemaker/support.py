@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from local_cloud.engine.engine import Engine
+from local_cloud.engine.studies import Studies
 from local_cloud.sagemaker import Training, service
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
@@ -112,13 +113,16 @@ async def running(folder: Path, cores: int | None = None) -> AsyncIterator[Servi
     objects = Objects(folder / "buckets", Records(folder / "s3.sqlite"))
     training = Training(records, objects, {"AWS_ENDPOINT_URL": "http://127.0.0.1:1/SECRET/aws"})
     engine = training.engine = Engine(folder / "jobs", records, {"sagemaker": training}, cores)
+    studies = training.tuning.studies = Studies(records, engine, {"sagemaker": training.tuning})
     await engine.start()
+    studies.start()
     here = Service(training)
     try:
         if not any(objects.buckets()):
             objects.create_bucket(BUCKET, {})
         yield here
     finally:
+        await studies.close()
         await engine.close()
         records.close()
         objects.records.close()

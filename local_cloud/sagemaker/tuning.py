@@ -1,0 +1,312 @@
+"""Hyperparameter tuning jobs: a study whose trials are training jobs.
+
+Sources: botocore's model and the API reference; "Automatic model tuning" in the developer guide
+(read 2026).
+"""
+
+from __future__ import annotations
+
+import copy
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from local_cloud.aws.errors import ServiceError, not_implemented
+from local_cloud.engine.search import Value
+from local_cloud.engine.spec import Job, State
+from local_cloud.engine.studies import Studies
+from local_cloud.engine.study import Study, TrialJob
+from local_cloud.sagemaker import listing, ranges, request, status
+from local_cloud.sagemaker.failure import MOST
+from local_cloud.sagemaker.names import arn
+from local_cloud.sagemaker.request import invalid
+
+if TYPE_CHECKING:
+    from local_cloud.sagemaker.training import Training
+
+Json = dict[str, Any]
+
+CLOUD = "sagemaker"  # the studies' name for this
+KIND = "tuning-job"  # the request, as it came
+OBJECTIVE = "_tuning_objective_metric"  # the hyperparameter that names the metric
+STATUS = {
+    State.RUNNING: "InProgress",
+    State.STOPPING: "Stopping",
+    State.SUCCEEDED: "Completed",
+    State.FAILED: "Failed",
+    State.STOPPED: "Stopped",
+}
+# What a tuning job would mean something else without: refused by name.
+MISSING = {
+    "": ("TrainingJobDefinitions", "Autotune", "WarmStartConfig"),
+    "TrainingJobDefinition.": (
+        *("TuningObjective", "HyperParameterRanges", "HyperParameterTuningResourceConfig"),
+    ),
+}
+
+
+class Tuning:
+    """What the service knows of its tuning jobs; a study asks it to send and to judge trials."""
+
+    studies: Studies
+
+    def __init__(self, training: Training) -> None:
+        """training: where the trials are sent."""
+        self.training = training
+        self.records = training.records
+
+    # ---- requests -------------------------------------------------------------------------------
+    def create(self, params: Json) -> Json:
+        """CreateHyperParameterTuningJob: check, record and begin it."""
+        params = {name: value for name, value in params.items() if value is not None}
+        name = params["HyperParameterTuningJobName"]
+        _check(params)
+        aim = ranges.aim(name, params["HyperParameterTuningJobConfig"])
+        _check_hyperparameters(params, [parameter.name for parameter in aim.parameters])
+        request.check(_trial_request(params, "a-trial", {}), self.training.objects)
+        if self.records.get(KIND, name):
+            raise ServiceError(
+                "ResourceInUse",
+                "Hyperparameter tuning job names must be unique within an AWS account and region,"
+                f" and a tuning job with this name already exists ({_arn(name)})",
+            )
+        with self.records.transaction():
+            self.records.put(KIND, name, params)
+            self.training.tags.make(_arn(name), params.get("Tags", []))
+            self.studies.begin(CLOUD, name, aim)
+        return {"HyperParameterTuningJobArn": _arn(name)}
+
+    def describe(self, params: Json) -> Json:
+        """DescribeHyperParameterTuningJob: what was asked for, and where it stands."""
+        study = self._study(params)
+        asked = self._asked(study.id)
+        found = {name: value for name, value in asked.items() if name != "Tags"}
+        found |= self._standing(study)
+        definition = copy.deepcopy(asked["TrainingJobDefinition"])
+        definition["StaticHyperParameters"] = _static(asked)
+        found["TrainingJobDefinition"] = definition
+        if study.best:
+            found["BestTrainingJob"] = self._summary(study, study.best)
+        if study.ended:
+            seconds = int(study.ended - study.created)
+            found["ConsumedResources"] = {"RuntimeInSeconds": seconds}
+        if study.state is State.FAILED:
+            found["FailureReason"] = _failure(study)
+        return found
+
+    def list(self, params: Json) -> Json:
+        """ListHyperParameterTuningJobs: by name, unless the request says otherwise."""
+        name, word = "HyperParameterTuningJobName", "HyperParameterTuningJobStatus"
+        found = listing.chosen(self._listed(), params, name, status=word)
+        fields = {"Name": name, "Status": word, "CreationTime": "CreationTime"}
+        found = listing.ordered(found, {"SortBy": "Name"} | params, fields, "Ascending")
+        return listing.page(found, params, "HyperParameterTuningJobSummaries")
+
+    def _listed(self) -> Iterator[Json]:
+        for study in self.studies.all():
+            if study.cloud == CLOUD:
+                config = self._asked(study.id)["HyperParameterTuningJobConfig"]
+                limits = {name: config[name] for name in ("Strategy", "ResourceLimits")}
+                yield self._standing(study) | limits
+
+    def trials(self, params: Json) -> Json:
+        """ListTrainingJobsForHyperParameterTuningJob: by name, unless the request has an order."""
+        study = self._study(params)
+        wanted = params.get("StatusEquals")
+        found = [self._summary(study, run) for run in study.runs]
+        found = [one for one in found if wanted in (None, one["TrainingJobStatus"])]
+        final = "FinalHyperParameterTuningJobObjectiveMetric"
+        if params.get("SortBy") == "FinalObjectiveMetricValue":  # then those without are not listed
+            found = [one | {"value": one[final]["Value"]} for one in found if final in one]
+        fields = {
+            "Name": "TrainingJobName",
+            "CreationTime": "CreationTime",
+            "Status": "TrainingJobStatus",
+            "FinalObjectiveMetricValue": "value",
+        }
+        found = listing.ordered(found, {"SortBy": "Name"} | params, fields, "Ascending")
+        for one in found:
+            one.pop("value", None)
+        return listing.page(found, params, "TrainingJobSummaries")
+
+    def stop(self, params: Json) -> Json:
+        """StopHyperParameterTuningJob: stop its training jobs, and send no more."""
+        study = self._study(params)
+        if study.state.ended:
+            raise invalid(
+                "The request was rejected because the hyperparameter tuning job is in status"
+                f" {STATUS[study.state]}."
+            )
+        self.studies.stop(study.id)
+        return {}
+
+    def delete(self, params: Json) -> Json:
+        """DeleteHyperParameterTuningJob: forget one that has ended; its training jobs stay."""
+        study = self._study(params)
+        if not study.state.ended:
+            raise ServiceError(
+                "ResourceInUse",
+                f"The tuning job {study.id} is in status {STATUS[study.state]}; stop it first.",
+            )
+        with self.records.transaction():
+            self.records.delete(KIND, study.id)
+            self.training.tags.forget(_arn(study.id))
+            self.studies.delete(study.id)
+        return {}
+
+    def has(self, resource: str) -> bool:
+        """Whether a tuning job with this ARN is on record."""
+        return self.records.get(KIND, resource.rpartition("/")[2]) is not None
+
+    def _asked(self, name: str) -> Json:
+        found = self.records.get(KIND, name)
+        if found is None:
+            raise ServiceError(
+                "ResourceNotFound", f"Amazon SageMaker can't find a tuning job with name {name}"
+            )
+        return found
+
+    def _study(self, params: Json) -> Study:
+        name = params["HyperParameterTuningJobName"]
+        self._asked(name)
+        return self.studies.get(name)
+
+    def _standing(self, study: Study) -> Json:
+        """What describing and listing have in common."""
+        jobs = [self.training.engine.get(run.job) for run in study.runs]
+        states = Counter(status.status(job) for job in jobs)
+        times = [study.created, *(job.ended or job.started or job.created for job in jobs)]
+        found: Json = {
+            "HyperParameterTuningJobName": study.id,
+            "HyperParameterTuningJobArn": _arn(study.id),
+            "HyperParameterTuningJobStatus": STATUS[study.state],
+            "CreationTime": study.created,
+            "LastModifiedTime": study.ended or max(times),
+            "TrainingJobStatusCounters": {
+                "Completed": states["Completed"],
+                "InProgress": states["InProgress"] + states["Stopping"],
+                "RetryableError": 0,
+                "NonRetryableError": states["Failed"],
+                "Stopped": states["Stopped"],
+            },
+            "ObjectiveStatusCounters": {
+                "Succeeded": sum(run.result is not None for run in study.runs),
+                "Pending": sum(not run.ended for run in study.runs),
+                "Failed": study.failed,
+            },
+        }
+        return found | ({"HyperParameterTuningEndTime": study.ended} if study.ended else {})
+
+    def _summary(self, study: Study, run: TrialJob) -> Json:
+        """A trial, as HyperParameterTrainingJobSummary has it."""
+        job = self.training.describe({"TrainingJobName": run.job})
+        given = ("TrainingJobName", "TrainingJobArn", "TrainingJobStatus", "CreationTime")
+        times = ("TrainingStartTime", "TrainingEndTime")
+        found: Json = {field: job[field] for field in given}
+        found |= {field: job[field] for field in times if field in job}
+        found["TunedHyperParameters"] = _texts(run.values)
+        found["ObjectiveStatus"] = "Failed" if run.reason else "Pending"
+        if run.reason:
+            found["FailureReason"] = run.reason
+        if run.result is not None:
+            goal = self._objective(study.id)
+            found["ObjectiveStatus"] = "Succeeded"
+            found["FinalHyperParameterTuningJobObjectiveMetric"] = goal | {"Value": run.result}
+        return found
+
+    def _objective(self, name: str) -> Json:
+        config = self._asked(name)["HyperParameterTuningJobConfig"]
+        objective: Json = config["HyperParameterTuningJobObjective"]
+        return objective
+
+    # ---- what a study asks ----------------------------------------------------------------------
+    def send(self, study: Study, number: int, values: Mapping[str, Value]) -> str:
+        """Queue the training job of a trial: the definition, with its values."""
+        name = f"{study.id}-{number:03}-{secrets.token_hex(4)}"
+        asked = self._asked(study.id)
+        wanted = _trial_request(asked, name, _texts(values))
+        self.training.queue(wanted, asked.get("Tags", []), tuning=_arn(study.id))
+        return name
+
+    def judge(self, study: Study, number: int, job: Job) -> float | str:
+        """The last value of the objective metric in the trial's log, or why there is none."""
+        found = self.training.describe({"TrainingJobName": job.id})
+        if found["TrainingJobStatus"] == "Failed":
+            return str(found["FailureReason"])
+        metric = self._objective(study.id)["MetricName"]
+        values = {one["MetricName"]: one["Value"] for one in found.get("FinalMetricDataList", [])}
+        if metric in values:
+            return float(values[metric])
+        others = f"those that did: {', '.join(values)}" if values else "no metric did"
+        stopped = "was stopped and " if found["TrainingJobStatus"] == "Stopped" else ""
+        return (
+            f"The training job {stopped}did not write the objective metric {metric} to its log, as"
+            f" its regular expression has it; {others}."
+        )[:MOST]
+
+
+def _arn(name: str) -> str:
+    return arn(f"hyper-parameter-tuning-job/{name}")
+
+
+def _texts(values: Mapping[str, Value]) -> dict[str, str]:
+    return {name: ranges.text(value) for name, value in values.items()}
+
+
+def _static(asked: Json) -> dict[str, str]:
+    """The hyperparameters that all trials share."""
+    objective = asked["HyperParameterTuningJobConfig"]["HyperParameterTuningJobObjective"]
+    given: Json = asked["TrainingJobDefinition"].get("StaticHyperParameters") or {}
+    return {**given, OBJECTIVE: objective["MetricName"]}
+
+
+def _trial_request(asked: Json, name: str, tuned: Mapping[str, str]) -> Json:
+    """The request for the training job of a trial; its checkpoints have a folder of their own."""
+    definition: Json = copy.deepcopy(asked["TrainingJobDefinition"])
+    definition.pop("DefinitionName", None)
+    definition.pop("StaticHyperParameters", None)
+    if checkpoints := definition.get("CheckpointConfig"):
+        checkpoints["S3Uri"] = f"{checkpoints['S3Uri'].rstrip('/')}/{name}"
+    return definition | {"TrainingJobName": name, "HyperParameters": {**_static(asked), **tuned}}
+
+
+def _check(params: Json) -> None:
+    """Raise ServiceError for what the service, or this local cloud, does not take."""
+    definition = params.get("TrainingJobDefinition") or {}
+    for where, fields in MISSING.items():
+        for field in fields:
+            if (definition if where else params).get(field):
+                raise not_implemented(f"{where}{field}")
+    if not definition:
+        raise invalid("TrainingJobDefinition is required: it says what each training job runs")
+    objective = params["HyperParameterTuningJobConfig"].get("HyperParameterTuningJobObjective")
+    defined = definition["AlgorithmSpecification"].get("MetricDefinitions") or []
+    names = [metric["Name"] for metric in defined]
+    if objective and objective["MetricName"] not in names:
+        raise invalid(
+            f"The objective metric {objective['MetricName']} is not among the MetricDefinitions"
+            f" ({', '.join(names) or 'there are none'}): define it there, with its Regex"
+        )
+
+
+def _check_hyperparameters(params: Json, tuned: list[str]) -> None:
+    static = _static(params)
+    if both := sorted(set(tuned) & static.keys()):
+        raise invalid(
+            f"The hyperparameters {', '.join(both)} are both static and tuned: each is one of them"
+        )
+
+
+def _failure(study: Study) -> str:
+    """Why a tuning job has failed, in the service's words, then the last trial's reason."""
+    last = next((run.reason for run in reversed(study.runs) if run.reason), "")
+    if any(run.silent for run in study.runs):
+        words = (
+            f"No objective metrics found after running {study.failed} training jobs. Please ensure"
+            " that the custom algorithm is emitting the objective metric as defined by the regular"
+            " expression provided."
+        )
+    else:
+        words = "All training jobs failed. The last one: "
+    return f"{words.strip()} {last}".strip()[:MOST]

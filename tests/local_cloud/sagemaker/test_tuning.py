@@ -1,0 +1,296 @@
+"""Hyperparameter tuning jobs: each trial a training job that really runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.local_cloud.sagemaker.support import (
+    BUCKET,
+    IMAGE,
+    ROLE,
+    Json,
+    Refusal,
+    Service,
+    go,
+    packed,
+    running,
+)
+from tests.local_cloud.sagemaker.test_sdk import sdk
+
+__all__ = ["sdk"]
+
+# Says how far the rate is from 3, and what it was started with.
+TRIAL = """
+import json, os, sys
+words = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+with open("/opt/ml/input/config/hyperparameters.json") as file:
+    words["all"] = json.load(file)
+with open("/opt/ml/model/seen.json", "w") as file:
+    json.dump(words, file)
+print("distance =", abs(float(words["--rate"]) - 3))
+"""
+DISTANCE = {"Name": "distance", "Regex": r"distance = (\S+)"}
+RATE = {"Name": "rate", "MinValue": "0", "MaxValue": "10", "ScalingType": "Linear"}
+NAME = {"HyperParameterTuningJobName": "tuned"}
+
+
+def config(trials: int = 4, ranges: Json | None = None, **changes: Any) -> Json:
+    """HyperParameterTuningJobConfig; ranges: ParameterRanges, by default those of the rate."""
+    return {
+        "Strategy": "Bayesian",
+        "HyperParameterTuningJobObjective": {"Type": "Minimize", "MetricName": "distance"},
+        "ResourceLimits": {"MaxNumberOfTrainingJobs": trials, "MaxParallelTrainingJobs": 2},
+        "ParameterRanges": ranges or {"ContinuousParameterRanges": [RATE]},
+        "RandomSeed": 1,
+    } | changes
+
+
+def definition(sagemaker: Service, script: str = TRIAL, **changes: Any) -> Json:
+    """A TrainingJobDefinition, as the SDK's version 3 sends it, that runs this script."""
+    code = {
+        "sagemaker_program": "task.py",
+        "sagemaker_submit_directory": sagemaker.put("code.tar.gz", packed({"task.py": script})),
+    }
+    return {
+        "StaticHyperParameters": code | {"epochs": "5"} | changes.pop("static", {}),
+        "AlgorithmSpecification": {
+            "TrainingImage": IMAGE,
+            "TrainingInputMode": "File",
+            "MetricDefinitions": [DISTANCE],
+        },
+        "RoleArn": ROLE,
+        "OutputDataConfig": {"S3OutputPath": f"s3://{BUCKET}/out"},
+        "ResourceConfig": {
+            "InstanceType": "ml.m5.large",
+            "InstanceCount": 1,
+            "VolumeSizeInGB": 30,
+        },
+        "StoppingCondition": {"MaxRuntimeInSeconds": 600},
+    } | changes
+
+
+def send(sagemaker: Service, asked: Json, wanted: Json, name: str = "tuned", **more: Any) -> str:
+    """Begin a tuning job; returns its name."""
+    sagemaker(
+        "CreateHyperParameterTuningJob",
+        HyperParameterTuningJobName=name,
+        HyperParameterTuningJobConfig=asked,
+        TrainingJobDefinition=wanted,
+        **more,
+    )
+    return name
+
+
+async def end(sagemaker: Service, name: str = "tuned") -> Json:
+    """The tuning job's description as soon as it has ended."""
+    studies = sagemaker.training.tuning.studies
+    study = studies.get(name)
+    while not study.state.ended:
+        study = await studies.changed(study, 60)
+    return sagemaker("DescribeHyperParameterTuningJob", HyperParameterTuningJobName=name)
+
+
+def trials(sagemaker: Service, name: str = "tuned", **order: Any) -> list[Json]:
+    found: list[Json] = sagemaker(
+        "ListTrainingJobsForHyperParameterTuningJob",
+        HyperParameterTuningJobName=name,
+        **{"MaxResults": 100} | order,
+    )["TrainingJobSummaries"]
+    return found
+
+
+def value(trial: Json) -> float:
+    return float(trial["FinalHyperParameterTuningJobObjectiveMetric"]["Value"])
+
+
+def test_every_trial_is_a_training_job_with_its_own_values_and_folders(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running(tmp_path) as sagemaker:
+            send(sagemaker, config(), definition(sagemaker), Tags=[{"Key": "a", "Value": "b"}])
+            found = await end(sagemaker)
+            assert found["HyperParameterTuningJobStatus"] == "Completed"
+            assert found["TrainingJobStatusCounters"] == {
+                "Completed": 4, "InProgress": 0, "RetryableError": 0, "NonRetryableError": 0,
+                "Stopped": 0,
+            }  # fmt: skip
+            assert found["ObjectiveStatusCounters"] == {"Succeeded": 4, "Pending": 0, "Failed": 0}
+            every = trials(sagemaker)
+            assert found["BestTrainingJob"] == min(every, key=value)
+            for number, trial in enumerate(every, 1):
+                name = trial["TrainingJobName"]
+                assert re.fullmatch(f"tuned-00{number}-[0-9a-f]{{8}}", name)
+                x = trial["TunedHyperParameters"]["rate"]
+                assert value(trial) == pytest.approx(abs(float(x) - 3))
+                model = sagemaker.archive(f"out/{name}/output/model.tar.gz")
+                seen = json.loads(model["seen.json"])
+                # The toolkit keeps the name of the metric from the script's arguments.
+                assert {word for word in seen if word.startswith("--")} == {"--rate", "--epochs"}
+                assert (seen["--rate"], seen["--epochs"]) == (x, "5")
+                assert seen["all"]["_tuning_objective_metric"] == "distance"
+                job = sagemaker("DescribeTrainingJob", TrainingJobName=name)
+                assert job["TuningJobArn"] == found["HyperParameterTuningJobArn"]
+                assert job["HyperParameters"] == seen["all"]
+                tags = sagemaker("ListTags", ResourceArn=job["TrainingJobArn"])["Tags"]
+                assert tags == [{"Key": "a", "Value": "b"}]
+
+    go(story())
+
+
+def test_trials_that_crash_do_not_end_a_tuning_job(tmp_path: Path) -> None:
+    script = (
+        f"import os, sys\nif '-00' + '2' in os.environ['TRAINING_JOB_NAME']: sys.exit(7)\n{TRIAL}"
+    )
+
+    async def story() -> None:
+        async with running(tmp_path) as sagemaker:
+            send(sagemaker, config(), definition(sagemaker, script))
+            found = await end(sagemaker)
+            assert found["HyperParameterTuningJobStatus"] == "Completed"
+            assert found["TrainingJobStatusCounters"]["NonRetryableError"] == 1
+            assert found["ObjectiveStatusCounters"] == {"Succeeded": 3, "Pending": 0, "Failed": 1}
+            (failed,) = trials(sagemaker, StatusEquals="Failed")
+            assert "ExitCode 7" in failed["FailureReason"]
+            assert failed["ObjectiveStatus"] == "Failed"
+            by_value = trials(sagemaker, SortBy="FinalObjectiveMetricValue")
+            assert [value(trial) for trial in by_value] == sorted(map(value, by_value))
+            assert len(by_value) == 3
+
+    go(story())
+
+
+def test_a_metric_that_never_arrives_fails_the_objective_and_names_those_that_did(
+    tmp_path: Path,
+) -> None:
+    async def story() -> None:
+        async with running(tmp_path) as sagemaker:
+            wanted = definition(sagemaker)
+            wrong = {"Name": "loss", "Regex": r"validation:loss = (\S+)"}
+            wanted["AlgorithmSpecification"]["MetricDefinitions"].append(wrong)
+            goal = {"Type": "Minimize", "MetricName": "loss"}
+            asked = config(12, HyperParameterTuningJobObjective=goal)
+            asked["ResourceLimits"]["MaxParallelTrainingJobs"] = 1
+            send(sagemaker, asked, wanted)
+            found = await end(sagemaker)
+            assert found["HyperParameterTuningJobStatus"] == "Failed"
+            # The service does not wait for all twelve.
+            assert found["ObjectiveStatusCounters"] == {"Succeeded": 0, "Pending": 0, "Failed": 5}
+            assert found["TrainingJobStatusCounters"]["Completed"] == 5
+            sentence = "No objective metrics found after running 5 training jobs."
+            assert found["FailureReason"].startswith(sentence)
+            for trial in trials(sagemaker):
+                assert trial["TrainingJobStatus"] == "Completed"
+                assert trial["ObjectiveStatus"] == "Failed"
+                assert trial["FailureReason"] == (
+                    "The training job did not write the objective metric loss to its log, as its"
+                    " regular expression has it; those that did: distance."
+                )
+
+    go(story())
+
+
+def test_a_stopped_tuning_job_stops_its_trials(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running(tmp_path) as sagemaker:
+            send(sagemaker, config(), definition(sagemaker, "import time; time.sleep(600)"))
+            studies = sagemaker.training.tuning.studies
+            while len(studies.get("tuned").runs) < 2:
+                await studies.changed(studies.get("tuned"), 20)
+            with pytest.raises(Refusal, match="stop it first"):
+                sagemaker("DeleteHyperParameterTuningJob", **NAME)
+            sagemaker("StopHyperParameterTuningJob", **NAME)
+            found = await end(sagemaker)
+            assert found["HyperParameterTuningJobStatus"] == "Stopped"
+            assert found["TrainingJobStatusCounters"]["Stopped"] == 2
+            (trial, _) = trials(sagemaker)
+            assert trial["FailureReason"].startswith("The training job was stopped and did not")
+            with pytest.raises(Refusal, match="is in status Stopped"):
+                sagemaker("StopHyperParameterTuningJob", **NAME)
+            name = {"TrainingJobName": trial["TrainingJobName"]}
+            with pytest.raises(Refusal, match="belongs to a tuning job; delete that first"):
+                sagemaker("DeleteTrainingJob", **name)
+            sagemaker("DeleteHyperParameterTuningJob", **NAME)
+            with pytest.raises(Refusal) as gone:
+                sagemaker("DescribeHyperParameterTuningJob", **NAME)
+            assert gone.value.code == "ResourceNotFound"
+            sagemaker("DescribeTrainingJob", **name)  # those stay
+            sagemaker("DeleteTrainingJob", **name)
+
+    go(story())
+
+
+def test_the_same_seed_gives_the_same_trials(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running(tmp_path) as sagemaker:
+            found = []
+            for name, seed in (("one", 1), ("again", 1), ("other", 2)):
+                asked = config(3, RandomSeed=seed)
+                asked["ResourceLimits"]["MaxParallelTrainingJobs"] = 1
+                send(sagemaker, asked, definition(sagemaker), name)
+                await end(sagemaker, name)
+                found.append([one["TunedHyperParameters"] for one in trials(sagemaker, name)])
+            assert found[0] == found[1] != found[2]
+
+    go(story())
+
+
+def test_tuning_jobs_are_listed(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running(tmp_path) as sagemaker:
+            for name in ("second", "first"):
+                send(sagemaker, config(1), definition(sagemaker), name)
+                await end(sagemaker, name)
+            every = sagemaker("ListHyperParameterTuningJobs")["HyperParameterTuningJobSummaries"]
+            names = [one["HyperParameterTuningJobName"] for one in every]
+            assert names == ["first", "second"]
+            assert every[0]["ResourceLimits"]["MaxNumberOfTrainingJobs"] == 1
+            page = sagemaker("ListHyperParameterTuningJobs", MaxResults=1, SortBy="CreationTime")
+            (one,) = page["HyperParameterTuningJobSummaries"]
+            assert one["HyperParameterTuningJobName"] == "second" and page["NextToken"]
+
+    go(story())
+
+
+def tuner(sdk: SimpleNamespace, folder: Path, script: str, **options: Any) -> Any:
+    """The SDK's tuner of a script task.py, which minimises the distance of the rate from 3."""
+    from sagemaker.core.parameter import ContinuousParameter
+    from sagemaker.train.tuner import HyperparameterTuner
+
+    from tests.local_cloud.sagemaker.test_sdk import trainer
+
+    return HyperparameterTuner(
+        model_trainer=trainer(sdk, folder, script, hyperparameters={"epochs": 5}),
+        objective_metric_name="distance",
+        metric_definitions=[DISTANCE],
+        objective_type="Minimize",
+        **{
+            "hyperparameter_ranges": {"rate": ContinuousParameter(0, 10)},
+            "max_jobs": 3,
+            "max_parallel_jobs": 2,
+        }
+        | options,
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
+def test_the_sdks_tuner(sdk: SimpleNamespace, tmp_path: Path) -> None:
+    ours = tuner(sdk, tmp_path, TRIAL)
+    ours.tune(wait=False)
+    ours.latest_tuning_job.wait(poll=1)
+    job = ours.latest_tuning_job
+    assert job.hyper_parameter_tuning_job_status == "Completed"
+    assert job.objective_status_counters.succeeded == 3
+    best = ours.best_training_job()
+    assert best == job.best_training_job.training_job_name
+    found = sdk.TrainingJob.get(best)
+    assert found.tuning_job_arn == job.hyper_parameter_tuning_job_arn
+    final = job.best_training_job.final_hyper_parameter_tuning_job_objective_metric
+    x = float(found.hyper_parameters["rate"])
+    assert (final.metric_name, final.value) == ("distance", pytest.approx(abs(x - 3)))
+    listed = list(job.get_all_training_jobs())
+    assert len(listed) == 3

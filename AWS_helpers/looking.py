@@ -26,6 +26,7 @@ ENDED = ("completed", "failed", "stopped")
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 # What train_nn.py says of an epoch.
 EPOCH = re.compile(r"epoch +(\d+) .*validation loss (\S+) +accuracy (\S+)")
+EXCEPTION = re.compile(r"[\w.]+(Error|Exception|Interrupt|Exit)\b")
 OWN_SENTENCE = "train_nn.py: "  # so begins what the script says when it refuses its input
 
 
@@ -219,21 +220,23 @@ def why(job: TrainingJob) -> str:
     The service's reason holds the traceback of the SDK's driver, which only says that the script
     failed; what the script itself said last is in the log.
     """
-    reason = known(job.failure_reason) or "the service gives no reason"
+    said = essence(known(job.failure_reason) or "the service gives no reason")
     own = last_words(Log(job.training_job_name).news())
     return " ".join(
         [
-            f"{essence(reason)}.",
-            *([f"Its last line: {own.rstrip('.')}."] if own and own not in reason else []),
+            f"{said}.",
+            *([f"Its last line: {own.rstrip('.')}."] if own and own not in said else []),
             f"Its log: CloudWatch Logs, {LOG_GROUP}, {job.training_job_name}/",
         ]
     )
 
 
 def essence(reason: str) -> str:
-    """The first words of a reason, and the exit code; without the lines of a traceback between."""
+    """The first words of a reason, the script's last, and the exit code; without those between."""
     first, _, rest = reason.strip().partition("\n")
     first = first.removesuffix("Traceback (most recent call last):").strip(" :.")
+    if said := re.search(r'^ErrorMessage "(.*?)"?\s*^Command', rest, re.DOTALL | re.MULTILINE):
+        first += f": {said[1].strip().splitlines()[-1].strip()}" if said[1].strip() else ""
     code = re.search(r"exit code: \d+", rest)
     return f"{first}, {code[0]}" if code else first
 
@@ -244,7 +247,7 @@ def last_words(lines: list[str]) -> str | None:
     if own:
         return own[-1]
     begun = [place for place, line in enumerate(lines) if line.startswith("Traceback ")]
-    for line in lines[begun[0] + 1 :] if begun else []:
-        if line[:1].strip():  # the first line that is not indented
-            return line
-    return None
+    rest = lines[begun[0] + 1 :] if begun else []
+    named = (line for line in rest if EXCEPTION.match(line))
+    # One of another name: the first line that is not indented; but the SDK's driver indents none.
+    return next(named, next((line for line in rest if line[:1].strip()), None))

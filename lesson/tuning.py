@@ -68,8 +68,9 @@ def state_cost(
     except PriceUnknown:  # has been said
         return
     less = "less than " if spot else ""
+    count = f"{trials} trials" if trials > 1 else "1 trial"
     print(
-        f"{trials} trials, {at_once} at a time: for each minute that a trial takes, {less}"
+        f"{count}, {at_once} at a time: for each minute that a trial takes, {less}"
         f"{dollars(trials * hour / 60)} in all; at most {dollars(trials * hour * LIMIT)}, if each "
         f"ran into its limit of {LIMIT} hours"
     )

@@ -72,6 +72,31 @@ def _guard_requests(module: ModuleType) -> None:
     module.Request.__call__ = call
 
 
+def _name_conflicts(module: ModuleType) -> None:
+    # Over REST the SDK knows an error by its HTTP status, which AlreadyExists and Aborted share.
+    # Its own code catches these two, for gRPC, its usual transport, tells them apart; and it reads
+    # the message, before which REST puts the address.
+    original = module.from_http_response
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def from_http_response(response: Any) -> Any:
+        problem = original(response)
+        if type(problem) is not module.Conflict:
+            return problem
+        try:
+            error = response.json()["error"]
+            kind = {"ALREADY_EXISTS": module.AlreadyExists, "ABORTED": module.Aborted}[
+                error["status"]
+            ]
+        except (ValueError, TypeError, KeyError):
+            return problem
+        return kind(error["message"], problem.errors, problem.details, problem.response)
+
+    module.from_http_response = from_http_response  # type: ignore[attr-defined]
+
+
 def _guard_channels(module: ModuleType) -> None:
     if hasattr(module.create_channel, "__wrapped__"):
         return
@@ -159,6 +184,7 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "google.cloud.aiplatform": _point_aiplatform,
     "google.auth.transport.requests": _guard_requests,
     "botocore.httpsession": _guard_botocore,
+    "google.api_core.exceptions": _name_conflicts,
     "google.api_core.grpc_helpers": _guard_channels,
     "google.api_core.grpc_helpers_async": _guard_channels,
 }

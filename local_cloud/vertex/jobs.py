@@ -10,6 +10,7 @@ from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 from local_cloud.vertex import errors, launch, resources
 from local_cloud.vertex.errors import ApiError
+from local_cloud.vertex.metadata import Metadata
 from local_cloud.vertex.models import Models
 from local_cloud.vertex.schema import (
     CustomJob,
@@ -23,6 +24,7 @@ from local_cloud.vertex.schema import (
     timestamp,
     with_text_args,
 )
+from local_cloud.vertex.tensorboards import Tensorboards
 from local_cloud.vertex.tuning import Tuning
 
 if TYPE_CHECKING:
@@ -64,7 +66,9 @@ class Training:
         self.records = records
         self.objects = objects
         self.environment = environment
-        self.models = Models(records)
+        self.models = Models(records, objects)
+        self.metadata = Metadata(records)
+        self.tensorboards = Tensorboards(records)
         self.tuning = Tuning(self)
 
     # ---- requests -------------------------------------------------------------------------------

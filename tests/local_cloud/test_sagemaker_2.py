@@ -187,3 +187,21 @@ def test_images_are_named_as_the_service_names_them(others: dict[str, Any]) -> N
 def test_a_session_knows_where_it_is(others: dict[str, Any]) -> None:
     assert others["region"] == "us-east-1"
     assert others["bucket"] == "sagemaker-us-east-1-000000000000"
+
+
+def test_a_model_is_registered_and_approved(folder: Path) -> None:
+    code = f"""
+{OPENING}
+from sagemaker.model import Model
+image = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-inference:2.5.1-cpu-py311"
+model = Model(image_uri=image, model_data="s3://{BUCKET}/in/train_data.npz", role=role,
+              sagemaker_session=sagemaker.Session())
+package = model.register(content_types=["text/csv"], response_types=["text/csv"],
+                         model_package_group_name="version-2")
+package.update_approval_status("Approved")
+tell(arn=package.model_package_arn)
+"""
+    arn = facts(run_sagemaker_2(code, folder))["arn"]
+    found = boto3.client("sagemaker").describe_model_package(ModelPackageName=arn)
+    assert (found["ModelPackageGroupName"], found["ModelPackageVersion"]) == ("version-2", 1)
+    assert found["ModelApprovalStatus"] == "Approved"

@@ -16,7 +16,6 @@ from tools.folder import ROOT
 from tools.site.write import write
 
 pytestmark = pytest.mark.slow
-EPISODE = "04-vertex-first-job.html"
 
 OPEN_ALL = "document.querySelectorAll('details').forEach(box => { box.open = true; })"
 
@@ -132,6 +131,12 @@ def browser(one_browser: Browser) -> Browser:
     return one_browser
 
 
+@pytest.fixture
+def episode(site: Path) -> Path:
+    """An episode with all that an episode can have."""
+    return next(site.glob("04-*.html"))
+
+
 def pages(site: Path) -> list[Path]:
     found = sorted([*site.glob("*.html"), *(site / "instructor").glob("*.html")])
     assert len(found) > 20
@@ -149,8 +154,8 @@ def test_every_text_has_enough_contrast(browser: Browser, site: Path, dark: bool
         assert result["found"] == [], page.name
 
 
-def test_too_little_contrast_is_noticed(browser: Browser, site: Path) -> None:
-    browser.open((site / EPISODE).as_uri())
+def test_too_little_contrast_is_noticed(browser: Browser, episode: Path) -> None:
+    browser.open(episode.as_uri())
     browser.js("document.querySelector('h1').style.color = 'oklch(70% 0.1 200)'")
     browser.js("document.querySelector('.times').style.backgroundColor = '#8888'")
     assert len(browser.js(CONTRAST)["found"]) >= 2
@@ -189,9 +194,9 @@ def test_an_error_on_the_console_is_noticed(browser: Browser, site: Path) -> Non
 
 
 def test_the_keyboard_reaches_everything_in_order_and_shows_where_it_is(
-    browser: Browser, site: Path
+    browser: Browser, episode: Path
 ) -> None:
-    browser.open((site / EPISODE).as_uri())
+    browser.open(episode.as_uri())
     stops = browser.js(STOPS)
     reached = []
     for _ in stops:
@@ -205,8 +210,8 @@ def test_the_keyboard_reaches_everything_in_order_and_shows_where_it_is(
     assert sum(stop.startswith("SUMMARY") for stop in stops) > 4
 
 
-def test_enter_skips_to_the_page_and_opens_a_solution(browser: Browser, site: Path) -> None:
-    browser.open((site / EPISODE).as_uri())
+def test_enter_skips_to_the_page_and_opens_a_solution(browser: Browser, episode: Path) -> None:
+    browser.open(episode.as_uri())
     browser.press("Tab", 9)
     browser.press("Enter", 13)
     assert browser.js("document.activeElement.tagName") == "MAIN"
@@ -216,9 +221,9 @@ def test_enter_skips_to_the_page_and_opens_a_solution(browser: Browser, site: Pa
     assert browser.js("document.querySelector('details.solution').open") is True
 
 
-def test_the_copy_button_copies_the_code_and_says_so(browser: Browser, site: Path) -> None:
+def test_the_copy_button_copies_the_code_and_says_so(browser: Browser, episode: Path) -> None:
     browser.call("Emulation.setFocusEmulationEnabled", enabled=True)
-    browser.open((site / EPISODE).as_uri())
+    browser.open(episode.as_uri())
     browser.js(
         "navigator.clipboard.writeText = async (text) => { window.copied = text; };"
         "document.querySelector('.copy').focus()"
@@ -226,22 +231,21 @@ def test_the_copy_button_copies_the_code_and_says_so(browser: Browser, site: Pat
     browser.press("Enter", 13)
     assert browser.js("document.querySelector('.copy').textContent") == "Copied the code"
     assert browser.js("copied === document.querySelector('.code code').textContent") is True
-    assert browser.js("copied").startswith("import json\n")
 
 
-def test_a_link_into_a_folded_box_opens_it(browser: Browser, site: Path) -> None:
-    browser.open((site / EPISODE).as_uri())
+def test_a_link_into_a_folded_box_opens_it(browser: Browser, episode: Path) -> None:
+    browser.open(episode.as_uri())
     name = browser.js("document.querySelector('details.solution [id]').id")
     browser.open("about:blank")
-    browser.open((site / EPISODE).as_uri() + f"#{name}")
+    browser.open(episode.as_uri() + f"#{name}")
     assert browser.js("document.querySelectorAll('details[open]').length") == 1
     place = f"document.getElementById('{name}').getBoundingClientRect()"
     assert browser.js(f"{place}.top >= 0 && {place}.bottom < innerHeight") is True
 
 
-def test_a_narrow_screen_folds_the_list_of_pages_away(browser: Browser, site: Path) -> None:
+def test_a_narrow_screen_folds_the_list_of_pages_away(browser: Browser, episode: Path) -> None:
     browser.look(width=360)
-    browser.open((site / EPISODE).as_uri())
+    browser.open(episode.as_uri())
     visible = "document.querySelector('.pages').checkVisibility()"
     assert browser.js(visible) is False
     browser.js("document.querySelector('.menu').focus()")
@@ -250,18 +254,20 @@ def test_a_narrow_screen_folds_the_list_of_pages_away(browser: Browser, site: Pa
     assert browser.js("document.querySelector('.menu').ariaExpanded") == "true"
 
 
-def test_the_views_differ_in_what_is_for_instructors(browser: Browser, site: Path) -> None:
+def test_the_views_differ_in_what_is_for_instructors(browser: Browser, episode: Path) -> None:
     notes = "document.querySelectorAll('.instructor').length"
-    browser.open((site / EPISODE).as_uri())
+    browser.open(episode.as_uri())
     assert browser.js(notes) == 0
     browser.follow(".view a")
-    assert browser.js("location.pathname").endswith(f"/instructor/{EPISODE}")
+    assert browser.js("location.pathname").endswith(f"/instructor/{episode.name}")
     assert browser.js(notes) > 0
 
 
-def test_everything_that_can_be_used_has_a_name(browser: Browser, site: Path) -> None:
+def test_everything_that_can_be_used_has_a_name(
+    browser: Browser, site: Path, episode: Path
+) -> None:
     browser.call("Accessibility.enable")
-    browser.open((site / "instructor" / EPISODE).as_uri())
+    browser.open((site / "instructor" / episode.name).as_uri())
     nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
     used = ("link", "button", "DisclosureTriangle", "region", "navigation", "complementary")
     roles: dict[str, list[str]] = {}
@@ -272,12 +278,12 @@ def test_everything_that_can_be_used_has_a_name(browser: Browser, site: Path) ->
     browser.call("Accessibility.disable")
     assert all(name for role in used for name in roles.get(role, []))
     assert {"banner", "main", "navigation", "link", "button", "region"} <= set(roles)
-    assert "Exercise: Twenty tries (5 minutes)" in roles["region"]
-    assert "For instructors: For this episode" in roles["complementary"]
+    assert any(name.startswith("Exercise: ") for name in roles["region"])
+    assert any(name.startswith("For instructors") for name in roles["complementary"])
 
 
-def test_paper_gets_the_page_alone(browser: Browser, site: Path) -> None:
-    browser.open((site / EPISODE).as_uri())
+def test_paper_gets_the_page_alone(browser: Browser, episode: Path) -> None:
+    browser.open(episode.as_uri())
     browser.call("Emulation.setEmulatedMedia", media="print")
     try:
         hidden = ("'.pages'", "'.top'", "'.copy'", "'.neighbours'")

@@ -45,7 +45,7 @@ def run_of(job: Job, request: Mapping[str, Any]) -> Run:
 class Stops:
     """Counts how often a job that ran had to wait for machines again: the service does not say.
 
-    It says when a job first ran: one that waits and has that time was stopped before the first look.
+    It says when a job first ran: one that waits and has that time was stopped, perhaps unseen.
     """
 
     def __init__(self) -> None:

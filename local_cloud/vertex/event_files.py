@@ -18,10 +18,10 @@ from typing import Any
 
 def series(paths: list[str]) -> Iterator[tuple[str, list[tuple[int, float, float]]]]:
     """(tag, points) of each scalar in the event files of one run."""
-    from tensorboard.backend.event_processing.event_accumulator import (  # type: ignore[import-untyped]
+    from tensorboard.backend.event_processing.event_accumulator import (
         EventAccumulator,
     )
-    from tensorboard.util import tensor_util  # type: ignore[import-untyped]
+    from tensorboard.util import tensor_util
 
     with tempfile.TemporaryDirectory() as folder:
         for path in paths:

@@ -25,8 +25,8 @@ def cleanup(dry_run: bool = True) -> None:
     """List what the lesson made in this project and bucket; with dry_run=False delete it.
 
     That is the bucket, if connect() made it, with all that is in it and every job that wrote
-    there. Of a bucket that was there before, it is the jobs of train() and what they wrote. Raises
-    LessonError, and deletes nothing, while one of these jobs runs.
+    there. Of a bucket that was there before, it is the jobs of train() and tune() and what they
+    wrote. Raises LessonError, and deletes nothing, while one of these jobs runs.
     """
     session = connected()
     with refusals("cleaning up"), _quiet_sdk():
@@ -75,11 +75,11 @@ def _job(job: Job) -> Thing:
 
 
 def _delete(job: Job) -> None:
-    """Delete a job, and the custom job behind a pipeline, which cannot go first."""
-    machines = looking.behind(job)
+    """Delete a job, and then the custom jobs behind it, which cannot go first."""
+    machines = list(looking.all_behind(job))
     job.delete()
-    if machines and looking.is_pipeline(job):
-        machines.delete()
+    for each in machines:
+        each.delete()
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def follow(job: Job, run: Run) -> Run:
     stops = Stops()
     with refusals(f"watching {job.display_name}"):
         jobs.follow(job.display_name, lambda display: _watch(job, display, stops))
-    return _complete(job, replace(run, interruptions=max(run.interruptions, stops.count)))
+    return complete(job, replace(run, interruptions=max(run.interruptions, stops.count)))
 
 
 def _watch(job: Job, display: Display, stops: Stops) -> None:
@@ -93,17 +93,17 @@ def _progress(machines: Job, what: Asked, stops: Stops) -> Progress:
         loss=float(last["val_loss"]) if last else None,
         accuracy=float(last["val_accuracy"]) if last else None,
         seconds=when.seconds(),
-        cost=_cost(what, when.running()),
+        cost=cost_of(what, when.running()),
         interruptions=stops.seen(looking.last_state(machines)),
     )
 
 
-def _complete(job: Job, run: Run) -> Run:
+def complete(job: Job, run: Run) -> Run:
     """The row of a job that has ended; raises LessonError if it failed."""
     with refusals(f"reading how {job.display_name} ended"):
         machines = looking.behind(job) or job
     when, word = looking.times(machines), looking.last_state(job)
-    cost = _cost(looking.asked(job), when.running())
+    cost = cost_of(looking.asked(job), when.running())
     run = replace(run, seconds=when.seconds(), queued=when.queued(), cost=cost)
     if word == "cancelled":
         print(f"{job.display_name} was cancelled; it has no results")
@@ -116,7 +116,7 @@ def _complete(job: Job, run: Run) -> Run:
     return jobs.with_results(run, job.display_name, when, copy)
 
 
-def _cost(what: Asked, seconds: float) -> float | None:
+def cost_of(what: Asked, seconds: float) -> float | None:
     """US dollars for so many seconds of a job's machines at list price; None if none is known."""
     try:
         made = estimate_cost(

@@ -72,6 +72,38 @@ def _guard_requests(module: ModuleType) -> None:
     module.Request.__call__ = call
 
 
+def _show_no_button(module: ModuleType) -> None:
+    # A notebook would show a link to the real console, drawn with a font that the browser fetches.
+    if hasattr(module.display_link, "__wrapped__"):
+        return
+    original = module.display_link
+
+    @functools.wraps(original)
+    def display_link(*args: Any, **kwargs: Any) -> None:
+        if not is_local():
+            original(*args, **kwargs)
+
+    module.display_link = display_link  # type: ignore[attr-defined]
+
+
+def _no_account(auth: ModuleType) -> None:
+    # The SDK's trackers ask for the credentials of this machine's user, whatever init() was given.
+    if hasattr(auth.default, "__wrapped__"):
+        return
+    original = auth.default
+
+    @functools.wraps(original)
+    def default(*args: Any, **kwargs: Any) -> Any:
+        if not is_local():
+            return original(*args, **kwargs)
+        from google.auth.credentials import AnonymousCredentials
+
+        nobody = AnonymousCredentials()  # type: ignore[no-untyped-call]
+        return nobody, os.environ.get("GOOGLE_CLOUD_PROJECT")
+
+    auth.default = default  # type: ignore[attr-defined]
+
+
 def _name_conflicts(module: ModuleType) -> None:
     # Over REST the SDK knows an error by its HTTP status, which AlreadyExists and Aborted share.
     # Its own code catches these two, for gRPC, its usual transport, tells them apart; and it reads
@@ -181,7 +213,9 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "sagemaker.session": _point_sagemaker_2,  # version 2
     "sagemaker.telemetry.telemetry_logging": _send_no_telemetry,
     "sagemaker.serve.utils.telemetry_logger": _send_no_telemetry,  # both
+    "google.cloud.aiplatform.utils._ipython_utils": _show_no_button,
     "google.cloud.aiplatform": _point_aiplatform,
+    "google.auth": _no_account,
     "google.auth.transport.requests": _guard_requests,
     "botocore.httpsession": _guard_botocore,
     "google.api_core.exceptions": _name_conflicts,

@@ -20,7 +20,7 @@ from google.cloud.aiplatform_v1.types import (
 
 from local_cloud.store.records import Records
 from local_cloud.vertex import resources
-from local_cloud.vertex.collections import Collection
+from local_cloud.vertex.collection import Collection
 from local_cloud.vertex.errors import ApiError, not_found
 from local_cloud.vertex.resources import numbered
 from local_cloud.vertex.schema import Json, checked, need, timestamp

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
-from local_cloud.vertex.collections import Collection
+from local_cloud.vertex.collection import Collection
 from local_cloud.vertex.rest import PARENT, above, body, named, page
 from local_cloud.vertex.schema import Json
 from local_cloud.vertex.tensorboards import Tensorboards

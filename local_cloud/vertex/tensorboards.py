@@ -13,7 +13,7 @@ from google.cloud.aiplatform_v1.types import (
 
 from local_cloud.store.records import Records
 from local_cloud.vertex import resources
-from local_cloud.vertex.collections import Collection
+from local_cloud.vertex.collection import Collection
 from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.schema import Json, checked, need, new_id
 from local_cloud.vertex.tensorboard_data import Points

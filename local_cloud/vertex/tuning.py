@@ -69,6 +69,7 @@ class Tuning:
         job.pop("trials", None)
         spec = job.get("trialJobSpec", {})
         check_job_spec(spec)
+        self.training.tracking.check(spec)
         aim = _aim(job)
         now = timestamp(time.time())
         job |= {"name": f"{parent}/hyperparameterTuningJobs/{new_id()}"}

@@ -43,16 +43,20 @@ def run_of(job: Job, request: Mapping[str, Any]) -> Run:
 
 
 class Stops:
-    """Counts how often a job that ran had to wait for machines again: the service does not say."""
+    """Counts how often a job that ran had to wait for machines again: the service does not say.
+
+    It says when a job first ran: one that waits and has that time was stopped, perhaps unseen.
+    """
 
     def __init__(self) -> None:
         """None so far."""
         self.count = 0
         self._ran = False
 
-    def seen(self, state: str) -> int:
-        """How many there were, now that the job was seen in this state."""
-        self.count += state == "pending" and self._ran
+    def seen(self, state: str, started: bool = False) -> int:
+        """How many there were, now that the job was seen in this state; started: it has run."""
+        unseen = started and not self.count
+        self.count += state == "pending" and (self._ran or unseen)
         self._ran = state == "running" or (self._ran and state != "pending")
         return self.count
 
@@ -94,7 +98,7 @@ def _progress(machines: Job, what: Asked, stops: Stops) -> Progress:
         accuracy=float(last["val_accuracy"]) if last else None,
         seconds=when.seconds(),
         cost=cost_of(what, when.running()),
-        interruptions=stops.seen(looking.last_state(machines)),
+        interruptions=stops.seen(looking.last_state(machines), bool(when.started)),
     )
 
 

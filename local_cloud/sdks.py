@@ -72,6 +72,20 @@ def _guard_requests(module: ModuleType) -> None:
     module.Request.__call__ = call
 
 
+def _show_no_button(module: ModuleType) -> None:
+    # A notebook would show a link to the real console, drawn with a font that the browser fetches.
+    if hasattr(module.display_link, "__wrapped__"):
+        return
+    original = module.display_link
+
+    @functools.wraps(original)
+    def display_link(*args: Any, **kwargs: Any) -> None:
+        if not is_local():
+            original(*args, **kwargs)
+
+    module.display_link = display_link  # type: ignore[attr-defined]
+
+
 def _no_account(auth: ModuleType) -> None:
     # The SDK's trackers ask for the credentials of this machine's user, whatever init() was given.
     if hasattr(auth.default, "__wrapped__"):
@@ -199,6 +213,7 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "sagemaker.session": _point_sagemaker_2,  # version 2
     "sagemaker.telemetry.telemetry_logging": _send_no_telemetry,
     "sagemaker.serve.utils.telemetry_logger": _send_no_telemetry,  # both
+    "google.cloud.aiplatform.utils._ipython_utils": _show_no_button,
     "google.cloud.aiplatform": _point_aiplatform,
     "google.auth": _no_account,
     "google.auth.transport.requests": _guard_requests,

@@ -31,6 +31,7 @@ Json = dict[str, Any]
 CLOUD = "sagemaker"  # the studies' name for this
 KIND = "tuning-job"  # the request, as it came
 
+RESOURCES = "HyperParameterTuningResourceConfig"
 OBJECTIVE = "_tuning_objective_metric"  # the hyperparameter that names the metric
 STATUS = {
     State.RUNNING: "InProgress",
@@ -42,9 +43,7 @@ STATUS = {
 # What a tuning job would mean something else without: refused by name.
 MISSING = {
     "": ("TrainingJobDefinitions", "Autotune"),
-    "TrainingJobDefinition.": (
-        *("TuningObjective", "HyperParameterRanges", "HyperParameterTuningResourceConfig"),
-    ),
+    "TrainingJobDefinition.": ("TuningObjective", "HyperParameterRanges"),
 }
 
 
@@ -311,6 +310,9 @@ def _trial_request(asked: Json, name: str, tuned: Mapping[str, str]) -> Json:
     definition: Json = copy.deepcopy(asked["TrainingJobDefinition"])
     definition.pop("DefinitionName", None)
     definition.pop("StaticHyperParameters", None)
+    if resources := definition.pop(RESOURCES, None):  # the SDK's version 2 sends these instead
+        resources.pop("AllocationStrategy", None)  # says which of several InstanceConfigs is first
+        definition["ResourceConfig"] = resources
     if checkpoints := definition.get("CheckpointConfig"):
         checkpoints["S3Uri"] = f"{checkpoints['S3Uri'].rstrip('/')}/{name}"
     return definition | {"TrainingJobName": name, "HyperParameters": {**_static(asked), **tuned}}
@@ -323,6 +325,11 @@ def _check(params: Json) -> None:
         for field in fields:
             if (definition if where else params).get(field):
                 raise not_implemented(f"{where}{field}")
+    resources = definition.get(RESOURCES) or {}
+    if resources.get("InstanceConfigs"):
+        raise not_implemented(f"TrainingJobDefinition.{RESOURCES}.InstanceConfigs")
+    if resources and definition.get("ResourceConfig"):
+        raise invalid(f"ResourceConfig and {RESOURCES} are both given: give one of them")
     if not definition:
         raise invalid("TrainingJobDefinition is required: it says what each training job runs")
     objective = params["HyperParameterTuningJobConfig"].get("HyperParameterTuningJobObjective")

@@ -130,7 +130,8 @@ def plan(document: Json, place: Workplace, objects: Objects, base: dict[str, str
         if trial := document.get("trial"):
             extra |= {"CLOUD_ML_TRIAL_ID": str(trial)}
             extra |= {"CLOUD_ML_HP_METRIC_FILE": str(metric_file(place.folder, name))}
-        replicas.append(Replica(name, tuple(command), env | extra, mounts={"/gcs": objects.folder}))
+        mounts, many = {"/gcs": objects.folder}, "trial" in document
+        replicas.append(Replica(name, tuple(command), env | extra, mounts=mounts, warm=many))
     scheduling = spec.get("scheduling", {})
     timeout = scheduling.get("timeout", "0s").removesuffix("s")
     return Plan(

@@ -84,12 +84,12 @@ def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
     data: Data, capsys: pytest.CaptureFixture[str]
 ) -> None:
     local_cloud.rehearse(200)
-    run = train(data | {"epochs": 6000, "patience": 0}, spot=True)
+    run = train(data | {"epochs": 3000, "patience": 0}, spot=True)
     assert run.interruptions == 1 and run.accuracy
     out = capsys.readouterr().out
     assert out.count("no checkpoint_every among args") == 1
     assert "interrupted once, goes on" in out
-    assert "] completed  epoch 6000 of 6000  interrupted once  validation loss" in out
+    assert "] completed  epoch 3000 of 3000  interrupted once  validation loss" in out
     assert "interruptions=1" in repr(run)
 
 

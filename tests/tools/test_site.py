@@ -331,7 +331,7 @@ def test_tabs_are_parts_of_which_one_is_open(clean_lesson: Path) -> None:
     [
         ("index.md", "[a b](episodes/02-draft.md)", "index.md: `episodes/02-draft.md` is no page"),
         ("index.md", "[a b][nowhere]", "index.md: the label `nowhere` is not defined"),
-        ("learners/setup.md", "True.[^1]", "the site shows no footnotes"),
+        ("learners/setup.md", "True.[^1]", "setup.md: the site shows no footnotes"),
         ("learners/setup.md", "$$x$$", "the site shows no formulas"),
         ("episodes/01-count.md", "::: callout", "01-count.md:"),
         ("config.yaml", "]", "config.yaml is missing or no YAML"),
@@ -414,3 +414,17 @@ def test_clock() -> None:
 def test_reading_notices_what_is_not_closed() -> None:
     with pytest.raises(AssertionError):
         read("<p><b>a</p>")
+
+
+def test_a_link_from_a_learners_page_to_instructors_notes_leads_into_their_view(
+    clean_lesson: Path,
+) -> None:
+    setup = clean_lesson / "learners/setup.md"
+    setup.write_text(setup.read_text() + "\n[How to teach](../instructors/instructor-notes.md)\n")
+    made = pages(Plan(clean_lesson))
+    for name, target in (
+        ("setup.html", "instructor/instructor-notes.html"),
+        ("instructor/setup.html", "instructor-notes.html"),
+    ):
+        links = [e for e in read(made[name]).all("a") if e.text == "How to teach"]
+        assert [link.attributes["href"] for link in links] == [target]

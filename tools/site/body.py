@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from tools.links import heading_names, without_comments, without_definitions
+from tools.folder import PageError
+from tools.links import blank_code, heading_names, without_comments, without_definitions
 from tools.scanner import Block, Code, Div, Heading, Prose
 from tools.site.boxes import box, first_heading
 from tools.site.plan import Plan
@@ -15,6 +17,7 @@ from tools.site.prose import html_of, inline
 from tools.site.targets import Targets
 
 _OVERVIEW = frozenset({"questions", "objectives"})
+_UNSUPPORTED = {r"\[\^[^\]\s]+\]": "footnotes", r"(?m)^\s*\$\$": "formulas"}
 _TABS = frozenset({"tab", "group-tab"})
 
 
@@ -59,8 +62,18 @@ class Body:
     def _linked(self, block: Prose | Code) -> Prose | Code:
         if isinstance(block, Code):
             return block
+        self._refuse(block)
         text = self.targets.rewrite(without_comments(block.text))
         return Prose(block.line, without_definitions(text))
+
+    def _refuse(self, block: Prose) -> None:
+        """Raise PageError for what the site cannot show as it is meant."""
+        for pattern, what in _UNSUPPORTED.items():
+            if re.search(pattern, blank_code(block.text)):
+                raise PageError(
+                    f"{self.path.name}: the site shows no {what} (in the paragraph of line "
+                    f"{block.line}); say it in the text"
+                )
 
     def _one(self, block: Block) -> str:
         if isinstance(block, Heading):

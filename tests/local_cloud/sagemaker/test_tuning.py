@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from local_cloud.control import Status
 from tests.local_cloud.sagemaker.support import (
     BUCKET,
     IMAGE,
@@ -21,6 +23,7 @@ from tests.local_cloud.sagemaker.support import (
     packed,
     running,
 )
+from tests.local_cloud.sagemaker.test_sdk import BUCKET as SDK_BUCKET
 from tests.local_cloud.sagemaker.test_sdk import sdk
 
 __all__ = ["sdk"]
@@ -464,3 +467,42 @@ def test_the_sdks_tuner(sdk: SimpleNamespace, tmp_path: Path) -> None:
     assert (final.metric_name, final.value) == ("distance", pytest.approx(abs(x - 3)))
     listed = list(job.get_all_training_jobs())
     assert len(listed) == 3
+
+
+def memory(pid: int) -> float:
+    """MiB of a process that lie in memory."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+@pytest.mark.slow
+def test_two_hundred_trials_at_once_all_end_and_the_servers_memory_stays_flat(
+    sdk: SimpleNamespace, cloud: Status
+) -> None:
+    """All are sent at once, as the service would if it were allowed to, and wait for their turn."""
+    code = packed({"task.sh": "echo distance = $((RANDOM % 100))"})
+    sdk.s3.put_object(Bucket=SDK_BUCKET, Key="code.tar.gz", Body=code)
+    wanted = definition(SimpleNamespace(put=lambda key, body: f"s3://{SDK_BUCKET}/{key}"))  # type: ignore[arg-type]
+    wanted["StaticHyperParameters"]["sagemaker_program"] = "task.sh"
+    wanted["OutputDataConfig"] = {"S3OutputPath": f"s3://{SDK_BUCKET}/out"}
+    limits = {"MaxNumberOfTrainingJobs": 200, "MaxParallelTrainingJobs": 200}
+    sdk.sagemaker.create_hyper_parameter_tuning_job(
+        HyperParameterTuningJobName="many",
+        HyperParameterTuningJobConfig=config(ResourceLimits=limits),
+        TrainingJobDefinition=wanted,
+    )
+    pid, seen = cloud.facts["pid"], dict[int, float]()
+    while True:
+        found = sdk.sagemaker.describe_hyper_parameter_tuning_job(
+            HyperParameterTuningJobName="many"
+        )
+        counters = found["TrainingJobStatusCounters"]
+        seen[counters["Completed"]] = memory(pid)
+        if found["HyperParameterTuningJobStatus"] != "InProgress":
+            break
+        time.sleep(0.5)
+    assert found["HyperParameterTuningJobStatus"] == "Completed"
+    assert counters["Completed"] == found["ObjectiveStatusCounters"]["Succeeded"] == 200
+    early = next(size for ended, size in seen.items() if ended >= 20)
+    print({ended: round(size) for ended, size in seen.items()})
+    assert seen[200] < early + 20, seen

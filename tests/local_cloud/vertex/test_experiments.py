@@ -220,3 +220,17 @@ def test_a_context_is_no_parent_of_itself(tracked: Any, cloud: Status) -> None:
     assert post(cloud, f"/v1/{above}:removeContextChildren", children) == (200, {})
     code, _ = post(cloud, f"/v1/{above}:removeContextChildren", children)
     assert code == 400
+
+
+def test_no_button_leads_to_the_real_console(
+    aiplatform: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook would draw it with a font from elsewhere."""
+    button = aiplatform.utils._ipython_utils.display_link
+    shown: list[Any] = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    button("View Experiment", "https://console.cloud.google.com/vertex-ai")
+    assert shown == []
+    monkeypatch.setenv("LESSON_TARGET", "cloud")
+    button("View Experiment", "https://console.cloud.google.com/vertex-ai")
+    assert len(shown) == 1

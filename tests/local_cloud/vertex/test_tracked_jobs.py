@@ -178,11 +178,12 @@ def test_the_script_of_a_job_logs_to_the_run_that_the_job_is_given(
 
 
 def test_a_job_without_a_run_gets_one_of_its_own(aiplatform: ModuleType, experiment: Any) -> None:
-    job = custom_job(aiplatform, "raise SystemExit(3)", "own-run")
+    job = custom_job(aiplatform, "import time; time.sleep(1000)", "own-run")
     job.submit(experiment=experiment, service_account=ACCOUNT)
     (run,) = aiplatform.ExperimentRun.list(experiment=experiment.name)
     assert (run.name, run.get_state()) == (job.name, "RUNNING")
-    while job.state.name not in ("JOB_STATE_FAILED", "JOB_STATE_SUCCEEDED"):
-        pass
+    job.cancel()
+    while job.state.name != "JOB_STATE_CANCELLED":  # each look is held until the state changes
+        assert job.state.name != "JOB_STATE_FAILED"
     (run,) = aiplatform.ExperimentRun.list(experiment=experiment.name)
-    assert run.get_state() == "FAILED"
+    assert run.get_state() == "CANCELLED"

@@ -22,7 +22,8 @@ def cleanup(dry_run: bool = True) -> None:
 
     That is the bucket, if connect() made it, with all that is in it and every job that wrote
     there. Of a bucket that was there before, it is the jobs of train() and tune() and what they
-    wrote. Raises LessonError, and deletes nothing, while one of these jobs runs.
+    wrote. And every group of model packages with the tag that connect() told (`connect().tags`),
+    and its versions. Raises LessonError, and deletes nothing, while one of these jobs runs.
     """
     session = connected()
     with refusals("cleaning up"):
@@ -31,7 +32,7 @@ def cleanup(dry_run: bool = True) -> None:
         jobs = [job for job in looking.every() if _made_by_lesson(job, session, ours)]
         cleaning.refuse([looking.name_of(job) for job in jobs if looking.state(job) not in ENDED])
         objects = [] if tags is None else _objects(session, jobs, ours)
-        things = [*objects, *map(_job, jobs)]
+        things = [*objects, *map(_job, jobs), *_groups(session)]
         cleaning.delete(things, dry_run)
     if tags is not None and not ours:
         print(f"{session.address} was there before connect(): it stays, and so do your uploads")
@@ -56,12 +57,10 @@ def _made_by_lesson(job: Job, session: Session, bucket_is_ours: bool) -> bool:
     """Whether it wrote into our bucket, or was sent by a verb, which only its tags tell."""
     if split(looking.asked(job).base)[0] != session.bucket:
         return False
-    return bucket_is_ours or _job_tags(job).get(MARK) == session.bucket
+    return bucket_is_ours or _tags_of(looking.arn_of(job)).get(MARK) == session.bucket
 
 
-def _job_tags(job: Job) -> dict[str, str]:
-    tuning = looking.is_tuning(job)
-    arn = job.hyper_parameter_tuning_job_arn if tuning else job.training_job_arn
+def _tags_of(arn: str) -> dict[str, str]:
     answer = client("sagemaker").list_tags(ResourceArn=arn)
     return {tag["Key"]: tag["Value"] for tag in answer["Tags"]}
 
@@ -99,3 +98,21 @@ def _delete(job: Job) -> None:
     job.delete()
     for trial in trials:
         client("sagemaker").delete_training_job(TrainingJobName=trial["TrainingJobName"])
+
+
+def _groups(session: Session) -> Iterator[Thing]:
+    """The groups of model packages with the lesson's tag."""
+    pages = client("sagemaker").get_paginator("list_model_package_groups").paginate()
+    for group in (each for page in pages for each in page["ModelPackageGroupSummaryList"]):
+        if _tags_of(group["ModelPackageGroupArn"]).get(MARK) == session.bucket:
+            name = group["ModelPackageGroupName"]
+            yield Thing(f"model package group {name}", partial(_delete_group, name))
+
+
+def _delete_group(name: str) -> None:
+    """Delete the versions of a group, and the group, which cannot go first."""
+    sagemaker = client("sagemaker")
+    pages = sagemaker.get_paginator("list_model_packages").paginate(ModelPackageGroupName=name)
+    for version in [each for page in pages for each in page["ModelPackageSummaryList"]]:
+        sagemaker.delete_model_package(ModelPackageName=version["ModelPackageArn"])
+    sagemaker.delete_model_package_group(ModelPackageGroupName=name)

@@ -145,6 +145,12 @@ def name_of(job: Job) -> str:
     return str(job.hyper_parameter_tuning_job_name if is_tuning(job) else job.training_job_name)
 
 
+def arn_of(job: Job) -> str:
+    """The job's name among all of Amazon's resources."""
+    tuning = is_tuning(job)
+    return str(job.hyper_parameter_tuning_job_arn if tuning else job.training_job_arn)
+
+
 def known(value: Any) -> Any:
     """A field of the SDK's object; None where the service has not said anything."""
     from sagemaker.core.utils.utils import Unassigned

@@ -92,6 +92,7 @@ def tune(
         "max_jobs": trials,
         "max_parallel_jobs": parallel,
         "early_stopping_type": "Auto" if early_stopping else "Off",
+        **(_hyperband() if algorithm == "hyperband" else {}),
     }
     inputs = [InputData(channel_name=name, data_source=place) for name, place in data.items()]
     with jobs.sending(), refusals("sending the tuning job"):
@@ -119,6 +120,22 @@ def _range(what: Between | OneOf) -> Any:
         return CategoricalParameter(list(what.values))
     kind = IntegerParameter if what.whole else ContinuousParameter
     return kind(what.low, what.high, scaling_type=SCALES[what.scale])
+
+
+def _hyperband() -> dict[str, Any]:
+    """How long Hyperband lets a trial go on: each line with the metric counts as an epoch.
+
+    train_nn.py says about eleven of its epochs, however many there are, and the end.
+    """
+    from sagemaker.core.shapes import (
+        HyperbandStrategyConfig,
+        HyperParameterTuningJobStrategyConfig,
+    )
+
+    config = HyperbandStrategyConfig(min_resource=1, max_resource=12)
+    return {
+        "strategy_config": HyperParameterTuningJobStrategyConfig(hyperband_strategy_config=config)
+    }
 
 
 def _definitions(objective: str) -> list[dict[str, str]]:

@@ -125,14 +125,15 @@ def _range(what: Between | OneOf) -> Any:
 def _hyperband() -> dict[str, Any]:
     """How long Hyperband lets a trial go on: each line with the metric counts as an epoch.
 
-    train_nn.py says about eleven of its epochs, however many there are, and the end.
+    train_nn.py says about eleven of its epochs, however many there are, and the end: a whole trial
+    has fewer than the most, at which it would be stopped and not come to its end.
     """
     from sagemaker.core.shapes import (
         HyperbandStrategyConfig,
         HyperParameterTuningJobStrategyConfig,
     )
 
-    config = HyperbandStrategyConfig(min_resource=1, max_resource=12)
+    config = HyperbandStrategyConfig(min_resource=1, max_resource=20)
     return {
         "strategy_config": HyperParameterTuningJobStrategyConfig(hyperband_strategy_config=config)
     }

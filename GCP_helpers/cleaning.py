@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from GCP_helpers import looking
 from GCP_helpers.looking import ENDED
@@ -36,6 +36,7 @@ def cleanup(dry_run: bool = True) -> None:
         running = [job.display_name for job in jobs if looking.last_state(job) not in ENDED]
         cleaning.refuse(running)
         things = [*_objects(bucket, jobs, ours), *map(_job, jobs)] if bucket else [*map(_job, jobs)]
+        things += _labelled(session)
         cleaning.delete(things, dry_run)
     if bucket and not ours:
         print(f"{session.address} was there before connect(): it stays, and so do your uploads")
@@ -80,6 +81,16 @@ def _delete(job: Job) -> None:
     job.delete()
     for each in machines:
         each.delete()
+
+
+def _labelled(session: Session) -> Iterator[Thing]:
+    """The models, with all their versions, and the Tensorboards with the lesson's label."""
+    from google.cloud import aiplatform
+
+    kinds: tuple[Any, ...] = (aiplatform.Model, aiplatform.Tensorboard)
+    for kind in kinds:
+        for each in kind.list(filter=f"labels.{MARK}={session.labels[MARK]}"):
+            yield Thing(f"{kind.__name__} {each.display_name}", each.delete)
 
 
 @contextmanager

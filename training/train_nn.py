@@ -564,15 +564,6 @@ def exchange(work: Callable[[], Any], place: Place) -> list[Any]:
     return [found for found, _ in everything]
 
 
-def from_first(content: Any, place: Place) -> Any:
-    """What the first replica holds."""
-    box = [content]
-    if place.world_size > 1:
-        with connected():
-            dist.broadcast_object_list(box)
-    return box[0]
-
-
 # ---- data ---------------------------------------------------------------------------------------
 WINDOW = 2**24  # so many float32 numbers, 64 MiB, are held at once of a table larger than that
 
@@ -765,10 +756,7 @@ def share_out(lists: list[list[Shard]], where: str) -> tuple[list[Shard], list[l
     Replicas with the same shards share their rows. A machine may have shards of its own, as
     SageMaker's ShardedByS3Key gives them out: these are for the replicas on it.
     """
-    groups: dict[tuple[Shard, ...], list[int]] = {}
-    for rank, held in enumerate(lists):
-        groups.setdefault(tuple(held), []).append(rank)
-    shards = sorted(itertools.chain(*groups))
+    shards = sorted(itertools.chain(*{tuple(held) for held in lists}))
     for one, other in itertools.pairwise(shards):
         advice = "give every machine the same files, or each of them names of its own"
         need(one.name != other.name, f"{where} not all machines have the same {one.name}; {advice}")
@@ -780,15 +768,14 @@ def share_out(lists: list[list[Shard]], where: str) -> tuple[list[Shard], list[l
     ends = itertools.accumulate(shard.rows for shard in shards)
     starts = {shard.name: end - shard.rows for shard, end in zip(shards, ends, strict=True)}
     shares: list[list[Share]] = [[] for _ in lists]
-    for group, ranks in groups.items():
-        for index, rank in enumerate(ranks):
-            own = own_rows(sum(shard.rows for shard in group), Place(index, len(ranks)))
-            first, last = own.start, own.stop  # counted from the first row of each shard in turn
-            for name, rows, *_ in group:
-                if max(first, 0) < min(last, rows):
-                    inside = range(max(first, 0), min(last, rows))
-                    shares[rank].append((name, starts[name], inside))
-                first, last = first - rows, last - rows
+    for rank, held in enumerate(lists):
+        alike = [other for other, theirs in enumerate(lists) if theirs == held]
+        own = own_rows(sum(shard.rows for shard in held), Place(alike.index(rank), len(alike)))
+        first, last = own.start, own.stop  # counted from the first row of each shard in turn
+        for name, rows, *_ in held:
+            if inside := range(max(first, 0), min(last, rows)):
+                shares[rank].append((name, starts[name], inside))
+            first, last = first - rows, last - rows
     return shards, shares
 
 
@@ -825,20 +812,19 @@ def read_table(path: str, part: str, place: Place, device: torch.device) -> tupl
     as float32 where it is compressed or no file; and all on a GPU if half of its memory will do.
     """
     where, found, parts = f"--{part} {path}:", dict[str, str](), list[Part]()
-    fetch_once = functools.lru_cache(1)(fetch)
+    read = functools.lru_cache(1)(fetch)  # one archive is not brought twice
 
     def opened(name: str) -> Any:
-        if len(found) == 1:
-            return open_archive(found[name], where, fetch_once)
-        return open_archive(found[name], f"--{part} {found[name]}:", fetch)
+        said = where if len(found) == 1 else f"--{part} {found[name]}:"
+        return open_archive(found[name], said, read)
 
     def look() -> list[Shard]:
         found.update(find_shards(path, where))
-        shards = []
-        for name in found:
-            with opened(name) as (archive, said):
-                shards.append(describe(name, archive, part, said))
-        return shards
+        return [described(name) for name in found]
+
+    def described(name: str) -> Shard:
+        with opened(name) as (archive, said):
+            return describe(name, archive, part, said)
 
     shards, shares = share_out(exchange(look, place), where)
     whole, features = sum(shard.rows for shard in shards), shards[0].features
@@ -1067,10 +1053,6 @@ class Adam:
     def state(self) -> list[torch.Tensor]:
         """All that it remembers."""
         return [*self.means, *self.squares, *self.counts]
-
-    def forget(self) -> None:
-        """Give its memory back."""
-        self.means, self.squares, self.counts = [], [], []
 
     def bytes(self) -> dict[str, int]:
         """The memory that this replica's parameters and the optimiser's state of them take."""
@@ -1388,17 +1370,12 @@ class Reports:
             load = partial(importlib.import_module, "hypertune")
             self.tuner = made(lambda: load().HyperTune(), "cloudml-hypertune")
         for row in self.history:  # the tuner's file begins anew
-            self._measured(row)
+            self._measure(row[0], *row[2:4])
 
-    def _measured(self, row: Sequence[Any]) -> None:
-        """Tell the tuner of an epoch, if it is one of those that are spread over the run."""
-        epoch, _, loss, accuracy, _ = row
+    def _measure(self, epoch: int, loss: float, accuracy: float, last: bool = False) -> None:
+        """Tell the tuner of an epoch, if it is the last or one of those spread over the run."""
         before, now = (e * (MEASUREMENTS - 1) // self.flags.epochs for e in (epoch - 1, epoch))
-        if before < now:
-            self._measure(epoch, loss, accuracy)
-
-    def _measure(self, epoch: int, loss: float, accuracy: float) -> None:
-        if self.tuner:
+        if self.tuner and (last or before < now):
             try:
                 tell = self.tuner.report_hyperparameter_tuning_metric
                 tell("validation_loss", loss, epoch)
@@ -1409,7 +1386,7 @@ class Reports:
 
     def epoch(self) -> None:
         """Tell of an epoch, which is not the last."""
-        self._measured(self.history[-1])
+        self._measure(self.history[-1][0], *self.history[-1][2:4])
         if (now := time.perf_counter()) < self.due:
             return
         with contextlib.suppress(Refused, OSError):  # of a failure the last write tells
@@ -1421,7 +1398,7 @@ class Reports:
 
     def end(self, loss: float, accuracy: float) -> None:
         """Tell of the model that is written."""
-        self._measure(len(self.history), loss, accuracy)
+        self._measure(len(self.history), loss, accuracy, last=True)
         try:
             if self.events:
                 self.events.write(ended=True)
@@ -1528,8 +1505,11 @@ class Checkpoints:
             if any(held):
                 print("train_nn.py: no checkpoint that all replicas have; begins anew", flush=True)
             return
-        content = content if self.split else from_first(content, self.place)
-        state = torch.load(io.BytesIO(content or b""), map_location="cpu", weights_only=True)
+        box = [content]
+        if self.place.world_size > 1 and not self.split:  # the first one's are all
+            with connected():
+                dist.broadcast_object_list(box)
+        state = torch.load(io.BytesIO(box[0] or b""), map_location="cpu", weights_only=True)
         optimiser = self.optimiser
         for tensor, value in zip(
             [*optimiser.weights, *optimiser.state], [*state["weights"], *state["adam"]], strict=True
@@ -1554,7 +1534,11 @@ class Checkpoints:
                     folder.delete(name)
                     continue
                 about = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-                self._check(about["about"])
+                for what, here in self.about.items():
+                    there = about["about"].get(what)
+                    need(there == here, f"{self.where} holds a checkpoint of another training, "
+                         f"whose {what} is {there} and not {here}; name another "
+                         "--checkpoint_dir, or delete it")  # fmt: skip
                 found[int(match[1])] = name
         return found
 
@@ -1562,13 +1546,6 @@ class Checkpoints:
         """The checkpoints in the folder, in the order of their numbers."""
         names = sorted(folder.names())
         return [(name, found) for name in names if (found := self.NAME.fullmatch(name))]
-
-    def _check(self, there: Mapping[str, Any]) -> None:
-        """Refuse a checkpoint that is not of this training."""
-        for name, here in self.about.items():
-            need(there.get(name) == here, f"{self.where} holds a checkpoint of another training, "
-                 f"whose {name} is {there.get(name)} and not {here}; name another "
-                 "--checkpoint_dir, or delete it")  # fmt: skip
 
     def _read(self, own: Mapping[int, str], number: int) -> bytes | None:
         """The content of this checkpoint; later ones, which others lack, are of no use."""
@@ -1648,7 +1625,7 @@ def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) ->
     with connected() if split else contextlib.nullcontext():  # layers meet in every step
         with checkpoints.sigterm.waiting():
             train(model, optimiser, tables, flags, crew, progress, checkpoints, reports, say)
-        optimiser.forget()
+        optimiser.means, optimiser.squares = [], []  # their memory is of use now
         loss, accuracy = evaluate(model, tables.val, crew)
     state, history = whole_weights(model, place.rank == 0), progress.history
     seconds = {"start_up": begun - STARTED, "data": ready - begun, "training": history[-1][-1]}

@@ -130,7 +130,9 @@ def plan(document: Json, place: Workplace, objects: Objects, base: dict[str, str
         if trial := document.get("trial"):
             extra |= {"CLOUD_ML_TRIAL_ID": str(trial)}
             extra |= {"CLOUD_ML_HP_METRIC_FILE": str(metric_file(place.folder, name))}
-        mounts, many = {"/gcs": objects.folder}, "trial" in document
+        # What is forked has left the start of Python, where IN_JOB has its say, behind it.
+        many = "trial" in document and "experiment" not in spec
+        mounts = {"/gcs": objects.folder}
         replicas.append(Replica(name, tuple(command), env | extra, mounts=mounts, warm=many))
     scheduling = spec.get("scheduling", {})
     timeout = scheduling.get("timeout", "0s").removesuffix("s")

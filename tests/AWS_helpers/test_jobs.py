@@ -116,6 +116,17 @@ def test_a_spot_job_keeps_its_checkpoints_in_the_bucket(
     assert "checkpoint_config" not in ordinary.request["ModelTrainer"]
 
 
+def test_events_for_tensorboard_come_to_the_bucket_beside_the_results(
+    data: Data, connection: Session
+) -> None:
+    run = train(data | {"epochs": 3, "tensorboard_dir": "/opt/ml/output/tensorboard"})
+    place = f"runs/{run.job.training_job_name}/tensorboard-output/events.out.tfevents"
+    found = client("s3").list_objects_v2(Bucket=connection.bucket, Prefix=place)
+    assert found["KeyCount"] == 1
+    told = run.request["with_tensorboard_output_config"]["tensorboard_output_config"]
+    assert told.local_path == "/opt/ml/output/tensorboard"
+
+
 def test_the_request_alone_sends_the_same_job_again(data: Data) -> None:
     from sagemaker.train import ModelTrainer
 

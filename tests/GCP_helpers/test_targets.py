@@ -36,6 +36,8 @@ CHANGES = (
     (r"\d{16,20}", "ID"),
     (r'"crc32c": "[^"]+"', '"crc32c": "SUM"'),  # a package of code holds the time it was made
     (r"upload_id=[^&]+", "upload_id=ID"),
+    # What a job that is cancelled leaves behind, half-written files too, is a matter of the moment.
+    (r"(/o/runs/train-nn-TIME/(model|logs))/[^ ]+", r"\1/FILE"),
 )
 
 

@@ -187,3 +187,19 @@ def test_a_job_without_a_run_gets_one_of_its_own(aiplatform: ModuleType, experim
         assert job.state.name != "JOB_STATE_FAILED"
     (run,) = aiplatform.ExperimentRun.list(experiment=experiment.name)
     assert run.get_state() == "CANCELLED"
+
+
+def test_each_trial_of_an_experiment_logs_to_a_run_of_its_own(
+    aiplatform: ModuleType, experiment: Any
+) -> None:
+    """The SDK has no argument for it, but the service's field is there."""
+    tuning = aiplatform.HyperparameterTuningJob(
+        display_name="logging", custom_job=custom_job(aiplatform, LOGGED, "logging"),
+        metric_spec={"loss": "minimize"}, max_trial_count=1, parallel_trial_count=1,
+        parameter_spec={"x": hpt.DoubleParameterSpec(min=0, max=1, scale="linear")},
+    )  # fmt: skip
+    tuning._gca_resource.trial_job_spec.experiment = experiment.resource_name
+    with pytest.raises(RuntimeError, match="No metric of the tag loss"):
+        tuning.run(service_account=ACCOUNT)
+    (run,) = aiplatform.ExperimentRun.list(experiment=experiment.name)
+    assert (run.get_metrics(), run.get_state()) == ({"accuracy": 0.9}, "COMPLETE")

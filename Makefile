@@ -54,7 +54,8 @@ lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browse
 	@$(BIN)/python -m tools.workbooks
 	@$(BIN)/python -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/work $(ARGS)
 
-notebooks: setup ## write the notebooks again from the episodes, and the tables from the code
+notebooks: setup ## write the notebooks again from the episodes, the diagrams and tables from the code
+	@$(BIN)/python -m tools.figures
 	@$(BIN)/python -m tools.notebooks
 	@$(BIN)/python -m tools.coverage
 
@@ -66,6 +67,7 @@ check: setup ## lint, types, lesson lint, generated files up to date
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy
 	@$(BIN)/python -m tools.lint
+	@$(BIN)/python -m tools.figures --check
 	@$(BIN)/python -m tools.notebooks --check
 	@$(BIN)/python -m tools.coverage --check
 

@@ -44,6 +44,31 @@ mixed = choice(
     "the curves and the flags are two kinds of records; which of two does each keep?",
 )
 
+# The team of the exercise “A year of events”: runs, KiB of each, dollars a month for a GiB.
+RUNS, KIB, PRICE = 40_000, 17, 10
+
+
+def _judge_price(answer: float) -> str:
+    gib = RUNS * KIB / 2**20
+    year = 12 * PRICE * gib
+    if abs(answer - year) < 0.06 * year:  # of 1,000 bytes or of 1,024
+        return ""
+    if abs(answer - year / 12) < 0.06 * year / 12:
+        return "that is one month; they are kept for twelve."
+    if abs(answer - gib) < 0.06 * gib:
+        return "so many GiB are kept; each of them has a price by the month."
+    if answer in (8 * 300, 8 * 300 * 12):
+        return "by users it was paid until August 2023."
+    return "how many GiB are the runs together, and what do these cost in a month?"
+
+
+price = Exercise(
+    float,
+    _judge_price,
+    "Until August 2023 the team would have paid 28,800 dollars, for any number of runs.",
+    "a GiB has 1024 * 1024 KiB, and a year twelve months.",
+)
+
 wrong_run = choice(
     "B",
     {

@@ -27,6 +27,15 @@ ANSWERS: Answers = {
         ["C", " c."],
         [("A", "there is one"), ("B", "begins anew"), ("D", "nothing looks"), ("E", "A, B, C, D")],
     ),
+    "price": (
+        [77.8, 40_000 * 17 / 2**20 * 10 * 12, 81.6],
+        [
+            (6.5, "one month"),
+            (0.65, "by the month"),
+            (28_800, "until August 2023"),
+            (680_000, "how many GiB"),
+        ],
+    ),
     "wrong_run": (
         ["B"],
         [("A", "no run is open"), ("C", "exists"), ("D", "opens none"), ("F", "A, B, C, D")],
@@ -61,6 +70,12 @@ class TestExercises(ExerciseRules):
     page = PAGE.name
     module = exercises
     answers = ANSWERS
+
+
+def test_the_page_describes_the_team_that_the_exercise_reckons_with() -> None:
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert f"{exercises.RUNS:,} runs of {exercises.KIB} KiB each" in page
+    assert f"{exercises.PRICE} dollars a month for each GiB" in page
 
 
 def test_the_champion_is_the_run_that_the_page_promotes() -> None:

@@ -1,0 +1,52 @@
+"""Write the diagrams: `python -m tools.figures` writes, `--check` only looks."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tools.figures import job_states, layers, replicas, three_places
+from tools.folder import ROOT
+
+FOLDER = Path("episodes") / "fig"
+FIGURES = {
+    "job-states.svg": job_states.draw,
+    "replicas.svg": replicas.draw,
+    "layers.svg": layers.draw,
+    "three-places.svg": three_places.draw,
+}
+
+
+def build(root: Path) -> dict[Path, str]:
+    """Every picture as text, by path."""
+    return {root / FOLDER / name: draw().svg() for name, draw in FIGURES.items()}
+
+
+def check(root: Path) -> list[str]:
+    """One sentence for each picture that is missing or not what the source draws."""
+    return [
+        f"{path.relative_to(root)} is not what tools/figures draws; run `make notebooks`"
+        for path, text in build(root).items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit code (1: a picture is stale)."""
+    parser = argparse.ArgumentParser(prog="python -m tools.figures", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; name what is stale")
+    parser.add_argument("root", nargs="?", type=Path, default=ROOT, help="the lesson's folder")
+    options = parser.parse_args(arguments)
+    if options.check:
+        messages = check(options.root)
+        print("\n".join(messages) or "the diagrams are up to date")
+        return 1 if messages else 0
+    for path, text in build(options.root).items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lesson test test-all lab notebooks check bench lock
+.PHONY: help setup lesson test test-all lab notebooks site check bench lock
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browse
 notebooks: setup ## write the notebooks again from the episodes, and the tables from the code
 	@$(BIN)/python -m tools.notebooks
 	@$(BIN)/python -m tools.coverage
+
+site: setup ## write the lesson's pages as HTML into site/, for learners and for instructors
+	@$(BIN)/python -m tools.site
 
 check: setup ## lint, types, lesson lint, generated files up to date
 	@$(BIN)/python -m ruff check .

@@ -21,8 +21,9 @@ def cleanup(dry_run: bool = True) -> None:
     """List what the lesson made in this account and bucket; with dry_run=False delete it.
 
     That is the bucket, if connect() made it, with all that is in it and every job that wrote
-    there. Of a bucket that was there before, it is the jobs of train() and what they wrote. Raises
-    LessonError, and deletes nothing, while one of these jobs runs.
+    there. Of a bucket that was there before, it is the jobs of train() and what they wrote. And
+    every group of model packages with the tag that connect() told (`connect().tags`), and its
+    versions. Raises LessonError, and deletes nothing, while one of these jobs runs.
     """
     session = connected()
     with refusals("cleaning up"):
@@ -31,7 +32,7 @@ def cleanup(dry_run: bool = True) -> None:
         jobs = [job for job in looking.every() if _made_by_lesson(job, session, ours)]
         cleaning.refuse([job.training_job_name for job in jobs if looking.state(job) not in ENDED])
         objects = [] if tags is None else _objects(session, jobs, ours)
-        things = [*objects, *map(_job, jobs)]
+        things = [*objects, *map(_job, jobs), *_groups(session)]
         cleaning.delete(things, dry_run)
     if tags is not None and not ours:
         print(f"{session.address} was there before connect(): it stays, and so do your uploads")
@@ -56,11 +57,11 @@ def _made_by_lesson(job: Job, session: Session, bucket_is_ours: bool) -> bool:
     """Whether it wrote into our bucket, or was sent by train(), which only its tags tell."""
     if split(looking.asked(job).base)[0] != session.bucket:
         return False
-    return bucket_is_ours or _job_tags(job).get(MARK) == session.bucket
+    return bucket_is_ours or _tags_of(job.training_job_arn).get(MARK) == session.bucket
 
 
-def _job_tags(job: Job) -> dict[str, str]:
-    answer = client("sagemaker").list_tags(ResourceArn=job.training_job_arn)
+def _tags_of(arn: str) -> dict[str, str]:
+    answer = client("sagemaker").list_tags(ResourceArn=arn)
     return {tag["Key"]: tag["Value"] for tag in answer["Tags"]}
 
 
@@ -89,3 +90,21 @@ def _prefixes(jobs: Iterable[Job]) -> Iterator[str]:
 def _job(job: Job) -> Thing:
     name = f"job {job.training_job_name} ({looking.state(job)})"
     return Thing(name, partial(job.delete))
+
+
+def _groups(session: Session) -> Iterator[Thing]:
+    """The groups of model packages with the lesson's tag."""
+    pages = client("sagemaker").get_paginator("list_model_package_groups").paginate()
+    for group in (each for page in pages for each in page["ModelPackageGroupSummaryList"]):
+        if _tags_of(group["ModelPackageGroupArn"]).get(MARK) == session.bucket:
+            name = group["ModelPackageGroupName"]
+            yield Thing(f"model package group {name}", partial(_delete_group, name))
+
+
+def _delete_group(name: str) -> None:
+    """Delete the versions of a group, and the group, which cannot go first."""
+    sagemaker = client("sagemaker")
+    pages = sagemaker.get_paginator("list_model_packages").paginate(ModelPackageGroupName=name)
+    for version in [each for page in pages for each in page["ModelPackageSummaryList"]]:
+        sagemaker.delete_model_package(ModelPackageName=version["ModelPackageArn"])
+    sagemaker.delete_model_package_group(ModelPackageGroupName=name)

@@ -50,7 +50,8 @@ def train(
     addresses. `gpu` chooses the instance type, or must fit the one that is named. With `torchrun`
     SageMaker starts the script through torchrun, once for each GPU; `container_uri` is an image of
     your own instead of Amazon's. With `spot` the machines may be taken away, and the job is then
-    started again: give args a `checkpoint_every`, or a stop costs all that was done. With
+    started again: give args a `checkpoint_every`, or a stop costs all that was done. What lies in
+    the `tensorboard_dir` of args is copied to S3 while the job runs, beside its results. With
     wait=False this returns at once, and wait(run) later. Returns a row of the run table, with the
     SDK's object at .job and what the SDK was told at .request. Raises LessonError for what cannot
     be sent, and for a job that fails.
@@ -64,6 +65,7 @@ def train(
         SourceCode,
         StoppingCondition,
         Tag,
+        TensorBoardOutputConfig,
     )
     from sagemaker.train import ModelTrainer
     from sagemaker.train.distributed import Torchrun
@@ -100,10 +102,18 @@ def train(
     if torchrun:
         what["distributed"] = Torchrun()
     metrics = [MetricDefinition(name=name, regex=regex) for name, regex in METRICS.items()]
-    inputs = [InputData(channel_name=name, data_source=place) for name, place in data.items()]
+    events: dict[str, Any] = {}
+    if written := args.get("tensorboard_dir"):
+        place = TensorBoardOutputConfig(
+            local_path=str(written), s3_output_path=f"{session.address}/runs"
+        )
+        events = {"with_tensorboard_output_config": {"tensorboard_output_config": place}}
+    inputs = [InputData(channel_name=name, data_source=source) for name, source in data.items()]
     with jobs.sending(), refusals("sending the job"):
         trainer = ModelTrainer(**what, sagemaker_session=sagemaker())
         trainer.with_metric_definitions(metrics)
+        if events:
+            trainer.with_tensorboard_output_config(**events["with_tensorboard_output_config"])
         trainer.train(input_data_config=inputs, wait=False, logs=False)
     job: Job | None = trainer._latest_training_job  # the SDK has no public name for it
     if job is None:  # the SDK catches more than it should, an interrupt too
@@ -111,6 +121,7 @@ def train(
     request = {
         "ModelTrainer": what,
         "with_metric_definitions": {"metric_definitions": metrics},
+        **events,
         "train": {"input_data_config": inputs, "wait": False, "logs": False},
     }
     run = run_of(job, request)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from GCP_helpers import looking
 from GCP_helpers.looking import ENDED
@@ -25,8 +25,8 @@ def cleanup(dry_run: bool = True) -> None:
     """List what the lesson made in this project and bucket; with dry_run=False delete it.
 
     That is the bucket, if connect() made it, with all that is in it and every job that wrote
-    there. Of a bucket that was there before, it is the jobs of train() and what they wrote. Raises
-    LessonError, and deletes nothing, while one of these jobs runs.
+    there. Of a bucket that was there before, it is the jobs of train() and tune() and what they
+    wrote. Raises LessonError, and deletes nothing, while one of these jobs runs.
     """
     session = connected()
     with refusals("cleaning up"), _quiet_sdk():
@@ -36,6 +36,7 @@ def cleanup(dry_run: bool = True) -> None:
         running = [job.display_name for job in jobs if looking.last_state(job) not in ENDED]
         cleaning.refuse(running)
         things = [*_objects(bucket, jobs, ours), *map(_job, jobs)] if bucket else [*map(_job, jobs)]
+        things += _labelled(session)
         cleaning.delete(things, dry_run)
     if bucket and not ours:
         print(f"{session.address} was there before connect(): it stays, and so do your uploads")
@@ -75,11 +76,21 @@ def _job(job: Job) -> Thing:
 
 
 def _delete(job: Job) -> None:
-    """Delete a job, and the custom job behind a pipeline, which cannot go first."""
-    machines = looking.behind(job)
+    """Delete a job, and then the custom jobs behind it, which cannot go first."""
+    machines = list(looking.all_behind(job))
     job.delete()
-    if machines and looking.is_pipeline(job):
-        machines.delete()
+    for each in machines:
+        each.delete()
+
+
+def _labelled(session: Session) -> Iterator[Thing]:
+    """The models, with all their versions, and the Tensorboards with the lesson's label."""
+    from google.cloud import aiplatform
+
+    kinds: tuple[Any, ...] = (aiplatform.Model, aiplatform.Tensorboard)
+    for kind in kinds:
+        for each in kind.list(filter=f"labels.{MARK}={session.labels[MARK]}"):
+            yield Thing(f"{kind.__name__} {each.display_name}", each.delete)
 
 
 @contextmanager

@@ -7,15 +7,16 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from GCP_helpers import images, looking
+from GCP_helpers import images, looking, trials
 from GCP_helpers.costs import accelerator_type, estimate_cost
 from GCP_helpers.looking import ENDED, job_of
 from GCP_helpers.session import connected, refusals
 from GCP_helpers.watching import follow, run_of
 from lesson import ROOT, costs, jobs
 from lesson.runs import Run
+from lesson.studies import Study
 from lesson.this_machine import flags
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def train(
 
     session = connected()
     jobs.check_readable(args, "gs://", "/gcs/")
-    costs.state("Vertex AI", lambda: _price(machine, gpu, replicas, gpu_count), spot)
+    costs.state("Vertex AI", lambda: price(machine, gpu, replicas, gpu_count), spot)
     jobs.warn_of_stops(args, spot)
     image = container_uri or images.image_for(gpu)
     images.warn(image)
@@ -65,15 +66,10 @@ def train(
     }
     how: dict[str, Any] = {
         "args": flags(args),
-        "replica_count": replicas,
-        "machine_type": machine,
         "base_output_dir": f"{session.address}/runs/{name}",
+        **machines(machine, replicas, gpu, gpu_count),
     }
-    if gpu:
-        how |= {"accelerator_type": accelerator_type(gpu), "accelerator_count": gpu_count}
-    when: dict[str, Any] = (
-        {"scheduling_strategy": aiplatform.gapic.Scheduling.Strategy.SPOT} if spot else {}
-    )
+    when = scheduling(spot)
     job: Job
     with jobs.sending(), refusals("sending the job"):
         if images.is_prebuilt(image):
@@ -89,18 +85,27 @@ def train(
     return follow(job, run) if wait else run
 
 
-def wait(run_or_job: Run | Job | str) -> Run:
+@overload
+def wait(run_or_job: Run) -> Run: ...
+@overload
+def wait(run_or_job: Study) -> Study: ...
+@overload
+def wait(run_or_job: Job | str) -> Run | Study: ...
+def wait(run_or_job: Run | Study | Job | str) -> Run | Study:
     """Show how far a job is until it ends, and fetch its results; returns the completed run.
 
-    Takes what train() returned, an SDK object, or a job's name. Interrupting it leaves the job
-    running; call it again to go on watching. Raises LessonError if the job fails.
+    Takes what train() returned, an SDK object, or a job's name; of what tune() returned, or a
+    tuning job, it shows the trials and returns the study. Interrupting it leaves the job running;
+    call it again to go on watching. Raises LessonError if the job fails.
     """
     connected()
     job = job_of(run_or_job)
+    if looking.is_tuning(job):
+        return trials.follow(job, run_or_job.request if isinstance(run_or_job, Study) else {})
     return follow(job, run_or_job if isinstance(run_or_job, Run) else run_of(job, {}))
 
 
-def cancel(run_or_job: Run | Job | str) -> None:
+def cancel(run_or_job: Run | Study | Job | str) -> None:
     """Ask Vertex AI to stop a job; takes what wait() takes. A job that has ended stays as it is."""
     connected()
     job = job_of(run_or_job)
@@ -114,7 +119,7 @@ def cancel(run_or_job: Run | Job | str) -> None:
 
 
 def list_jobs() -> pd.DataFrame:
-    """All custom training jobs of the project and region, newest first."""
+    """All custom training and tuning jobs of the project and region, newest first."""
     connected()
     with refusals("listing the jobs"):
         found = sorted(looking.every(), key=lambda job: job.create_time, reverse=True)
@@ -123,13 +128,30 @@ def list_jobs() -> pd.DataFrame:
 
 def _row(job: Job) -> Sequence[Any]:
     asked, state = looking.asked(job), looking.last_state(job)
-    return jobs.row(job.display_name, state, looking.times(job), asked.replicas, str(asked))
+    count = f"{len(job.trials)} trials on " if looking.is_tuning(job) else ""
+    return jobs.row(job.display_name, state, looking.times(job), asked.replicas, f"{count}{asked}")
 
 
 # ---- before a job is sent -----------------------------------------------------------------------
-def _price(machine: str, gpu: str | None, replicas: int, gpu_count: int) -> costs.Estimate:
+def price(machine: str, gpu: str | None, replicas: int, gpu_count: int) -> costs.Estimate:
+    """What an hour of these machines costs in the session's region."""
     region = connected().region
     return estimate_cost(machine, gpu, replicas, gpu_count=gpu_count, region=region)
+
+
+def machines(machine: str, replicas: int, gpu: str | None, gpu_count: int) -> dict[str, Any]:
+    """The machines, in the words of the SDK."""
+    asked: dict[str, Any] = {"replica_count": replicas, "machine_type": machine}
+    if gpu:
+        asked |= {"accelerator_type": accelerator_type(gpu), "accelerator_count": gpu_count}
+    return asked
+
+
+def scheduling(spot: bool) -> dict[str, Any]:
+    """How the machines are got, in the words of the SDK."""
+    from google.cloud import aiplatform
+
+    return {"scheduling_strategy": aiplatform.gapic.Scheduling.Strategy.SPOT} if spot else {}
 
 
 def _submit(job: aiplatform.CustomTrainingJob, **request: Any) -> None:

@@ -1,7 +1,8 @@
 """What a job was asked to do and how far it is, read from the SDK's own object.
 
 A CustomTrainingJob is a training pipeline, behind which Vertex AI runs a custom job: the machines,
-their times and their errors are the custom job's. A CustomJob is one without a pipeline.
+their times and their errors are the custom job's. A CustomJob is one without a pipeline. Behind a
+HyperparameterTuningJob there is a custom job for each trial.
 """
 
 from __future__ import annotations
@@ -9,26 +10,29 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from GCP_helpers.session import refusals
 from lesson import LessonError
 from lesson.jobs import Times
 from lesson.runs import Run
+from lesson.studies import Study
 
 if TYPE_CHECKING:
     from google.cloud import aiplatform
 
-    Job: TypeAlias = aiplatform.CustomTrainingJob | aiplatform.CustomJob
+    Tuning: TypeAlias = aiplatform.HyperparameterTuningJob
+    Job: TypeAlias = aiplatform.CustomTrainingJob | aiplatform.CustomJob | Tuning
 
 ENDED = ("succeeded", "failed", "cancelled", "paused", "expired", "partially_succeeded")
 
 
 # ---- which job ----------------------------------------------------------------------------------
-def job_of(run_or_job: Run | Job | str) -> Job:
-    """The SDK's object: out of a run, or found by a job's name, or as it is given."""
-    if isinstance(run_or_job, Run):
+def job_of(run_or_job: Run | Study | Job | str) -> Job:
+    """The SDK's object: out of a run or study, or found by a job's name, or as it is given."""
+    if isinstance(run_or_job, Run | Study):
         if run_or_job.job is None:
             raise LessonError(f"the run on {run_or_job.place} was no job; there is nothing to ask")
         job: Job = run_or_job.job
@@ -36,7 +40,7 @@ def job_of(run_or_job: Run | Job | str) -> Job:
     if not isinstance(run_or_job, str):
         if not hasattr(run_or_job, "display_name"):
             raise LessonError(
-                f"{run_or_job!r} is no job: give what train() returned, or a job's name"
+                f"{run_or_job!r} is no job: give what train() or tune() returned, or a job's name"
             )
         return run_or_job
     with refusals(f"looking for {run_or_job}"):
@@ -47,23 +51,29 @@ def job_of(run_or_job: Run | Job | str) -> Job:
 
 
 def every(filter: str | None = None) -> list[Job]:
-    """The jobs of the project and region that pass a filter; of a pipeline, not the job behind."""
+    """The jobs of the project and region that pass a filter, without those behind another."""
     from google.cloud import aiplatform
 
     pipelines = cast("list[Job]", aiplatform.CustomTrainingJob.list(filter=filter))
-    hidden = {_name_behind(each) for each in pipelines}
+    tunings = cast("list[Job]", aiplatform.HyperparameterTuningJob.list(filter=filter))
+    hidden = {name for each in (*pipelines, *tunings) for name in _names_behind(each)}
     single = cast("list[Job]", aiplatform.CustomJob.list(filter=filter))
-    return [*pipelines, *(each for each in single if each.resource_name not in hidden)]
+    return [*pipelines, *tunings, *(job for job in single if job.resource_name not in hidden)]
 
 
 def behind(job: Job) -> Job | None:
     """The custom job that runs the machines; None as long as a pipeline has made none."""
+    if not is_pipeline(job):
+        return job
+    return next(all_behind(job), None)
+
+
+def all_behind(job: Job) -> Iterator[aiplatform.CustomJob]:
+    """The custom jobs that a pipeline, or a tuning job for its trials, has made so far."""
     from google.cloud import aiplatform
 
-    name = _name_behind(job)
-    if name == job.resource_name:
-        return job
-    return cast("Job", aiplatform.CustomJob.get(name)) if name else None
+    for name in _names_behind(job):
+        yield cast("aiplatform.CustomJob", aiplatform.CustomJob.get(name))
 
 
 def is_pipeline(job: Job) -> bool:
@@ -71,10 +81,18 @@ def is_pipeline(job: Job) -> bool:
     return "/trainingPipelines/" in job.resource_name
 
 
-def _name_behind(job: Job) -> str:
-    if not is_pipeline(job):
-        return job.resource_name
-    return str(job.to_dict().get("trainingTaskMetadata", {}).get("backingCustomJob", ""))
+def is_tuning(job: Job) -> TypeGuard[Tuning]:
+    """Whether the job is a tuning job, behind which there is a custom job for each trial."""
+    return "/hyperparameterTuningJobs/" in job.resource_name
+
+
+def _names_behind(job: Job) -> list[str]:
+    if is_tuning(job):
+        return [trial.custom_job for trial in job.gca_resource.trials if trial.custom_job]
+    if is_pipeline(job):
+        name = job.to_dict().get("trainingTaskMetadata", {}).get("backingCustomJob", "")
+        return [name] if name else []
+    return []
 
 
 # ---- what it was asked to do --------------------------------------------------------------------
@@ -126,6 +144,8 @@ def _spec(job: Job) -> Any:
     """The CustomJobSpec: worker pools, scheduling, output. In a pipeline it is free-form JSON."""
     from google.cloud.aiplatform_v1.types import CustomJobSpec
 
+    if is_tuning(job):
+        return job.gca_resource.trial_job_spec
     if not is_pipeline(job):
         return job.gca_resource.job_spec
     found = job.to_dict()["trainingTaskInputs"]

@@ -43,16 +43,20 @@ def run_of(job: Job, request: Mapping[str, Any]) -> Run:
 
 
 class Stops:
-    """Counts how often a job that ran had to wait for machines again: the service does not say."""
+    """Counts how often a job that ran had to wait for machines again: the service does not say.
+
+    It says when a job first ran: one that waits and has that time was stopped, perhaps unseen.
+    """
 
     def __init__(self) -> None:
         """None so far."""
         self.count = 0
         self._ran = False
 
-    def seen(self, state: str) -> int:
-        """How many there were, now that the job was seen in this state."""
-        self.count += state == "pending" and self._ran
+    def seen(self, state: str, started: bool = False) -> int:
+        """How many there were, now that the job was seen in this state; started: it has run."""
+        unseen = started and not self.count
+        self.count += state == "pending" and (self._ran or unseen)
         self._ran = state == "running" or (self._ran and state != "pending")
         return self.count
 
@@ -62,7 +66,7 @@ def follow(job: Job, run: Run) -> Run:
     stops = Stops()
     with refusals(f"watching {job.display_name}"):
         jobs.follow(job.display_name, lambda display: _watch(job, display, stops))
-    return _complete(job, replace(run, interruptions=max(run.interruptions, stops.count)))
+    return complete(job, replace(run, interruptions=max(run.interruptions, stops.count)))
 
 
 def _watch(job: Job, display: Display, stops: Stops) -> None:
@@ -93,17 +97,17 @@ def _progress(machines: Job, what: Asked, stops: Stops) -> Progress:
         loss=float(last["val_loss"]) if last else None,
         accuracy=float(last["val_accuracy"]) if last else None,
         seconds=when.seconds(),
-        cost=_cost(what, when.running()),
-        interruptions=stops.seen(looking.last_state(machines)),
+        cost=cost_of(what, when.running()),
+        interruptions=stops.seen(looking.last_state(machines), bool(when.started)),
     )
 
 
-def _complete(job: Job, run: Run) -> Run:
+def complete(job: Job, run: Run) -> Run:
     """The row of a job that has ended; raises LessonError if it failed."""
     with refusals(f"reading how {job.display_name} ended"):
         machines = looking.behind(job) or job
     when, word = looking.times(machines), looking.last_state(job)
-    cost = _cost(looking.asked(job), when.running())
+    cost = cost_of(looking.asked(job), when.running())
     run = replace(run, seconds=when.seconds(), queued=when.queued(), cost=cost)
     if word == "cancelled":
         print(f"{job.display_name} was cancelled; it has no results")
@@ -116,7 +120,7 @@ def _complete(job: Job, run: Run) -> Run:
     return jobs.with_results(run, job.display_name, when, copy)
 
 
-def _cost(what: Asked, seconds: float) -> float | None:
+def cost_of(what: Asked, seconds: float) -> float | None:
     """US dollars for so many seconds of a job's machines at list price; None if none is known."""
     try:
         made = estimate_cost(

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lesson import LessonError
 from lesson.progress import Display
@@ -16,6 +16,7 @@ from lesson.runs import Run, read_metrics
 if TYPE_CHECKING:
     import pandas as pd
 
+T = TypeVar("T")
 IGNORED = "ignored, not flags of this script: "  # so train_nn.py says of a mistyped flag
 
 
@@ -78,11 +79,11 @@ def _between(begin: datetime, end: datetime | None) -> float:
     return max(0.0, ((end or datetime.now(UTC)) - begin).total_seconds())
 
 
-def follow(name: str, watch: Callable[[Display], None]) -> None:
+def follow(name: str, watch: Callable[[Display], T]) -> T:
     """Watch a job until it ends; an interrupt ends the watching, not the job, and says so."""
     display = Display()
     try:
-        watch(display)
+        return watch(display)
     except KeyboardInterrupt:
         raise LessonError(
             f"no longer watching, but {name} goes on: wait({name!r}) watches it again, "

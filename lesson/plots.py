@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import base64
-import html
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lesson.costs import dollars
+from lesson.picture import Picture
 from lesson.runs import Run
 from lesson.scaling import crossover
+from lesson.trial_plots import plot_trials
 
 if TYPE_CHECKING:
     import pandas as pd
+
+__all__ = [
+    "Picture",
+    "comparison",
+    "intervals",
+    "learning_curve",
+    "memory",
+    "name_of",
+    "plot_trials",
+    "speed_ups",
+]
 
 # Both colours have a contrast of more than 4.5:1 on white.
 TRAINING = {"color": "#0b5394", "linestyle": "-", "label": "training"}
 VALIDATION = {"color": "#a61c00", "linestyle": "--", "label": "validation"}
 RESUMED: dict[str, Any] = {"color": "#38761d", "linestyle": "-."}
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture in a file, with a text for readers who cannot see it; notebooks show both."""
-
-    path: Path
-    alt: str
-
-    def _repr_html_(self) -> str:
-        content = base64.b64encode(self.path.read_bytes()).decode()
-        alt = html.escape(self.alt)
-        return f'<img alt="{alt}" style="max-width: 100%" src="data:image/png;base64,{content}">'
 
 
 def learning_curve(run: Run) -> Picture:

@@ -1,4 +1,4 @@
-"""How far a job is: one line or one bar that is written again and again, in place."""
+"""How far a job or a study is: written again and again, in place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 from lesson.costs import dollars
 
@@ -56,6 +56,28 @@ class Progress:
             parts.append(f"about {dollars(self.cost)}")
         return "  ".join(parts)
 
+    def lines(self, width: int | None = None, height: int | None = None) -> list[str]:
+        """The one line that a terminal shows, cut after `width` characters."""
+        return [text(self, width)]
+
+    def markup(self) -> str:
+        """What a notebook shows."""
+        return markup(self)
+
+
+class View(Protocol):
+    """Something that a Display can show: a job's progress, or a study with its trials."""
+
+    @property
+    def state(self) -> str:
+        """In one word."""
+
+    def lines(self, width: int | None = None, height: int | None = None) -> list[str]:
+        """It in a line, and in more lines below that, as wide and as many as fit."""
+
+    def markup(self) -> str:
+        """The same for a notebook."""
+
 
 def times(count: int) -> str:
     """So often, in words."""
@@ -64,24 +86,33 @@ def times(count: int) -> str:
 
 def text(progress: Progress, width: int | None = None) -> str:
     """One line: a bar, and beside it the words; cut after `width` characters."""
+    return bar(progress.share, progress.words())[:width]
+
+
+def bar(share: float | None, words: str) -> str:
+    """A bar, and beside it the words."""
     cells = 20
-    done = round((progress.share or 0) * cells)
-    return f"[{'#' * done}{'.' * (cells - done)}] {progress.words()}"[:width]
+    done = round((share or 0) * cells)
+    return f"[{'#' * done}{'.' * (cells - done)}] {words}"
 
 
 def markup(progress: Progress) -> str:
-    """The bar for a notebook; what it shows is also written beside it, and told to readers."""
-    words = html.escape(progress.words().replace("  ", " · "))
-    share = progress.share
+    """The bar for a notebook."""
+    return bar_markup(progress.share, progress.words(), "progress of the job")
+
+
+def bar_markup(share: float | None, words: str, label: str) -> str:
+    """A bar for a notebook; what it shows is also written beside it, and told to readers."""
+    words = html.escape(words.replace("  ", " · "))
     value = "" if share is None else f' value="{share:.3f}"'
     return (
-        f'<div><progress max="1"{value} aria-label="progress of the job" '
+        f'<div><progress max="1"{value} aria-label="{label}" '
         f'aria-valuetext="{words}"></progress> <span>{words}</span></div>'
     )
 
 
 class Display:
-    """Shows Progress in place: a notebook's output, a terminal's line, or now and then a line."""
+    """Shows a View in place: in a notebook's output, on a terminal, or now and then as a line."""
 
     def __init__(
         self, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic
@@ -91,45 +122,51 @@ class Display:
         self._now = now
         self._show = self._start(notebook=stream is None and in_notebook())
         self._handle: Any = None
+        self._above = 0  # lines on the terminal above the one with the cursor
         self._shown = ("", -PLAIN_EVERY)  # the state and the time of the last plain line
-        self._said = self._last = ""  # that line, and the newest, which may not be due yet
+        self._said = ""  # that line
+        self._last: list[str] = []  # the newest, which may not be due yet, and what is below it
 
-    def _start(self, notebook: bool) -> Callable[[Progress], None]:
+    def _start(self, notebook: bool) -> Callable[[View], None]:
         if notebook:
             return self._in_notebook
         return self._in_place if self._stream.isatty() else self._as_lines
 
-    def show(self, progress: Progress) -> None:
+    def show(self, view: View) -> None:
         """Show this in place of what was shown before."""
-        self._show(progress)
+        self._show(view)
 
     def close(self) -> None:
         """Leave what was shown last, and let what is printed next begin on a line of its own."""
         if self._show == self._in_place:
             print(file=self._stream, flush=True)
-        elif self._last != self._said:
-            print(self._last, file=self._stream, flush=True)
+        for line in self._last:
+            if line != self._said:
+                print(line, file=self._stream, flush=True)
 
-    def _in_notebook(self, progress: Progress) -> None:
+    def _in_notebook(self, view: View) -> None:
         from IPython.display import display
 
-        bundle = {"text/html": markup(progress), "text/plain": text(progress)}
+        bundle = {"text/html": view.markup(), "text/plain": "\n".join(view.lines())}
         if self._handle is None:
             self._handle = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]
         else:
             self._handle.update(bundle, raw=True)
 
-    def _in_place(self, progress: Progress) -> None:
-        width = shutil.get_terminal_size().columns - 1  # a full line would wrap, and stay
-        clear = "\r\033[K"
-        print(f"{clear}{text(progress, width)}", end="", file=self._stream, flush=True)
+    def _in_place(self, view: View) -> None:
+        size = shutil.get_terminal_size()
+        lines = view.lines(size.columns - 1, size.lines - 1)  # a full line would wrap, and stay
+        up = f"\033[{self._above}A" if self._above else ""
+        cleared = "\n".join(f"\r\033[K{line}" for line in lines)
+        print(f"{up}{cleared}", end="", file=self._stream, flush=True)
+        self._above = len(lines) - 1
 
-    def _as_lines(self, progress: Progress) -> None:
+    def _as_lines(self, view: View) -> None:
         (state, at), now = self._shown, self._now()
-        self._last = text(progress)
-        if progress.state != state or now - at >= PLAIN_EVERY:
-            self._shown, self._said = (progress.state, now), self._last
-            print(self._last, file=self._stream, flush=True)
+        self._last = view.lines()
+        if view.state != state or now - at >= PLAIN_EVERY:
+            self._shown, self._said = (view.state, now), self._last[0]
+            print(self._said, file=self._stream, flush=True)
 
 
 def in_notebook() -> bool:

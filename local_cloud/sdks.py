@@ -72,6 +72,63 @@ def _guard_requests(module: ModuleType) -> None:
     module.Request.__call__ = call
 
 
+def _show_no_button(module: ModuleType) -> None:
+    # A notebook would show a link to the real console, drawn with a font that the browser fetches.
+    if hasattr(module.display_link, "__wrapped__"):
+        return
+    original = module.display_link
+
+    @functools.wraps(original)
+    def display_link(*args: Any, **kwargs: Any) -> None:
+        if not is_local():
+            original(*args, **kwargs)
+
+    module.display_link = display_link  # type: ignore[attr-defined]
+
+
+def _no_account(auth: ModuleType) -> None:
+    # The SDK's trackers ask for the credentials of this machine's user, whatever init() was given.
+    if hasattr(auth.default, "__wrapped__"):
+        return
+    original = auth.default
+
+    @functools.wraps(original)
+    def default(*args: Any, **kwargs: Any) -> Any:
+        if not is_local():
+            return original(*args, **kwargs)
+        from google.auth.credentials import AnonymousCredentials
+
+        nobody = AnonymousCredentials()  # type: ignore[no-untyped-call]
+        return nobody, os.environ.get("GOOGLE_CLOUD_PROJECT")
+
+    auth.default = default  # type: ignore[attr-defined]
+
+
+def _name_conflicts(module: ModuleType) -> None:
+    # Over REST the SDK knows an error by its HTTP status, which AlreadyExists and Aborted share.
+    # Its own code catches these two, for gRPC, its usual transport, tells them apart; and it reads
+    # the message, before which REST puts the address.
+    original = module.from_http_response
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def from_http_response(response: Any) -> Any:
+        problem = original(response)
+        if type(problem) is not module.Conflict:
+            return problem
+        try:
+            error = response.json()["error"]
+            kind = {"ALREADY_EXISTS": module.AlreadyExists, "ABORTED": module.Aborted}[
+                error["status"]
+            ]
+        except (ValueError, TypeError, KeyError):
+            return problem
+        return kind(error["message"], problem.errors, problem.details, problem.response)
+
+    module.from_http_response = from_http_response  # type: ignore[attr-defined]
+
+
 def _guard_channels(module: ModuleType) -> None:
     if hasattr(module.create_channel, "__wrapped__"):
         return
@@ -156,9 +213,12 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "sagemaker.session": _point_sagemaker_2,  # version 2
     "sagemaker.telemetry.telemetry_logging": _send_no_telemetry,
     "sagemaker.serve.utils.telemetry_logger": _send_no_telemetry,  # both
+    "google.cloud.aiplatform.utils._ipython_utils": _show_no_button,
     "google.cloud.aiplatform": _point_aiplatform,
+    "google.auth": _no_account,
     "google.auth.transport.requests": _guard_requests,
     "botocore.httpsession": _guard_botocore,
+    "google.api_core.exceptions": _name_conflicts,
     "google.api_core.grpc_helpers": _guard_channels,
     "google.api_core.grpc_helpers_async": _guard_channels,
 }

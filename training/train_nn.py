@@ -11,7 +11,9 @@ Writes  model.pt, metrics.json, history.csv and training.log side by side into -
         metrics.json comes last: where it lies, the results are whole
         With --checkpoint_every N, after every N epochs, all that the next step depends on into
         --checkpoint_dir: a run that finds the checkpoint of one that did not end goes on from it
+        With --tensorboard_dir, or where Vertex AI names such a folder: events for TensorBoard
         Any of these may be a gs:// or s3:// address.
+        A trial of Vertex AI's tuner reports validation_loss and validation_accuracy to it
 Exits   with 0 when the model is written; with 2 and one sentence when an input cannot be used; with
         1 and one sentence when another replica is lost; with 130 after Ctrl-C; with 134 when it was
         ended before its time and its checkpoint waits for the next start
@@ -34,7 +36,6 @@ import itertools
 import json
 import math
 import os
-import platform
 import re
 import secrets
 import signal
@@ -43,9 +44,7 @@ import subprocess
 import sys
 import threading
 import time
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
@@ -339,6 +338,8 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
          "or checkpoints/ in --model_dir")
     flag("--model_dir", help="folder, gs:// or s3:// for results; or AIP_MODEL_DIR, SM_MODEL_DIR",
          default=os.environ.get("AIP_MODEL_DIR") or os.environ.get("SM_MODEL_DIR") or ".")
+    flag("--tensorboard_dir", help="folder, gs:// or s3:// for TensorBoard's events; or "
+         "AIP_TENSORBOARD_LOG_DIR", default=os.environ.get("AIP_TENSORBOARD_LOG_DIR"))
     flags, unknown = parser.parse_known_args(arguments)
     if unknown and not unknown[0].startswith("-"):
         parser.error(f"{unknown[0]!r} belongs to no flag")
@@ -563,15 +564,6 @@ def exchange(work: Callable[[], Any], place: Place) -> list[Any]:
     return [found for found, _ in everything]
 
 
-def from_first(content: Any, place: Place) -> Any:
-    """What the first replica holds."""
-    box = [content]
-    if place.world_size > 1:
-        with connected():
-            dist.broadcast_object_list(box)
-    return box[0]
-
-
 # ---- data ---------------------------------------------------------------------------------------
 WINDOW = 2**24  # so many float32 numbers, 64 MiB, are held at once of a table larger than that
 
@@ -586,6 +578,7 @@ def google_objects(address: str) -> SimpleNamespace:
     return SimpleNamespace(
         read=lambda name: blob(name).download_as_bytes(),
         write=lambda contents: [blob(n).upload_from_string(bytes(b)) for n, b in contents.items()],
+        grow=lambda name, content, _: blob(name).upload_from_string(content),
         delete=lambda name: blob(name).exists() and blob(name).delete(),
         attempt=lambda name: blob(name).create_resumable_upload_session(),
         names=lambda: [item.name.removeprefix(prefix) for item in found()],
@@ -602,6 +595,7 @@ def amazon_objects(address: str) -> SimpleNamespace:
     return SimpleNamespace(
         read=lambda name: item(name).get()["Body"].read(),
         write=lambda contents: [item(name).put(Body=bytes(b)) for name, b in contents.items()],
+        grow=lambda name, content, _: item(name).put(Body=content),
         delete=lambda name: item(name).delete(),
         attempt=lambda name: item(name).initiate_multipart_upload().abort(),
         names=lambda: [item.key.removeprefix(prefix) for item in found()],
@@ -691,9 +685,9 @@ def open_archive(address: str, where: str, read: Callable[[str, str], bytes]) ->
             need(zipfile.is_zipfile(file), f"{where} is no whole npz archive; {advice}")
             with zipfile.ZipFile(file) as archive:
                 yield archive, where
-    except (ArithmeticError, EOFError, LookupError, MemoryError, OSError, RuntimeError, SyntaxError,
-            TypeError, ValueError, tokenize.TokenError, zipfile.BadZipFile,
-            zlib.error) as problem:  # fmt: skip
+    except Refused:
+        raise
+    except Exception as problem:  # noqa: BLE001 - see above
         reason = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
         advice = "check the name" if isinstance(problem, FileNotFoundError) else advice
         raise Refused(f"{where} cannot be read ({reason.splitlines()[0]}); {advice}") from None
@@ -762,10 +756,7 @@ def share_out(lists: list[list[Shard]], where: str) -> tuple[list[Shard], list[l
     Replicas with the same shards share their rows. A machine may have shards of its own, as
     SageMaker's ShardedByS3Key gives them out: these are for the replicas on it.
     """
-    groups: dict[tuple[Shard, ...], list[int]] = {}
-    for rank, held in enumerate(lists):
-        groups.setdefault(tuple(held), []).append(rank)
-    shards = sorted(itertools.chain(*groups))
+    shards = sorted(itertools.chain(*{tuple(held) for held in lists}))
     for one, other in itertools.pairwise(shards):
         advice = "give every machine the same files, or each of them names of its own"
         need(one.name != other.name, f"{where} not all machines have the same {one.name}; {advice}")
@@ -777,15 +768,14 @@ def share_out(lists: list[list[Shard]], where: str) -> tuple[list[Shard], list[l
     ends = itertools.accumulate(shard.rows for shard in shards)
     starts = {shard.name: end - shard.rows for shard, end in zip(shards, ends, strict=True)}
     shares: list[list[Share]] = [[] for _ in lists]
-    for group, ranks in groups.items():
-        for index, rank in enumerate(ranks):
-            own = own_rows(sum(shard.rows for shard in group), Place(index, len(ranks)))
-            first, last = own.start, own.stop  # counted from the first row of each shard in turn
-            for name, rows, *_ in group:
-                if max(first, 0) < min(last, rows):
-                    inside = range(max(first, 0), min(last, rows))
-                    shares[rank].append((name, starts[name], inside))
-                first, last = first - rows, last - rows
+    for rank, held in enumerate(lists):
+        alike = [other for other, theirs in enumerate(lists) if theirs == held]
+        own = own_rows(sum(shard.rows for shard in held), Place(alike.index(rank), len(alike)))
+        first, last = own.start, own.stop  # counted from the first row of each shard in turn
+        for name, rows, *_ in held:
+            if inside := range(max(first, 0), min(last, rows)):
+                shares[rank].append((name, starts[name], inside))
+            first, last = first - rows, last - rows
     return shards, shares
 
 
@@ -822,20 +812,19 @@ def read_table(path: str, part: str, place: Place, device: torch.device) -> tupl
     as float32 where it is compressed or no file; and all on a GPU if half of its memory will do.
     """
     where, found, parts = f"--{part} {path}:", dict[str, str](), list[Part]()
-    fetch_once = functools.lru_cache(1)(fetch)
+    read = functools.lru_cache(1)(fetch)  # one archive is not brought twice
 
     def opened(name: str) -> Any:
-        if len(found) == 1:
-            return open_archive(found[name], where, fetch_once)
-        return open_archive(found[name], f"--{part} {found[name]}:", fetch)
+        said = where if len(found) == 1 else f"--{part} {found[name]}:"
+        return open_archive(found[name], said, read)
 
     def look() -> list[Shard]:
         found.update(find_shards(path, where))
-        shards = []
-        for name in found:
-            with opened(name) as (archive, said):
-                shards.append(describe(name, archive, part, said))
-        return shards
+        return [described(name) for name in found]
+
+    def described(name: str) -> Shard:
+        with opened(name) as (archive, said):
+            return describe(name, archive, part, said)
 
     shards, shares = share_out(exchange(look, place), where)
     whole, features = sum(shard.rows for shard in shards), shards[0].features
@@ -1065,10 +1054,6 @@ class Adam:
         """All that it remembers."""
         return [*self.means, *self.squares, *self.counts]
 
-    def forget(self) -> None:
-        """Give its memory back."""
-        self.means, self.squares, self.counts = [], [], []
-
     def bytes(self) -> dict[str, int]:
         """The memory that this replica's parameters and the optimiser's state of them take."""
         groups = {"parameters": self.weights, "optimiser": self.state}
@@ -1079,7 +1064,7 @@ class Adam:
 class Progress:
     """How far the training is: with weights and optimiser, all that the next step depends on."""
 
-    PLAIN = ("epoch", "best_loss", "best_epoch", "resumed")
+    PLAIN = ("epoch", "best_loss", "best_epoch", "resumed", "told")
 
     def __init__(self, seed: int) -> None:
         """Before the first step."""
@@ -1091,6 +1076,7 @@ class Progress:
         self.best_loss, self.best_epoch = math.inf, 0
         self.best_weights: list[torch.Tensor] = []
         self.resumed: list[int] = []  # epochs in which a run went on from a checkpoint
+        self.told = 0  # epochs that are in the events for TensorBoard
 
     def take(self, state: Mapping[str, Any], device: torch.device) -> None:
         """Be as far as a checkpoint is."""
@@ -1160,14 +1146,14 @@ def train_epoch(model: Sequential, optimiser: Adam, batches: Iterable[Any], prog
 
 
 def train(model: Sequential, optimiser: Adam, tables: "Tables", flags: Any, place: Place,
-          progress: Progress, checkpoints: "Checkpoints", say: Any) -> None:  # fmt: skip
+          progress: Progress, checkpoints: "Checkpoints", reports: "Reports",
+          say: Any) -> None:  # fmt: skip
     """Train from where `progress` is until epochs or patience run out, and set the weights.
 
     place: among those who share out the rows.
     """
     before = progress.history[-1][-1] if progress.history else 0.0
     begun = shown = time.perf_counter()
-    due = begun + 1
     while progress.epoch <= flags.epochs:
         epoch, done = progress.epoch, len(progress.steps)
         progress.shuffled = progress.shuffle.get_state()
@@ -1197,11 +1183,8 @@ def train(model: Sequential, optimiser: Adam, tables: "Tables", flags: Any, plac
             break
         if flags.checkpoint_every and epoch % flags.checkpoint_every == 0:
             checkpoints.save(progress)
-        if now > due and flags.place.rank == 0:  # for who follows the run from elsewhere
-            with contextlib.suppress(Refused, OSError):  # of a failure the last write tells
-                so_far: Results = {"metrics.json": None, "history.csv": as_csv(progress.history)}
-                write_results(flags.model_dir, so_far)
-            due = now + max(1, 20 * (time.perf_counter() - now))  # takes 1/20 of the time at most
+        if epoch < flags.epochs:
+            reports.epoch()
     if flags.restore_best:
         for weight, best in zip(optimiser.weights, progress.best_weights, strict=True):
             weight.copy_(best)
@@ -1222,6 +1205,10 @@ def files(folder: Path) -> SimpleNamespace:
         part.touch()
         part.unlink()
 
+    def grow(name: str, content: bytes, written: int) -> None:
+        with (folder / name).open("ab") as file:
+            file.write(content[written:])
+
     def write(contents: Mapping[str, Content]) -> None:
         parts = {name: folder / f"{name}.part" for name in contents}
         try:
@@ -1239,6 +1226,7 @@ def files(folder: Path) -> SimpleNamespace:
     return SimpleNamespace(
         attempt=attempt,
         write=write,
+        grow=grow,
         read=lambda name: (folder / name).read_bytes(),
         delete=lambda name: (folder / name).unlink(missing_ok=True),
         names=lambda: [path.name for path in folder.iterdir()],
@@ -1276,6 +1264,146 @@ def as_csv(history: Sequence[Sequence[float]]) -> bytes:
     """One line for each epoch, below the names of the columns."""
     columns = ("epoch", "loss", "val_loss", "val_accuracy", "seconds")
     return "".join(",".join(map(str, row)) + "\n" for row in (columns, *history)).encode()
+
+
+# ---- reports ------------------------------------------------------------------------------------
+MEASUREMENTS = 48  # of each of two metrics: cloudml-hypertune's file keeps the latest 100
+POINTS = 1000  # of a curve: TensorBoard shows no more
+CRC32C = [functools.reduce(lambda crc, _: crc >> 1 ^ 0x82F63B78 * (crc & 1), range(8), byte)
+          for byte in range(256)]  # fmt: skip
+
+
+def checked(content: bytes) -> bytes:
+    """A part of a file of events, followed by its checksum."""
+    crc = 2**32 - 1
+    for byte in content:
+        crc = CRC32C[(crc ^ byte) & 255] ^ crc >> 8
+    crc ^= 2**32 - 1
+    return content + (((crc >> 15 | crc << 17) + 0xA282EAD8) % 2**32).to_bytes(4, "little")
+
+
+class Events:
+    """A file of events for TensorBoard: the curves, the hyperparameters and the layers.
+
+    Only what an event is comes from the package tensorboard: to import its writer would take 0.2 s,
+    and torch's own graph of a model another 0.8 s.
+    """
+
+    SHOWN = ("epochs", "learning_rate", "batch_size", "hidden", "patience", "min_delta",
+             "restore_best", "seed", "parallelism")  # fmt: skip
+
+    def __init__(self, flags: Any, model: Sequential, progress: Progress) -> None:
+        """START undoes what an earlier run told of later epochs than those told of by now."""
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.proto.graph_pb2 import GraphDef
+        from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+
+        self.event, self.plugin_data, self.path = Event, HParamsPluginData, flags.tensorboard_dir
+        self.progress, self.stride = progress, math.ceil(flags.epochs / POINTS)
+        self.name = f"events.out.tfevents.{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
+        shown = {name: getattr(flags, name) for name in self.SHOWN}
+        shown["hidden"] = ",".join(map(str, flags.hidden))
+        kinds = {bool: "bool_value", str: "string_value"}
+        hparams = {n: {kinds.get(type(v), "number_value"): v} for n, v in shown.items()}
+        nodes: list[dict[str, Any]] = [{"name": "X", "op": "Placeholder"}]
+        for place, layer in model.named_children():
+            kind, text = type(layer).__name__, {"layer": {"s": str(layer).encode()}}
+            before = [nodes[-1]["name"]]
+            nodes.append({"name": f"{place}.{kind}", "op": kind, "input": before, "attr": text})
+        self.content, self.new = b"", [
+            Event(file_version="brain.Event:2"),
+            Event(step=progress.told + 1, session_log={"status": "START"}),
+            Event(graph_def=GraphDef(node=nodes).SerializeToString()),
+            self._session(session_start_info={"hparams": hparams, "start_time_secs": time.time()}),
+        ]  # fmt: skip
+
+    def _session(self, **info: Any) -> Any:
+        """An event for the page HPARAMS."""
+        content = self.plugin_data(**info).SerializeToString()
+        metadata = {"plugin_data": {"plugin_name": "hparams", "content": content}}
+        values = [{"tag": f"_hparams_/{name}", "metadata": metadata} for name in info]
+        return self.event(summary={"value": values})
+
+    def write(self, ended: bool = False) -> None:
+        """Add the epochs that are new."""
+        now, tags = time.time(), ("loss", "val_loss", "val_accuracy")
+        history = self.progress.history
+        for epoch, *row, seconds in history[self.progress.told :]:
+            if epoch % self.stride == 0 or epoch == 1 or (ended and epoch == len(history)):
+                values = [{"tag": t, "simple_value": v} for t, v in zip(tags, row, strict=True)]
+                when = now - history[-1][-1] + seconds
+                self.new.append(self.event(step=epoch, wall_time=when, summary={"value": values}))
+        if ended:
+            self.new.append(self._session(session_end_info={"status": 1, "end_time_secs": now}))
+        written, self.progress.told = len(self.content), len(history)
+        for event in self.new:
+            event.wall_time = event.wall_time or now
+            content = event.SerializeToString()
+            self.content += checked(len(content).to_bytes(8, "little")) + checked(content)
+        self.new = []
+        with folder_at(self.path, f"--tensorboard_dir {self.path}:") as folder:
+            folder.grow(self.name, self.content, written)
+
+
+class Reports:
+    """Tells those who follow a run: Vertex AI's tuner, TensorBoard, and who reads history.csv."""
+
+    def __init__(self, flags: Any, model: Sequential, progress: Progress, say: Any) -> None:
+        """progress: further than nothing if the run goes on from a checkpoint."""
+
+        def made(make: Callable[[], Any], package: str) -> Any:
+            try:
+                return make()
+            except Exception as problem:  # noqa: BLE001 - protobuf has errors of its own
+                say(f"{package} is not told of this run ({problem}); install it with pip")
+
+        self.flags, self.history = flags, progress.history
+        self.tuner, self.events, self.due = None, None, math.inf
+        if flags.place.rank:
+            return
+        self.due = time.perf_counter() + 1
+        if flags.tensorboard_dir:
+            self.events = made(lambda: Events(flags, model, progress), "tensorboard")
+        names = ("CLOUD_ML_TRIAL_ID", "CLOUD_ML_HP_METRIC_FILE")
+        task = re.search(r'"trial": *"?\d', os.environ.get("CLUSTER_SPEC", ""))
+        if task or any(map(os.environ.get, names)):
+            load = partial(importlib.import_module, "hypertune")
+            self.tuner = made(lambda: load().HyperTune(), "cloudml-hypertune")
+        for row in self.history:  # the tuner's file begins anew
+            self._measure(row[0], *row[2:4])
+
+    def _measure(self, epoch: int, loss: float, accuracy: float, last: bool = False) -> None:
+        """Tell the tuner of an epoch, if it is the last or one of those spread over the run."""
+        before, now = (e * (MEASUREMENTS - 1) // self.flags.epochs for e in (epoch - 1, epoch))
+        if self.tuner and (last or before < now):
+            try:
+                tell = self.tuner.report_hyperparameter_tuning_metric
+                tell("validation_loss", loss, epoch)
+                tell("validation_accuracy", accuracy, epoch)
+            except OSError as problem:
+                complain(f"the tuner is told no more, {problem}")
+                self.tuner = None
+
+    def epoch(self) -> None:
+        """Tell of an epoch, which is not the last."""
+        self._measure(self.history[-1][0], *self.history[-1][2:4])
+        if (now := time.perf_counter()) < self.due:
+            return
+        with contextlib.suppress(Refused, OSError):  # of a failure the last write tells
+            so_far: Results = {"metrics.json": None, "history.csv": as_csv(self.history)}
+            write_results(self.flags.model_dir, so_far)
+            if self.events:
+                self.events.write()
+        self.due = now + max(1, 20 * (time.perf_counter() - now))  # takes 1/20 of the time at most
+
+    def end(self, loss: float, accuracy: float) -> None:
+        """Tell of the model that is written."""
+        self._measure(len(self.history), loss, accuracy, last=True)
+        try:
+            if self.events:
+                self.events.write(ended=True)
+        except (Refused, OSError) as problem:
+            complain(f"the events for TensorBoard are not whole, {problem}")
 
 
 class Sigterm:
@@ -1377,8 +1505,11 @@ class Checkpoints:
             if any(held):
                 print("train_nn.py: no checkpoint that all replicas have; begins anew", flush=True)
             return
-        content = content if self.split else from_first(content, self.place)
-        state = torch.load(io.BytesIO(content or b""), map_location="cpu", weights_only=True)
+        box = [content]
+        if self.place.world_size > 1 and not self.split:  # the first one's are all
+            with connected():
+                dist.broadcast_object_list(box)
+        state = torch.load(io.BytesIO(box[0] or b""), map_location="cpu", weights_only=True)
         optimiser = self.optimiser
         for tensor, value in zip(
             [*optimiser.weights, *optimiser.state], [*state["weights"], *state["adam"]], strict=True
@@ -1403,7 +1534,11 @@ class Checkpoints:
                     folder.delete(name)
                     continue
                 about = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-                self._check(about["about"])
+                for what, here in self.about.items():
+                    there = about["about"].get(what)
+                    need(there == here, f"{self.where} holds a checkpoint of another training, "
+                         f"whose {what} is {there} and not {here}; name another "
+                         "--checkpoint_dir, or delete it")  # fmt: skip
                 found[int(match[1])] = name
         return found
 
@@ -1411,13 +1546,6 @@ class Checkpoints:
         """The checkpoints in the folder, in the order of their numbers."""
         names = sorted(folder.names())
         return [(name, found) for name in names if (found := self.NAME.fullmatch(name))]
-
-    def _check(self, there: Mapping[str, Any]) -> None:
-        """Refuse a checkpoint that is not of this training."""
-        for name, here in self.about.items():
-            need(there.get(name) == here, f"{self.where} holds a checkpoint of another training, "
-                 f"whose {name} is {there.get(name)} and not {here}; name another "
-                 "--checkpoint_dir, or delete it")  # fmt: skip
 
     def _read(self, own: Mapping[int, str], number: int) -> bytes | None:
         """The content of this checkpoint; later ones, which others lack, are of no use."""
@@ -1469,7 +1597,7 @@ def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) ->
     split = flags.parallelism == "model" and place.world_size > 1
     crew = Place() if split else place  # those who share out the rows
     tables = read_tables(flags, crew, device)
-    exchange(lambda: check_folder(flags.model_dir) if place.rank == 0 else None, place)
+    exchange(lambda: check_folders(flags) if place.rank == 0 else None, place)
     rows, features = tables.train.whole, tables.train.features
     share = sharing(flags.hidden, place, device) if split else None
     model = build_model(features, flags.hidden, flags.seed, device, share)
@@ -1492,11 +1620,12 @@ def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) ->
     checkpoints.resume(progress)
     if progress.resumed:
         say(f"goes on from a checkpoint, in epoch {progress.resumed[-1]}")
+    reports = Reports(flags, model, progress, say)
     ready = time.perf_counter()
     with connected() if split else contextlib.nullcontext():  # layers meet in every step
         with checkpoints.sigterm.waiting():
-            train(model, optimiser, tables, flags, crew, progress, checkpoints, say)
-        optimiser.forget()
+            train(model, optimiser, tables, flags, crew, progress, checkpoints, reports, say)
+        optimiser.means, optimiser.squares = [], []  # their memory is of use now
         loss, accuracy = evaluate(model, tables.val, crew)
     state, history = whole_weights(model, place.rank == 0), progress.history
     seconds = {"start_up": begun - STARTED, "data": ready - begun, "training": history[-1][-1]}
@@ -1517,6 +1646,7 @@ def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) ->
         "training.log": "\n".join([*said, *ending, ""]).encode(),
         "metrics.json": json.dumps(metrics, indent=2).encode(),
     }  # fmt: skip
+    reports.end(loss, accuracy)
     exchange(lambda: write_results(flags.model_dir, results) if place.rank == 0 else None, place)
     checkpoints.clear()
     say(*ending)
@@ -1538,7 +1668,7 @@ def circumstances(flags: Any) -> dict[str, Any]:
     inner = ("place", "door", "line", "replicas", "sigterm")
     return {
         "configuration": {name: getattr(flags, name) for name in vars(flags) if name not in inner},
-        "versions": {"python": platform.python_version(), "torch": str(torch.__version__)},
+        "versions": {"python": sys.version.split()[0], "torch": str(torch.__version__)},
     }
 
 
@@ -1548,10 +1678,12 @@ def as_json(rows: Sequence[range]) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def check_folder(path: str) -> None:
+def check_folders(flags: Any) -> None:
     """Refuse a folder that cannot be written to before the training, not after it."""
-    with folder_at(path, f"--model_dir {path}:") as folder:
-        folder.attempt("metrics.json")  # of an object: an upload that is begun and left
+    for flag in ("model_dir", "tensorboard_dir"):
+        if path := getattr(flags, flag):
+            with folder_at(path, f"--{flag} {path}:") as folder:
+                folder.attempt("metrics.json")  # of an object: an upload that is begun and left
 
 
 def main(flags: argparse.Namespace) -> int:

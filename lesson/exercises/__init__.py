@@ -6,6 +6,7 @@ Neither ever blocks or raises: a notebook whose blanks are not filled in still r
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -65,6 +66,12 @@ def choice(right: str, others: Mapping[str, str], praise: str, advice: str) -> E
         return others.get(letter, f"choose one of {', '.join(sorted({right, *others}))}.")
 
     return Exercise(str, judge, praise, advice)
+
+
+def letters(answer: str, last: str) -> str:
+    """The letters of an answer, as in 'A, C'; empty if there are others than A to `last`."""
+    found = re.sub(r"[\s,;.]|and", "", answer).upper()
+    return found if found and all("A" <= each <= last for each in found) else ""
 
 
 def _as(expects: type, answer: Any) -> Any:

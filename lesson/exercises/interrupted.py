@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import re
-
-from lesson.exercises import Exercise, choice
+from lesson.exercises import Exercise, choice, letters
 
 # The job of the exercise “How often?”: seconds of an epoch, of a checkpoint, stops in an hour.
 EPOCH, CHECKPOINT, STOPS = 40.0, 10.0, 0.5
 
 
-def _letters(answer: str, last: str) -> str:
-    """The letters of an answer, as in 'A, C'; empty if there are others than A to `last`."""
-    letters = re.sub(r"[\s,;.]|and", "", answer).upper()
-    return letters if letters and all("A" <= each <= last for each in letters) else ""
-
-
 def _judge_missing(answer: str) -> str:
-    letters = set(_letters(answer, "E"))
-    if not letters:
+    given = set(letters(answer, "E"))
+    if not given:
         return "write letters from A to E, as in 'AB'."
-    if "C" in letters:
+    if "C" in given:
         return "the rows are read again at every start; they do not change while it trains."
-    if "E" in letters:
+    if "E" in given:
         return "the next step does not look at the log or at a picture."
     return {
         "ABD": "",
         "AB": "when would the run that goes on stop early?",
         "AD": "whose weights would it keep at the end, if the best epoch was before the stop?",
         "BD": "in which order would the rows of the next epoch come?",
-    }.get("".join(sorted(letters)), "more than that is missing.")
+    }.get("".join(sorted(given)), "more than that is missing.")
 
 
 missing = Exercise(
@@ -42,22 +34,22 @@ missing = Exercise(
 
 
 def _judge_order(answer: str) -> str:
-    letters = _letters(answer, "E")
-    if not letters:
+    given = letters(answer, "E")
+    if not given:
         return "write letters from A to E, in order, as in 'ABCD'."
-    if len(set(letters)) < len(letters):
+    if len(set(given)) < len(given):
         return "each line is needed once at most."
-    if "C" in letters:
+    if "C" in given:
         return "killed in the middle of that line, it leaves a half under the name of a whole."
-    if len(letters) < 4:
+    if len(given) < 4:
         return "four of the five lines are needed."
-    if letters.index("A") < letters.index("B"):
+    if given.index("A") < given.index("B"):
         return "killed after the old one is gone and before the new one has its name, it has none."
-    if letters.index("B") < letters.index("D"):
+    if given.index("B") < given.index("D"):
         return "a name for what is not written yet."
-    if letters.index("E") < letters.index("D"):
+    if given.index("E") < given.index("D"):
         return "nothing has been written yet that could be brought to the disk."
-    if letters.index("E") > letters.index("B"):
+    if given.index("E") > given.index("B"):
         return "without power between these two, the name is on the disk and the content is not."
     return ""
 

@@ -4,5 +4,6 @@ ACCOUNT = "000000000000"  # no real account has this number
 REGION = "us-east-1"
 ROLE = "SageMakerExecutionRole"
 ROLE_ARN = f"arn:aws:iam::{ACCOUNT}:role/{ROLE}"
+ROLE_ID = "AROALOCALCLOUD0000000"
 # What STS says of whoever works with the role in Studio or in a notebook instance.
 CALLER_ARN = f"arn:aws:sts::{ACCOUNT}:assumed-role/{ROLE}/SageMaker"

@@ -6,14 +6,21 @@ What is tried next is chosen in `search`.
 from __future__ import annotations
 
 import asyncio
+import math
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from local_cloud.engine import stopping
 from local_cloud.engine.search import next_values
 from local_cloud.engine.spec import State
 
 if TYPE_CHECKING:
     from local_cloud.engine.studies import Studies
     from local_cloud.engine.study import Cloud, Study
+
+
+PERIOD = 0.5  # seconds between two looks at what the trials report
 
 
 class Conductor:
@@ -24,6 +31,7 @@ class Conductor:
         self._studies, self._id = studies, study_id
         self._engine = studies.engine
         self._watching: dict[str, asyncio.Task[None]] = {}  # the trials' jobs that run
+        self._curves: dict[int, stopping.Curve] = {}  # what those have reported, by their places
 
     @property
     def _study(self) -> Study:
@@ -41,8 +49,9 @@ class Conductor:
         try:
             while True:
                 await self._judge()
-                if self._study.state is State.RUNNING and self._study.hopeless:
+                if self._study.state is State.RUNNING and self._is_over():
                     self._studies.end_runs(self._id)
+                await self._stop_early()
                 while self._has_room() and await self._send():
                     pass
                 if all(run.ended for run in self._study.runs):
@@ -53,6 +62,15 @@ class Conductor:
                 task.cancel()
         self._studies.end(self._id)
 
+    def _is_over(self) -> bool:
+        """Whether the study ends before it has had all its trials."""
+        return self._study.hopeless or self._left() == 0
+
+    def _left(self) -> float | None:
+        """For how many seconds the study may still go on; None: for ever."""
+        seconds = self._study.aim.seconds
+        return None if seconds is None else max(0.0, self._study.created + seconds - time.time())
+
     def _has_room(self) -> bool:
         study = self._study
         running = sum(not run.ended for run in study.runs)
@@ -62,9 +80,8 @@ class Conductor:
     async def _send(self) -> bool:
         """Send one more trial; False: there is nothing else to try."""
         aim, trials = self._study.aim, [run.trial() for run in self._study.runs]
-        values = await asyncio.to_thread(
-            next_values, aim.parameters, trials, aim.algorithm, aim.maximize, aim.seed
-        )
+        ask = (aim.parameters, trials, aim.algorithm, aim.maximize, aim.seed)
+        values = await asyncio.to_thread(next_values, *ask, aim.earlier, aim.alike)
         # It may have been stopped meanwhile.
         if values is None or self._study.state is not State.RUNNING:
             return False
@@ -80,14 +97,45 @@ class Conductor:
             facts: dict[str, Any] = {"result": found}
             if isinstance(found, str):
                 facts = {"reason": found, "silent": job.state is State.SUCCEEDED}
+            elif self._study.aim.stopping:
+                facts["curve"] = await self._reports(place)
+            self._curves.pop(place, None)
             self._studies.note(self._id, place, **facts)
 
+    async def _reports(self, place: int) -> stopping.Curve:
+        job = self._engine.get(self._study.runs[place].job)
+        found = await asyncio.to_thread(self._cloud.reports, self._study, place + 1, job)
+        return tuple(found)
+
+    async def _stop_early(self) -> None:
+        """Stop the trials that the study's rule gives up."""
+        if not (rule := self._study.aim.stopping):
+            return
+        for place, run in enumerate(self._study.runs):
+            if run.early or self._engine.get(run.job).state is not State.RUNNING:
+                continue
+            curve, before = await self._reports(place), self._curves.get(place, ())
+            self._curves[place] = curve
+            others = [
+                replace(other.other(at), curve=self._curves.get(at, other.curve))
+                for at, other in enumerate(self._study.runs)
+            ]
+            since = before[-1][0] if before else -math.inf
+            if stopping.is_over(rule, others[place], since, others, self._study.aim.maximize):
+                self._studies.stop_early(self._id, place)
+
     async def _news(self) -> None:
-        """Wait until the job of a trial has ended."""
+        """Wait until the job of a trial has ended, or until something else is to be looked at."""
         for run in self._study.runs:
             if not run.ended and run.job not in self._watching:
                 self._watching[run.job] = asyncio.create_task(self._end_of(run.job))
-        await asyncio.wait(self._watching.values(), return_when=asyncio.FIRST_COMPLETED)
+        times = [self._left(), PERIOD if self._study.aim.stopping else None]
+        soon = min((one for one in times if one is not None), default=None)
+        if self._study.state is not State.RUNNING:
+            soon = None
+        await asyncio.wait(
+            self._watching.values(), timeout=soon, return_when=asyncio.FIRST_COMPLETED
+        )
         self._watching = {job: task for job, task in self._watching.items() if not task.done()}
 
     async def _end_of(self, job_id: str) -> None:

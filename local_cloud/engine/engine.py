@@ -30,6 +30,7 @@ from local_cloud.engine.spec import (
     Workplace,
 )
 from local_cloud.engine.turns import Need, due, need
+from local_cloud.engine.warm import Warm
 from local_cloud.store.records import Records
 
 KIND = "job"
@@ -76,6 +77,7 @@ class Engine:
         # finds this server's replicas and not those of a server that has taken its place.
         self._engine_mark = {"LOCAL_CLOUD_ENGINE": str(self._folder)}
         self._run_mark = {"LOCAL_CLOUD_RUN": secrets.token_hex(8)}
+        self._warm = Warm(self._engine_mark | self._run_mark)
 
     async def start(self) -> None:
         """Put in order what an earlier server left, start the keeper and the queue."""
@@ -108,6 +110,7 @@ class Engine:
             run.decide(LOST)
         if self._tasks:
             await asyncio.wait(self._tasks.values())
+        await asyncio.to_thread(self._warm.close)
         await asyncio.to_thread(self._keeper.close)
 
     @property
@@ -240,7 +243,7 @@ class Engine:
         threads = max(1, self._cores // job.size)
         marks = {**self._engine_mark, **self._run_mark, "LOCAL_CLOUD_JOB": job.id}
         gpus = self._taken[job.id][1]
-        room = Room(self._folder / job.id, self._stand_ins, threads, gpus, marks)
+        room = Room(self._folder / job.id, self._stand_ins, threads, gpus, marks, self._warm)
         self._runs[job.id] = Run(job, room, self._keeper)
         self._show(replace(job, state=State.STAGING, attempts=(Attempt(time.time()),)))
         task = asyncio.get_running_loop().create_task(self._live(job.id, room))
@@ -284,7 +287,10 @@ class Engine:
             if (job := self._jobs[job_id]).attempts[-1].ended:
                 self._show(replace(job, attempts=(*job.attempts, Attempt(time.time()))))
             place = Workplace(room.folder, room.threads, room.gpus, port)
-            return await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, place)
+            plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, place)
+            if any(one.warm for one in plan.replicas):
+                await self._warm.ready()
+            return plan
 
         try:
             return await run.live(stage, running)

@@ -12,9 +12,11 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from local_cloud.engine import mounts
 from local_cloud.engine.spec import EngineError, Replica
+from local_cloud.engine.warm import Forked, Warm, suits
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # A socket's path may have 103 bytes (macOS; Linux: 107), and multiprocessing makes sockets with
@@ -35,13 +37,14 @@ class Room:
     threads: int
     gpus: tuple[int, ...]
     marks: Mapping[str, str]  # environment entries by which its processes are found
+    warm: Warm  # forks replicas that are to start in a moment
 
 
 @dataclass(frozen=True)
 class Started:
     """A replica's process, which leads its group and its session, and what to clear away."""
 
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | Forked
     temporary: Path
 
 
@@ -95,21 +98,13 @@ def start(replica: Replica, notes: Sequence[str], room: Room) -> Started:
     own = room.folder / replica.name
     for folder in (own, own / ".home", packages_folder(own)):
         folder.mkdir(parents=True, exist_ok=True)
-    if replica.mounts:
-        replica = mounts.mounted(replica)
     temporary = temporary_folder(own)
     with log_path(room.folder, replica.name).open("ab") as log:
         log.write("".join(f"{note}\n" for note in notes).encode())
         log.flush()
         try:
-            process = subprocess.Popen(
-                replica.command,
-                cwd=os.fspath(replica.folder or own),
-                env=environment(replica, room, temporary),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+            process = _forked(replica, room, temporary, log) or _spawned(
+                mounts.mounted(replica) if replica.mounts else replica, room, temporary, log
             )
         except (OSError, ValueError, IndexError) as problem:
             log.write(f"The replica cannot be started: {problem}\n".encode(errors="replace"))
@@ -117,7 +112,36 @@ def start(replica: Replica, notes: Sequence[str], room: Room) -> Started:
     return Started(process, temporary)
 
 
-def when_ended(process: subprocess.Popen[bytes], then: Callable[[int], None]) -> None:
+def _spawned(
+    replica: Replica, room: Room, temporary: Path, log: BinaryIO
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        replica.command,
+        cwd=os.fspath(replica.folder or room.folder / replica.name),
+        env=environment(replica, room, temporary),
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+def _forked(replica: Replica, room: Room, temporary: Path, log: BinaryIO) -> Forked | None:
+    """The replica as a process that is forked, if that is asked for and possible."""
+    if not replica.warm or not suits(replica.command, replica.environment):
+        return None
+    places = {path: str(folder) for path, folder in replica.mounts.items()}
+    if places and not mounts.available():
+        replica, places = mounts.mounted(replica), {}
+    folder = os.fspath(replica.folder or room.folder / replica.name)
+    variables = environment(replica, room, temporary)
+    try:
+        return room.warm.fork(replica.command, variables, folder, places, log.fileno())
+    except OSError:
+        return None
+
+
+def when_ended(process: subprocess.Popen[bytes] | Forked, then: Callable[[int], None]) -> None:
     """Call then with the exit code (negative: the signal) on this thread's loop, once.
 
     On Linux the kernel reports the ends in the order in which they happened, so that the first

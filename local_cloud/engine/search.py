@@ -8,8 +8,9 @@ same trials, with the same results, are followed by the same one.
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,22 +38,33 @@ class Parameter:
     scale: str = "linear"
     parent: str = ""  # a parameter before this one; this one is there only
     when: tuple[Value, ...] = ()  # where that one has one of these values
+    about: float | None = None  # reverse log: what values come near to; None: all but low + high
 
     def inside(self, value: Value) -> Value:
         """The value as Optuna knows it: a reversed scale from its other end, places for numbers."""
         if self.kind == "ordered":
             return self.choices.index(value)
-        return self._mirrored(value) if self.scale == "reverse log" else value
+        return self._mirrored(value, *self.bounds) if self.scale == "reverse log" else value
 
     def outside(self, known: Value) -> Value:
         """The value, from what Optuna knows it as."""
         if self.kind == "ordered":
             return self.choices[int(known)]
-        return self._mirrored(known) if self.scale == "reverse log" else known
+        if self.scale == "reverse log":
+            return self._mirrored(known, self.low, self.high)
+        return known
 
-    def _mirrored(self, value: Value) -> Value:
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest number that Optuna knows of it."""
+        if self.scale != "reverse log" or self.about is None:
+            return self.low, self.high
+        return self.about - self.high, self.about - self.low
+
+    def _mirrored(self, value: Value, low: float, high: float) -> Value:
         assert not isinstance(value, str)
-        mirrored = min(max(self.low + self.high - value, self.low), self.high)
+        about = self.low + self.high if self.about is None else self.about
+        mirrored = min(max(about - value, low), high)
         return int(mirrored) if self.kind == "whole" else mirrored
 
 
@@ -71,12 +83,17 @@ def next_values(
     algorithm: str,
     maximize: bool,
     seed: int,
+    earlier: Sequence[Trial] = (),
+    alike: bool = True,
 ) -> dict[str, Value] | None:
     """The values of the next trial; None: there is nothing else to try.
 
     algorithm: bayesian (a tree-structured Parzen estimator, after ten random trials), random, or
     grid (all combinations, in order; nothing may be real). A trial that still runs is taken for
     one that came to nothing, so that trials side by side are not alike.
+
+    earlier: trials of other studies, all with a result; unless `alike`, theirs count by their order
+    alone, for another set of data makes other numbers.
     """
     if algorithm == "grid":
         return next(itertools.islice(grid(parameters), len(trials), None), None)
@@ -85,16 +102,32 @@ def next_values(
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # not a line for every trial
     mixed = int(np.random.SeedSequence([seed, len(trials)]).generate_state(1)[0])
     random, bayesian = optuna.samplers.RandomSampler, optuna.samplers.TPESampler
+    # Ten trials by chance come first, unless earlier ones show where to begin.
+    begin = min(10, len(earlier)) or 10
     study = optuna.create_study(
-        sampler=random(mixed) if algorithm == "random" else bayesian(seed=mixed),
+        sampler=random(mixed)
+        if algorithm == "random"
+        else bayesian(n_startup_trials=begin, seed=mixed),
         direction="maximize" if maximize else "minimize",
     )
-    study.add_trials([_recorded(parameters, trial) for trial in trials])
+    known = [*earlier, *trials] if alike else [*_by_order(earlier), *_by_order(trials)]
+    study.add_trials([_recorded(parameters, trial) for trial in known])
     asked, values = study.ask(), dict[str, Value]()
     for parameter in parameters:
         if exists(parameter, values):
             values[parameter.name] = parameter.outside(_ask(asked, parameter))
     return values
+
+
+def _by_order(trials: Sequence[Trial]) -> list[Trial]:
+    """The trials with the share of results below each in place of its result."""
+    results = sorted(trial.result for trial in trials if trial.result is not None)
+    return [
+        trial
+        if trial.result is None
+        else replace(trial, result=(bisect_left(results, trial.result) + 0.5) / len(results))
+        for trial in trials
+    ]
 
 
 def exists(parameter: Parameter, values: Mapping[str, Value]) -> bool:
@@ -123,7 +156,7 @@ def _distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution
 
     log = parameter.scale != "linear"
     if parameter.kind == "real":
-        return distributions.FloatDistribution(parameter.low, parameter.high, log=log)
+        return distributions.FloatDistribution(*parameter.bounds, log=log)
     if parameter.kind == "whole":
         return distributions.IntDistribution(int(parameter.low), int(parameter.high), log=log)
     if parameter.kind == "ordered":
@@ -135,7 +168,7 @@ def _ask(trial: optuna.Trial, parameter: Parameter) -> Value:
     """Optuna's choice, as it knows the parameter."""
     log = parameter.scale != "linear"
     if parameter.kind == "real":
-        return trial.suggest_float(parameter.name, parameter.low, parameter.high, log=log)
+        return trial.suggest_float(parameter.name, *parameter.bounds, log=log)
     if parameter.kind == "whole":
         low, high = int(parameter.low), int(parameter.high)
         return trial.suggest_int(parameter.name, low, high, log=log)

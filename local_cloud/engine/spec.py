@@ -49,6 +49,7 @@ class Replica:
     environment: Mapping[str, str]
     folder: Path | None = None  # working directory; None: the replica's own folder
     mounts: Mapping[str, Path] = field(default_factory=dict)  # "/gcs" -> the folder seen there
+    warm: bool = False  # one of many alike: may be forked from a process that has torch imported
 
 
 @dataclass(frozen=True)

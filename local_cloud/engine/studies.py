@@ -119,6 +119,11 @@ class Studies:
         study = self.get(study_id)
         self._show_run(study, place, replace(study.runs[place], **facts))
 
+    def stop_early(self, study_id: str, place: int) -> None:
+        """Stop a trial whose further reports are not waited for."""
+        self.note(study_id, place, early=True)
+        self.engine.stop(self.get(study_id).runs[place].job)
+
     def end(self, study_id: str) -> None:
         """Nothing runs any more, and nothing is to be sent."""
         study = self.get(study_id)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from local_cloud.engine.search import Parameter, Trial, Value
 from local_cloud.engine.spec import Job, State
+from local_cloud.engine.stopping import Curve, Other, Rule
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,10 @@ class Aim:
     failures: int | None = None  # so many failed trials end the study; None: none do
     silent: int | None = None  # so many without a result, before there is any, end it, too
     seed: int = 0
+    seconds: float | None = None  # after so many it is stopped
+    stopping: Rule | None = None  # when a trial is stopped early; None: none is
+    earlier: tuple[Trial, ...] = ()  # of other studies, known before this one begins
+    alike: bool = True  # the earlier ones' results can be compared with this study's
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Aim:
@@ -30,7 +35,13 @@ class Aim:
             Parameter(**one | {name: tuple(one[name]) for name in ("choices", "when")})
             for one in document["parameters"]
         )
-        return cls(**{**document, "parameters": tuple(parameters)})
+        rule = document.get("stopping")
+        facts = {
+            "parameters": tuple(parameters),
+            "stopping": rule and Rule(**rule),
+            "earlier": tuple(Trial(**trial) for trial in document.get("earlier", ())),
+        }
+        return cls(**{**document, **facts})
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,8 @@ class TrialJob:
     result: float | None = None
     reason: str = ""  # why it ended without a result
     silent: bool = False  # without a result, though its job has succeeded
+    early: bool = False  # it was stopped before its time
+    curve: Curve = ()  # what it had reported at its end, if others are stopped early
 
     @property
     def ended(self) -> bool:
@@ -51,6 +64,10 @@ class TrialJob:
     def trial(self) -> Trial:
         """What a search needs to know of it."""
         return Trial(self.values, self.result, failed=bool(self.reason))
+
+    def other(self, place: int) -> Other:
+        """What the decision to stop another one early needs to know of it."""
+        return Other(place, self.curve, self.ended, None if self.early else self.result)
 
 
 @dataclass(frozen=True)
@@ -96,7 +113,13 @@ class Study:
     def of(cls, document: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Study:
         """The study of a document and of those of its trials."""
         facts = {"aim": Aim.of(document["aim"]), "state": State(document["state"])}
-        return cls(**{**document, **facts, "runs": tuple(TrialJob(**run) for run in runs)})
+        return cls(**{**document, **facts, "runs": tuple(map(_run, runs))})
+
+
+def _run(document: Mapping[str, Any]) -> TrialJob:
+    """The trial of a document."""
+    curve = tuple((step, value) for step, value in document.get("curve", ()))
+    return TrialJob(**{**document, "curve": curve})
 
 
 class Cloud(Protocol):
@@ -107,3 +130,6 @@ class Cloud(Protocol):
 
     def judge(self, study: Study, number: int, job: Job) -> float | str:
         """The result of a trial whose job has ended, or why there is none; called in a thread."""
+
+    def reports(self, study: Study, number: int, job: Job) -> Curve:
+        """What a trial has reported so far, as (step, value); called in a thread."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from urllib.parse import quote
 
-from local_cloud.aws.account import ACCOUNT, CALLER_ARN, ROLE, ROLE_ARN
+from local_cloud.aws.account import ACCOUNT, CALLER_ARN, ROLE, ROLE_ARN, ROLE_ID
 from local_cloud.aws.errors import ServiceError, not_implemented
 from local_cloud.aws.model import Json
 from local_cloud.aws.query_protocol import Form, QueryService, members
 
-ROLE_ID = "AROALOCALCLOUD0000000"
 TRUST = {
     "Version": "2012-10-17",
     "Statement": [

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from local_cloud.aws.json_protocol import JsonService, Operation
 from local_cloud.sagemaker.notebooks import Notebooks
+from local_cloud.sagemaker.packages import Packages
 from local_cloud.sagemaker.training import Training
 
 
 def operations(training: Training) -> dict[str, Operation]:
     """Each operation's name, and what answers it."""
     notebooks = Notebooks(training.records, training.tags)
+    packages = Packages(training.records, training.objects, training.tags)
     return {
         "CreateTrainingJob": training.create,
         "DescribeTrainingJob": training.describe,
@@ -33,6 +35,15 @@ def operations(training: Training) -> dict[str, Operation]:
         "StopNotebookInstance": notebooks.stop,
         "UpdateNotebookInstance": notebooks.update,
         "DeleteNotebookInstance": notebooks.delete,
+        "CreateModelPackageGroup": packages.create_group,
+        "DescribeModelPackageGroup": packages.describe_group,
+        "ListModelPackageGroups": packages.list_groups,
+        "DeleteModelPackageGroup": packages.delete_group,
+        "CreateModelPackage": packages.create,
+        "DescribeModelPackage": packages.describe,
+        "ListModelPackages": packages.list,
+        "UpdateModelPackage": packages.update,
+        "DeleteModelPackage": packages.delete,
     }
 
 

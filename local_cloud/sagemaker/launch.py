@@ -35,6 +35,7 @@ Json = dict[str, Any]
 
 GRACE_SECONDS = 120.0  # between SIGTERM and SIGKILL: API reference, StoppingCondition
 CHECKPOINTS = "/opt/ml/checkpoints"  # where CheckpointConfig has no LocalPath
+EVENTS = "/opt/ml/output/tensorboard"  # where TensorBoardOutputConfig has none
 TOOLKIT = Path(__file__).with_name("toolkit.py")
 PLAIN = re.compile(r"[A-Za-z0-9_./+-]*")  # what a shell takes as it is
 # What a job sees of the variables that let SDKs find this local cloud.
@@ -57,7 +58,7 @@ def plan(request: Json, note: str, place: Workplace, objects: Objects, base: Jso
     for host in hosts(place.folder, count):
         layout.make(host, request, objects)
         own = _gpus(request, place.gpus, host.rank)
-        places = {ML: host.ml} | _checkpoints(request, host, objects)
+        places = {ML: host.ml} | _live(request, host, objects)
         drivers.fit(host, port, len(own), places)
         command = _command(request, host, objects)
         env = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, own))} | shared
@@ -124,40 +125,51 @@ def _gpus(request: Json, given: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return given[rank * count : (rank + 1) * count]
 
 
-def _checkpoints(request: Json, host: Host, objects: Objects) -> dict[str, Path]:
-    """Show the folder of the checkpoints' bucket at the local path: live both ways, for all hosts.
+def _live(request: Json, host: Host, objects: Objects) -> dict[str, Path]:
+    """Show folders of S3 at local paths, live both ways, for all hosts: checkpoints, events.
 
-    Below /opt/ml that is a link; elsewhere a further mount.
+    Below /opt/ml they are links; returned are the others, which are further mounts.
     """
-    if not (wanted := request.get("CheckpointConfig")):
-        return {}
-    folder = _checkpoint_folder(wanted["S3Uri"], objects)
-    local = os.path.normpath(wanted.get("LocalPath") or CHECKPOINTS)
+    shown: dict[str, Path] = {}
+    if wanted := request.get("CheckpointConfig"):
+        local = wanted.get("LocalPath") or CHECKPOINTS
+        shown |= _show(wanted["S3Uri"], local, "CheckpointConfig.S3Uri", host, objects)
+    if wanted := request.get("TensorBoardOutputConfig"):
+        # Each job has a folder of its own there (observed: public logs of `tensorboard --logdir`).
+        base = wanted["S3OutputPath"].rstrip("/")
+        address = f"{base}/{request['TrainingJobName']}/tensorboard-output"
+        local = wanted.get("LocalPath") or EVENTS
+        shown |= _show(address, local, "TensorBoardOutputConfig.S3OutputPath", host, objects)
+    return shown
+
+
+def _show(address: str, local: str, field: str, host: Host, objects: Objects) -> Mapping[str, Path]:
+    folder = _folder_of(address, field, objects)
+    local, own = os.path.normpath(local), f"{field.partition('.')[0]}.LocalPath"
     if not local.startswith("/") or local in ("/", "/opt", ML):
-        raise Refused(f"CheckpointConfig.LocalPath: {local} cannot stand for a folder of S3")
+        raise Refused(f"{own}: {local} cannot stand for a folder of S3")
     if not local.startswith(f"{ML}/"):
         return {local: folder}
     link = host.ml / local.removeprefix(f"{ML}/")
     if link.exists():
-        raise Refused(f"CheckpointConfig.LocalPath: {local} has another use in every job")
+        raise Refused(f"{own}: {local} has another use in every job")
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(folder)
     return {}
 
 
-def _checkpoint_folder(address: str, objects: Objects) -> Path:
+def _folder_of(address: str, field: str, objects: Objects) -> Path:
     """The folder of the bucket that holds the objects below this address."""
     bucket, prefix = s3_address(address.removesuffix("/"))
     folder = objects.folder / bucket / prefix
     # Only where a key is its own path has what is written there the right key.
     if (prefix and to_path(prefix) != prefix) or folder.resolve() != folder:
-        raise Refused(f"CheckpointConfig.S3Uri: {address} cannot be shown as a folder")
+        raise Refused(f"{field}: {address} cannot be shown as a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise Refused(
-            f"CheckpointConfig.S3Uri: an object is in the way of the folder {address}; choose"
-            " another prefix"
+            f"{field}: an object is in the way of the folder {address}; choose another prefix"
         ) from None
     return folder
 

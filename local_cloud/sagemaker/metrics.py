@@ -28,10 +28,30 @@ def final(
 
     Raises TooSlow when that takes more than so many seconds.
     """
+    latest: dict[str, Json] = {}
+    regexes = [each["Regex"] for each in definitions]
+    for metric, log, start, value in _search(regexes, logs, seconds, every=False):
+        name, moment = definitions[metric]["Name"], next(stamps.lines(logs[log], start)).time
+        known = latest.get(name)
+        if known is None or known["Timestamp"] <= moment:
+            latest[name] = {"MetricName": name, "Value": value, "Timestamp": moment}
+    return list(latest.values())
+
+
+def values(regex: str, log: Path, seconds: int) -> list[float]:
+    """All values of one metric in the whole lines of a log; raises TooSlow as final() does."""
+    return [value for *_, value in _search([regex], [log], seconds, every=True)]
+
+
+def _search(
+    regexes: Sequence[str], logs: Sequence[Path], seconds: int, every: bool
+) -> list[tuple[int, int, int, float]]:
+    """What search.py finds."""
     task = {
         "seconds": seconds,
         "longest": stamps.LONGEST,
-        "metrics": [each["Regex"] for each in definitions],
+        "every": every,
+        "metrics": regexes,
         "logs": [str(log) for log in logs],
     }
     done = subprocess.run(
@@ -44,10 +64,5 @@ def final(
     if done.returncode == -signal.SIGALRM:
         raise TooSlow(f"a regular expression ran for more than {seconds} s")
     done.check_returncode()
-    latest: dict[str, Json] = {}
-    for metric, log, start, value in json.loads(done.stdout):
-        name, moment = definitions[metric]["Name"], next(stamps.lines(logs[log], start)).time
-        known = latest.get(name)
-        if known is None or known["Timestamp"] <= moment:
-            latest[name] = {"MetricName": name, "Value": value, "Timestamp": moment}
-    return list(latest.values())
+    found: list[tuple[int, int, int, float]] = json.loads(done.stdout)
+    return found

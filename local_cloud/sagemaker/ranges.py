@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 from local_cloud.aws.errors import not_implemented
 from local_cloud.engine.search import Parameter, Value
+from local_cloud.engine.stopping import Rule
 from local_cloud.engine.study import Aim
 from local_cloud.sagemaker.request import invalid
 
@@ -20,22 +22,25 @@ Json = dict[str, Any]
 SCALES = {"Logarithmic": "log", "ReverseLogarithmic": "reverse log"}
 WIDE = 100  # Auto: a range whose ends are so many times apart is searched by its logarithm
 SILENT = 5  # so many training jobs without the metric end a tuning job that has none yet
-STRATEGIES = {"Bayesian": "bayesian", "Random": "random", "Grid": "grid"}
+# Hyperband says when trials are stopped; what they try is chosen at random.
+STRATEGIES = {"Bayesian": "bayesian", "Random": "random", "Grid": "grid", "Hyperband": "random"}
+# HyperbandStrategyConfig in the API reference: where MaxResource is looked for if it is not given.
+EPOCHS = ("epochs", "numepochs", "n-epochs", "n_epochs", "num_epochs")
 
 
-def aim(name: str, config: Json) -> Aim:
-    """The aim of a tuning job of this name and HyperParameterTuningJobConfig."""
-    _refuse(config)
-    goal = config.get("HyperParameterTuningJobObjective")
-    if not goal:
-        raise invalid("HyperParameterTuningJobObjective is required: name the metric and the goal")
+def aim(name: str, config: Json, static: Mapping[str, str]) -> Aim:
+    """The aim of a tuning job of this name, HyperParameterTuningJobConfig and static parameters."""
+    if config.get("TuningJobCompletionCriteria"):
+        raise not_implemented("HyperParameterTuningJobConfig.TuningJobCompletionCriteria")
+    if (config.get("ParameterRanges") or {}).get("AutoParameters"):
+        raise not_implemented("ParameterRanges.AutoParameters; give each hyperparameter its range")
     parameters = _parameters(config.get("ParameterRanges") or {})
     grid = config["Strategy"] == "Grid"
     most = _most(config, parameters if grid else ())
     seed = config.get("RandomSeed")
     return Aim(
         parameters,
-        goal["Type"] == "Maximize",
+        config["HyperParameterTuningJobObjective"]["Type"] == "Maximize",
         most,
         config["ResourceLimits"]["MaxParallelTrainingJobs"],
         STRATEGIES[config["Strategy"]],
@@ -43,6 +48,8 @@ def aim(name: str, config: Json) -> Aim:
         silent=SILENT,
         # Without one, a job of the same name tries the same again.
         seed=zlib.crc32(name.encode()) if seed is None else seed,
+        seconds=config["ResourceLimits"].get("MaxRuntimeInSeconds"),
+        stopping=_rule(config, static),
     )
 
 
@@ -51,16 +58,38 @@ def text(value: Value) -> str:
     return str(value)
 
 
-def _refuse(config: Json) -> None:
-    for field in ("TuningJobCompletionCriteria",):
-        if config.get(field):
-            raise not_implemented(f"HyperParameterTuningJobConfig.{field}")
-    if config["Strategy"] not in STRATEGIES:
-        raise not_implemented(f"HyperParameterTuningJobConfig.Strategy {config['Strategy']}")
-    if config.get("TrainingJobEarlyStoppingType") == "Auto":
-        raise not_implemented("HyperParameterTuningJobConfig.TrainingJobEarlyStoppingType Auto")
-    if (config.get("ParameterRanges") or {}).get("AutoParameters"):
-        raise not_implemented("ParameterRanges.AutoParameters; give each hyperparameter its range")
+def read(parameter: Parameter, said: str) -> Value | None:
+    """A hyperparameter's text as a value of this one; None where it has no such value."""
+    if parameter.kind == "unordered":
+        return said if said in parameter.choices else None
+    try:
+        value = float(said) if parameter.kind == "real" else int(said)
+    except ValueError:
+        return None
+    return value if parameter.low <= value <= parameter.high else None
+
+
+def _rule(config: Json, static: Mapping[str, str]) -> Rule | None:
+    """When training jobs are stopped early."""
+    auto = config.get("TrainingJobEarlyStoppingType") == "Auto"
+    given = config.get("StrategyConfig")
+    if config["Strategy"] != "Hyperband":
+        if given:
+            raise invalid("StrategyConfig is for the strategy Hyperband: leave it out")
+        return Rule("median", latest=True) if auto else None
+    if auto:
+        raise invalid("TrainingJobEarlyStoppingType must be Off: Hyperband stops early by itself")
+    resource = (given or {}).get("HyperbandStrategyConfig") or {}
+    least, most = resource.get("MinResource") or 1, resource.get("MaxResource")
+    said = next((static[name] for name in EPOCHS if name in static), "").strip('"')
+    if most is None and said.isdecimal():
+        most = int(said)
+    if not most or most <= least:
+        raise invalid(
+            f"Hyperband needs a MaxResource above MinResource ({least}): the epochs of a whole"
+            f" training, else one of the static hyperparameters {', '.join(EPOCHS)}"
+        )
+    return Rule("halving", least=least, most=most)
 
 
 def _most(config: Json, categories: tuple[Parameter, ...]) -> int:
@@ -111,7 +140,9 @@ def _numbers(given: Json, kind: str) -> Parameter:
         ) from None
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise invalid(f"The range of {name} goes from {low} to {high}: its minimum is first")
-    return Parameter(name, kind, low, high, scale=_scale(given, kind, low, high))
+    scale = _scale(given, kind, low, high)
+    about = 1.0 if scale == "reverse log" else None
+    return Parameter(name, kind, low, high, scale=scale, about=about)
 
 
 def _scale(given: Json, kind: str, low: float, high: float) -> str:

@@ -39,7 +39,6 @@ IGNORED = {
     "InfraCheckConfig": "this machine is not checked",
     "SessionChainingConfig": "there are no sessions",
     "ExperimentConfig": "nothing is tracked yet",
-    "TensorBoardOutputConfig": "nothing but the model, the output data and checkpoints reaches S3",
 }
 # What a job would fail or mean something else without: refused by name.
 MISSING = {
@@ -78,6 +77,8 @@ def places(request: Json) -> list[tuple[str, str]]:
     found = [("OutputDataConfig.S3OutputPath", request["OutputDataConfig"]["S3OutputPath"])]
     if checkpoints := request.get("CheckpointConfig"):
         found.append(("CheckpointConfig.S3Uri", checkpoints["S3Uri"]))
+    if events := request.get("TensorBoardOutputConfig"):
+        found.append(("TensorBoardOutputConfig.S3OutputPath", events["S3OutputPath"]))
     return found
 
 

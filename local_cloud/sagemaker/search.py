@@ -1,9 +1,9 @@
 """What regular expressions find in logs: `python -I -S search.py`, standard library only.
 
 A process of its own, for a regular expression can run for ever, and meanwhile none of a process's
-other threads runs. Reads {"seconds", "longest", "metrics": [regex], "logs": [path]} as JSON;
-writes [[metric, log, start, value]]: of each metric in each log, by their places, the last line
-that has it. Is ended by SIGALRM after so many seconds.
+other threads runs. Reads {"seconds", "longest", "every", "metrics": [regex], "logs": [path]} as
+JSON; writes [[metric, log, start, value]]: of each metric in each log, by their places, the last
+line that has it or, with `every`, each whole line. Is ended by SIGALRM after so many seconds.
 """
 
 from __future__ import annotations
@@ -13,23 +13,31 @@ import math
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+Row = tuple[int, int, float]  # metric, start of the line, value
 
 
-def latest(
-    patterns: Sequence[re.Pattern[str]], log: str, longest: int
-) -> dict[int, tuple[int, float]]:
-    """Of each pattern's last line: where it begins, and its value; longest: bytes of a line."""
-    found: dict[int, tuple[int, float]] = {}
+def latest(patterns: Sequence[re.Pattern[str]], log: str, longest: int) -> list[Row]:
+    """Of each pattern the last line that has it."""
+    return list({row[0]: row for row in rows(patterns, log, longest, whole=False)}.values())
+
+
+def rows(patterns: Sequence[re.Pattern[str]], log: str, longest: int, whole: bool) -> Iterator[Row]:
+    """What each line has of each metric.
+
+    longest: bytes of a line; whole: a last line that may still be written is left out.
+    """
     start = 0
     with open(log, "rb") as file:
         while raw := file.readline(longest):
+            if whole and not raw.endswith(b"\n"):
+                return
             text = raw.decode(errors="replace").rstrip("\r\n")
             for metric, pattern in enumerate(patterns):
                 if (number := value(pattern, text)) is not None:
-                    found[metric] = start, number
+                    yield metric, start, number
             start += len(raw)
-    return found
 
 
 def value(pattern: re.Pattern[str], text: str) -> float | None:
@@ -48,12 +56,14 @@ def main() -> None:
     task = json.load(sys.stdin)
     signal.alarm(task["seconds"])
     patterns = [re.compile(regex) for regex in task["metrics"]]
-    rows = [
-        (metric, place, *line)
-        for place, log in enumerate(task["logs"])
-        for metric, line in latest(patterns, log, task["longest"]).items()
-    ]
-    json.dump(rows, sys.stdout)
+    found: list[tuple[int, int, int, float]] = []
+    for place, log in enumerate(task["logs"]):
+        if task["every"]:
+            lines: Iterable[Row] = rows(patterns, log, task["longest"], whole=True)
+        else:
+            lines = latest(patterns, log, task["longest"])
+        found += [(metric, place, start, number) for metric, start, number in lines]
+    json.dump(found, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tags of training jobs, tuning jobs and notebook instances."""
+"""Tags of jobs, notebook instances, and model packages and their groups."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class Tags:
             raise ServiceError(
                 "ValidationException",
                 f"Requested resource not found: {params['ResourceArn']} has no tags here; training"
-                " jobs, tuning jobs and notebook instances have",
+                " jobs, tuning jobs, notebook instances, model package groups and packages of no"
+                " group have",
             )
         return found
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from local_cloud.aws.errors import ServiceError, not_implemented
 from local_cloud.engine.search import Value
 from local_cloud.engine.spec import Job, State
+from local_cloud.engine.stopping import Curve
 from local_cloud.engine.studies import Studies
-from local_cloud.engine.study import Study, TrialJob
-from local_cloud.sagemaker import listing, ranges, request, status
+from local_cloud.engine.study import Aim, Study, TrialJob
+from local_cloud.sagemaker import listing, metrics, ranges, request, status, warm_start
 from local_cloud.sagemaker.failure import MOST
 from local_cloud.sagemaker.names import arn
 from local_cloud.sagemaker.request import invalid
@@ -29,6 +30,8 @@ Json = dict[str, Any]
 
 CLOUD = "sagemaker"  # the studies' name for this
 KIND = "tuning-job"  # the request, as it came
+
+RESOURCES = "HyperParameterTuningResourceConfig"
 OBJECTIVE = "_tuning_objective_metric"  # the hyperparameter that names the metric
 STATUS = {
     State.RUNNING: "InProgress",
@@ -39,10 +42,8 @@ STATUS = {
 }
 # What a tuning job would mean something else without: refused by name.
 MISSING = {
-    "": ("TrainingJobDefinitions", "Autotune", "WarmStartConfig"),
-    "TrainingJobDefinition.": (
-        *("TuningObjective", "HyperParameterRanges", "HyperParameterTuningResourceConfig"),
-    ),
+    "": ("TrainingJobDefinitions", "Autotune"),
+    "TrainingJobDefinition.": ("TuningObjective", "HyperParameterRanges"),
 }
 
 
@@ -62,8 +63,9 @@ class Tuning:
         params = {name: value for name, value in params.items() if value is not None}
         name = params["HyperParameterTuningJobName"]
         _check(params)
-        aim = ranges.aim(name, params["HyperParameterTuningJobConfig"])
+        aim = ranges.aim(name, params["HyperParameterTuningJobConfig"], _static(params))
         _check_hyperparameters(params, [parameter.name for parameter in aim.parameters])
+        aim = self._warmed(aim, params)
         request.check(_trial_request(params, "a-trial", {}), self.training.objects)
         if self.records.get(KIND, name):
             raise ServiceError(
@@ -88,6 +90,7 @@ class Tuning:
         found["TrainingJobDefinition"] = definition
         if study.best:
             found["BestTrainingJob"] = self._summary(study, study.best)
+        found |= self._overall(study, asked)
         if study.ended:
             seconds = int(study.ended - study.created)
             found["ConsumedResources"] = {"RuntimeInSeconds": seconds}
@@ -159,6 +162,30 @@ class Tuning:
         """Whether a tuning job with this ARN is on record."""
         return self.records.get(KIND, resource.rpartition("/")[2]) is not None
 
+    def _warmed(self, aim: Aim, params: Json) -> Aim:
+        """The aim with what its parents have found, if it has any."""
+        if not (start := params.get("WarmStartConfig")):
+            return aim
+        parents = [
+            (self._asked(name), self.studies.get(name)) for name in warm_start.parents(start)
+        ]
+        return warm_start.warmed(aim, params, parents)
+
+    def _overall(self, study: Study, asked: Json) -> Json:
+        """OverallBestTrainingJob of a tuning job and of its parents, as far as they are there."""
+        if not (start := asked.get("WarmStartConfig")) or start["WarmStartType"] != warm_start.SAME:
+            return {}
+        there = [name for name in warm_start.parents(start) if self.records.get(KIND, name)]
+        every = [study, *map(self.studies.get, there)]
+        found = [(one, one.best) for one in every if one.best]
+        sign = -1 if study.aim.maximize else 1
+        whose, best = min(
+            found, key=lambda pair: sign * (pair[1].result or 0), default=(None, None)
+        )
+        if not (whose and best):
+            return {}
+        return {"OverallBestTrainingJob": self._summary(whose, best) | {"TuningJobName": whose.id}}
+
     def _asked(self, name: str) -> Json:
         found = self.records.get(KIND, name)
         if found is None:
@@ -229,6 +256,23 @@ class Tuning:
         self.training.queue(wanted, asked.get("Tags", []), tuning=_arn(study.id))
         return name
 
+    def reports(self, study: Study, number: int, job: Job) -> Curve:
+        """The values of the objective metric so far: each counts as an epoch.
+
+        They are read where most of them are: an instance's log, for not every one writes them.
+        """
+        definition = self._asked(study.id)["TrainingJobDefinition"]
+        metric = self._objective(study.id)["MetricName"]
+        defined = definition["AlgorithmSpecification"]["MetricDefinitions"]
+        regex = next(one["Regex"] for one in defined if one["Name"] == metric)
+        logs = self.training.engine.logs(job.id).values()
+        try:
+            found = [metrics.values(regex, log, metrics.SECONDS) for log in logs]
+        except metrics.TooSlow:  # which the job's end will tell
+            return []
+        most = max(found, key=lambda one: len(one), default=[])
+        return [(float(epoch), value) for epoch, value in enumerate(most, 1)]
+
     def judge(self, study: Study, number: int, job: Job) -> float | str:
         """The last value of the objective metric in the trial's log, or why there is none."""
         found = self.training.describe({"TrainingJobName": job.id})
@@ -266,6 +310,9 @@ def _trial_request(asked: Json, name: str, tuned: Mapping[str, str]) -> Json:
     definition: Json = copy.deepcopy(asked["TrainingJobDefinition"])
     definition.pop("DefinitionName", None)
     definition.pop("StaticHyperParameters", None)
+    if resources := definition.pop(RESOURCES, None):  # the SDK's version 2 sends these instead
+        resources.pop("AllocationStrategy", None)  # says which of several InstanceConfigs is first
+        definition["ResourceConfig"] = resources
     if checkpoints := definition.get("CheckpointConfig"):
         checkpoints["S3Uri"] = f"{checkpoints['S3Uri'].rstrip('/')}/{name}"
     return definition | {"TrainingJobName": name, "HyperParameters": {**_static(asked), **tuned}}
@@ -278,12 +325,19 @@ def _check(params: Json) -> None:
         for field in fields:
             if (definition if where else params).get(field):
                 raise not_implemented(f"{where}{field}")
+    resources = definition.get(RESOURCES) or {}
+    if resources.get("InstanceConfigs"):
+        raise not_implemented(f"TrainingJobDefinition.{RESOURCES}.InstanceConfigs")
+    if resources and definition.get("ResourceConfig"):
+        raise invalid(f"ResourceConfig and {RESOURCES} are both given: give one of them")
     if not definition:
         raise invalid("TrainingJobDefinition is required: it says what each training job runs")
     objective = params["HyperParameterTuningJobConfig"].get("HyperParameterTuningJobObjective")
+    if not objective:
+        raise invalid("HyperParameterTuningJobObjective is required: name the metric and the goal")
     defined = definition["AlgorithmSpecification"].get("MetricDefinitions") or []
     names = [metric["Name"] for metric in defined]
-    if objective and objective["MetricName"] not in names:
+    if objective["MetricName"] not in names:
         raise invalid(
             f"The objective metric {objective['MetricName']} is not among the MetricDefinitions"
             f" ({', '.join(names) or 'there are none'}): define it there, with its Regex"

@@ -47,6 +47,12 @@ class Records:
         """Remove a document if there is one."""
         self._execute("DELETE FROM record WHERE kind = ? AND name = ?", kind, name)
 
+    def delete_below(self, kind: str, prefix: str) -> None:
+        """Remove all documents of a kind whose names begin with this prefix."""
+        last = prefix + chr(0x10FFFF)
+        statement = "DELETE FROM record WHERE kind = ? AND name >= ? AND name < ?"
+        self._execute(statement, kind, prefix, last)
+
     def clear(self, kind: str) -> None:
         """Remove all documents of a kind."""
         self._execute("DELETE FROM record WHERE kind = ?", kind)

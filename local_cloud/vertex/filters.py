@@ -1,12 +1,15 @@
 """The filter and order of a list request, in the language of AIP-160 and AIP-132.
 
 `display_name="trial 1" AND (state=JOB_STATE_SUCCEEDED OR NOT labels.kind:*)`. Field names are
-accepted in snake_case and camelCase. As AIP-160 says, OR binds more tightly than AND.
+accepted in snake_case and camelCase. As AIP-160 says, OR binds more tightly than AND. A field of
+metadata is asked for with its type, `metadata."learning rate".number_value > 0.1`, and a list may
+be asked for several things that it must have, `parent_contexts:"a","b"`.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import operator
 import re
 from collections.abc import Callable
 from typing import Any
@@ -14,30 +17,35 @@ from typing import Any
 from local_cloud.vertex.errors import ApiError
 
 Test = Callable[[dict[str, Any]], bool]
+# What a filter may call, `in_context("...")`: whether a resource passes with this argument.
+Functions = dict[str, Callable[[dict[str, Any], str], bool]]
 
 TOKEN = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<op><=|>=|!=|=|<|>|:)"""
     r"""|(?P<bracket>[()])|(?P<word>\d{4}-\d\d-\d\dT[^\s"'()]+|[^\s"'()<>=!:]+))"""
 )
 DEEPEST = 50  # brackets and NOTs in a filter, each of which may lie inside the one before
-COMPARE: dict[str, Callable[[str, str], bool]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }
+# The last step of a path into metadata: how google.protobuf.Value names the kinds of a value.
+TYPED = {"number_value": int | float, "string_value": str, "bool_value": bool}
 
 
-def compile_filter(text: str) -> Test:
+def compile_filter(text: str, functions: Functions | None = None) -> Test:
     """A function that says whether a resource, in its JSON form, passes; or INVALID_ARGUMENT."""
-    return _Parser(text).whole() if text.strip() else lambda _: True
+    return _Parser(text, functions or {}).whole() if text.strip() else lambda _: True
 
 
 class _Parser:
     """Recursive descent over the tokens: expression, factor, term, restriction."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, functions: Functions) -> None:
         self.text = text
+        self.functions = functions
         self.tokens: list[tuple[str, str]] = []
         at, end = 0, len(text.rstrip())
         while at < end:
@@ -55,6 +63,9 @@ class _Parser:
 
     def next_is(self, *values: str) -> bool:
         return bool(self.tokens) and self.tokens[0][1] in values and self.tokens[0][0] != "string"
+
+    def next_is_string(self) -> bool:
+        return bool(self.tokens) and self.tokens[0][0] == "string"
 
     def take(self, *kinds: str) -> str:
         if not self.tokens:
@@ -100,8 +111,35 @@ class _Parser:
         return self.restriction()
 
     def restriction(self) -> Test:
-        path = self.take("word", "string").split(".")
-        return _comparison(path, self.take("op"), self.take("word", "string"))
+        if len(self.tokens) > 1 and self.tokens[0][1] in self.functions:
+            return self.call(self.functions[self.take("word")])
+        path, op = self.path(), self.take("op")
+        wanted = [self.take("word", "string")]
+        while op == ":" and self.next_is(","):
+            self.tokens.pop(0)
+            wanted.append(self.take("word", "string"))
+        tests = [_comparison(path, op, one) for one in wanted]
+        return lambda resource: all(test(resource) for test in tests)
+
+    def path(self) -> list[str]:
+        """`metadata."learning rate".number_value`: a step in quotes may hold any character."""
+        first = self.next_is_string()
+        text = self.take("word", "string")
+        path = [text] if first else text.split(".")
+        while path[-1] == "" and self.next_is_string():
+            path[-1] = self.take("string")
+            if self.tokens and self.tokens[0][0] == "word" and self.tokens[0][1][:1] == ".":
+                path += self.take("word")[1:].split(".")
+        return path
+
+    def call(self, function: Callable[[dict[str, Any], str], bool]) -> Test:
+        for bracket in "()":
+            if not self.next_is(bracket):
+                raise self.wrong("at a function's brackets")
+            self.tokens.pop(0)
+            if bracket == "(":
+                argument = self.take("word", "string")
+        return lambda resource: function(resource, argument)
 
 
 def _comparison(path: list[str], op: str, wanted: str) -> Test:
@@ -111,24 +149,45 @@ def _comparison(path: list[str], op: str, wanted: str) -> Test:
             if isinstance(value, dict | list):
                 return bool(value) if wanted == "*" else wanted in value
             return value is not None and (wanted == "*" or wanted in _text(value))
+        number = _number(wanted) if type(value) in (int, float) else None
         if op in ("=", "!="):
+            if number is not None:
+                return bool((value == number) == (op == "="))
             return fnmatch.fnmatchcase(_text(value), wanted.replace("[", "[[]")) == (op == "=")
-        return value is not None and COMPARE[op](_text(value), wanted)
+        if number is not None:
+            return bool(COMPARE[op](value, number))
+        return value is not None and bool(COMPARE[op](_text(value), wanted))
 
     return test
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def lookup(resource: dict[str, Any], path: list[str]) -> Any:
     """The value at a path of field names, or None."""
     value: Any = resource
-    for name in path:
+    for place, name in enumerate(path):
+        if place == len(path) - 1 and name in TYPED and not isinstance(value, dict):
+            return value if _is(value, TYPED[name]) else None
         if not isinstance(value, dict):
             return None
-        value = value.get(name, value.get(_camel(name)))
+        value = value.get(name, value.get(camel(name)))
     return value
 
 
-def _camel(name: str) -> str:
+def _is(value: Any, kind: Any) -> bool:
+    if isinstance(value, bool):
+        return kind is bool
+    return bool(isinstance(value, kind))
+
+
+def camel(name: str) -> str:
+    """A proto's field name as its JSON form has it."""
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
 

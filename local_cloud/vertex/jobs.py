@@ -10,6 +10,7 @@ from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 from local_cloud.vertex import errors, launch, resources
 from local_cloud.vertex.errors import ApiError
+from local_cloud.vertex.metadata import Metadata
 from local_cloud.vertex.models import Models
 from local_cloud.vertex.schema import (
     CustomJob,
@@ -23,6 +24,8 @@ from local_cloud.vertex.schema import (
     timestamp,
     with_text_args,
 )
+from local_cloud.vertex.tensorboards import Tensorboards
+from local_cloud.vertex.tracking import Tracking
 from local_cloud.vertex.tuning import Tuning
 
 if TYPE_CHECKING:
@@ -64,7 +67,10 @@ class Training:
         self.records = records
         self.objects = objects
         self.environment = environment
-        self.models = Models(records)
+        self.models = Models(records, objects)
+        self.metadata = Metadata(records)
+        self.tensorboards = Tensorboards(records)
+        self.tracking = Tracking(records, objects, self.metadata, self.tensorboards)
         self.tuning = Tuning(self)
 
     # ---- requests -------------------------------------------------------------------------------
@@ -84,6 +90,7 @@ class Training:
     def _queue(self, parent: str, job: Json, pipeline: Json | None = None, **more: Any) -> Json:
         spec = job.get("jobSpec", {})
         check_job_spec(spec)
+        self.tracking.check(spec)
         now = timestamp(time.time())
         job |= {"name": f"{parent}/customJobs/{new_id()}", "createTime": now, "updateTime": now}
         document: Json = {"resource": job, **more}
@@ -92,6 +99,7 @@ class Training:
             job["labels"] = job.get("labels", {}) | {"local-cloud-device": "cpu"}
             document["note"] = device.missing
         with self.records.transaction():
+            self.tracking.begin(job)
             if pipeline is not None:
                 document["pipeline"] = pipeline["name"]
                 pipeline |= {"createTime": now, "updateTime": now}
@@ -200,8 +208,14 @@ class Training:
         return launch.plan(document, place, self.objects, self.environment)
 
     def collect(self, job: Job) -> None:
-        """Add the model of a pipeline whose job has succeeded, before it is seen to succeed."""
+        """Take up the job's events, and add the model of a pipeline whose job has succeeded.
+
+        Both before the job is seen to have ended.
+        """
         document = self._by_id(job.id)
+        if problem := self.tracking.end(document, job.state):
+            with self.engine.log(job.id, launch.PRIMARY).open("a") as log:
+                log.write(f"local cloud: {problem}\n")
         pipeline = self.records.get("vertex", document.get("pipeline", ""))
         if job.state != State.SUCCEEDED or not pipeline or "modelToUpload" not in pipeline:
             return

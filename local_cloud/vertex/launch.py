@@ -18,6 +18,7 @@ from local_cloud.engine.spec import Plan, Refused, Replica, Workplace
 from local_cloud.projects import project_number
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
+from local_cloud.vertex.resources import numbered
 from local_cloud.vertex.schema import CustomJobSpec, Json, snake_case
 
 # The service does not say how long a replica may take to leave after SIGTERM; Compute Engine gives
@@ -31,6 +32,7 @@ DEFAULT_TIMEOUT = 7 * 24 * 3600.0  # Scheduling.timeout in types/custom_job.py
 PASSING = frozenset({6, 11, 134, 139, -6, -11})
 RETRIES, INTERRUPTIONS = 3, 6
 PRIMARY = "workerpool0-0"
+IN_JOB = Path(__file__).parent / "in_job"  # what the SDK in a job with an experiment needs
 ROLES = ("chief", "worker", "ps", "evaluator")  # of the pools, by place
 
 # Fields of a CustomJobSpec that are checked and kept, and have no effect on this machine.
@@ -44,15 +46,12 @@ IGNORED = {
     "scheduling.restartJobOnWorkerRestart": "no replica is started again alone: the whole job is,"
     " after the exit codes 6, 11, 134 and 139",
     "scheduling.maxWaitDuration": "a job waits for its turn as long as it takes",
-    "serviceAccount": "there are no accounts",
+    "serviceAccount": "there are no accounts; tensorboard and experiment ask for one all the same",
     "network": "replicas meet on loopback",
     "reservedIpRanges": "replicas meet on loopback",
     "pscInterfaceConfig": "replicas meet on loopback",
     "enableWebAccess": "log in to this machine instead",
     "enableDashboardAccess": "log in to this machine instead",
-    "tensorboard": "logs stay in the bucket",
-    "experiment": "nothing is tracked yet",
-    "experimentRun": "nothing is tracked yet",
     "persistentResourceId": "every job gets processes of its own",
     "protectedArtifactLocationId": "everything is in one place",
     "models": "the job's own code names its inputs",
@@ -124,11 +123,17 @@ def plan(document: Json, place: Workplace, objects: Objects, base: dict[str, str
         env |= _gpus(pool_spec, place.gpus, rank)
         env |= _cluster(cluster, pool, index, spec)
         command, extra = _command(pool_spec, code)
+        if "experiment" in spec:
+            paths = (extra.get("PYTHONPATH"), str(IN_JOB))
+            extra |= {"PYTHONPATH": ":".join(filter(None, paths))}
         name = f"workerpool{pool}-{index}"
         if trial := document.get("trial"):
             extra |= {"CLOUD_ML_TRIAL_ID": str(trial)}
             extra |= {"CLOUD_ML_HP_METRIC_FILE": str(metric_file(place.folder, name))}
-        replicas.append(Replica(name, tuple(command), env | extra, mounts={"/gcs": objects.folder}))
+        # What is forked has left the start of Python, where IN_JOB has its say, behind it.
+        many = "trial" in document and "experiment" not in spec
+        mounts = {"/gcs": objects.folder}
+        replicas.append(Replica(name, tuple(command), env | extra, mounts=mounts, warm=many))
     scheduling = spec.get("scheduling", {})
     timeout = scheduling.get("timeout", "0s").removesuffix("s")
     return Plan(
@@ -162,6 +167,23 @@ def _shared(job: Json, master_port: int) -> dict[str, str]:
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(master_port),
         **(folders(prefix) if prefix else {}),
+        **_tracked(job["jobSpec"], job["name"]),
+    }
+
+
+def _tracked(spec: Json, job: str) -> dict[str, str]:
+    """What the SDK in a job looks for to go on with its run: metadata/constants.py, initializer.py.
+
+    The names of the experiment and the run, and the project and the place that they belong to.
+    """
+    if "experiment" not in spec:
+        return {}
+    _, project, _, location, *_ = numbered(job).split("/")
+    return {
+        "AIP_EXPERIMENT_NAME": numbered(spec["experiment"]),
+        "AIP_EXPERIMENT_RUN_NAME": numbered(spec["experimentRun"]),
+        "GOOGLE_CLOUD_PROJECT": project,
+        "CLOUD_ML_REGION": location,
     }
 
 

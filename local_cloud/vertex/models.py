@@ -6,11 +6,22 @@ import re
 import time
 
 from local_cloud.projects import project_number
+from local_cloud.store.errors import NoSuchBucket
+from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 from local_cloud.vertex import resources
 from local_cloud.vertex.errors import ApiError, not_found
 from local_cloud.vertex.filters import compile_filter
-from local_cloud.vertex.schema import Json, Model, UploadModelRequest, checked, need, new_id
+from local_cloud.vertex.schema import (
+    GCS,
+    Json,
+    MergeVersionAliasesRequest,
+    Model,
+    UploadModelRequest,
+    checked,
+    need,
+    new_id,
+)
 from local_cloud.vertex.schema import timestamp as rfc3339
 
 NAME = re.compile(r"projects/([^/]+)/(locations/[^/]+/models/[^/@]+)(@[^/]*)?")
@@ -18,19 +29,28 @@ NAME = re.compile(r"projects/([^/]+)/(locations/[^/]+/models/[^/@]+)(@[^/]*)?")
 ID = re.compile(r"[a-z_][a-z0-9_-]{0,62}")
 ALIAS = re.compile(r"[a-z][a-zA-Z0-9-]{0,126}[a-z0-9]")
 DEFAULT = "default"  # the alias of the version that a name without a version means
+# What models:patch may change of a model, and of one version: types/model_service.py.
+OF_MODEL = ("displayName", "description", "labels")
+OF_VERSION = ("versionDescription", "labels")
 
 
 class Models:
-    """Documents `…/models/ID@VERSION`, one for each version."""
+    """Documents `…/models/ID@VERSION`, one for each version.
 
-    def __init__(self, records: Records) -> None:
-        """Keep the models in `records`."""
+    `modelLabels` of a document are the model's own labels, the same in all its versions; whoever
+    asks is shown them merged with the version's.
+    """
+
+    def __init__(self, records: Records, objects: Objects) -> None:
+        """Keep the models in `records`; objects: where their artifacts are looked for."""
         self.records = records
+        self.objects = objects
 
     def upload(self, parent: str, body: Json) -> Json:
         """models:upload, answered with an operation that has ended."""
         request = checked(UploadModelRequest, body | {"parent": parent})
         need(request.get("model"), "model: required")
+        self._check_artifacts(request["model"].get("artifactUri", ""))
         model = self.add(
             parent, request["model"], request.get("parentModel", ""), request.get("modelId", "")
         )
@@ -40,6 +60,24 @@ class Models:
             "modelVersionId": model["versionId"],
         }
         return resources.done(self.records, model["name"], response, "UploadModelOperationMetadata")
+
+    def _check_artifacts(self, address: str) -> None:
+        """The service copies what is there, so that something must be."""
+        if not address:
+            return
+        need(GCS.match(address), f"model.artifactUri: {address!r} does not begin with gs://BUCKET")
+        bucket, _, folder = address.removeprefix("gs://").partition("/")
+        prefix = f"{folder.rstrip('/')}/" if folder else ""
+        try:
+            found = any(True for _ in self.objects.names(bucket, prefix))
+        except NoSuchBucket:
+            found = False
+        if not found:
+            raise ApiError(
+                "FAILED_PRECONDITION",
+                f"There are no files under the folder {address}; name the folder that a job wrote"
+                " its model to (AIP_MODEL_DIR).",
+            )
 
     def add(self, parent: str, model: Json, parent_model: str = "", model_id: str = "") -> Json:
         """Add a new model, or a new version of `parent_model`, and return it.
@@ -65,6 +103,8 @@ class Models:
                 "versionUpdateTime": now,
                 "etag": new_id(),
             }
+            if versions:  # what every version has of its model
+                new["modelLabels"] = versions[0].get("modelLabels", {})
             self._put(new)
         return new
 
@@ -92,13 +132,18 @@ class Models:
         found = [document for _, document in self.records.list("vertex", f"{name}@")]
         return sorted(found, key=lambda model: int(model["versionId"]))
 
-    def get(self, name: str) -> Json:
-        """A model by `…/models/ID`, `…/models/ID@VERSION` or `…/models/ID@ALIAS`."""
+    def find(self, name: str) -> Json:
+        """The document of `…/models/ID`, `…/models/ID@VERSION` or `…/models/ID@ALIAS`."""
         base, _, version = name.partition("@")
         for model in self.versions(base):
             if version == model["versionId"] or (version or DEFAULT) in model["versionAliases"]:
                 return model
         raise not_found(name)
+
+    def get(self, name: str) -> Json:
+        """models:get; asked for a version, its answer's name has the version's number."""
+        found = self.find(name)
+        return _versioned(found) if "@" in name else _shown(found)
 
     def list_models(self, collection: str, query: dict[str, str]) -> Json:
         """The default version of each model."""
@@ -109,17 +154,85 @@ class Models:
             if asked.strip()
             else f"version_aliases:{DEFAULT}"
         )
-        models, token = resources.page(self.records, collection, {**query, "filter": both}, dict)
+        models, token = resources.page(self.records, collection, {**query, "filter": both}, _shown)
         return {"models": models, "nextPageToken": token}
 
-    def list_versions(self, name: str) -> Json:
-        """models:listVersions."""
-        self.get(name)
-        return {"models": self.versions(name.split("@")[0])}
+    def list_versions(self, name: str, query: dict[str, str]) -> Json:
+        """models:listVersions, the oldest first unless the request says otherwise."""
+        self.find(name)
+        versions = [_versioned(model) for model in self.versions(name.split("@")[0])]
+        models, token = resources.cut(versions, query)
+        return {"models": models, "nextPageToken": token}
+
+    def merge_aliases(self, name: str, body: Json) -> Json:
+        """models:mergeVersionAliases: add aliases to a version, or with a `-` take them away.
+
+        An alias that another version had moves; the default one can only move.
+        """
+        changes = checked(MergeVersionAliasesRequest, body).get("versionAliases", [])
+        need(changes, "versionAliases: required")
+        for alias in changes:
+            need(
+                ALIAS.fullmatch(alias.removeprefix("-")), f"versionAliases: {alias!r} is not valid"
+            )
+        removed = {alias[1:] for alias in changes if alias.startswith("-")}
+        added = [alias for alias in changes if not alias.startswith("-") and alias not in removed]
+        removed -= set(changes)  # one that is added, too, stays as it is
+        with self.records.transaction():
+            model = self.find(name)
+            if DEFAULT in removed and DEFAULT in model["versionAliases"]:
+                raise ApiError(
+                    "FAILED_PRECONDITION",
+                    "The alias default cannot be removed: add it to another version instead.",
+                )
+            for other in self.versions(model["name"]):
+                gone = removed if other["versionId"] == model["versionId"] else set(added)
+                kept = [alias for alias in other["versionAliases"] if alias not in gone]
+                if other["versionId"] == model["versionId"]:
+                    kept = list(dict.fromkeys(kept + added))
+                if kept != other["versionAliases"]:
+                    self._change(other, {"versionAliases": kept})
+        return self.get(name)
+
+    def patch(self, name: str, body: Json, mask: str) -> Json:
+        """models:patch of a model, or with `@VERSION` in its name of one version."""
+        fields = [_camel_case(field) for field in mask.split(",") if field]
+        need(fields, "updateMask: required")
+        is_version = "@" in name and not name.endswith("@-")
+        allowed = OF_VERSION if is_version else OF_MODEL
+        for field in fields:
+            if field not in allowed:
+                raise ApiError(
+                    "FAILED_PRECONDITION",
+                    f"updateMask: {field} is no field that an update of"
+                    f" {'a model version' if is_version else 'a model'} may change; these are"
+                    f" {', '.join(allowed)}.",
+                )
+        model = checked(Model, body)
+        changes = {field: model.get(field, {} if field == "labels" else "") for field in fields}
+        need(changes.get("displayName", "set"), "model.displayName: required")
+        with self.records.transaction():
+            if is_version:
+                self._change(self.find(name), changes)
+            else:
+                self._patch_model(name.removesuffix("@-"), changes)
+        return self.get(name.removesuffix("@-"))
+
+    def _patch_model(self, name: str, changes: Json) -> None:
+        self.find(name)
+        if "labels" in changes:
+            changes["modelLabels"] = changes.pop("labels")
+        for version in self.versions(name):
+            self._put(version | changes | {"updateTime": rfc3339(time.time()), "etag": new_id()})
+
+    def _change(self, version: Json, changes: Json) -> None:
+        """Write a version with these changes."""
+        changed = {"versionUpdateTime": rfc3339(time.time()), "etag": new_id()}
+        self._put(version | changes | changed)
 
     def delete(self, name: str) -> Json:
         """Delete a model with all its versions; answered with an operation that has ended."""
-        self.get(name)
+        self.find(name)
         with self.records.transaction():
             for model in self.versions(name):
                 self.records.delete("vertex", f"{name}@{model['versionId']}")
@@ -127,13 +240,30 @@ class Models:
 
     def delete_version(self, name: str) -> Json:
         """models:deleteVersion: any version but the default one."""
-        model = self.get(name)
+        model = self.find(name)
         if DEFAULT in model["versionAliases"]:
             raise ApiError(
                 "FAILED_PRECONDITION",
                 f"The model version {name} is the default one; make another the default first.",
             )
         return resources.deleted(self.records, f"{model['name']}@{model['versionId']}")
+
+
+def _shown(model: Json) -> Json:
+    """A version's document as the service tells it."""
+    labels = model.get("modelLabels", {}) | model.get("labels", {})
+    found = {field: value for field, value in model.items() if field != "modelLabels"}
+    return found | ({"labels": labels} if labels else {})
+
+
+def _versioned(model: Json) -> Json:
+    """The same, with the version in its name."""
+    return _shown(model) | {"name": f"{model['name']}@{model['versionId']}"}
+
+
+def _camel_case(field: str) -> str:
+    first, *others = field.split("_")
+    return first + "".join(word.capitalize() for word in others)
 
 
 def _base(name: str) -> str:

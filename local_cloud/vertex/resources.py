@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from local_cloud.projects import project_number
 from local_cloud.store.records import Records
 from local_cloud.vertex.errors import not_found
-from local_cloud.vertex.filters import compile_filter, order
+from local_cloud.vertex.filters import Functions, camel, compile_filter, order
 from local_cloud.vertex.schema import Json, need, new_id, timestamp
 
 TYPES = "type.googleapis.com/google.cloud.aiplatform.v1."
+EMPTY = "type.googleapis.com/google.protobuf.Empty"
 PAGE = 100  # resources in an answer where the request names no pageSize
 
 
@@ -24,12 +26,35 @@ def get(records: Records, name: str) -> Json:
     return document
 
 
+def numbered(name: str) -> str:
+    """A resource's name with its project by number, as the service writes it."""
+    root, _, rest = name.partition("/")
+    project, _, rest = rest.partition("/")
+    return f"{root}/{project_number(project)}/{rest}" if root == "projects" else name
+
+
 def page(
-    records: Records, collection: str, query: dict[str, str], render: Callable[[Json], Json]
+    records: Records,
+    collection: str,
+    query: dict[str, str],
+    render: Callable[[Json], Json],
+    *,
+    kind: str = "vertex",
+    functions: Functions | None = None,
 ) -> tuple[list[Json], str]:
-    """One page of a collection's resources, filtered and ordered, and the next page's token."""
-    keep = compile_filter(query.get("filter", ""))
-    rendered = [render(document) for _, document in records.list("vertex", f"{collection}/")]
+    """One page of a collection's resources, filtered and ordered, and the next page's token.
+
+    `functions` are those that the filter may call.
+    """
+    rendered = [render(document) for _, document in records.list(kind, f"{collection}/")]
+    return cut(rendered, query, functions)
+
+
+def cut(
+    rendered: list[Json], query: dict[str, str], functions: Functions | None = None
+) -> tuple[list[Json], str]:
+    """The same of resources that are at hand as they will be told."""
+    keep = compile_filter(query.get("filter", ""), functions)
     found = order([item for item in rendered if keep(item)], query.get("orderBy", ""))
     try:
         start = int(base64.urlsafe_b64decode(query.get("pageToken", "")) or b"0")
@@ -58,14 +83,17 @@ def done(records: Records, parent: str, response: Json, metadata: str) -> Json:
     return operation
 
 
+def emptied(records: Records, name: str) -> Json:
+    """The operation that says that the resource of this name is deleted."""
+    parent = "/".join(name.split("/")[:4])
+    return done(records, parent, {"@type": EMPTY}, "DeleteOperationMetadata")
+
+
 def deleted(records: Records, name: str) -> Json:
     """Delete a document; the operation that says so."""
-    parent = "/".join(name.split("/")[:4])
     with records.transaction():
         records.delete("vertex", name)
-        return done(
-            records,
-            parent,
-            {"@type": "type.googleapis.com/google.protobuf.Empty"},
-            "DeleteOperationMetadata",
-        )
+        return emptied(records, name)
+
+
+__all__ = ["Functions", "camel", "deleted", "done", "emptied", "get", "numbered", "page"]

@@ -5,19 +5,16 @@ Paths and methods: the http rules in google.cloud.aiplatform_v1.services.*.trans
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
-from urllib.parse import unquote
 
-from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
-from local_cloud.projects import project_number
-from local_cloud.vertex import resources
+from local_cloud.vertex import metadata_routes, resources, tensorboard_routes
 from local_cloud.vertex.errors import ApiError, render
 from local_cloud.vertex.jobs import Training
+from local_cloud.vertex.rest import LOCATION, PARENT, body, parent, resource_name
 from local_cloud.vertex.schema import Json
 from local_cloud.vertex.tuning import Tuning
 
@@ -26,40 +23,6 @@ from local_cloud.vertex.tuning import Tuning
 HOLD_SECONDS = 1.0
 
 Answer = Callable[[Request], Awaitable[JSONResponse]]
-
-LOCATION = "/projects/{project}/locations/{location}"
-PARENT = f"/v1{LOCATION}"
-
-
-class _Id(StringConvertor):
-    """A resource's id: what follows a colon is the name of a method."""
-
-    regex = "[^/:]+"
-
-
-register_url_convertor("id", _Id())
-
-
-def parent(request: Request) -> str:
-    """`projects/NUMBER/locations/LOCATION` of a request: the service names projects by number."""
-    path = {name: unquote(value) for name, value in request.path_params.items()}
-    return f"projects/{project_number(path['project'])}/locations/{path['location']}"
-
-
-def resource_name(request: Request, collection: str) -> str:
-    """The full name of the resource that a request is about."""
-    return f"{parent(request)}/{collection}/{unquote(request.path_params['id'])}"
-
-
-async def body(request: Request) -> Json:
-    """The request's JSON object, or INVALID_ARGUMENT."""
-    try:
-        found = json.loads(await request.body())
-    except (ValueError, RecursionError) as problem:
-        raise ApiError("INVALID_ARGUMENT", f"Invalid JSON payload received: {problem}") from None
-    if not isinstance(found, dict):
-        raise ApiError("INVALID_ARGUMENT", "Invalid JSON payload received: not an object")
-    return found
 
 
 def routes(training: Training) -> list[BaseRoute]:
@@ -74,6 +37,8 @@ def routes(training: Training) -> list[BaseRoute]:
         ),
         *_tuning(training.tuning),
         *_models(training),
+        *metadata_routes.routes(training.metadata),
+        *tensorboard_routes.routes(training.tensorboards),
         *_operations(training),
         Route("/v1/{rest:path}", _missing, methods=["GET", "POST", "PATCH", "PUT", "DELETE"]),
         Route("/v1beta1/{rest:path}", _missing, methods=["GET", "POST", "PATCH", "PUT", "DELETE"]),
@@ -184,7 +149,17 @@ def _models(training: Training) -> list[BaseRoute]:
         return JSONResponse(models.get(resource_name(request, "models")))
 
     def list_versions(request: Request) -> JSONResponse:
-        return JSONResponse(models.list_versions(resource_name(request, "models")))
+        query = dict(request.query_params)
+        return JSONResponse(models.list_versions(resource_name(request, "models"), query))
+
+    async def patch(request: Request) -> JSONResponse:
+        mask = request.query_params.get("updateMask", "")
+        name = resource_name(request, "models")
+        return JSONResponse(models.patch(name, await body(request), mask))
+
+    async def merge_aliases(request: Request) -> JSONResponse:
+        name = resource_name(request, "models")
+        return JSONResponse(models.merge_aliases(name, await body(request)))
 
     def delete(request: Request) -> JSONResponse:
         return JSONResponse(models.delete(resource_name(request, "models")))
@@ -197,8 +172,10 @@ def _models(training: Training) -> list[BaseRoute]:
         Route(path + ":upload", upload, methods=["POST"]),
         Route(path, list_all, methods=["GET"]),
         Route(path + "/{id:id}:listVersions", list_versions, methods=["GET"]),
+        Route(path + "/{id:id}:mergeVersionAliases", merge_aliases, methods=["POST"]),
         Route(path + "/{id:id}:deleteVersion", delete_version, methods=["DELETE"]),
         Route(path + "/{id:id}", get, methods=["GET"]),
+        Route(path + "/{id:id}", patch, methods=["PATCH"]),
         Route(path + "/{id:id}", delete, methods=["DELETE"]),
     ]
 

@@ -17,7 +17,10 @@ from google.cloud.aiplatform_v1.types import (
     Model,
     TrainingPipeline,
 )
-from google.cloud.aiplatform_v1.types.model_service import UploadModelRequest
+from google.cloud.aiplatform_v1.types.model_service import (
+    MergeVersionAliasesRequest,
+    UploadModelRequest,
+)
 from google.protobuf import json_format
 
 from local_cloud.vertex.errors import ApiError
@@ -29,6 +32,7 @@ __all__ = [
     "CustomJobSpec",
     "HyperparameterTuningJob",
     "Json",
+    "MergeVersionAliasesRequest",
     "Model",
     "TrainingPipeline",
     "UploadModelRequest",
@@ -48,7 +52,9 @@ GCS = re.compile("gs://[^/]")
 MOST = 100  # replicas of a job, each a process here; real projects have quotas
 
 
-def checked(kind: Any, body: Any, where: str = "") -> Json:
+def checked(
+    kind: Any, body: Any, where: str = "", output_only: tuple[str, ...] = OUTPUT_ONLY
+) -> Json:
     """`body` in the proto's canonical JSON (camelCase, names of enums), or INVALID_ARGUMENT.
 
     It may be written in snake_case or camelCase, with numbers or names of enums, and with whole
@@ -64,7 +70,7 @@ def checked(kind: Any, body: Any, where: str = "") -> Json:
             "INVALID_ARGUMENT", f"Invalid JSON payload received{place}: {what}"
         ) from None
     found: Json = json_format.MessageToDict(message)
-    return {name: value for name, value in found.items() if name not in OUTPUT_ONLY}
+    return {name: value for name, value in found.items() if name not in output_only}
 
 
 def with_text_args(spec: Any) -> Any:

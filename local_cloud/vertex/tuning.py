@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_cloud.engine.search import Parameter, Value
 from local_cloud.engine.spec import Job, State
+from local_cloud.engine.stopping import Curve, Rule
 from local_cloud.engine.studies import Studies
 from local_cloud.engine.study import Aim, Study, TrialJob
 from local_cloud.vertex import resources
@@ -37,9 +38,10 @@ if TYPE_CHECKING:
 ALGORITHMS = {"GRID_SEARCH": "grid", "RANDOM_SEARCH": "random"}  # without one: bayesian
 SCALES = {"UNIT_LOG_SCALE": "log", "UNIT_REVERSE_LOG_SCALE": "reverse log"}
 MISSING = (  # fields of a StudySpec that change what happens, and are not there yet
-    *("decayCurveStoppingSpec", "medianAutomatedStoppingSpec", "convexAutomatedStoppingSpec"),
+    "convexAutomatedStoppingSpec",
     "studyStoppingConfig",
 )
+STOPPING = {"decayCurveStoppingSpec": "decay curve", "medianAutomatedStoppingSpec": "median"}
 STATES = {
     State.RUNNING: "JOB_STATE_RUNNING",
     State.STOPPING: "JOB_STATE_CANCELLING",
@@ -67,6 +69,7 @@ class Tuning:
         job.pop("trials", None)
         spec = job.get("trialJobSpec", {})
         check_job_spec(spec)
+        self.training.tracking.check(spec)
         aim = _aim(job)
         now = timestamp(time.time())
         job |= {"name": f"{parent}/hyperparameterTuningJobs/{new_id()}"}
@@ -153,9 +156,10 @@ class Tuning:
 
     def judge(self, study: Study, number: int, job: Job) -> float | str:
         """The trial's best or last report of the metric, or why there is none."""
-        if job.state is State.STOPPED:
+        early = study.runs[number - 1].early
+        if job.state is State.STOPPED and not early:
             return "The trial was stopped."
-        if job.state is not State.SUCCEEDED and job.outcome:
+        if job.state is State.FAILED and job.outcome:
             return self.training.message(job, job.outcome)
         spec = resources.get(self.records, study.id)["studySpec"]
         tag = spec["metrics"][0]["metricId"]
@@ -169,6 +173,18 @@ class Tuning:
         if spec.get("measurementSelectionType") == "LAST_MEASUREMENT":
             return values[-1]
         return max(values) if study.aim.maximize else min(values)
+
+    def reports(self, study: Study, number: int, job: Job) -> Curve:
+        """What a trial has reported so far, by its steps or by the seconds it has run."""
+        spec = resources.get(self.records, study.id)["studySpec"]
+        tag = spec["metrics"][0]["metricId"]
+        timed = any(spec.get(field, {}).get("useElapsedDuration") for field in STOPPING)
+        begun = job.attempts[-1].staged if job.attempts else job.created
+        return [
+            (line["time"] - begun if timed else line["step"], value)
+            for line in self._lines(job.id)
+            if math.isfinite(value := line["metrics"].get(tag, math.nan))
+        ]
 
     def _reports(self, job_id: str, tag: str) -> list[tuple[int, float]]:
         """(step, value) of each report of this tag that is a number, in the order they came in."""
@@ -187,7 +203,8 @@ class Tuning:
                     for name, value in report.items()
                     if name not in ("timestamp", "trial", "global_step", "checkpoint_path")
                 }
-                found.append({"step": int(report.get("global_step", 0)), "metrics": metrics})
+                step, seen = int(report.get("global_step", 0)), float(report.get("timestamp", 0))
+                found.append({"step": step, "time": seen, "metrics": metrics})
             except (ValueError, TypeError, AttributeError):
                 continue  # a line that is being written, or somebody else's
         return found
@@ -209,7 +226,10 @@ def _aim(job: Json) -> Aim:
     metrics = spec.get("metrics", [])
     need(metrics, "studySpec.metrics: a metric is needed")
     if len(metrics) > 1:
-        raise ApiError("UNIMPLEMENTED", "not implemented in the local cloud: several metrics")
+        raise ApiError(
+            "UNIMPLEMENTED",
+            "not implemented in the local cloud: studySpec.metrics with several metrics",
+        )
     goal = metrics[0].get("goal", "GOAL_TYPE_UNSPECIFIED")
     need(metrics[0].get("metricId"), "studySpec.metrics[0].metricId: required")
     need(goal in ("MAXIMIZE", "MINIMIZE"), "studySpec.metrics[0].goal: MAXIMIZE or MINIMIZE")
@@ -228,7 +248,12 @@ def _aim(job: Json) -> Aim:
     # The service has no seed: here a job of the same name tries the same again.
     seed = zlib.crc32(job["displayName"].encode())
     maximize = goal == "MAXIMIZE"
-    return Aim(tuple(parameters), maximize, most, at_once, algorithm, failures, seed)
+    given = [kind for field, kind in STOPPING.items() if field in spec]
+    need(len(given) <= 1, f"studySpec: one of {', '.join(STOPPING)}, not both")
+    return Aim(
+        tuple(parameters), maximize, most, at_once, algorithm, failures, seed=seed,
+        stopping=Rule(given[0]) if given else None,
+    )  # fmt: skip
 
 
 def _add(parameters: list[Parameter], where: str, spec: Json, **condition: Any) -> None:

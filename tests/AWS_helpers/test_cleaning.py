@@ -89,3 +89,23 @@ def test_nothing_is_deleted_while_a_job_runs(data: Data, connection: Session) ->
     wait(sent)
     cleanup(dry_run=False)
     assert connection.bucket not in buckets()
+
+
+def test_model_package_groups_with_the_lessons_tag_go_and_no_others(
+    connection: Session, capsys: Printed
+) -> None:
+    sagemaker = client("sagemaker")
+    tags = [{"Key": key, "Value": value} for key, value in connection.tags.items()]
+    sagemaker.create_model_package_group(ModelPackageGroupName="ours", Tags=tags)
+    sagemaker.create_model_package_group(ModelPackageGroupName="thesis")
+    for name in ("ours", "ours", "thesis"):
+        sagemaker.create_model_package(
+            ModelPackageGroupName=name,
+            InferenceSpecification={"Containers": [{"Image": "an/image:1"}]},
+        )
+    capsys.readouterr()
+    cleanup(dry_run=False)
+    assert "deleting model package group ours\n" in capsys.readouterr().out
+    groups = sagemaker.list_model_package_groups()["ModelPackageGroupSummaryList"]
+    left = {group["ModelPackageGroupName"] for group in groups}
+    assert "thesis" in left and "ours" not in left

@@ -84,12 +84,12 @@ def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
     data: Data, capsys: pytest.CaptureFixture[str]
 ) -> None:
     local_cloud.rehearse(200)
-    run = train(data | {"epochs": 6000, "patience": 0}, spot=True)
+    run = train(data | {"epochs": 3000, "patience": 0}, spot=True)
     assert run.interruptions == 1 and run.accuracy
     out = capsys.readouterr().out
     assert out.count("no checkpoint_every among args") == 1
     assert "interrupted once, goes on" in out
-    assert "] completed  epoch 6000 of 6000  interrupted once  validation loss" in out
+    assert "] completed  epoch 3000 of 3000  interrupted once  validation loss" in out
     assert "interruptions=1" in repr(run)
 
 
@@ -114,6 +114,17 @@ def test_a_spot_job_keeps_its_checkpoints_in_the_bucket(
         wait(sent)
     ordinary = train(data | {"epochs": 3})
     assert "checkpoint_config" not in ordinary.request["ModelTrainer"]
+
+
+def test_events_for_tensorboard_come_to_the_bucket_beside_the_results(
+    data: Data, connection: Session
+) -> None:
+    run = train(data | {"epochs": 3, "tensorboard_dir": "/opt/ml/output/tensorboard"})
+    place = f"runs/{run.job.training_job_name}/tensorboard-output/events.out.tfevents"
+    found = client("s3").list_objects_v2(Bucket=connection.bucket, Prefix=place)
+    assert found["KeyCount"] == 1
+    told = run.request["with_tensorboard_output_config"]["tensorboard_output_config"]
+    assert told.local_path == "/opt/ml/output/tensorboard"
 
 
 def test_the_request_alone_sends_the_same_job_again(data: Data) -> None:

@@ -81,8 +81,9 @@ class Record:
         line = " ".join([event["method"], path.rstrip("/"), url.query, event["operation"], what])
         for pattern, instead in CHANGES:
             line = re.sub(pattern, instead, line)
-        # Keys are listed by the names of the jobs, which hold chance and time.
-        keys = re.findall(r"<Object>.*?</Object>", line)
+        # Keys are listed by the names of the jobs, which hold chance and time. Whether a job that
+        # is cancelled leaves a model behind, as the one before it did, is a matter of the moment.
+        keys = set(re.findall(r"<Object>.*?</Object>", line))
         return re.sub(r"<Object>.*</Object>", "".join(sorted(keys)), line)
 
 

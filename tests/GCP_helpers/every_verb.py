@@ -80,12 +80,17 @@ def main() -> None:
         return getattr(GCP_helpers, verb)(*arguments, **more)
 
     import GCP_helpers
+    from GCP_helpers import tuning
+    from lesson.studies import between, one_of
 
     call("connect", "recorded", project="my-project")
     train, val = call("upload", *FILES, prefix="data")
     call("estimate_cost", "n1-standard-4", gpu="T4")
     flags = {"train": train, "val": val, "epochs": 3}
     call("train", flags)
+    space = {"learning_rate": between(0.001, 0.01, scale="log"), "hidden": one_of("8", "16")}
+    tuning.SCRIPT = Path(__file__).with_name("trial.py")  # the search is the point here
+    call("tune", flags, space, trials=2, parallel=1)
     long = flags | {"epochs": 10_000_000, "patience": 0}
     sent = call("train", long, replicas=2, gpu="T4", spot=True, container_uri=OWN_IMAGE, wait=False)
     events.append({"verb": "until it runs"})

@@ -65,3 +65,27 @@ def test_nothing_is_deleted_while_a_job_runs(data: Data, connection: Session) ->
     wait(sent)
     cleanup(dry_run=False)
     assert client().lookup_bucket(connection.bucket) is None
+
+
+def test_what_has_the_lessons_label_goes_and_nothing_else(
+    connection: Session, capsys: Printed
+) -> None:
+    from google.cloud import aiplatform
+
+    image = "us-docker.pkg.dev/vertex-ai/prediction/pytorch-cpu.2-4:latest"
+
+    def register(name: str, **more: Any) -> Any:
+        return aiplatform.Model.upload(display_name=name, serving_container_image_uri=image, **more)
+
+    ours = register("titanic", labels=connection.labels)
+    register("titanic", labels=connection.labels, parent_model=ours.resource_name)
+    theirs = register("thesis")
+    board = aiplatform.Tensorboard.create(display_name="curves", labels=connection.labels)
+    capsys.readouterr()
+    cleanup(dry_run=False)
+    out = capsys.readouterr().out
+    assert "deleting Model titanic\n" in out and "deleting Tensorboard curves\n" in out
+    left = {each.resource_name for each in aiplatform.Model.list()}
+    assert theirs.resource_name in left and ours.resource_name not in left
+    assert board.resource_name not in {one.resource_name for one in aiplatform.Tensorboard.list()}
+    theirs.delete()

@@ -71,13 +71,13 @@ def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
 def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
     data: Data, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    local_cloud.rehearse(4500)
-    run = train(data | {"epochs": 9000, "patience": 0}, spot=True)
+    local_cloud.rehearse(1500)
+    run = train(data | {"epochs": 3000, "patience": 0}, spot=True)
     assert run.interruptions == 1 and run.accuracy
     out = capsys.readouterr().out
     assert out.count("no checkpoint_every among args") == 1
     assert "interrupted once, goes on" in out
-    assert "] succeeded  epoch 9000 of 9000  interrupted once  validation loss" in out
+    assert "] succeeded  epoch 3000 of 3000  interrupted once  validation loss" in out
     assert "interruptions=1" in repr(run)
 
 
@@ -101,6 +101,13 @@ def test_a_stop_is_a_wait_for_machines_after_the_job_has_run(states: list[str]) 
         stops.seen(state)
     kept = [state for state in states if state in ("pending", "running")]
     assert stops.count == sum(pair == ("running", "pending") for pair in itertools.pairwise(kept))
+
+
+def test_a_job_that_waits_and_has_a_start_has_run_before_anybody_looked() -> None:
+    stops = Stops()
+    looks = [("pending", True), ("pending", True), ("running", True), ("pending", True)]
+    assert [stops.seen(state, started) for state, started in looks] == [1, 1, 1, 2]
+    assert Stops().seen("pending", started=False) == 0
 
 
 def test_a_jobs_name_or_the_sdks_object_will_do(data: Data) -> None:

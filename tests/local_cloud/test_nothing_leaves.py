@@ -107,6 +107,32 @@ print(len(boto3.client("logs").filter_log_events(
     assert elsewhere == []
 
 
+def test_experiments_and_tensorboards(run: Runs) -> None:
+    """The SDK's trackers ask for the user's credentials, and write where the code did not say."""
+    code = """
+import local_cloud; local_cloud.activate()
+from google.cloud import aiplatform
+aiplatform.init(project="my-project", location="us-central1")
+board = aiplatform.Tensorboard.create(display_name="own")
+for name in ("first", "second"):
+    aiplatform.init(experiment=name, experiment_tensorboard=board if name == "first" else None)
+    with aiplatform.start_run("run"):
+        aiplatform.log_params({"seed": 1})
+        aiplatform.log_time_series_metrics({"loss": 0.5})
+    backing = aiplatform.Experiment(name).backing_tensorboard_resource_name
+    print(name, backing == board.resource_name)
+try:
+    aiplatform.upload_tb_log("logs", "logs", tensorboard_id=board.name)
+except ImportError:
+    print("no uploader")
+"""
+    printed, elsewhere = run("-W", "ignore", "-c", code)
+    assert "first True" in printed
+    assert "second True" in printed  # the board that was set is that of every experiment after it
+    assert "no uploader" in printed
+    assert elsewhere == []
+
+
 @pytest.mark.slow
 def test_the_main_job(run: Runs) -> None:
     """Three places, both clouds' SDKs and helpers."""

@@ -187,3 +187,63 @@ def test_images_are_named_as_the_service_names_them(others: dict[str, Any]) -> N
 def test_a_session_knows_where_it_is(others: dict[str, Any]) -> None:
     assert others["region"] == "us-east-1"
     assert others["bucket"] == "sagemaker-us-east-1-000000000000"
+
+
+def test_a_model_is_registered_and_approved(folder: Path) -> None:
+    code = f"""
+{OPENING}
+from sagemaker.model import Model
+image = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-inference:2.5.1-cpu-py311"
+model = Model(image_uri=image, model_data="s3://{BUCKET}/in/train_data.npz", role=role,
+              sagemaker_session=sagemaker.Session())
+package = model.register(content_types=["text/csv"], response_types=["text/csv"],
+                         model_package_group_name="version-2")
+package.update_approval_status("Approved")
+tell(arn=package.model_package_arn)
+"""
+    arn = facts(run_sagemaker_2(code, folder))["arn"]
+    found = boto3.client("sagemaker").describe_model_package(ModelPackageName=arn)
+    assert (found["ModelPackageGroupName"], found["ModelPackageVersion"]) == ("version-2", 1)
+    assert found["ModelApprovalStatus"] == "Approved"
+
+
+def test_a_tuner_tries_and_finds(folder: Path) -> None:
+    """Its hyperparameters are JSON, as all that version 2 sends."""
+    (folder / "tried.py").write_text(
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "for name in ('rate', 'width', 'kind', 'epochs'):\n    parser.add_argument('--' + name)\n"
+        "flags = parser.parse_args()\nassert flags.kind in ('a', 'b') and int(flags.width)\n"
+        "print('distance =', abs(float(flags.rate) - 3))\n"
+    )
+    code = f"""
+{OPENING}
+from sagemaker.tuner import CategoricalParameter, ContinuousParameter, HyperparameterTuner
+from sagemaker.tuner import IntegerParameter
+space = {{"rate": ContinuousParameter(0.1, 10), "width": IntegerParameter(4, 64),
+         "kind": CategoricalParameter(["a", "b"])}}
+tuner = HyperparameterTuner(
+    estimator("tried.py", hyperparameters={{"epochs": 5}}), "distance", space,
+    metric_definitions=[{{"Name": "distance", "Regex": "distance = (.*)"}}],
+    objective_type="Minimize", max_jobs=4, max_parallel_jobs=2, random_seed=7)
+tuner.fit(wait=False)
+tuner.wait()
+table = tuner.analytics().dataframe()
+warm = tuner.identical_dataset_and_algorithm_tuner()
+warm.max_jobs, warm.metric_definitions = 1, tuner.metric_definitions  # not handed on
+warm.base_tuning_job_name = "warm"  # the names that it makes change once a minute
+warm.fit()
+tell(tried=dict(job=tuner.describe(), best=tuner.best_training_job(),
+               values=list(table["FinalObjectiveValue"]), rates=list(table["rate"]),
+               model=tuner.best_estimator().model_data, warm=warm.describe()))
+"""
+    tried = facts(run_sagemaker_2(code, folder))["tried"]
+    assert tried["job"]["HyperParameterTuningJobStatus"] == "Completed"
+    for value, rate in zip(tried["values"], tried["rates"], strict=True):
+        assert value == pytest.approx(abs(float(rate) - 3))
+    best = tried["job"]["BestTrainingJob"]
+    assert best["TrainingJobName"] == tried["best"]
+    final = best["FinalHyperParameterTuningJobObjectiveMetric"]
+    assert final["Value"] == min(tried["values"])
+    assert tried["best"] in tried["model"]
+    assert tried["warm"]["HyperParameterTuningJobStatus"] == "Completed"
+    assert tried["warm"]["OverallBestTrainingJob"]["TrainingJobName"]

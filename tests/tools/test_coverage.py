@@ -54,7 +54,8 @@ def test_every_field_of_a_training_job_works_or_is_ignored_or_refused() -> None:
     shape = service_model("sagemaker").operation_model("CreateTrainingJob").input_shape
     works = {"TrainingJobName", "HyperParameters", "AlgorithmSpecification", "InputDataConfig"}
     works |= {"OutputDataConfig", "ResourceConfig", "StoppingCondition", "Tags"}
-    works |= {"CheckpointConfig", "Environment", "EnableManagedSpotTraining"}
+    works |= {"CheckpointConfig", "TensorBoardOutputConfig", "Environment"}
+    works |= {"EnableManagedSpotTraining"}
     assert set(shape.members) - works - set(MISSING) == {
         field for field in IGNORED_BY_SAGEMAKER if "." not in field
     }

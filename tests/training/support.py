@@ -91,8 +91,17 @@ def trained(model: Any, table: Any, *flags: str) -> Any:
     progress = train_nn.Progress(parsed.seed)
     checkpoints = train_nn.Checkpoints(parsed, {}, optimiser, [])
     tables = train_nn.Tables(table, table, "")
+    reports = train_nn.Reports(parsed, model, progress, print)
     train_nn.train(
-        model, optimiser, tables, parsed, parsed.place, progress, checkpoints, lambda _: None
+        model,
+        optimiser,
+        tables,
+        parsed,
+        parsed.place,
+        progress,
+        checkpoints,
+        reports,
+        lambda _: None,
     )
     return progress
 

@@ -125,6 +125,40 @@ def test_the_same_seed_gives_the_same_trials_and_another_one_others(algorithm: s
     assert not any(trial in other for trial in one)
 
 
+def test_values_near_to_one_are_tried_as_finely_as_their_distance_to_it() -> None:
+    """SageMaker's reverse logarithm: 1 - value is searched by its logarithm."""
+    beta = Parameter("beta", "real", 0.0, 0.9999, scale="reverse log", about=1.0)
+    trials: list[Trial] = []
+    for _ in range(200):
+        values = next_values([beta], trials, "random", False, 1)
+        assert values is not None and 0 <= float(values["beta"]) <= 0.9999
+        trials.append(Trial(values, 0.0))
+    shares = [sum(float(one.values["beta"]) > bound for one in trials) for bound in (0.9, 0.99)]
+    assert shares[0] == pytest.approx(150, abs=20) and shares[1] == pytest.approx(100, abs=20)
+
+
+def test_a_warm_start_is_a_better_start() -> None:
+    def first(earlier: list[Trial], alike: bool, seed: int) -> float:
+        values = next_values(SPACE, [], "bayesian", False, seed, earlier, alike)
+        assert values is not None
+        return loss(values)
+
+    known = study("bayesian", 30, 0, loss)
+    scaled = [Trial(trial.values, 1000 + 5 * (trial.result or 0)) for trial in known]
+    cold = statistics.median(first([], True, seed) for seed in range(15))
+    assert statistics.median(first(known, True, seed) for seed in range(15)) < 0.7 * cold
+    assert statistics.median(first(scaled, False, seed) for seed in range(15)) < 0.7 * cold
+
+
+def test_results_of_another_scale_count_by_their_order() -> None:
+    known = study("random", 12, 0, loss)
+    own = study("random", 12, 1, loss)
+    changed = [Trial(trial.values, 1000 + 5 * (trial.result or 0)) for trial in known]
+    ask = (SPACE, own, "bayesian", False, 7)
+    assert next_values(*ask, known, False) == next_values(*ask, changed, False)
+    assert next_values(*ask, known, True) != next_values(*ask, changed, True)
+
+
 def test_a_bayesian_search_finds_more_than_a_random_one() -> None:
     found = {
         algorithm: statistics.median(best(study(algorithm, 40, seed, loss)) for seed in range(9))

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from local_cloud.engine.engine import Engine
-from local_cloud.engine.search import Parameter, Value
+from local_cloud.engine.search import Parameter, Trial, Value
 from local_cloud.engine.spec import EngineError, Job, Plan, State, Workplace
+from local_cloud.engine.stopping import Curve, Rule
 from local_cloud.engine.studies import Studies
 from local_cloud.engine.study import Aim, Study
 from local_cloud.store.records import Records
@@ -38,9 +39,13 @@ class Lab:
         return job
 
     def judge(self, study: Study, number: int, job: Job) -> float | str:
-        if job.state is not State.SUCCEEDED:
+        if job.state is not State.SUCCEEDED and not study.runs[number - 1].early:
             return f"trial {number}: {job.state}"
         return float(self.engine.log(job.id, "r0").read_text().split()[-1])
+
+    def reports(self, study: Study, number: int, job: Job) -> Curve:
+        lines = self.engine.log(job.id, "r0").read_text().splitlines()
+        return [(float(step), float(line)) for step, line in enumerate(lines, 1)]
 
     # ---- as the engine's dialect
     def stage(self, job_id: str, place: Workplace) -> Plan:
@@ -224,12 +229,90 @@ def test_a_study_is_known_by_a_name_of_its_own_and_forgotten_when_it_has_ended(
     run(story())
 
 
+# Reports its number ten times, each a tenth of a second after the other.
+SLOWLY = "import time\nfor _ in range(10): print({}, flush=True); time.sleep(0.1)"
+
+
+def test_a_trial_that_is_worse_than_the_others_is_stopped_early(tmp_path: Path) -> None:
+    async def story() -> None:
+        lab = Lab()
+        results = {1: 1, 2: 2, 3: 3, 4: 9, 5: 0}
+        lab.instead = {
+            number: python(f"print({result}, flush=True)" if number < 4 else SLOWLY.format(result))
+            for number, result in results.items()
+        }
+        lab.instead[4] = python("import time; print(9, flush=True); time.sleep(60)")
+        async with laboratory(tmp_path / "lab", lab) as studies:
+            rule = Rule("median")
+            studies.begin("lab", "s", replace(AIM, trials=5, at_once=1, stopping=rule))
+            study = await end(studies)
+            assert [trial.result for trial in study.runs] == [1, 2, 3, 9, 0]
+            assert [trial.early for trial in study.runs] == [False, False, False, True, False]
+            assert lab.engine.get("s-4").state is State.STOPPED
+            assert study.state is State.SUCCEEDED and study.failed == 0
+            assert study.runs[0].curve == ((1.0, 1.0),)
+        async with laboratory(tmp_path / "lab", lab) as studies:  # as it is on record
+            assert studies.get("s") == study
+
+    run(story())
+
+
+def test_a_study_whose_time_is_up_is_stopped(tmp_path: Path) -> None:
+    async def story() -> None:
+        lab = Lab()
+        lab.instead = {2: SLEEP}
+        async with laboratory(tmp_path / "lab", lab) as studies:
+            studies.begin("lab", "s", replace(AIM, trials=9, at_once=1, seconds=1.5))
+            study = await end(studies)
+            assert study.state is State.STOPPED and len(study.runs) == 2
+            assert study.best == study.runs[0]
+
+    run(story())
+
+
+def test_trials_without_a_result_end_a_study_that_has_none_yet(tmp_path: Path) -> None:
+    class Silent(Lab):
+        def judge(self, study: Study, number: int, job: Job) -> float | str:
+            return super().judge(study, number, job) if number in heard else "nothing was said"
+
+    async def story() -> None:
+        for folder, sent in (("none", 3), ("one", 6)):
+            lab = Silent()
+            heard[:] = [1] if folder == "one" else []
+            async with laboratory(tmp_path / folder, lab) as studies:
+                studies.begin("lab", "s", replace(AIM, at_once=1, silent=3))
+                study = await end(studies)
+                assert len(study.runs) == sent
+                assert study.state is (State.FAILED if sent == 3 else State.SUCCEEDED)
+
+    heard: list[int] = []
+    run(story())
+
+
+def test_what_earlier_studies_have_found_is_on_record_with_the_aim(tmp_path: Path) -> None:
+    async def story() -> None:
+        lab = Lab()
+        aim = replace(AIM, trials=1, earlier=(Trial({"x": 3.0}, 0.0),), alike=False)
+        async with laboratory(tmp_path / "lab", lab) as studies:
+            studies.begin("lab", "s", aim)
+            await end(studies)
+        async with laboratory(tmp_path / "lab", lab) as studies:
+            assert studies.get("s").aim == aim
+
+    run(story())
+
+
 def test_more_trials_than_cores_wait_for_their_turn_and_all_end(tmp_path: Path) -> None:
     async def story() -> None:
-        async with laboratory(tmp_path / "lab", Lab()) as studies:
+        lab, most = Lab(), 0
+        async with laboratory(tmp_path / "lab", lab, cores=2) as studies:
             aim = replace(AIM, trials=60, at_once=60, algorithm="random")
-            studies.begin("lab", "s", aim)
-            study = await end(studies)
+            study = studies.begin("lab", "s", aim)
+            while not study.state.ended:
+                study = await studies.changed(study, 20)
+                waiting = (State.QUEUED, State.SUCCEEDED)
+                most = max(most, sum(job.state not in waiting for job in lab.engine.jobs()))
+            assert 1 <= most <= 2
             assert sum(trial.result is not None for trial in study.runs) == 60
 
     run(story())

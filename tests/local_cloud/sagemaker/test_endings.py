@@ -430,6 +430,55 @@ while not (folder / "go").exists(): time.sleep(0.02)
         go(story())
 
 
+class TestEvents:
+    @pytest.mark.parametrize("where", [None, "/opt/ml/logs/events", "/var/events"])
+    def test_reach_s3_while_the_job_runs(self, tmp_path: Path, how: str, where: str | None) -> None:
+        local = where or "/opt/ml/output/tensorboard"
+        script = f"""
+import pathlib, time
+run = pathlib.Path("{local}") / "run"
+run.mkdir()
+with (run / "events.out.tfevents.1").open("w") as events:
+    print("first", end=" ", file=events, flush=True)
+    print("begun", flush=True)
+    while not (run / "go").exists(): time.sleep(0.02)
+    print("last", file=events, end="")
+"""
+
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                config = {"S3OutputPath": f"s3://{BUCKET}/tb/"}
+                config |= {"LocalPath": where} if where else {}
+                name = sagemaker.send(script=script, TensorBoardOutputConfig=config)
+                await begun(sagemaker, name)
+                below = f"tb/{name}/tensorboard-output/run"
+                assert sagemaker.read(f"{below}/events.out.tfevents.1") == b"first "
+                sagemaker.put(f"{below}/go", "")
+                found = await sagemaker.end(name)
+                assert sagemaker.read(f"{below}/events.out.tfevents.1") == b"first last"
+                assert found["TensorBoardOutputConfig"] == config
+                archives = sagemaker.keys("out/")
+                assert not archives, "events are not output data, too"
+
+        go(story())
+
+    def test_have_a_folder_of_their_own(self, tmp_path: Path) -> None:
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                both = {
+                    "CheckpointConfig": {"S3Uri": f"s3://{BUCKET}/a", "LocalPath": "/opt/ml/x"},
+                    "TensorBoardOutputConfig": {
+                        "S3OutputPath": f"s3://{BUCKET}/b",
+                        "LocalPath": "/opt/ml/x",
+                    },
+                }
+                found = await sagemaker.run("pass", status="Failed", **both)
+                said = "ClientError: TensorBoardOutputConfig.LocalPath: /opt/ml/x has another use"
+                assert found["FailureReason"].startswith(said)
+
+        go(story())
+
+
 class TestChannels:
     @pytest.mark.parametrize(
         ("prefix", "files"),

@@ -82,6 +82,11 @@ FILE_SYSTEM = {
         ({"OutputDataConfig": {"S3OutputPath": "s3://nowhere/x"}}, INVALID, "no bucket nowhere"),
         ({"OutputDataConfig": {"S3OutputPath": "https://a/b"}}, INVALID, "is no s3:// address"),
         ({"CheckpointConfig": {"S3Uri": "s3://nowhere/x"}}, INVALID, "CheckpointConfig.S3Uri"),
+        (
+            {"TensorBoardOutputConfig": {"S3OutputPath": "s3://nowhere/x"}},
+            INVALID,
+            "TensorBoardOutputConfig.S3OutputPath: there is no bucket nowhere",
+        ),
         ({"EnableManagedSpotTraining": True}, INVALID, "Invalid MaxWaitTimeInSeconds"),
         (
             {

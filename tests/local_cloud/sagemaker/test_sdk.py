@@ -142,6 +142,18 @@ def test_a_spot_job_is_interrupted_and_the_sdk_waits_for_its_end(
     ]
 
 
+def test_events_for_tensorboard_arrive_in_the_jobs_own_folder(
+    sdk: SimpleNamespace, tmp_path: Path
+) -> None:
+    script = "open('/opt/ml/output/tensorboard/events.out.tfevents.1', 'w').write('scalars')"
+    ours = trainer(sdk, tmp_path, script)
+    wanted = sdk.configs.TensorBoardOutputConfig(s3_output_path=f"s3://{BUCKET}/tensorboard")
+    job = send(ours.with_tensorboard_output_config(wanted))
+    job.wait()
+    key = f"tensorboard/{job.training_job_name}/tensorboard-output/events.out.tfevents.1"
+    assert sdk.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == b"scalars"
+
+
 def test_a_failure_says_why(sdk: SimpleNamespace, tmp_path: Path) -> None:
     from sagemaker.core.utils.exceptions import FailedStatusError
 

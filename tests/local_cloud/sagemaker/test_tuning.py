@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from local_cloud.control import Status
 from tests.local_cloud.sagemaker.support import (
     BUCKET,
     IMAGE,
@@ -21,6 +23,7 @@ from tests.local_cloud.sagemaker.support import (
     packed,
     running,
 )
+from tests.local_cloud.sagemaker.test_sdk import BUCKET as SDK_BUCKET
 from tests.local_cloud.sagemaker.test_sdk import sdk
 
 __all__ = ["sdk"]
@@ -37,6 +40,12 @@ print("distance =", abs(float(words["--rate"]) - 3))
 """
 DISTANCE = {"Name": "distance", "Regex": r"distance = (\S+)"}
 RATE = {"Name": "rate", "MinValue": "0", "MaxValue": "10", "ScalingType": "Linear"}
+LOSS = {"Type": "Minimize", "MetricName": "loss"}
+WARM = {
+    "ParentHyperParameterTuningJobs": [{"HyperParameterTuningJobName": "parent"}],
+    "WarmStartType": "IdenticalDataAndAlgorithm",
+}
+BEST = "BestTrainingJob"
 NAME = {"HyperParameterTuningJobName": "tuned"}
 
 
@@ -256,6 +265,170 @@ def test_tuning_jobs_are_listed(tmp_path: Path) -> None:
     go(story())
 
 
+# Says n times how far the rate is from 3, with pauses; the further away, the longer it would take.
+SLOWLY = """
+import sys, time
+words = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+distance = abs(float(words["--rate"]) - 3)
+for epoch in range(int(words["--epochs"])):
+    print("distance =", distance, flush=True)
+    time.sleep(60 if epoch and distance > 4 else 0)
+"""
+RATES = [{"Name": "rate", "Values": ["3", "4", "5", "9"]}]
+
+
+def test_early_stopping_ends_a_training_job_that_is_worse_than_the_others(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running(tmp_path) as sagemaker:
+            ranges = {"CategoricalParameterRanges": RATES}
+            asked = config(4, ranges, Strategy="Grid", TrainingJobEarlyStoppingType="Auto")
+            asked["ResourceLimits"]["MaxParallelTrainingJobs"] = 1
+            send(sagemaker, asked, definition(sagemaker, SLOWLY))
+            found = await end(sagemaker)
+            assert found["HyperParameterTuningJobStatus"] == "Completed"
+            every = trials(sagemaker)
+            assert [trial["TrainingJobStatus"] for trial in every] == [
+                "Completed", "Completed", "Completed", "Stopped",
+            ]  # fmt: skip
+            assert [value(trial) for trial in every] == [0, 1, 2, 6]
+            assert found["TrainingJobStatusCounters"]["Stopped"] == 1
+            assert found["ObjectiveStatusCounters"]["Succeeded"] == 4
+
+    go(story())
+
+
+def test_hyperband_ends_what_is_not_among_the_best_third(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running(tmp_path) as sagemaker:
+            resource = {"HyperbandStrategyConfig": {"MinResource": 2, "MaxResource": 5}}
+            asked = config(6, Strategy="Hyperband", StrategyConfig=resource)
+            script = SLOWLY.replace("60 if epoch and distance > 4 else 0", "0.3")
+            wanted = definition(sagemaker, script, static={"epochs": "100"})
+            send(sagemaker, asked, wanted)
+            found = await end(sagemaker)
+            assert found["HyperParameterTuningJobStatus"] == "Completed"
+            assert found["TrainingJobStatusCounters"]["Stopped"] == 6
+            every = sorted(trials(sagemaker), key=value)
+            said = [sagemaker.log(trial["TrainingJobName"]).count("distance =") for trial in every]
+            assert said[0] >= 5  # the best trained for as long as MaxResource says
+            assert min(said) < 5
+
+    go(story())
+
+
+def test_a_warm_start_goes_on_where_its_parent_ended(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running(tmp_path) as sagemaker:
+            send(sagemaker, config(12, Strategy="Random"), definition(sagemaker), "parent")
+            parent = await end(sagemaker, "parent")
+            narrow = {"ContinuousParameterRanges": [RATE | {"MinValue": "2", "MaxValue": "6"}]}
+            asked = config(1, narrow, RandomSeed=5)
+            send(sagemaker, asked, definition(sagemaker), "child", WarmStartConfig=WARM)
+            child = await end(sagemaker, "child")
+            assert child["WarmStartConfig"] == WARM
+            overall = child["OverallBestTrainingJob"]
+            assert value(overall) == min(map(value, (parent[BEST], child[BEST])))
+            assert overall["TuningJobName"] in ("parent", "child")
+            # Where it begins is chosen by what is known, not by chance.
+            known = sagemaker.training.tuning.studies.get("child").aim.earlier
+            assert 3 <= len(known) <= 12
+            assert all(2 <= float(one.values["rate"]) <= 6 for one in known)
+            send(sagemaker, asked, definition(sagemaker), "cold")
+            await end(sagemaker, "cold")
+            (warm,), (cold,) = trials(sagemaker, "child"), trials(sagemaker, "cold")
+            assert warm["TunedHyperParameters"] != cold["TunedHyperParameters"]
+            sagemaker("DeleteHyperParameterTuningJob", HyperParameterTuningJobName="parent")
+            sagemaker("DescribeHyperParameterTuningJob", HyperParameterTuningJobName="child")
+
+    go(story())
+
+
+def range_of(**changes: Any) -> Json:
+    return {"ParameterRanges": {"ContinuousParameterRanges": [RATE | changes]}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted", "more", "code", "sentence"),
+    [
+        ({"HyperParameterTuningJobObjective": None}, {}, {}, "Validation",
+         "HyperParameterTuningJobObjective is required"),
+        ({"HyperParameterTuningJobObjective": LOSS}, {}, {}, "Validation",
+         "The objective metric loss is not among the MetricDefinitions (distance)"),
+        ({"ParameterRanges": {}}, {}, {}, "Validation", "there is no hyperparameter to tune"),
+        (range_of(MinValue="low"), {}, {}, "Validation",
+         "The range of rate needs numbers, not 'low' and '10'"),
+        (range_of(MinValue="11"), {}, {}, "Validation",
+         "The range of rate goes from 11.0 to 10.0: its minimum is first"),
+        (range_of(ScalingType="Logarithmic"), {}, {}, "Validation",
+         "The range of rate begins at 0.0: Logarithmic is for values above 0"),
+        (range_of(ScalingType="ReverseLogarithmic"), {}, {}, "Validation",
+         "from 0 to less than 1"),
+        (range_of(Name="epochs"), {}, {}, "Validation",
+         "The hyperparameters epochs are both static and tuned"),
+        ({"Strategy": "Grid"}, {}, {}, "Validation",
+         "The Grid strategy takes categorical hyperparameters only, not rate"),
+        ({"Strategy": "Grid", "ParameterRanges": {"CategoricalParameterRanges": RATES},
+          "ResourceLimits": {"MaxNumberOfTrainingJobs": 5, "MaxParallelTrainingJobs": 1}},
+         {}, {}, "Validation", "MaxNumberOfTrainingJobs is 5, and the grid has 4 combinations"),
+        ({"Strategy": "Hyperband", "TrainingJobEarlyStoppingType": "Auto"}, {}, {}, "Validation",
+         "TrainingJobEarlyStoppingType must be Off"),
+        ({"Strategy": "Hyperband",
+          "StrategyConfig": {"HyperbandStrategyConfig": {"MinResource": 9}}}, {}, {}, "Validation",
+         "Hyperband needs a MaxResource above MinResource (9)"),
+        ({"ResourceLimits": {"MaxParallelTrainingJobs": 1}}, {}, {}, "Validation",
+         "ResourceLimits.MaxNumberOfTrainingJobs is required"),
+        ({"TuningJobCompletionCriteria": {"TargetObjectiveMetricValue": 0.1}}, {}, {}, "Not",
+         "not implemented in the local cloud: HyperParameterTuningJobConfig.TuningJobCompletion"),
+        ({}, {}, {"Autotune": {"Mode": "Enabled"}}, "Not",
+         "not implemented in the local cloud: Autotune"),
+        ({}, {"TuningObjective": LOSS}, {}, "Not",
+         "not implemented in the local cloud: TrainingJobDefinition.TuningObjective"),
+        ({}, {}, {"WarmStartConfig": WARM}, "ResourceNotFound",
+         "can't find a tuning job with name parent"),
+    ],
+)  # fmt: skip
+def test_a_request_that_cannot_be_used_is_refused_in_one_sentence(
+    tmp_path: Path, changes: Json, wanted: Json, more: Json, code: str, sentence: str
+) -> None:
+    async def story() -> None:
+        async with running(tmp_path) as sagemaker:
+            with pytest.raises(Refusal, match=re.escape(sentence)) as refusal:
+                send(sagemaker, config(**changes), definition(sagemaker, **wanted), **more)
+            assert refusal.value.code.startswith(code)
+            assert not sagemaker("ListHyperParameterTuningJobs")["HyperParameterTuningJobSummaries"]
+
+    go(story())
+
+
+def test_a_warm_start_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running(tmp_path) as sagemaker:
+            send(sagemaker, config(1), definition(sagemaker), "parent")
+            warm = {"WarmStartConfig": WARM}
+            ours = definition(sagemaker)
+            with pytest.raises(Refusal, match="The parent tuning job parent has not ended"):
+                send(sagemaker, config(1), ours, "child", **warm)
+            await end(sagemaker, "parent")
+            upwards = {"Type": "Maximize", "MetricName": "distance"}
+            with pytest.raises(Refusal, match="is not that of the parent tuning job parent"):
+                asked = config(1, HyperParameterTuningJobObjective=upwards)
+                send(sagemaker, asked, ours, "child", **warm)
+            with pytest.raises(Refusal, match="their number cannot change"):
+                send(sagemaker, config(1), definition(sagemaker, static={"b": "2"}), "c", **warm)
+            with pytest.raises(Refusal, match="is for the strategies Bayesian and Random"):
+                ranges = {"CategoricalParameterRanges": RATES}
+                send(sagemaker, config(4, ranges, Strategy="Grid"), ours, "child", **warm)
+            other = definition(sagemaker)
+            other["AlgorithmSpecification"]["TrainingImage"] = IMAGE + "-2"
+            with pytest.raises(Refusal, match="TransferLearning allows that"):
+                send(sagemaker, config(1), other, "child", **warm)
+            transfer = {"WarmStartConfig": WARM | {"WarmStartType": "TransferLearning"}}
+            send(sagemaker, config(1), other, "child", **transfer)
+            assert "OverallBestTrainingJob" not in await end(sagemaker, "child")
+
+    go(story())
+
+
 def tuner(sdk: SimpleNamespace, folder: Path, script: str, **options: Any) -> Any:
     """The SDK's tuner of a script task.py, which minimises the distance of the rate from 3."""
     from sagemaker.core.parameter import ContinuousParameter
@@ -294,3 +467,42 @@ def test_the_sdks_tuner(sdk: SimpleNamespace, tmp_path: Path) -> None:
     assert (final.metric_name, final.value) == ("distance", pytest.approx(abs(x - 3)))
     listed = list(job.get_all_training_jobs())
     assert len(listed) == 3
+
+
+def memory(pid: int) -> float:
+    """MiB of a process that lie in memory."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+@pytest.mark.slow
+def test_two_hundred_trials_at_once_all_end_and_the_servers_memory_stays_flat(
+    sdk: SimpleNamespace, cloud: Status
+) -> None:
+    """All are sent at once, as the service would if it were allowed to, and wait for their turn."""
+    code = packed({"task.sh": "echo distance = $((RANDOM % 100))"})
+    sdk.s3.put_object(Bucket=SDK_BUCKET, Key="code.tar.gz", Body=code)
+    wanted = definition(SimpleNamespace(put=lambda key, body: f"s3://{SDK_BUCKET}/{key}"))  # type: ignore[arg-type]
+    wanted["StaticHyperParameters"]["sagemaker_program"] = "task.sh"
+    wanted["OutputDataConfig"] = {"S3OutputPath": f"s3://{SDK_BUCKET}/out"}
+    limits = {"MaxNumberOfTrainingJobs": 200, "MaxParallelTrainingJobs": 200}
+    sdk.sagemaker.create_hyper_parameter_tuning_job(
+        HyperParameterTuningJobName="many",
+        HyperParameterTuningJobConfig=config(ResourceLimits=limits),
+        TrainingJobDefinition=wanted,
+    )
+    pid, seen = cloud.facts["pid"], dict[int, float]()
+    while True:
+        found = sdk.sagemaker.describe_hyper_parameter_tuning_job(
+            HyperParameterTuningJobName="many"
+        )
+        counters = found["TrainingJobStatusCounters"]
+        seen[counters["Completed"]] = memory(pid)
+        if found["HyperParameterTuningJobStatus"] != "InProgress":
+            break
+        time.sleep(0.5)
+    assert found["HyperParameterTuningJobStatus"] == "Completed"
+    assert counters["Completed"] == found["ObjectiveStatusCounters"]["Succeeded"] == 200
+    early = next(size for ended, size in seen.items() if ended >= 20)
+    print({ended: round(size) for ended, size in seen.items()})
+    assert seen[200] < early + 20, seen

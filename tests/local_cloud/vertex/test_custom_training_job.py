@@ -89,8 +89,9 @@ def test_a_serving_image_makes_a_model_of_what_was_trained(
         script("print('trained again')"),
         model_serving_container_image_uri="us-docker.pkg.dev/vertex-ai/prediction/x:latest",
     )
-    second = again.run(parent_model=model.resource_name)
+    second = again.run(parent_model=model.resource_name, model_version_aliases=["wider"])
     assert (second.name, second.version_id) == (model.name, "2")
+    assert set(second.version_aliases) == {"wider", "default"}  # the SDK asks for default, too
 
 
 def test_every_replica_knows_its_place(aiplatform: ModuleType, script: Script) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,8 @@ JOB = {
     "labels": {"course": "autumn", "n": "5"},
     "jobSpec": {"enableWebAccess": True},
     "versionAliases": ["default"],
+    "parentContexts": ["p/1", "p/2"],
+    "metadata": {"learning rate": 0.1, "epochs": 50.0, "resumed": True, "a": {"b": {"c": "deep"}}},
 }
 
 
@@ -43,6 +46,15 @@ JOB = {
         'create_time<="2026-11-21T00:00:00Z"',
         "job_spec.enable_web_access=true",
         "version_aliases:default",
+        'parent_contexts:"p/1"',
+        'parent_contexts:"p/2","p/1"',
+        'metadata."learning rate".number_value = 0.10',
+        'metadata."learning rate" = 0.1',
+        "metadata.epochs.number_value > 9",
+        "metadata.epochs != 51",
+        "metadata.resumed.bool_value = true",
+        'metadata."a"."b".c.string_value = "deep"',
+        "metadata.a.b.c = deep",
     ],
 )
 def test_what_passes(text: str) -> None:
@@ -60,6 +72,11 @@ def test_what_passes(text: str) -> None:
         "NOT (state=JOB_STATE_SUCCEEDED)",
         "state=JOB_STATE_SUCCEEDED AND state=JOB_STATE_FAILED",
         "missing<5",
+        'parent_contexts:"p/1","p/3"',
+        "metadata.epochs.number_value < 9",
+        "metadata.epochs.string_value = 50",
+        "metadata.resumed.number_value = 1",
+        'metadata."learning".number_value = 0.1',
     ],
 )
 def test_what_does_not_pass(text: str) -> None:
@@ -77,6 +94,32 @@ def test_what_does_not_pass(text: str) -> None:
 def test_what_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(ApiError, match="Invalid filter"):
         compile_filter(text)
+
+
+def test_a_function_is_asked_about_each_resource() -> None:
+    asked: list[str] = []
+
+    def in_context(resource: dict[str, Any], name: str) -> bool:
+        asked.append(name)
+        return name == resource["displayName"]
+
+    known = {"in_context": in_context}
+    text = 'state=JOB_STATE_SUCCEEDED AND (in_context("other") OR in_context("trial one"))'
+    assert compile_filter(text, known)(JOB)
+    assert asked == ["other", "trial one"]
+    assert not compile_filter('NOT in_context("trial one")', known)(JOB)
+    for wrong in ("in_context", 'in_context("a"', "in_context()", 'in_context("a", "b")'):
+        with pytest.raises(ApiError, match="Invalid filter"):
+            compile_filter(wrong, known)
+    with pytest.raises(ApiError, match="Invalid filter"):
+        compile_filter('in_context("a")')
+
+
+@given(st.floats(allow_nan=False), st.floats(allow_nan=False, allow_infinity=False))
+def test_numbers_are_compared_as_numbers(value: float, other: float) -> None:
+    resource = {"metadata": {"x": value}}
+    for sign, expected in (("<", value < other), (">=", value >= other), ("=", value == other)):
+        assert compile_filter(f"metadata.x.number_value {sign} {other!r}")(resource) == expected
 
 
 def test_or_binds_more_tightly_than_and() -> None:

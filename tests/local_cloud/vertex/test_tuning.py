@@ -203,6 +203,75 @@ def test_cancel_stops_the_trials_and_sends_no_more(aiplatform: ModuleType) -> No
         aiplatform.HyperparameterTuningJob.get(job.resource_name)
 
 
+# Reports as many times as it is asked to, and much longer and slower where x is more than 6.
+SLOWLY = """
+import argparse, json, os, time
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int)
+parser.add_argument("--x", type=float)
+flags = parser.parse_args()
+for step in range(1, (flags.epochs if flags.x < 6 else 300) + 1):
+    line = {"timestamp": time.time(), "trial": os.environ["CLOUD_ML_TRIAL_ID"],
+            TAG: str(flags.x + 1 / step), "global_step": str(step), "checkpoint_path": ""}
+    with open(os.environ["CLOUD_ML_HP_METRIC_FILE"], "a") as file:
+        file.write(json.dumps(line) + "\\n")
+    time.sleep(0 if flags.x < 6 else 0.2)
+"""
+
+
+@pytest.mark.parametrize("rule", ["medianAutomatedStoppingSpec", "decayCurveStoppingSpec"])
+@pytest.mark.parametrize("by_time", [False, True])
+def test_a_trial_without_prospects_is_stopped_early(
+    aiplatform: ModuleType, rule: str, by_time: bool
+) -> None:
+    space = {"x": hpt.DiscreteParameterSpec(values=[1, 2, 3, 4, 9], scale=None)}
+    options = {"search_algorithm": "grid", "parallel_trial_count": 1}
+    job = tuning_job(aiplatform, space, trials=5, code=SLOWLY, **options)
+    job = changed(job, {"studySpec": {rule: {"useElapsedDuration": by_time}}})
+    wait_for(lambda: ended(aiplatform, job))
+    found = aiplatform.HyperparameterTuningJob.get(job)
+    assert found.state.name == "JOB_STATE_SUCCEEDED"
+    # One that is stopped early has a result, which is why it is no failure.
+    assert [trial.state.name for trial in found.trials] == ["SUCCEEDED"] * 5
+    states = [aiplatform.CustomJob.get(trial.custom_job).state.name for trial in found.trials]
+    assert states == ["JOB_STATE_SUCCEEDED"] * 4 + ["JOB_STATE_CANCELLED"]
+    assert [final(trial) for trial in found.trials[:4]] == [1.2, 2.2, 3.2, 4.2]
+    assert 9 < final(found.trials[4]) <= 10
+
+
+def ended(aiplatform: ModuleType, name: str) -> bool:
+    state = aiplatform.HyperparameterTuningJob.get(name).state.name
+    return state in ("JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED")
+
+
+def changed(job: Any, change: dict[str, Any]) -> str:
+    """Send the job with these changes, which the SDK has no arguments for; returns its name."""
+    resource = job._gca_resource
+    message = type(resource).to_json(resource, use_integers_for_enums=False)
+    body = json.loads(message)
+    body |= change | {"studySpec": body["studySpec"] | change.get("studySpec", {})}
+    sent = job.api_client.create_hyperparameter_tuning_job(
+        parent="projects/my-project/locations/us-central1",
+        hyperparameter_tuning_job=type(resource).from_json(json.dumps(body)),
+    )
+    return str(sent.name)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"convexAutomatedStoppingSpec": {"maxStepCount": 9}},
+        {"studyStoppingConfig": {"shouldStopAsap": True}},
+        {"metrics": [{"metricId": name, "goal": "MINIMIZE"} for name in ("a", "b")]},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_is_missing_is_refused_by_name(aiplatform: ModuleType, change: dict[str, Any]) -> None:
+    words = f"not implemented in the local cloud: studySpec.{next(iter(change))}"
+    with pytest.raises(exceptions.MethodNotImplemented, match=words):
+        changed(tuning_job(aiplatform, X), {"studySpec": change})
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

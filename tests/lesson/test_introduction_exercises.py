@@ -1,0 +1,64 @@
+"""Every check() of episode 01 rejects the blank and typical wrong answers."""
+
+from __future__ import annotations
+
+from AWS_helpers.costs import estimate_cost
+from lesson.exercises import introduction as exercises
+from tests.lesson.exercise_rules import Answers, ExerciseRules
+
+ANSWERS: Answers = {
+    "stay_or_go": (
+        ["ABC", "a, b, c"],
+        [
+            ("BBC", "in the first"),
+            ("ACC", "in the second"),
+            ("AAC", "in the second"),
+            ("ABB", "in the third"),
+            ("ABA", "in the third"),
+            ("AB", "three letters"),
+            ("ABD", "three letters"),
+        ],
+    ),
+    "order": (
+        ["DFCAEB", "d f c a e b"],
+        [
+            ("FDCAEB", "not there yet"),
+            ("DCFAEB", "asked for one"),
+            ("DFACEB", "to run on"),
+            ("DFCEAB", "from the training"),
+            ("DFCABE", "fetched before"),
+            ("DFCA", "each of the six"),
+        ],
+    ),
+    "true_here": (
+        ["ABE", "e, b, a"],
+        [
+            ("ABCE", "of C"),
+            ("ABDE", "of D"),
+            ("BE", "of A"),
+            ("AE", "of B"),
+            ("AB", "of E"),
+            ("F", "letters from A to E"),
+        ],
+    ),
+    "weekend": (
+        [14.72, estimate_cost("ml.m5.xlarge", hours=64).usd],
+        [
+            (64, "each of them cost"),
+            (0.23, "one hour"),
+            (16 * 0.23, "count the hours"),
+            (88 * 0.23, "count the hours"),
+            (5, "first the hours"),
+        ],
+    ),
+}
+
+
+class TestExercises(ExerciseRules):
+    page = "01-introduction.md"
+    module = exercises
+    answers = ANSWERS
+
+
+def test_the_exercise_reckons_with_the_price_of_the_helpers() -> None:
+    assert estimate_cost("ml.m5.xlarge").usd == exercises.HOURLY

@@ -1,0 +1,200 @@
+"""Replicas that are forked from a process with torch imported are as any other replica."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local_cloud.engine import mounts, warm
+from local_cloud.engine.engine import Engine
+from local_cloud.engine.spec import Job, Plan, Replica, State
+from tests.local_cloud.engine.support import SLEEP, Cloud, alive, engine, run, until, written
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux only")
+
+# Says all that a replica may know of itself; numpy was there before it began, or was not.
+TELLS = """
+import sys
+before = "torch" in sys.modules
+import os, pickle, torch
+class Mine: pass
+mine = pickle.loads(pickle.dumps(Mine()))
+print(sorted((n, v) for n, v in os.environ.items() if n not in VARIES))
+print(__name__, sys.argv[1:], os.path.basename(sys.argv[0]), os.getcwd() == os.environ["HERE"])
+print(os.getpid() == os.getsid(0) == os.getpgid(0), sys.stdin.read() == "")
+print(torch.get_num_threads(), sys.path[0] == os.environ["FIRST"], sys.path[1])
+print("warm" if before else "cold", file=sys.stderr)
+sys.exit(7)
+""".replace(
+    "VARIES", repr(("HOME", "TMPDIR", "LOCAL_CLOUD_JOB", "LOCAL_CLOUD_PACKAGES", "PYTHONPATH"))
+)
+
+
+@pytest.fixture(autouse=True)
+def lighter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without torch, where a test does not look for it, a process is ready sooner."""
+    if "script" not in request.fixturenames:
+        monkeypatch.setattr(warm, "IMPORTED", ("numpy",))
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "code").mkdir()
+    path = tmp_path / "code/script.py"
+    path.write_text(TELLS)
+    yield path
+
+
+def plan(*command: str, hot: bool = True, folder: Path | None = None, **environment: str) -> Plan:
+    return Plan((Replica("r", (sys.executable, *command), environment, folder, warm=hot),))
+
+
+async def ended(engine: Engine, name: str) -> tuple[Job, str]:
+    engine.submit("cloud", name, 1)
+    job = await until(engine, name)
+    return job, engine.log(name, "r").read_text()
+
+
+@pytest.mark.parametrize("module", [False, True])
+def test_a_forked_replica_finds_what_a_started_one_does(
+    tmp_path: Path, script: Path, module: bool
+) -> None:
+    command = ("-m", "script", "--x", "1 2") if module else (str(script), "--x", "1 2")
+    here = str(tmp_path)
+    about = {"PYTHONPATH": str(script.parent), "HERE": here, "OMP_NUM_THREADS": "2"}
+    about["FIRST"] = here if module else str(script.parent)
+    plans = {
+        name: plan(*command, hot=name == "forked", folder=tmp_path, **about)
+        for name in ("forked", "started")
+    }
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(**plans)) as running:
+            job, forked = await ended(running, "forked")
+            other, started = await ended(running, "started")
+        assert forked.replace("warm\n", "cold\n") == started
+        assert forked.count("warm\n") == started.count("cold\n") == 1
+        assert job.outcome and other.outcome and job.outcome.code == other.outcome.code == 7
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import math\ndef f():\n    return math.sqrt(-1)\nf()\n", "ValueError: "),
+        ("print(1", "SyntaxError: "),
+        (None, "can't open file"),
+    ],
+)
+def test_a_failure_looks_like_that_of_a_started_replica(
+    tmp_path: Path, code: str | None, said: str
+) -> None:
+    script = tmp_path / "script.py"
+    if code:
+        script.write_text(code)
+    plans = {name: plan(str(script), hot=name == "forked") for name in ("forked", "started")}
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(**plans)) as running:
+            job, forked = await ended(running, "forked")
+            other, started = await ended(running, "started")
+        assert said in forked and "warm.py" not in forked
+        assert forked.splitlines()[-1].split(":")[0] == started.splitlines()[-1].split(":")[0]
+        assert job.outcome and other.outcome and job.outcome.code == other.outcome.code
+
+    run(story())
+
+
+def test_it_is_stopped_like_any_other_and_leaves_nothing(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import os, time\nprint(os.getpid())\ntime.sleep(60)\n")
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(job=plan(str(script)))) as running:
+            running.submit("cloud", "job", 1)
+            await until(running, "job", State.RUNNING)
+            (pid,) = await written(running.log("job", "r"))
+            running.stop("job")
+            job = await until(running, "job")
+            assert job.state is State.STOPPED and not alive(int(pid))
+            forker = running._warm._process
+            assert forker and alive(forker.pid)
+        assert not alive(forker.pid)
+
+    run(story())
+
+
+def test_what_cannot_be_forked_is_started(tmp_path: Path) -> None:
+    odd = Plan((Replica("r", (*SLEEP[:2], "print('here')"), {}, warm=True),))
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(odd=odd)) as running:
+            job, log = await ended(running, "odd")
+            assert job.state is State.SUCCEEDED and log == "here\n"
+
+    run(story())
+    assert not warm.suits(("bash", "x.py"), {}) and not warm.suits(("python",), {})
+    assert not warm.suits(("python", "x.py"), {"PYTHONHASHSEED": "0"})
+
+
+def test_when_the_forking_process_is_killed_the_next_replica_starts_all_the_same(
+    tmp_path: Path,
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("print('here')\n")
+    plans = {name: plan(str(script)) for name in ("first", "second", "third")}
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(**plans)) as running:
+            assert (await ended(running, "first"))[1] == "here\n"
+            process = running._warm._process
+            assert process
+            process.kill()
+            process.wait()
+            for name in ("second", "third"):
+                assert (await ended(running, name))[1] == "here\n"
+
+    run(story())
+
+
+def test_it_ends_when_nobody_has_asked_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warm, "IDLE", 0.1)
+    script = tmp_path / "script.py"
+    script.write_text("import time\ntime.sleep(0.5)\nprint('here')\n")
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(job=plan(str(script)))) as running:
+            job, log = await ended(running, "job")
+            assert job.state is State.SUCCEEDED and log == "here\n"  # its end is waited for
+            process = running._warm._process
+            assert process and await asyncio.to_thread(process.wait, 10) == 0
+
+    run(story())
+
+
+@pytest.mark.skipif(not mounts.available(), reason="this machine allows no mounts")
+def test_it_sees_its_mounts_and_draws_its_own_random_numbers(tmp_path: Path) -> None:
+    (tmp_path / "bucket").mkdir()
+    (tmp_path / "bucket/script.py").write_text("import numpy\nprint(numpy.random.rand())\n")
+    command = (sys.executable, "/gcs-of-a-test/bucket/script.py")
+    places = {"/gcs-of-a-test": tmp_path}
+    made = Plan(tuple(Replica(f"r{n}", command, {}, mounts=places, warm=True) for n in range(2)))
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(job=made)) as running:
+            running.submit("cloud", "job", 2)
+            job = await until(running, "job")
+            logs = [running.log("job", f"r{n}").read_text() for n in range(2)]
+            assert job.state is State.SUCCEEDED, logs
+            assert logs[0] != logs[1] and all(0 <= float(log) < 1 for log in logs)
+        assert not os.path.exists("/gcs-of-a-test")
+
+    run(story())

@@ -1,0 +1,294 @@
+"""The site in a real browser: contrast, keyboard, links, narrow screens, nothing on the console.
+
+Needs Chromium or Chrome, found by name or named by the variable CHROMIUM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tools.browser import Browser, find
+from tools.folder import ROOT
+from tools.site.write import write
+
+pytestmark = pytest.mark.slow
+
+OPEN_ALL = "document.querySelectorAll('details').forEach(box => { box.open = true; })"
+
+# Every text whose contrast with what is behind it is below 4.5, and the icons below 3.
+CONTRAST = """(() => {
+  const context = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
+  const known = new Map();
+  const rgba = (colour) => {  // any CSS colour as [red, green, blue, alpha]
+    if (!known.has(colour)) {
+      context.clearRect(0, 0, 1, 1);
+      context.fillStyle = colour;
+      context.fillRect(0, 0, 1, 1);
+      const data = context.getImageData(0, 0, 1, 1).data;
+      known.set(colour, [data[0], data[1], data[2], data[3] / 255]);
+    }
+    return known.get(colour);
+  };
+  const over = (top, below) =>
+    [0, 1, 2].map((i) => top[i] * top[3] + below[i] * (1 - top[3])).concat(1);
+  const behind = (element) => {
+    const layers = [];
+    for (let each = element; each; each = each.parentElement) {
+      const colour = rgba(getComputedStyle(each).backgroundColor);
+      layers.push(colour);
+      if (colour[3] === 1) break;
+    }
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    return layers.reverse().reduce((below, top) => over(top, below),
+                                   dark ? [0, 0, 0, 1] : [255, 255, 255, 1]);
+  };
+  const light = (colour) => {
+    const [r, g, b] = colour.map((v) => v / 255)
+      .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ratio = (a, b) => {
+    const [high, low] = [light(a), light(b)].sort((x, y) => y - x);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const found = [];
+  let looked = 0;
+  const judge = (element, colour, least, what) => {
+    const back = behind(element);
+    const value = ratio(over(rgba(colour), back), back);
+    looked += 1;
+    if (value < least) found.push(`${value.toFixed(2)}: ${what}`);
+  };
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement;
+    const words = texts.currentNode.data.trim();
+    if (!words || element.matches("script, style") || !element.checkVisibility()) continue;
+    judge(element, getComputedStyle(element).color, 4.5, `<${element.tagName}> ${words}`);
+  }
+  for (const icon of document.querySelectorAll("svg.icon")) {
+    if (icon.checkVisibility()) judge(icon, getComputedStyle(icon).stroke, 3, icon.innerHTML);
+  }
+  return {looked, found};
+})()"""
+
+# What sticks out of a page that is too wide for the screen.
+TOO_WIDE = """(() => {
+  const width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= width) return [];
+  return [...document.querySelectorAll("body *")]
+    .filter((e) => e.getBoundingClientRect().right > width && !e.closest("pre, .table"))
+    .map((e) => `${e.tagName}.${e.className}: ${e.textContent.slice(0, 60)}`)
+    .concat(`${document.documentElement.scrollWidth} px`);
+})()"""
+
+LINKS = """({
+  ids: [...document.querySelectorAll("[id]")].map((e) => e.id),
+  links: [...document.links].filter((a) => a.protocol === "file:")
+    .map((a) => [a.pathname, decodeURIComponent(a.hash.slice(1))]),
+  broken: [...document.images].filter((i) => !i.naturalWidth && !i.src.endsWith(".svg"))
+    .map((i) => i.src),
+})"""
+
+# A name for what the keyboard can reach, in order.
+STOPS = """(() => {
+  const name = (e) => `${e.tagName} ${e.className} ${e.textContent.trim().slice(0, 60)}`;
+  window.nameOf = name;
+  return [...document.querySelectorAll("a[href], button, summary, [tabindex='0']")]
+    .filter((e) => e.checkVisibility()).map(name);
+})()"""
+FOCUSED = """(() => {
+  const style = getComputedStyle(document.activeElement);
+  return [nameOf(document.activeElement), style.outlineStyle, parseFloat(style.outlineWidth)];
+})()"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("the site")  # blanks are met in real paths
+    write(ROOT, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def one_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    program = find()
+    if program is None:
+        pytest.skip("no Chromium or Chrome is installed; name one in the variable CHROMIUM")
+    with Browser(program, tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(one_browser: Browser) -> Browser:
+    """The browser, as if nothing had been opened yet."""
+    one_browser.said.clear()
+    one_browser.look()
+    return one_browser
+
+
+@pytest.fixture
+def episode(site: Path) -> Path:
+    """An episode with all that an episode can have."""
+    return next(site.glob("04-*.html"))
+
+
+def pages(site: Path) -> list[Path]:
+    found = sorted([*site.glob("*.html"), *(site / "instructor").glob("*.html")])
+    assert len(found) > 20
+    return found
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_text_has_enough_contrast(browser: Browser, site: Path, dark: bool) -> None:
+    browser.look(dark=dark)
+    for page in pages(site):
+        browser.open(page.as_uri())
+        browser.js(OPEN_ALL)
+        result = browser.js(CONTRAST)
+        assert result["looked"] > 30
+        assert result["found"] == [], page.name
+
+
+def test_too_little_contrast_is_noticed(browser: Browser, episode: Path) -> None:
+    browser.open(episode.as_uri())
+    browser.js("document.querySelector('h1').style.color = 'oklch(70% 0.1 200)'")
+    browser.js("document.querySelector('.times').style.backgroundColor = '#8888'")
+    assert len(browser.js(CONTRAST)["found"]) >= 2
+
+
+@pytest.mark.parametrize("width", [360, 800, 1280])
+def test_no_page_is_wider_than_the_screen(browser: Browser, site: Path, width: int) -> None:
+    browser.look(width=width)
+    for page in pages(site):
+        browser.open(page.as_uri())
+        browser.js(OPEN_ALL)
+        assert browser.js(TOO_WIDE) == [], page.name
+
+
+def test_links_anchors_and_pictures_are_found_and_nothing_is_wrong_on_the_console(
+    browser: Browser, site: Path
+) -> None:
+    found: dict[str, dict[str, Any]] = {}
+    for page in pages(site):
+        browser.open(page.as_uri())
+        found[page.as_uri().removeprefix("file://")] = browser.js(LINKS)
+        assert browser.said == [], page.name
+    for name, page_found in found.items():
+        assert page_found["broken"] == []
+        assert len(page_found["links"]) > 15
+        for path, fragment in page_found["links"]:
+            assert path in found, f"{name}: {path}"
+            assert not fragment or fragment in found[path]["ids"], f"{name}: {path}#{fragment}"
+
+
+def test_an_error_on_the_console_is_noticed(browser: Browser, site: Path) -> None:
+    browser.open((site / "index.html").as_uri())
+    browser.js("setTimeout(() => { throw new Error('on purpose'); }, 0)")
+    browser.js("new Promise((done) => setTimeout(done, 50))")
+    assert len(browser.said) == 1
+
+
+def test_the_keyboard_reaches_everything_in_order_and_shows_where_it_is(
+    browser: Browser, episode: Path
+) -> None:
+    browser.open(episode.as_uri())
+    stops = browser.js(STOPS)
+    reached = []
+    for _ in stops:
+        browser.press("Tab", 9)
+        name, style, width = browser.js(FOCUSED)
+        reached.append(name)
+        assert style != "none" and width >= 2, f"{name} does not show that it has the focus"
+    assert reached == stops
+    assert stops[0].startswith("A skip")
+    assert sum(stop.startswith("BUTTON copy") for stop in stops) > 10
+    assert sum(stop.startswith("SUMMARY") for stop in stops) > 4
+
+
+def test_enter_skips_to_the_page_and_opens_a_solution(browser: Browser, episode: Path) -> None:
+    browser.open(episode.as_uri())
+    browser.press("Tab", 9)
+    browser.press("Enter", 13)
+    assert browser.js("document.activeElement.tagName") == "MAIN"
+    browser.js("document.querySelector('details.solution > summary').focus()")
+    assert browser.js("document.querySelector('details.solution').open") is False
+    browser.press("Enter", 13)
+    assert browser.js("document.querySelector('details.solution').open") is True
+
+
+def test_the_copy_button_copies_the_code_and_says_so(browser: Browser, episode: Path) -> None:
+    browser.call("Emulation.setFocusEmulationEnabled", enabled=True)
+    browser.open(episode.as_uri())
+    browser.js(
+        "navigator.clipboard.writeText = async (text) => { window.copied = text; };"
+        "document.querySelector('.copy').focus()"
+    )
+    browser.press("Enter", 13)
+    assert browser.js("document.querySelector('.copy').textContent") == "Copied the code"
+    assert browser.js("copied === document.querySelector('.code code').textContent") is True
+
+
+def test_a_link_into_a_folded_box_opens_it(browser: Browser, episode: Path) -> None:
+    browser.open(episode.as_uri())
+    name = browser.js("document.querySelector('details.solution [id]').id")
+    browser.open("about:blank")
+    browser.open(episode.as_uri() + f"#{name}")
+    assert browser.js("document.querySelectorAll('details[open]').length") == 1
+    place = f"document.getElementById('{name}').getBoundingClientRect()"
+    assert browser.js(f"{place}.top >= 0 && {place}.bottom < innerHeight") is True
+
+
+def test_a_narrow_screen_folds_the_list_of_pages_away(browser: Browser, episode: Path) -> None:
+    browser.look(width=360)
+    browser.open(episode.as_uri())
+    visible = "document.querySelector('.pages').checkVisibility()"
+    assert browser.js(visible) is False
+    browser.js("document.querySelector('.menu').focus()")
+    browser.press("Enter", 13)
+    assert browser.js(visible) is True
+    assert browser.js("document.querySelector('.menu').ariaExpanded") == "true"
+
+
+def test_the_views_differ_in_what_is_for_instructors(browser: Browser, episode: Path) -> None:
+    notes = "document.querySelectorAll('.instructor').length"
+    browser.open(episode.as_uri())
+    assert browser.js(notes) == 0
+    browser.follow(".view a")
+    assert browser.js("location.pathname").endswith(f"/instructor/{episode.name}")
+    assert browser.js(notes) > 0
+
+
+def test_everything_that_can_be_used_has_a_name(
+    browser: Browser, site: Path, episode: Path
+) -> None:
+    browser.call("Accessibility.enable")
+    browser.open((site / "instructor" / episode.name).as_uri())
+    nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
+    used = ("link", "button", "DisclosureTriangle", "region", "navigation", "complementary")
+    roles: dict[str, list[str]] = {}
+    for node in nodes:
+        role = node.get("role", {}).get("value", "")
+        if not node["ignored"]:
+            roles.setdefault(role, []).append(node.get("name", {}).get("value", "").strip())
+    browser.call("Accessibility.disable")
+    assert all(name for role in used for name in roles.get(role, []))
+    assert {"banner", "main", "navigation", "link", "button", "region"} <= set(roles)
+    assert any(name.startswith("Exercise: ") for name in roles["region"])
+    assert any(name.startswith("For instructors") for name in roles["complementary"])
+
+
+def test_paper_gets_the_page_alone(browser: Browser, episode: Path) -> None:
+    browser.open(episode.as_uri())
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    try:
+        hidden = ("'.pages'", "'.top'", "'.copy'", "'.neighbours'")
+        for name in hidden:
+            assert browser.js(f"document.querySelector({name}).checkVisibility()") is False
+        assert browser.js("document.querySelector('h1').checkVisibility()") is True
+    finally:
+        browser.call("Emulation.setEmulatedMedia", media="")

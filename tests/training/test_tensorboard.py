@@ -1,0 +1,177 @@
+"""The events for TensorBoard, read back by TensorBoard's own readers."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
+from tensorboard.plugins.hparams import metadata as hparams
+
+from tests.training.pool import in_step, instead
+from tests.training.support import FOR_LONG, as_replicas, save, train, train_nn, wait_until
+
+
+def read(folder: Path) -> Any:
+    """What TensorBoard shows of a run."""
+    found = EventAccumulator(str(folder), size_guidance={"scalars": 0})
+    found.Reload()
+    return found
+
+
+def history_of(run: Path) -> list[dict[str, str]]:
+    with (run / "history.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def steps_of(folder: Path) -> list[int]:
+    return [event.step for event in read(folder).Scalars("val_loss")]
+
+
+def test_the_curves_are_those_of_the_history(tmp_path: Path) -> None:
+    run, logs = tmp_path / "run", tmp_path / "not there yet/logs"
+    train(save(tmp_path / "a.npz"), run, "--epochs", 30, "--tensorboard_dir", logs)
+    shown, history = read(logs), history_of(run)
+    assert len(history) == 30
+    for tag in ("loss", "val_loss", "val_accuracy"):
+        events = shown.Scalars(tag)
+        assert [event.step for event in events] == [int(row["epoch"]) for row in history]
+        assert [event.value for event in events] == pytest.approx(
+            [float(row[tag]) for row in history]
+        )
+    times = [event.wall_time for event in events]
+    took = float(history[-1]["seconds"]) - float(history[0]["seconds"])
+    assert times[-1] - times[0] == pytest.approx(took, abs=0.001)
+
+
+def test_of_a_long_run_the_curves_have_a_thousand_points_and_the_last(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    flags = ("--epochs", 2501, "--patience", 0, "--tensorboard_dir", logs)
+    train(save(tmp_path / "a.npz"), tmp_path / "run", *flags)
+    steps = steps_of(logs)
+    assert steps[:3] == [1, 3, 6] and steps[-2:] == [2499, 2501] and len(steps) == 835
+
+
+def test_the_page_of_hyperparameters_has_the_flags(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    flags = ("--epochs", 2, "--learning_rate", 0.02, "--hidden", "16,8", "--restore_best", "false")
+    train(save(tmp_path / "a.npz"), tmp_path / "run", *flags, "--tensorboard_dir", logs)
+    contents = read(logs).PluginTagToContent("hparams")
+    start = hparams.parse_session_start_info_plugin_data(contents[hparams.SESSION_START_INFO_TAG])
+    shown = {name: getattr(v, v.WhichOneof("kind")) for name, v in start.hparams.items()}
+    assert shown == {
+        "epochs": 2, "learning_rate": 0.02, "batch_size": 0, "hidden": "16,8", "patience": 50,
+        "min_delta": 0, "restore_best": False, "seed": 0, "parallelism": "data",
+    }  # fmt: skip
+    end = hparams.parse_session_end_info_plugin_data(contents[hparams.SESSION_END_INFO_TAG])
+    assert end.end_time_secs >= start.start_time_secs > 0
+
+
+def test_the_graph_is_the_layers_one_after_the_other(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    flags = ("--epochs", 1, "--hidden", "16", "--tensorboard_dir", logs)
+    train(save(tmp_path / "a.npz"), tmp_path / "run", *flags)
+    nodes = read(logs).Graph().node
+    assert [(node.name, *node.input) for node in nodes] == [
+        ("X",), ("0.Linear", "X"), ("1.ReLU", "0.Linear"), ("2.Linear", "1.ReLU")
+    ]  # fmt: skip
+    text = "Linear(in_features=16, out_features=1, bias=True)"
+    assert nodes[-1].attr["layer"].s.decode() == text
+
+
+@pytest.mark.parametrize("brought", [(), (5, 24)], ids=["never", "early and late"])
+def test_a_run_that_goes_on_begins_a_new_file_and_no_step_is_missing_or_there_twice(
+    tmp_path: Path, brought: tuple[int, ...]
+) -> None:
+    archive, logs = save(tmp_path / "a.npz"), tmp_path / "logs"
+    flags = ("--epochs", 40, "--checkpoint_every", 10, "--tensorboard_dir", logs)
+    epoch = train_nn.Reports.epoch
+
+    def brings(reports: Any) -> None:
+        if len(reports.history) in brought:
+            reports.due = 0
+        epoch(reports)
+
+    def killed() -> None:  # without a checkpoint of the epochs since the last
+        raise train_nn.Stopped("killed")
+
+    with pytest.MonkeyPatch.context() as patch, instead(slope=in_step(26, killed)):
+        patch.setattr(train_nn.Reports, "epoch", brings)
+        assert train(archive, tmp_path / "run", *flags).code == train_nn.RESTART
+    assert (steps_of(logs)[-1] if brought else 0) == max(brought, default=0)
+    assert train(archive, tmp_path / "run", *flags).code == 0
+    assert len(list(logs.iterdir())) == (2 if brought else 1)
+    assert steps_of(logs) == list(range(1, 41))
+
+
+def test_the_events_come_while_it_trains(tmp_path: Path) -> None:
+    """As TensorBoard reads them: one reader that looks into the same file again and again."""
+    archive, logs = save(tmp_path / "a.npz"), tmp_path / "logs"
+    flags = ("--epochs", 20_000, "--patience", 0, "--tensorboard_dir", logs)
+    with as_replicas(1, archive, tmp_path / "run", *flags) as replicas:
+        wait_until(lambda: any(logs.glob("*")))
+        (file,) = logs.iterdir()
+        loader, steps = EventFileLoader(str(file)), list[int]()
+
+        def further(more: int) -> bool:
+            steps.extend(event.step for event in loader.Load())
+            return max(steps, default=0) > more
+
+        wait_until(lambda: further(0))
+        seen = steps[-1]
+        wait_until(lambda: further(seen))
+        assert replicas.processes[0].poll() is None
+
+
+def test_only_the_first_replica_writes(tmp_path: Path) -> None:
+    archive, logs = save(tmp_path / "a.npz"), tmp_path / "logs"
+    environment = {"AIP_TENSORBOARD_LOG_DIR": str(logs)}
+    with as_replicas(2, archive, tmp_path / "run", "--epochs", 3, **environment) as replicas:
+        assert replicas.codes() == [0, 0]
+    assert len(list(logs.iterdir())) == 1 and steps_of(logs) == [1, 2, 3]
+
+
+def test_without_the_package_it_is_said_once_and_the_model_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "tensorboard"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    run = tmp_path / "run"
+    done = train(save(tmp_path / "a.npz"), run, "--epochs", 3, "--tensorboard_dir", tmp_path / "l")
+    assert done.code == 0 and (run / "model.pt").exists()
+    assert done.out.count("tensorboard is not told of this run") == 1
+    assert "Traceback" not in done.out + done.err
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_the_training(tmp_path: Path) -> None:
+    archive = save(tmp_path / "a.npz")
+    done = train(archive, tmp_path / "run", *FOR_LONG, "--tensorboard_dir", archive / "logs")
+    assert done.code == 2 and "epoch" not in done.out
+    said = f"train_nn.py: --tensorboard_dir {archive}/logs: Not a directory; name another folder\n"
+    assert done.err == said
+
+
+def test_a_disk_that_is_full_in_the_end_costs_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(train_nn, "checked", full)
+    run, logs = tmp_path / "run", tmp_path / "logs"
+    done = train(save(tmp_path / "a.npz"), run, "--epochs", 3, "--tensorboard_dir", logs)
+    assert done.code == 0 and (run / "metrics.json").exists()
+    assert done.err.count("\n") == 1 and "events for TensorBoard are not whole" in done.err
+
+
+@given(st.binary(max_size=300))
+def test_the_checksum_is_tensorboards_own(content: bytes) -> None:
+    expected = masked_crc32c(content).to_bytes(4, "little")
+    assert train_nn.checked(content) == content + expected

@@ -1,0 +1,138 @@
+"""What a trial tells Vertex AI's tuner, by the real cloudml-hypertune."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.training.pool import in_step, instead, sigterm
+from tests.training.support import as_process, as_replicas, cluster_specs, save, train, train_nn
+
+
+class Tuner:
+    """The file that the service reads, of a trial."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "metrics/of the trial"
+
+    def reports(self, tag: str) -> list[tuple[int, float]]:
+        """(step, value) of each report of this tag, in their order."""
+        lines = [json.loads(line) for line in self.file.read_text().splitlines()]
+        assert {line["trial"] for line in lines} == {"7"}
+        return [(int(line["global_step"]), float(line[tag])) for line in lines if tag in line]
+
+
+@pytest.fixture
+def tuner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tuner:
+    made = Tuner(tmp_path)
+    monkeypatch.setenv("CLOUD_ML_TRIAL_ID", "7")
+    monkeypatch.setenv("CLOUD_ML_HP_METRIC_FILE", str(made.file))
+    return made
+
+
+def written(folder: Path) -> dict[str, float]:
+    found: dict[str, float] = json.loads((folder / "metrics.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 47, 48, 49, 500])
+def test_the_tuner_is_told_of_epochs_all_over_the_run_and_last_of_the_written_model(
+    tmp_path: Path, tuner: Tuner, epochs: int
+) -> None:
+    run = tmp_path / "run"
+    flags = ("--epochs", epochs, "--learning_rate", 0.05, "--patience", 0)
+    assert train(save(tmp_path / "a.npz"), run, *flags).code == 0
+    with (run / "history.csv").open() as file:
+        history = {int(row["epoch"]): row for row in csv.DictReader(file)}
+    for tag in ("loss", "accuracy"):
+        *earlier, last = tuner.reports(f"validation_{tag}")
+        assert last == (epochs, written(run)[tag])
+        assert len(earlier) == min(epochs - 1, 47) or len(earlier) == min(epochs, 47) - 1
+        steps = [step for step, _ in earlier]
+        assert steps == sorted(set(steps)) and all(step < epochs for step in steps)
+        gaps = [b - a for a, b in zip([0, *steps], [*steps, epochs], strict=True)]
+        assert max(gaps) - min(gaps) <= 1
+        for step, value in earlier:
+            assert value == float(history[step][f"val_{tag}"])
+
+
+def test_a_run_that_patience_ends_reports_its_best_weights_last(
+    tmp_path: Path, tuner: Tuner
+) -> None:
+    flags = ("--epochs", 400, "--learning_rate", 0.1, "--patience", 3, "--min_delta", 0.01)
+    run = tmp_path / "run"
+    train(save(tmp_path / "a.npz"), run, *flags)
+    epochs = json.loads((run / "metrics.json").read_text())["epochs"]
+    assert epochs["best"] < epochs["last"] < 400
+    assert tuner.reports("validation_loss")[-1] == (epochs["last"], written(run)["loss"])
+
+
+def test_a_run_that_goes_on_from_a_checkpoint_reports_what_an_undisturbed_one_does(
+    tmp_path: Path, tuner: Tuner
+) -> None:
+    archive = save(tmp_path / "a.npz")
+    flags = ("--epochs", 60, "--checkpoint_every", 10)
+    train(archive, tmp_path / "whole", *flags)
+    undisturbed = tuner.reports("validation_loss")
+    with instead(slope=in_step(35, sigterm)):
+        assert train(archive, tmp_path / "run", *flags).code == train_nn.RESTART
+    assert train(archive, tmp_path / "run", *flags).code == 0
+    assert tuner.reports("validation_loss") == undisturbed
+
+
+def test_only_the_first_replica_reports(tmp_path: Path, tuner: Tuner) -> None:
+    files = [str(tmp_path / f"{rank}.metrics") for rank in range(2)]
+    archive, logs = save(tmp_path / "a.npz"), tmp_path / "run"
+    with as_replicas(2, archive, logs, "--epochs", 3) as replicas:
+        assert replicas.codes() == [0, 0]
+    assert not tuner.file.exists() and not any(Path(file).exists() for file in files)
+
+
+def test_the_clusters_specification_says_that_it_is_a_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+
+    class HyperTune:
+        def report_hyperparameter_tuning_metric(self, *report: object) -> None:
+            told.append(report)
+
+    monkeypatch.setattr("hypertune.HyperTune", HyperTune)
+    spec = json.loads(cluster_specs(1)[0])
+    for trial, reports in ((None, 0), ("", 0), ("3", 4)):
+        spec["task"] |= {} if trial is None else {"trial": trial}
+        monkeypatch.setenv("CLUSTER_SPEC", json.dumps(spec))
+        train(save(tmp_path / "a.npz"), tmp_path / "run", "--epochs", 2)
+        assert len(told) == reports
+
+
+def test_without_the_package_it_is_said_once_and_the_model_is_written(
+    tmp_path: Path, tuner: Tuner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "hypertune", None)
+    done = train(save(tmp_path / "a.npz"), tmp_path / "run", "--epochs", 3)
+    assert done.code == 0 and (tmp_path / "run/model.pt").exists()
+    assert done.out.count("hypertune") == 2  # what is missing, and what to install
+    assert "install it with pip" in done.out and "Traceback" not in done.out + done.err
+
+
+def test_a_file_that_cannot_be_written_is_said_and_the_model_is_written(
+    tmp_path: Path, tuner: Tuner
+) -> None:
+    tuner.file.mkdir(parents=True)
+    done = train(save(tmp_path / "a.npz"), tmp_path / "run", "--epochs", 3)
+    assert done.code == 0 and (tmp_path / "run/model.pt").exists()
+    assert done.err.count("the tuner is told no more") == 1 and str(tuner.file) in done.err
+
+
+def test_who_is_no_trial_does_not_import_the_packages(tmp_path: Path) -> None:
+    archive = save(tmp_path / "a.npz")
+    flags = ("--train", archive, "--val", archive, "--model_dir", tmp_path / "run", "--epochs", 2)
+    done = as_process(*flags, PYTHONPROFILEIMPORTTIME="1")
+    assert done.code == 0 and "torch" in done.err
+    assert not [line for line in done.err.splitlines() if "hypertune" in line]
+    assert not [line for line in done.err.splitlines() if "tensorboard" in line]

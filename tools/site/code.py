@@ -1,0 +1,35 @@
+"""Code and output as HTML, coloured by Pygments; the colours are in style.css."""
+
+from __future__ import annotations
+
+from html import escape
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+from tools.scanner import Code
+
+LABELS = {"bash": "Shell", "output": "Output", "python": "Python", "text": "Text", "yaml": "YAML"}
+_FORMATTER = HtmlFormatter(nowrap=True)
+
+
+def code_block(code: Code) -> str:
+    """A block with its language above it; output says that it is output."""
+    language = code.language or "text"
+    label = LABELS.get(language, language)
+    kind = "output" if language == "output" else "code"
+    return (
+        f'<div class="{kind}"><p class="language">{escape(label)}</p>'
+        f"<pre><code>{coloured(code.text, language)}</code></pre></div>"
+    )
+
+
+def coloured(text: str, language: str) -> str:
+    """The text with its tokens marked, or as it is where the language is not known."""
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False)
+    except ClassNotFound:
+        return escape(text, quote=False) + "\n"
+    return str(highlight(text, lexer, _FORMATTER))

@@ -1,0 +1,112 @@
+"""Which pages the site has, in which order they are read, and what each is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from tools.folder import Lesson, PageError
+from tools.scanner import Page
+
+INDEX = "index.html"
+KEY_POINTS = "key-points.html"
+NOTES = "instructor-notes.html"
+PARTS = ("Start", "Episodes", "More", "For instructors", "About")
+_ABOUT = ("LICENSE.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A page of the site; `path` is None where it is made from the others."""
+
+    file: str
+    title: str
+    part: str
+    path: Path | None = None
+    teaching: int = 0
+    exercises: int = 0
+
+    @property
+    def number(self) -> str:
+        """The number by which the lesson's pages speak of an episode."""
+        return self.file.partition("-")[0] if self.part == "Episodes" else ""
+
+    @property
+    def minutes(self) -> int:
+        """How long the episode takes."""
+        return self.teaching + self.exercises
+
+
+class Plan:
+    """The site's pages, in reading order. Raises PageError for what cannot be read as meant."""
+
+    def __init__(self, root: Path) -> None:
+        """`root` is the lesson's folder."""
+        self.lesson = Lesson(root)
+        self.root = self.lesson.root
+        config = self.lesson.config()
+        if config is None:
+            raise PageError(f"{self.root}/config.yaml is missing or no YAML; mend it first")
+        self.config: dict[str, Any] = config
+        self.entries = self._entries()
+
+    def of(self, instructor: bool) -> list[Entry]:
+        """The pages of one view."""
+        return [entry for entry in self.entries if instructor or entry.part != "For instructors"]
+
+    @property
+    def episodes(self) -> list[Entry]:
+        """The episodes, in order."""
+        return [entry for entry in self.entries if entry.part == "Episodes"]
+
+    def page(self, path: Path) -> Page:
+        """A page as scanned. Raises PageError if it is not sound."""
+        page = self.lesson.page(path)
+        for problem in page.problems:
+            name = path.relative_to(self.root)
+            raise PageError(f"{name}:{problem.line}: {problem.message}")
+        return page
+
+    def _entries(self) -> list[Entry]:
+        """Home and set-up, the episodes, what stands beside them, and the small print."""
+        learners = self._listed("learners")
+        setup = [path for path in learners if path.stem == "setup"]
+        beside = [path for path in learners if path not in setup] + self._listed("profiles")
+        about = [path for name in _ABOUT if (path := self.root / name).is_file()]
+        return [
+            Entry(INDEX, str(self.config.get("title", "")), "Start", self.root / "index.md"),
+            *(self._entry(path, "Start") for path in setup),
+            *(self._entry(path, "Episodes") for path in self._listed("episodes")),
+            Entry(KEY_POINTS, "Key points", "More"),
+            *(self._entry(path, "More") for path in beside),
+            *(self._entry(path, "For instructors") for path in self._listed("instructors")),
+            *(self._entry(path, "About") for path in about),
+        ]
+
+    def _listed(self, folder: str) -> list[Path]:
+        """The pages of a folder that config.yaml lists; an empty list means all of them."""
+        names = self.config.get(folder)
+        paths = [self.root / folder / name for name in names or []]
+        return paths or sorted((self.root / folder).glob("*.md"))
+
+    def _entry(self, path: Path, part: str) -> Entry:
+        front = self.page(path).front_matter or {}
+        if not front.get("title"):
+            name = path.relative_to(self.root)
+            raise PageError(f"{name}:1: the front matter has no title; add one")
+        minutes = [int(front.get(key) or 0) for key in ("teaching", "exercises")]
+        return Entry(f"{path.stem}.html", str(front["title"]), part, path, *minutes)
+
+    def grouped(self, instructor: bool) -> list[tuple[str, list[Entry]]]:
+        """The pages of one view, by part."""
+        entries = self.of(instructor)
+        parts = ((part, [entry for entry in entries if entry.part == part]) for part in PARTS)
+        return [(part, found) for part, found in parts if found]
+
+    def neighbours(self, entry: Entry, instructor: bool) -> tuple[Entry | None, Entry | None]:
+        """What is read before a page, and what after it."""
+        row = list(chain([None], self.of(instructor), [None]))
+        at = row.index(entry)
+        return row[at - 1], row[at + 1]

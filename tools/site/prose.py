@@ -1,0 +1,58 @@
+"""Markdown to HTML, for what the scanner leaves between headings and divs: prose and its code.
+
+The scanner decides what is code. Each block of it goes through the Markdown as a fence that holds
+its number alone, so that code inside a list item stays inside, and nothing in it is read again.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+import mistune
+
+from tools.scanner import Code, Prose
+from tools.site.code import code_block
+
+_FENCE = "~~~~"
+
+
+class _Renderer(mistune.HTMLRenderer):
+    """HTML as mistune writes it, but for code, which is already there."""
+
+    def __init__(self, codes: list[Code]) -> None:
+        super().__init__(escape=False)
+        self.codes = codes
+
+    def block_code(self, code: str, info: str | None = None) -> str:
+        return code_block(self.codes[int(info or 0)]) + "\n"
+
+
+def inline(text: str) -> str:
+    """One line of Markdown, such as a heading: “4. Watch it” is no list there."""
+    markdown = _markdown([])
+    tokens = markdown.inline(text, {"ref_links": {}})
+    return _Renderer([]).render_tokens(tokens, markdown.block.state_cls())
+
+
+def _markdown(codes: list[Code]) -> mistune.Markdown:
+    return mistune.create_markdown(renderer=_Renderer(codes), plugins=["table", "def_list"])
+
+
+def html_of(run: list[Prose | Code]) -> str:
+    """The HTML of neighbouring blocks."""
+    codes = [block for block in run if isinstance(block, Code)]
+    numbers = {id(code): number for number, code in enumerate(codes)}
+    pieces = []
+    for block in run:
+        if isinstance(block, Prose):
+            pieces.append(block.text)
+        else:
+            blanks = " " * block.indent
+            pieces.append(f"{blanks}{_FENCE}{numbers[id(block)]}\n{blanks}{_FENCE}")
+    return _scrollable(str(_markdown(codes)("\n\n".join(pieces))).strip())
+
+
+def _scrollable(html: str) -> str:
+    """Tables in a frame that scrolls by itself, so that the page does not."""
+    opened = html.replace("<table>", f'<div class="table" aria-label="{escape("Table")}"><table>')
+    return opened.replace("</table>", "</table></div>")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from AWS_helpers.jobs import cancel, list_jobs, train, wait
     from AWS_helpers.session import connect
     from AWS_helpers.storage import upload
+    from AWS_helpers.tuning import tune
 
 __all__ = [
     "cancel",
@@ -27,6 +28,7 @@ __all__ = [
     "estimate_cost",
     "list_jobs",
     "train",
+    "tune",
     "upload",
     "wait",
 ]
@@ -35,6 +37,7 @@ _HOMES = {
     "cleanup": "cleaning",
     "connect": "session",
     "estimate_cost": "costs",
+    "tune": "tuning",
     "upload": "storage",
 }
 

@@ -21,16 +21,16 @@ def cleanup(dry_run: bool = True) -> None:
     """List what the lesson made in this account and bucket; with dry_run=False delete it.
 
     That is the bucket, if connect() made it, with all that is in it and every job that wrote
-    there. Of a bucket that was there before, it is the jobs of train() and what they wrote. And
-    every group of model packages with the tag that connect() told (`connect().tags`), and its
-    versions. Raises LessonError, and deletes nothing, while one of these jobs runs.
+    there. Of a bucket that was there before, it is the jobs of train() and tune() and what they
+    wrote. And every group of model packages with the tag that connect() told (`connect().tags`),
+    and its versions. Raises LessonError, and deletes nothing, while one of these jobs runs.
     """
     session = connected()
     with refusals("cleaning up"):
         tags = _tags(session.bucket)
         ours = tags is not None and tags.get(MARK) == "true"
         jobs = [job for job in looking.every() if _made_by_lesson(job, session, ours)]
-        cleaning.refuse([job.training_job_name for job in jobs if looking.state(job) not in ENDED])
+        cleaning.refuse([looking.name_of(job) for job in jobs if looking.state(job) not in ENDED])
         objects = [] if tags is None else _objects(session, jobs, ours)
         things = [*objects, *map(_job, jobs), *_groups(session)]
         cleaning.delete(things, dry_run)
@@ -54,10 +54,10 @@ def _tags(bucket: str) -> dict[str, str] | None:
 
 
 def _made_by_lesson(job: Job, session: Session, bucket_is_ours: bool) -> bool:
-    """Whether it wrote into our bucket, or was sent by train(), which only its tags tell."""
+    """Whether it wrote into our bucket, or was sent by a verb, which only its tags tell."""
     if split(looking.asked(job).base)[0] != session.bucket:
         return False
-    return bucket_is_ours or _tags_of(job.training_job_arn).get(MARK) == session.bucket
+    return bucket_is_ours or _tags_of(looking.arn_of(job)).get(MARK) == session.bucket
 
 
 def _tags_of(arn: str) -> dict[str, str]:
@@ -82,14 +82,22 @@ def _prefixes(jobs: Iterable[Job]) -> Iterator[str]:
     """Where in the bucket the jobs' results lie, their checkpoints, and their code."""
     for job in jobs:
         asked = looking.asked(job)
-        yield f"{split(asked.base)[1]}/{asked.name}/".lstrip("/")
+        own = "" if looking.is_tuning(job) else f"{asked.name}/"  # it has a base of its own
+        yield f"{split(asked.base)[1]}/{own}".lstrip("/")
         if asked.checkpoints:
             yield f"{split(asked.checkpoints)[1]}/"
 
 
 def _job(job: Job) -> Thing:
-    name = f"job {job.training_job_name} ({looking.state(job)})"
-    return Thing(name, partial(job.delete))
+    return Thing(f"job {looking.name_of(job)} ({looking.state(job)})", partial(_delete, job))
+
+
+def _delete(job: Job) -> None:
+    """Delete a job, and with a tuning job the training jobs that its trials were."""
+    trials = looking.trials_of(job) if looking.is_tuning(job) else []
+    job.delete()
+    for trial in trials:
+        client("sagemaker").delete_training_job(TrainingJobName=trial["TrainingJobName"])
 
 
 def _groups(session: Session) -> Iterator[Thing]:

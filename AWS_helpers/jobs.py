@@ -6,15 +6,16 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from AWS_helpers import images, looking
+from AWS_helpers import images, looking, trials
 from AWS_helpers.costs import MACHINE, estimate_cost, machine_with
 from AWS_helpers.looking import ENDED, job_of
 from AWS_helpers.session import connected, refusals, sagemaker
 from AWS_helpers.watching import follow, run_of
 from lesson import ROOT, LessonError, costs, jobs
 from lesson.runs import Run
+from lesson.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,14 +58,8 @@ def train(
     be sent, and for a job that fails.
     """
     from sagemaker.core.training.configs import (
-        CheckpointConfig,
-        Compute,
         InputData,
         MetricDefinition,
-        OutputDataConfig,
-        SourceCode,
-        StoppingCondition,
-        Tag,
         TensorBoardOutputConfig,
     )
     from sagemaker.train import ModelTrainer
@@ -73,32 +68,21 @@ def train(
     session = connected()
     jobs.check_readable(args, "s3://")
     machine = machine_with(machine, gpu)
-    costs.state("SageMaker", lambda: _price(machine, replicas), spot)
+    costs.state("SageMaker", lambda: price(machine, replicas), spot)
     jobs.warn_of_stops(args, spot)
     image = container_uri or images.image_for(machine, session.region)
     images.warn(image)
-    flags, data = _channels(args)
+    flags, data = channels(args)
     now = datetime.now()
     what: dict[str, Any] = {
         "base_job_name": f"train-nn-{now:%f}",  # the SDK adds date and time
-        "role": session.role,
         "training_image": image,
-        "source_code": SourceCode(source_dir=os.path.relpath(FOLDER), entry_script=SCRIPT),
         "hyperparameters": flags,
-        "compute": Compute(
-            instance_type=machine, instance_count=replicas, enable_managed_spot_training=spot
-        ),
-        "stopping_condition": StoppingCondition(
-            max_runtime_in_seconds=DAY, **({"max_wait_time_in_seconds": DAY} if spot else {})
-        ),
         # All that belongs to a job lies below s3://BUCKET/runs/JOB/: its code and its results.
         "input_s3_key_prefix": "runs",
-        "output_data_config": OutputDataConfig(s3_output_path=f"{session.address}/runs"),
-        "tags": [Tag(key=key, value=value) for key, value in session.tags.items()],
+        # What it keeps for after a stop lies elsewhere: its name is not known before it is sent.
+        **described("runs", f"runs/train-nn-{now:%Y%m%d-%H%M%S-%f}", machine, replicas, spot),
     }
-    if spot:  # what the job keeps there outlives a stop; its name is not known before it is sent
-        folder = f"{session.address}/runs/train-nn-{now:%Y%m%d-%H%M%S-%f}/checkpoints"
-        what["checkpoint_config"] = CheckpointConfig(s3_uri=folder)
     if torchrun:
         what["distributed"] = Torchrun()
     metrics = [MetricDefinition(name=name, regex=regex) for name, regex in METRICS.items()]
@@ -128,22 +112,31 @@ def train(
     return follow(job, run) if wait else run
 
 
-def wait(run_or_job: Run | Job | str) -> Run:
+@overload
+def wait(run_or_job: Run) -> Run: ...
+@overload
+def wait(run_or_job: Study) -> Study: ...
+@overload
+def wait(run_or_job: Job | str) -> Run | Study: ...
+def wait(run_or_job: Run | Study | Job | str) -> Run | Study:
     """Show how far a job is until it ends, and fetch its results; returns the completed run.
 
-    Takes what train() returned, an SDK object, or a job's name. Interrupting it leaves the job
-    running; call it again to go on watching. Raises LessonError if the job fails.
+    Takes what train() returned, an SDK object, or a job's name; of what tune() returned, or a
+    tuning job, it shows the trials and returns the study. Interrupting it leaves the job running;
+    call it again to go on watching. Raises LessonError if the job fails.
     """
     connected()
     job = job_of(run_or_job)
+    if looking.is_tuning(job):
+        return trials.follow(job, run_or_job.request if isinstance(run_or_job, Study) else {})
     return follow(job, run_or_job if isinstance(run_or_job, Run) else run_of(job, {}))
 
 
-def cancel(run_or_job: Run | Job | str) -> None:
+def cancel(run_or_job: Run | Study | Job | str) -> None:
     """Ask SageMaker to stop a job; takes what wait() takes. A job that has ended stays as it is."""
     connected()
     job = job_of(run_or_job)
-    name = job.training_job_name
+    name = looking.name_of(job)
     with refusals(f"cancelling {name}"):
         job.refresh()
         if (word := looking.state(job)) in ENDED:
@@ -154,7 +147,7 @@ def cancel(run_or_job: Run | Job | str) -> None:
 
 
 def list_jobs() -> pd.DataFrame:
-    """The newest 100 training jobs of the account and region, newest first."""
+    """The newest 100 training and tuning jobs of the account and region, newest first."""
     connected()
     with refusals("listing the jobs"):
         return jobs.table([_row(job) for job in islice(looking.every(), NEWEST)])
@@ -162,11 +155,45 @@ def list_jobs() -> pd.DataFrame:
 
 def _row(job: Job) -> Sequence[Any]:
     asked, state = looking.asked(job), looking.state(job)
-    return jobs.row(asked.name, state, looking.times(job), asked.replicas, str(asked))
+    count = f"{looking.sent(job)} trials on " if looking.is_tuning(job) else ""
+    return jobs.row(asked.name, state, looking.times(job), asked.replicas, f"{count}{asked}")
 
 
 # ---- before a job is sent -----------------------------------------------------------------------
-def _channels(args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+def described(results: str, stops: str, machine: str, replicas: int, spot: bool) -> dict[str, Any]:
+    """What a job runs and on what, in the SDK's words.
+
+    `results` and `stops` are folders of the bucket: for what it makes, and what outlives a stop.
+    """
+    from sagemaker.core.training.configs import (
+        CheckpointConfig,
+        Compute,
+        OutputDataConfig,
+        SourceCode,
+        StoppingCondition,
+        Tag,
+    )
+
+    session = connected()
+    what: dict[str, Any] = {
+        "role": session.role,
+        "source_code": SourceCode(source_dir=os.path.relpath(FOLDER), entry_script=SCRIPT),
+        "compute": Compute(
+            instance_type=machine, instance_count=replicas, enable_managed_spot_training=spot
+        ),
+        "stopping_condition": StoppingCondition(
+            max_runtime_in_seconds=DAY, **({"max_wait_time_in_seconds": DAY} if spot else {})
+        ),
+        "output_data_config": OutputDataConfig(s3_output_path=f"{session.address}/{results}"),
+        "tags": [Tag(key=key, value=value) for key, value in session.tags.items()],
+    }
+    if spot:
+        kept = f"{session.address}/{stops}/checkpoints"
+        what["checkpoint_config"] = CheckpointConfig(s3_uri=kept)
+    return what
+
+
+def channels(args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     """The job's flags, in which data is a file of a channel, and the channels' addresses.
 
     SageMaker copies the objects of a channel to every instance before the job starts.
@@ -183,5 +210,6 @@ def _channels(args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     return {**args, **files}, data
 
 
-def _price(machine: str, replicas: int) -> costs.Estimate:
+def price(machine: str, replicas: int) -> costs.Estimate:
+    """What an hour of these instances costs in the session's region."""
     return estimate_cost(machine, replicas=replicas, region=connected().region)

@@ -2,67 +2,103 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from AWS_helpers.session import boto, client, connected, refusals
 from lesson import LessonError
 from lesson.jobs import Times
 from lesson.runs import Run
+from lesson.studies import Study
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from sagemaker.core.resources import TrainingJob
+    from sagemaker.core.resources import HyperParameterTuningJob, TrainingJob
 
-    Job: TypeAlias = TrainingJob
+    Tuning: TypeAlias = HyperParameterTuningJob
+    Job: TypeAlias = TrainingJob | Tuning
 
 ENDED = ("completed", "failed", "stopped")
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 # What train_nn.py says of an epoch.
 EPOCH = re.compile(r"epoch +(\d+) .*validation loss (\S+) +accuracy (\S+)")
+EXCEPTION = re.compile(r"[\w.]+(Error|Exception|Interrupt|Exit)\b")
 OWN_SENTENCE = "train_nn.py: "  # so begins what the script says when it refuses its input
 
 
 # ---- which job ----------------------------------------------------------------------------------
-def job_of(run_or_job: Run | Job | str) -> Job:
-    """The SDK's object: out of a run, or found by a job's name, or as it is given."""
-    from botocore.exceptions import ClientError
-    from sagemaker.core.resources import TrainingJob
-
-    if isinstance(run_or_job, Run):
+def job_of(run_or_job: Run | Study | Job | str) -> Job:
+    """The SDK's object: out of a run or study, or found by a job's name, or as it is given."""
+    if isinstance(run_or_job, Run | Study):
         if run_or_job.job is None:
             raise LessonError(f"the run on {run_or_job.place} was no job; there is nothing to ask")
         job: Job = run_or_job.job
         return job
-    if not isinstance(run_or_job, str):
-        if not hasattr(run_or_job, "training_job_name"):
-            raise LessonError(
-                f"{run_or_job!r} is no job: give what train() returned, or a job's name"
-            )
-        return run_or_job
-    with refusals(f"looking for {run_or_job}"):
-        try:
-            return TrainingJob.get(run_or_job, session=boto(), region=connected().region)
-        except ClientError as answer:
-            if answer.response["Error"]["Code"] not in ("ValidationException", "ResourceNotFound"):
-                raise
-    raise LessonError(f"there is no job {run_or_job}; list_jobs() shows the names of all")
+    if isinstance(run_or_job, str):
+        return _named(run_or_job)
+    if not hasattr(run_or_job, "training_job_name") and not is_tuning(run_or_job):
+        raise LessonError(
+            f"{run_or_job!r} is no job: give what train() or tune() returned, or a job's name"
+        )
+    return run_or_job
+
+
+def _named(name: str) -> Job:
+    """The training job, or else the tuning job, of this name."""
+    from botocore.exceptions import ClientError
+    from sagemaker.core.resources import HyperParameterTuningJob, TrainingJob
+
+    for kind in (TrainingJob, HyperParameterTuningJob):
+        with refusals(f"looking for {name}"):
+            try:
+                return kind.get(name, session=boto(), region=connected().region)
+            except ClientError as answer:
+                code = answer.response["Error"]["Code"]
+                if code not in ("ValidationException", "ResourceNotFound"):
+                    raise
+    raise LessonError(f"there is no job {name}; list_jobs() shows the names of all")
+
+
+def is_tuning(job: Job) -> TypeGuard[Tuning]:
+    """Whether it is a tuning job, behind which there is a training job for each trial."""
+    return hasattr(job, "hyper_parameter_tuning_job_name")
 
 
 def every() -> Iterator[Job]:
-    """The training jobs of the account and region, newest first; each costs a request."""
-    from sagemaker.core.resources import TrainingJob
+    """The training and tuning jobs of the account and region, newest first, without the trials.
 
-    found: Iterator[Job] = TrainingJob.get_all(
-        sort_by="CreationTime",
-        sort_order="Descending",
-        session=boto(),
-        region=connected().region,
+    Each costs a request, a trial too.
+    """
+    from sagemaker.core.resources import HyperParameterTuningJob, TrainingJob
+
+    order: Any = {"sort_by": "CreationTime", "sort_order": "Descending"}
+    order |= {"session": boto(), "region": connected().region}
+    trainings = (job for job in TrainingJob.get_all(**order) if not known(job.tuning_job_arn))
+    tunings = HyperParameterTuningJob.get_all(**order)
+    return heapq.merge(trainings, tunings, key=lambda job: job.creation_time, reverse=True)
+
+
+def trials_of(job: Tuning) -> list[dict[str, Any]]:
+    """The training jobs that a tuning job has sent, as the service lists them, oldest first.
+
+    By boto3: the SDK's own get_all_training_jobs() asks for ten at a time.
+    """
+    pages = client("sagemaker").get_paginator("list_training_jobs_for_hyper_parameter_tuning_job")
+    found = pages.paginate(
+        HyperParameterTuningJobName=job.hyper_parameter_tuning_job_name,
+        PaginationConfig={"PageSize": 100},
     )
-    return found
+    trials = [trial for page in found for trial in page["TrainingJobSummaries"]]
+    return sorted(trials, key=lambda trial: (trial["CreationTime"], trial["TrainingJobName"]))
+
+
+def sent(job: Tuning) -> int:
+    """How many training jobs a tuning job has sent, as last seen."""
+    return sum(known(count) or 0 for count in vars(job.training_job_status_counters).values())
 
 
 # ---- what it was asked to do --------------------------------------------------------------------
@@ -89,17 +125,30 @@ class Asked:
 
 
 def asked(job: Job) -> Asked:
-    """What the job was asked to do."""
-    checkpoints = known(job.checkpoint_config)
+    """What the job was asked to do; of a tuning job, what each of its trials was."""
+    what: Any = job.training_job_definition if is_tuning(job) else job
+    flags = what.static_hyper_parameters if is_tuning(job) else what.hyper_parameters
+    checkpoints = known(what.checkpoint_config)
     return Asked(
-        machine=str(job.resource_config.instance_type),
-        replicas=int(job.resource_config.instance_count),
-        spot=known(job.enable_managed_spot_training) or False,
-        flags=known(job.hyper_parameters) or {},
-        base=str(job.output_data_config.s3_output_path).rstrip("/"),
-        name=job.training_job_name,
+        machine=str(what.resource_config.instance_type),
+        replicas=int(what.resource_config.instance_count),
+        spot=known(what.enable_managed_spot_training) or False,
+        flags=known(flags) or {},
+        base=str(what.output_data_config.s3_output_path).rstrip("/"),
+        name=name_of(job),
         checkpoints=str(checkpoints.s3_uri) if checkpoints else "",
     )
+
+
+def name_of(job: Job) -> str:
+    """The job's name."""
+    return str(job.hyper_parameter_tuning_job_name if is_tuning(job) else job.training_job_name)
+
+
+def arn_of(job: Job) -> str:
+    """The job's name among all of Amazon's resources."""
+    tuning = is_tuning(job)
+    return str(job.hyper_parameter_tuning_job_arn if tuning else job.training_job_arn)
 
 
 def known(value: Any) -> Any:
@@ -113,8 +162,12 @@ def known(value: Any) -> Any:
 def times(job: Job) -> Times:
     """When the job was made, when its machines started and when it ended, as last seen.
 
-    The time between start and end is what is billed.
+    The time between start and end is what is billed; of a tuning job, that of its trials is.
     """
+    if is_tuning(job):
+        return Times(
+            job.creation_time, job.creation_time, known(job.hyper_parameter_tuning_end_time)
+        )
     started: datetime | None = known(job.training_start_time)
     ended: datetime | None = known(job.training_end_time)
     if state(job) in ENDED and ended is None:  # one that was stopped before it had machines
@@ -124,15 +177,17 @@ def times(job: Job) -> Times:
 
 def state(job: Job) -> str:
     """The job's state as last seen, in a word or two."""
+    if is_tuning(job):
+        return in_words(job.hyper_parameter_tuning_job_status)
     return in_words(job.training_job_status)
 
 
-def stage(job: Job) -> str:
+def stage(job: TrainingJob) -> str:
     """The same in more detail: starting, downloading, training, uploading, completed."""
     return in_words(known(job.secondary_status) or job.training_job_status)
 
 
-def interruptions(job: Job) -> int:
+def interruptions(job: TrainingJob) -> int:
     """How often the job's machines were taken away, as last seen."""
     steps = known(job.secondary_status_transitions) or []
     return sum(step.status == "Interrupted" for step in steps)
@@ -165,27 +220,29 @@ class Log:
         return lines
 
 
-def why(job: Job) -> str:
+def why(job: TrainingJob) -> str:
     """What went wrong, in sentences: the service's reason, the script's own words, the log.
 
     The service's reason holds the traceback of the SDK's driver, which only says that the script
     failed; what the script itself said last is in the log.
     """
-    reason = known(job.failure_reason) or "the service gives no reason"
+    said = essence(known(job.failure_reason) or "the service gives no reason")
     own = last_words(Log(job.training_job_name).news())
     return " ".join(
         [
-            f"{essence(reason)}.",
-            *([f"Its last line: {own.rstrip('.')}."] if own and own not in reason else []),
+            f"{said}.",
+            *([f"Its last line: {own.rstrip('.')}."] if own and own not in said else []),
             f"Its log: CloudWatch Logs, {LOG_GROUP}, {job.training_job_name}/",
         ]
     )
 
 
 def essence(reason: str) -> str:
-    """The first words of a reason, and the exit code; without the lines of a traceback between."""
+    """The first words of a reason, the script's last, and the exit code; without those between."""
     first, _, rest = reason.strip().partition("\n")
     first = first.removesuffix("Traceback (most recent call last):").strip(" :.")
+    if said := re.search(r'^ErrorMessage "(.*?)"?\s*^Command', rest, re.DOTALL | re.MULTILINE):
+        first += f": {said[1].strip().splitlines()[-1].strip()}" if said[1].strip() else ""
     code = re.search(r"exit code: \d+", rest)
     return f"{first}, {code[0]}" if code else first
 
@@ -196,7 +253,7 @@ def last_words(lines: list[str]) -> str | None:
     if own:
         return own[-1]
     begun = [place for place, line in enumerate(lines) if line.startswith("Traceback ")]
-    for line in lines[begun[0] + 1 :] if begun else []:
-        if line[:1].strip():  # the first line that is not indented
-            return line
-    return None
+    rest = lines[begun[0] + 1 :] if begun else []
+    named = (line for line in rest if EXCEPTION.match(line))
+    # One of another name: the first line that is not indented; but the SDK's driver indents none.
+    return next(named, next((line for line in rest if line[:1].strip()), None))

@@ -19,13 +19,13 @@ from lesson.runs import Run
 from lesson.this_machine import new_folder
 
 if TYPE_CHECKING:
-    from AWS_helpers.looking import Job
+    from sagemaker.core.resources import TrainingJob
 
 PAUSE = {"local": 0.1, "cloud": 2.0}  # seconds between two looks at a job
 PLACE = {"local": "SageMaker (local cloud)", "cloud": "SageMaker"}
 
 
-def run_of(job: Job, request: Mapping[str, Any]) -> Run:
+def run_of(job: TrainingJob, request: Mapping[str, Any]) -> Run:
     """The row of a job that has not ended."""
     what = looking.asked(job)
     return Run(
@@ -41,15 +41,15 @@ def run_of(job: Job, request: Mapping[str, Any]) -> Run:
     )
 
 
-def follow(job: Job, run: Run) -> Run:
+def follow(job: TrainingJob, run: Run) -> Run:
     """Show how far a job is until it ends, and complete its row."""
     name = job.training_job_name
     with refusals(f"watching {name}"):
         jobs.follow(name, lambda display: _watch(job, display))
-    return _complete(job, run)
+    return complete(job, run)
 
 
-def _watch(job: Job, display: Display) -> None:
+def _watch(job: TrainingJob, display: Display) -> None:
     """Look at a job and its log until it has ended; the log is read last, to be whole."""
     what, log = looking.asked(job), Log(job.training_job_name)
     epoch: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ def _last_epoch(lines: list[str]) -> tuple[str, ...]:
     return found[-1] if found else ()
 
 
-def _progress(job: Job, what: Asked, epoch: tuple[str, ...]) -> Progress:
+def _progress(job: TrainingJob, what: Asked, epoch: tuple[str, ...]) -> Progress:
     """How far a job is: its last epoch is read from its log."""
     when = looking.times(job)
     return Progress(
@@ -79,15 +79,15 @@ def _progress(job: Job, what: Asked, epoch: tuple[str, ...]) -> Progress:
         loss=float(epoch[1]) if epoch else None,
         accuracy=float(epoch[2]) if epoch else None,
         seconds=when.seconds(),
-        cost=_cost(what, when.running()),
+        cost=cost_of(what, when.running()),
         interruptions=looking.interruptions(job),
     )
 
 
-def _complete(job: Job, run: Run) -> Run:
+def complete(job: TrainingJob, run: Run) -> Run:
     """The row of a job that has ended; raises LessonError if it failed."""
     when, word, name = looking.times(job), looking.state(job), job.training_job_name
-    cost = _cost(looking.asked(job), when.running())
+    cost = cost_of(looking.asked(job), when.running())
     run = replace(run, seconds=when.seconds(), queued=when.queued(), cost=cost)
     run = replace(run, interruptions=looking.interruptions(job))
     if word == "stopped":
@@ -99,7 +99,7 @@ def _complete(job: Job, run: Run) -> Run:
     return jobs.with_results(run, name, when, fetch(run.artefacts, new_folder("sagemaker")))
 
 
-def _cost(what: Asked, seconds: float) -> float | None:
+def cost_of(what: Asked, seconds: float) -> float | None:
     """US dollars for so many seconds of a job's machines at list price; None if none is known."""
     try:
         made = estimate_cost(

@@ -181,13 +181,17 @@ def last_row(history: str) -> dict[str, str]:
 
 
 def why(job: Job) -> str:
-    """What the service says went wrong, in sentences, without the inner lines of a traceback.
+    """What the service says went wrong, in sentences."""
+    return in_short(str(job.gca_resource.error.message) or "the service gives no reason")
+
+
+def in_short(message: str) -> str:
+    """What the service says, in sentences, without the inner lines of a traceback.
 
     Its message names the replica and its exit code, then has the end of that replica's log, whose
     last line is the script's own, and then where the whole log lies.
     """
-    message = str(job.gca_resource.error.message) or "the service gives no reason"
-    lines = [line.strip() for line in message.splitlines() if line[:1].strip()]
+    lines = [line.strip() for line in message.splitlines() if line[:1].strip()] or [""]
     says = lines[0].removesuffix("Termination reason: Error.").strip()
     where = [line for line in lines[1:] if line.startswith(("Its log: ", "To find out more"))]
     own = [line for line in lines[1:] if line not in where]

@@ -67,7 +67,7 @@ def _trial(seen: Any, space: Space, base: str) -> Trial:
         values=studies.values(space, {one.parameter_id: one.value for one in seen.parameters}),
         result=measured[0].value if measured else None,
         seconds=when.running(),
-        reason=seen.infeasible_reason,
+        reason=looking.in_short(seen.infeasible_reason),
         artefacts=f"{base}/{seen.id}/model/",
     )
 
@@ -96,7 +96,9 @@ def follow(job: Tuning, request: Mapping[str, Any]) -> Study:
         return study_of(job, request)
 
     with refusals(f"watching {job.display_name}"):
-        study = tuning.follow(study_of(job, request), look, watching.PAUSE[target()])
+        study = tuning.follow(
+            look, watching.PAUSE[target()], lambda trial: trial.reason, job.display_name
+        )
         return tuning.with_run(study, lambda name: _run(name, request))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -251,21 +251,23 @@ class Study:
         ]
 
 
+def _own_reason(trial: Trial) -> str:
+    return trial.reason
+
+
 class NoResult(LessonError):
     """No trial of a study came to a result; `study` has the trials, each with its reason."""
 
-    def __init__(self, study: Study) -> None:
-        """study: how it ended."""
+    def __init__(self, study: Study, explain: Callable[[Trial], str] = _own_reason) -> None:
+        """explain: says why a trial has no result, and what to look at."""
         self.study = study
-        reasons = [(trial.number, trial.reason) for trial in study.trials if trial.reason]
-        number, reason = reasons[-1] if reasons else (0, "")
+        failed = [trial for trial in study.trials if trial.reason]
         count = {0: "no trial was sent", 1: "its one trial failed"}.get(
             len(study.trials), f"all {len(study.trials)} trials failed"
         )
-        last = f" Trial {number}: {reason.rstrip('.')}." if reasons else ""
-        super().__init__(
-            f"{study.name}: {count}.{last} wait({study.name!r}) shows all trials again"
-        )
+        last = f" Trial {failed[-1].number}: {explain(failed[-1]).rstrip('.')}." if failed else ""
+        again = f"wait({study.name!r}) shows all trials again"
+        super().__init__(f"{study.name}: {count}.{last} {again}")
 
 
 def _rounded(value: Value) -> Value:

@@ -11,7 +11,7 @@ from lesson import LessonError, costs, jobs
 from lesson.costs import Estimate, PriceUnknown, dollars
 from lesson.progress import Display
 from lesson.runs import Run
-from lesson.studies import ENDED, STOPPED, Between, NoResult, OneOf, Space, Study
+from lesson.studies import ENDED, STOPPED, Between, NoResult, OneOf, Space, Study, Trial
 
 LIMIT = 24  # hours after which a trial is stopped
 
@@ -68,8 +68,9 @@ def state_cost(
     except PriceUnknown:  # has been said
         return
     less = "less than " if spot else ""
+    count = f"{trials} trials" if trials > 1 else "1 trial"
     print(
-        f"{trials} trials, {at_once} at a time: for each minute that a trial takes, {less}"
+        f"{count}, {at_once} at a time: for each minute that a trial takes, {less}"
         f"{dollars(trials * hour / 60)} in all; at most {dollars(trials * hour * LIMIT)}, if each "
         f"ran into its limit of {LIMIT} hours"
     )
@@ -91,18 +92,20 @@ def watch(look: Callable[[], Study], pause: float, display: Display) -> Study:
         time.sleep(pause)
 
 
-def follow(study: Study, look: Callable[[], Study], pause: float) -> Study:
+def follow(
+    look: Callable[[], Study], pause: float, explain: Callable[[Trial], str], name: str
+) -> Study:
     """Show the trials until a study ends; NoResult, if it came to nothing.
 
-    An interrupt ends the watching, not the study.
+    `explain` says why a trial has no result. An interrupt ends the watching, not the study.
     """
-    study = jobs.follow(study.name, lambda display: watch(look, pause, display))
+    study = jobs.follow(name, lambda display: watch(look, pause, display))
     if study.finished:
         return study
     if study.state == STOPPED:
-        print(f"{study.name} was stopped before a trial had ended well")
+        print(f"{name} was stopped before a trial had ended well")
         return study
-    raise NoResult(study)
+    raise NoResult(study, explain)
 
 
 def with_run(study: Study, fetched: Callable[[str], Run]) -> Study:

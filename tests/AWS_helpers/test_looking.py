@@ -36,10 +36,19 @@ def test_the_services_states_are_told_in_words(name: str, words: str) -> None:
     assert in_words(name) == words
 
 
+TOOLKIT = """AlgorithmError: ExecuteUserScriptError:
+ExitCode 1
+ErrorMessage ":Traceback (most recent call last):
+   File "train_nn.py", line 1
+ ValueError: mine"
+Command "python train_nn.py --epochs 3", exit code: 1"""
+
+
 @pytest.mark.parametrize(
     ("reason", "said"),
     [
         (DRIVER, "AlgorithmError, exit code: 2"),
+        (TOOLKIT, "AlgorithmError: ExecuteUserScriptError: ValueError: mine, exit code: 1"),
         ("AlgorithmError: train_nn.py: no flag, exit code: 2",
          "AlgorithmError: train_nn.py: no flag, exit code: 2"),
         ("CapacityError: Unable to provision requested ML compute capacity.",
@@ -60,6 +69,10 @@ def test_a_reason_is_told_without_the_lines_of_the_drivers_traceback(
         (["Traceback (most recent call last):", "  File", "", "ValueError: mine",
           "Traceback (most recent call last):", "  File", "CalledProcessError: 1"],
          "ValueError: mine"),
+        (["Traceback (most recent call last):", 'File "train_nn.py", line 1', "raise mine",
+          "ValueError: mine", "Command failed with exit code 1."], "ValueError: mine"),
+        (["Traceback (most recent call last):", "  File", "Mine: no name of Python's"],
+         "Mine: no name of Python's"),
         (["epoch 1", "Killed"], None),
         ([], None),
     ],

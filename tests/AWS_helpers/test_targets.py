@@ -26,12 +26,16 @@ ROOT = Path(__file__).parents[2]
 HOST = re.compile(r"(([a-z0-9-]+\.)?s3|sagemaker|api\.sagemaker|logs|sts|iam)(\.[a-z0-9-]+)?\.amaz")
 TELLING = "sagemaker-telemetry"
 VERBS = {
-    "connect", "upload", "estimate_cost", "train", "train again", "list_jobs", "cancel", "wait",
-    "cleanup", "cleanup again",
+    "connect", "upload", "estimate_cost", "train", "train again", "tune", "list_jobs", "cancel",
+    "wait", "cleanup", "cleanup again",
 }  # fmt: skip
+MACHINES = r"\.Create(Training|HyperParameterTuning)Job "
 # What differs between any two runs, and what stands for it in the comparison.
 CHANGES = (
     (r"train-nn-\d{8}-\d{6}-\d{6}", "FOLDER"),
+    (r"tune-nn-\d{8}-\d{6}-\d{6}", "STUDY"),
+    (r"STUDY-\d{3}-[0-9a-f]{8}", "TRIAL"),  # which is best differs too: the seed is the name
+    (r"/tuning-\d{10}/", "/tuning-TIME/"),
     (r"train-nn-\d{6}-\d{14}", "JOB"),
     (r"train-nn-\d{6}", "JOB"),
     (r'"startTime": \d+', '"startTime": TIME'),
@@ -156,7 +160,7 @@ def test_the_sdk_tells_nobody_of_its_use_under_local(records: dict[str, Record])
     assert told, "it no longer does: then every_verb.py need not look"
 
 
-@pytest.mark.parametrize("verb", ["train", "train again"])
+@pytest.mark.parametrize("verb", ["train", "train again", "tune"])
 def test_the_price_is_stated_before_the_first_request_of_a_paid_call(
     records: dict[str, Record], verb: str
 ) -> None:
@@ -167,10 +171,10 @@ def test_the_price_is_stated_before_the_first_request_of_a_paid_call(
         assert re.search(r"costs about \$\d\.\d\d an hour", printed)
 
 
-def test_nothing_but_train_asks_for_machines(records: dict[str, Record]) -> None:
+def test_nothing_but_train_and_tune_asks_for_machines(records: dict[str, Record]) -> None:
     for verb in VERBS:
-        made = [line for line in records["cloud"].sent(verb) if "CreateTrainingJob" in line]
-        assert len(made) == (1 if verb.startswith("train") else 0)
+        made = [line for line in records["cloud"].sent(verb) if re.search(MACHINES, line)]
+        assert len(made) == (1 if verb.startswith(("train", "tune")) else 0)
 
 
 def test_under_cloud_the_words_are_the_clouds(records: dict[str, Record]) -> None:

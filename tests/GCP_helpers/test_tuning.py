@@ -82,6 +82,23 @@ def test_what_a_trial_adds_reaches_the_script_in_any_image(image: str | None) ->
     assert f"--note={blank}" in flags and f"--patience={study.best.values['patience']}" in flags
 
 
+def test_replicas_of_a_trial_train_one_model_and_report_what_it_has(
+    data: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "SCRIPT", Path(__file__).parents[2] / "training" / "train_nn.py")
+    space: Space = {"learning_rate": one_of(0.01)}
+    study = tune({**data, "epochs": 5}, space, trials=1, parallel=1, replicas=2)
+    assert study.run and study.run.metrics["world_size"] == 2
+    assert study.best.result == pytest.approx(study.run.metrics["loss"], abs=1e-4)
+
+
+def test_trials_that_crash_are_explained_with_the_scripts_own_words() -> None:
+    with pytest.raises(NoResult) as failed:
+        tune({"sleep": "long"}, SPACE, trials=2)
+    assert "error: argument --sleep: invalid float value: 'long'" in str(failed.value)
+    assert "\n" not in str(failed.value)
+
+
 def test_without_waiting_it_returns_at_once_and_wait_takes_the_study_or_its_name() -> None:
     study = tune({}, SPACE, trials=2, wait=False)
     assert study.state in ("waiting", "running") and study.run is None

@@ -174,6 +174,7 @@ def test_a_study_without_any_result_says_what_the_last_trial_said() -> None:
         "tune-nn-1: all 2 trials failed. Trial 2: two. wait('tune-nn-1') shows all trials again"
     )
     assert NoResult(failed).study is failed
+    assert "Trial 2: its log says two. wait(" in str(NoResult(failed, lambda _: "its log says two"))
     assert "no trial was sent" in str(NoResult(study()))
 
 
@@ -283,19 +284,19 @@ def test_an_interrupt_ends_the_watching_and_says_how_to_go_on() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(LessonError, match=r"but tune-nn-1 goes on: wait\('tune-nn-1'\)"):
-        tuning.follow(HALF, interrupted, 0)
+        tuning.follow(interrupted, 0, str, HALF.name)
 
 
 def test_a_study_is_shown_until_it_ends() -> None:
     looks = iter([study(), HALF, replace(HALF, state="succeeded")])
-    assert tuning.follow(HALF, lambda: next(looks), 0).state == "succeeded"
+    assert tuning.follow(lambda: next(looks), 0, str, HALF.name).state == "succeeded"
 
 
 def test_a_study_that_was_stopped_before_any_result_is_no_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     ended = study(trial(1, state="stopped"), state="stopped")
-    assert tuning.follow(ended, lambda: ended, 0) is ended
+    assert tuning.follow(lambda: ended, 0, str, ended.name) is ended
     assert "was stopped before a trial had ended well" in capsys.readouterr().out
 
 

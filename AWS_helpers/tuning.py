@@ -1,0 +1,159 @@
+"""Hyperparameter tuning on SageMaker: a search for good settings, each trial a training job."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from AWS_helpers import images
+from AWS_helpers.costs import MACHINE, machine_with
+from AWS_helpers.jobs import channels, described, price
+from AWS_helpers.session import connected, refusals, sagemaker
+from AWS_helpers.trials import follow, study_of
+from lesson import LessonError, jobs, tuning
+from lesson.studies import Between, OneOf, Space, Study
+
+ALGORITHMS = ("bayesian", "random", "grid", "hyperband")
+SCALES = {"linear": "Linear", "log": "Logarithmic", "reverse log": "ReverseLogarithmic"}
+# What SageMaker reads out of a trial's log: of its epochs, and at last of the model that it wrote.
+NUMBER = "([0-9.eE+-]+)"
+METRICS = {
+    "validation:accuracy": rf"accuracy[ =]+{NUMBER}",
+    "validation:loss": rf"validation[: ]loss[ =]+{NUMBER}",
+}
+
+
+def tune(
+    args: Mapping[str, Any],
+    space: Space,
+    metric: str = "validation_loss",
+    trials: int = 12,
+    parallel: int = 2,
+    machine: str = MACHINE,
+    replicas: int = 1,
+    gpu: str | None = None,
+    spot: bool = False,
+    wait: bool = True,
+    *,
+    algorithm: str = "bayesian",
+    goal: str | None = None,
+    early_stopping: bool = False,
+    container_uri: str | None = None,
+) -> Study:
+    """Let SageMaker search `space` for the best flags of train_nn.py, and wait for the end.
+
+    `args` are flags as for train(), the same in every trial; `space` maps other flags to what may
+    be tried: between(0.0001, 0.1, scale="log"), one_of("16", "64,32"). Each of the `trials` is a
+    training job with a folder of its own, `parallel` of them at a time, on machines as for train().
+    `metric` is what SageMaker reads out of the log: validation_loss stands for its validation:loss.
+    The least of a loss is looked for, the most of anything else, unless `goal` says minimize or
+    maximize. `algorithm` is bayesian, random, grid (of one_of() only, all of it) or hyperband. With
+    `early_stopping` a trial may be ended that does worse than earlier ones. `container_uri`
+    is an image of your own, in which SageMaker's training toolkit has to be.
+
+    With wait=False this returns at once, and wait(study) later. Raises LessonError for what cannot
+    be sent, and NoResult, which is one, for a study none of whose trials came to a result.
+    """
+    from sagemaker.core.training.configs import InputData
+    from sagemaker.train import ModelTrainer
+    from sagemaker.train.tuner import HyperparameterTuner
+
+    session = connected()
+    jobs.check_readable(args, "s3://")
+    tuning.check(space, args, trials=trials, parallel=parallel)
+    tuning.check_algorithm(algorithm, ALGORITHMS, space, "SageMaker")
+    trials = _combinations(space, trials) if algorithm == "grid" else trials
+    goal = tuning.goal_of(metric, goal)
+    machine = machine_with(machine, gpu)
+    tuning.state_cost("SageMaker", lambda: price(machine, replicas), trials, parallel, spot)
+    jobs.warn_of_stops(args, spot)
+    image = container_uri or images.image_for(machine, session.region)
+    images.warn(image)
+    objective = metric.replace("_", ":", 1)
+    print(f"SageMaker reads {metric} out of the log of each trial, as {objective}")
+    flags, data = channels(args)
+    name = f"tune-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
+    folder = f"runs/{name}"  # of the bucket: all that belongs to the study lies below it
+    each: dict[str, Any] = {
+        "base_job_name": folder,  # names no job here, but where the SDK puts the code
+        "training_image": image,
+        "hyperparameters": flags,
+        **described(folder, folder, machine, replicas, spot),
+    }
+    search: dict[str, Any] = {
+        "objective_metric_name": objective,
+        "objective_type": goal.capitalize(),
+        "metric_definitions": _definitions(objective),
+        "hyperparameter_ranges": {flag: _range(what) for flag, what in space.items()},
+        "strategy": algorithm.capitalize(),
+        "max_jobs": trials,
+        "max_parallel_jobs": parallel,
+        "early_stopping_type": "Auto" if early_stopping else "Off",
+        **(_hyperband() if algorithm == "hyperband" else {}),
+    }
+    inputs = [InputData(channel_name=name, data_source=place) for name, place in data.items()]
+    with jobs.sending(), refusals("sending the tuning job"):
+        trainer = ModelTrainer(**each, sagemaker_session=sagemaker())
+        tuner = HyperparameterTuner(model_trainer=trainer, **search)
+        tuner.tune(inputs=inputs, job_name=name, wait=False)
+    request = {
+        "ModelTrainer": each,
+        "HyperparameterTuner": search,
+        "tune": {"inputs": inputs, "job_name": name, "wait": False},
+    }
+    job = tuner.latest_tuning_job
+    return follow(job, request) if wait else study_of(job, request)
+
+
+def _range(what: Between | OneOf) -> Any:
+    """A dimension of the space, as an object of the SDK."""
+    from sagemaker.core.parameter import (
+        CategoricalParameter,
+        ContinuousParameter,
+        IntegerParameter,
+    )
+
+    if isinstance(what, OneOf):
+        return CategoricalParameter(list(what.values))
+    kind = IntegerParameter if what.whole else ContinuousParameter
+    return kind(what.low, what.high, scaling_type=SCALES[what.scale])
+
+
+def _hyperband() -> dict[str, Any]:
+    """How long Hyperband lets a trial go on: each line with the metric counts as an epoch.
+
+    train_nn.py says about eleven of its epochs, however many there are, and the end: a whole trial
+    has fewer than the most, at which it would be stopped and not come to its end.
+    """
+    from sagemaker.core.shapes import (
+        HyperbandStrategyConfig,
+        HyperParameterTuningJobStrategyConfig,
+    )
+
+    config = HyperbandStrategyConfig(min_resource=1, max_resource=20)
+    return {
+        "strategy_config": HyperParameterTuningJobStrategyConfig(hyperband_strategy_config=config)
+    }
+
+
+def _definitions(objective: str) -> list[dict[str, str]]:
+    """What to read out of the log; of a metric of another name, lines such as `NAME = 0.5`."""
+    found = {objective: rf"{re.escape(objective)} = {NUMBER}"} | METRICS
+    return [{"Name": name, "Regex": regex} for name, regex in found.items()]
+
+
+def _combinations(space: Space, trials: int) -> int:
+    """How many trials a grid is: all combinations, which SageMaker insists on."""
+    ranges = [name for name, what in space.items() if isinstance(what, Between)]
+    if ranges:
+        raise LessonError(f"{', '.join(ranges)}: SageMaker's grid takes one_of(...) only")
+    count = math.prod(len(what.values) for what in space.values() if isinstance(what, OneOf))
+    if count > trials:
+        raise LessonError(
+            f"the grid has {count} combinations, and SageMaker tries all of them: name "
+            f"trials={count}, or fewer values"
+        )
+    return count

@@ -1,0 +1,196 @@
+"""The exercises of episode 12, Tuning; and a study that was recorded, to be read in one of them."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from lesson.exercises import Exercise, choice
+from lesson.studies import SUCCEEDED, Study, Trial, Value, between, one_of
+
+TRIALS, MINUTES = 5 * 4 * 4 * 3, 3  # the grid of the exercise "The bill of a grid"
+
+
+def _judge_bill(answer: float) -> str:
+    if math.isclose(answer, TRIALS * MINUTES / 60, rel_tol=0.001):
+        return ""
+    if answer == TRIALS:
+        return "so many trials, yes; how many hours of machines is that?"
+    if answer == TRIALS * MINUTES:
+        return "so many minutes, yes; the price is one by the hour."
+    if math.isclose(answer, (5 + 4 + 4 + 3) * MINUTES / 60):
+        return "that tries each value once; a grid tries every combination."
+    if math.isclose(answer, TRIALS * MINUTES / 60 / 2):
+        return "two at a time take half of the time, on twice the machines."
+    return "multiply: values of each of the four, then the minutes of a trial."
+
+
+bill = Exercise(
+    float,
+    _judge_bill,
+    f"{TRIALS} trials. A fifth parameter with four values would make it {4 * TRIALS}.",
+    "how many combinations are there of 5 values, 4, 4 and 3?",
+)
+
+SCALES = "BACA"
+
+
+def _judge_scales(answer: str) -> str:
+    letters = re.sub(r"[\s,;.]", "", answer).upper()
+    if len(letters) != 4 or not set(letters) <= set("ABC"):
+        return "write four letters from A to C, in the order of the list, as in 'AAAA'."
+    said = {
+        0: "1: from 0.00001 to 0.1 are four powers of ten, and each deserves trials.",
+        1: "2: no logarithm of 0 exists, and 0.1 more dropout is as much anywhere.",
+        2: "3: the step from 0.99 to 0.999 averages over ten times as many gradients as before.",
+        3: "4: from one layer to two is one layer more, as from three to four.",
+    }
+    wrong = [said[place] for place in range(4) if letters[place] != SCALES[place]]
+    return " ".join(wrong)
+
+
+scales = Exercise(
+    str,
+    _judge_scales,
+    "A scale says where a change of the same size makes the same difference.",
+    "in which steps would you try the values by hand: adding, multiplying, or coming closer to 1?",
+)
+
+
+def _judge_informed(answer: int) -> str:
+    if answer == 8:
+        return ""
+    return {
+        14: "that is one at a time; the second eight start when only eight results are known.",
+        16: "the second eight start when only eight results are known.",
+        24: "of the first ones nobody knows anything.",
+        3: "so many rounds, yes; how many trials have ten results before them?",
+        0: "the last eight start when sixteen results are known.",
+    }.get(answer, "go through the rounds: how many results are known when each starts?")
+
+
+informed = Exercise(
+    int,
+    _judge_informed,
+    "The last eight. One at a time it is 14 trials, and two hours instead of 15 minutes.",
+    "there are three rounds: what is known when each of them starts?",
+)
+
+
+def _judge_tag(answer: str) -> str:
+    tag = answer.strip()
+    if tag == "validation_loss":
+        return ""
+    if tag in ("val_loss", "loss"):
+        return f"nothing was reported under {tag!r}: the reasons say which tags arrived."
+    if tag == "validation_accuracy":
+        return "it did arrive, but this study minimises: it would look for the worst accuracy."
+    if tag == "validation:loss":
+        return "that is the name in the log, which SageMaker reads; Vertex AI has another one."
+    return "look at the end of the reason: which tags arrived?"
+
+
+tag = Exercise(
+    str,
+    _judge_tag,
+    "The tag of the study and the tag of the script have to be the same, letter by letter.",
+    "print the reasons of the trials again: what do they say about those that arrived?",
+)
+
+reading = choice(
+    "C",
+    {
+        "A": "the last trials lie close together already, at one end of a range: more of them will "
+        "lie there, too.",
+        "B": "the best lies at the end of its range: what is beyond, this study could not see.",
+        "D": "its importance is next to none: whatever you choose, the results stay as they are.",
+    },
+    "The best trials lie at the upper end of the learning rate, so better ones may lie beyond it.",
+    "follow the best line in the middle part: where does it cross each axis?",
+)
+
+winner = choice(
+    "C",
+    {
+        "A": "that is the average of the 24; the best of them was chosen because it showed more.",
+        "B": "one model in six shows as much, so of 24 some show more.",
+    },
+    "Of 24 equals, somebody has luck on 143 rows, and that one is chosen.",
+    "one score on 143 rows strays by about 0.03 either way. How far does the luckiest of 24 stray?",
+)
+
+
+def _judge_enough(answer: int) -> str:
+    if answer == 59:
+        return ""
+    return {
+        58: "58 give 94.9 per cent: nearly.",
+        60: "one less is enough, too.",
+        20: "20 trials give 64 per cent: 1 − 0.95²⁰.",
+        19: "19 trials give 62 per cent: chances do not add up.",
+        24: "24 trials give 71 per cent.",
+        90: "that is 1 − 0.95 to the power of 90: 99 per cent.",
+    }.get(answer, "all trials miss with a chance of 0.95 to the power of their number.")
+
+
+enough = Exercise(
+    int,
+    _judge_enough,
+    "And it is the same number for two parameters and for ten.",
+    "put some numbers into 1 - 0.95**trials, or use math.log.",
+)
+
+# A study of 24 trials that really ran, of train_nn.py with --epochs=30 --batch_size=64:
+# learning_rate, hidden, min_delta, and the validation loss.
+ROWS = """
+0.0001143 64,32  0.000209  0.5042
+0.0009294 128,64 0.0007642 0.3916
+0.0005149 16     7.02e-06  0.5079
+0.0004381 64,32  0.000696  0.3934
+0.0006026 16     2.736e-05 0.4876
+6.255e-05 128,64 0.0005274 0.5137
+0.0003981 64,32  0.0001331 0.3957
+0.0001903 64,32  0.000477  0.4384
+3.169e-05 64,32  0.0002849 0.6192
+0.0001059 16     0.0007775 0.6158
+0.000669  128,64 0.0003174 0.3905
+0.0007078 128,64 0.0003696 0.3903
+0.0008838 128,64 0.0003928 0.3914
+0.0002647 128,64 0.0004737 0.3966
+0.000444  128,64 0.0002708 0.3922
+0.0003167 128,64 0.000774  0.3942
+0.0009098 64,32  0.0002607 0.3855
+0.0008075 64,32  0.0001568 0.3858
+0.0007528 64,32  0.0001027 0.3864
+0.000249  16     0.0002996 0.5788
+0.000975  64,32  0.0005569 0.385
+0.0009881 64,32  0.0002725 0.3849
+0.0008903 64,32  0.0005448 0.3856
+0.000735  64,32  0.0008975 0.3864
+"""
+
+
+def _trial(number: int, row: str) -> Trial:
+    rate, hidden, delta, result = row.split()
+    values: dict[str, Value] = {
+        "learning_rate": float(rate),
+        "hidden": hidden,
+        "min_delta": float(delta),
+    }
+    return Trial(number, f"trial-{number}", SUCCEEDED, values, float(result))
+
+
+recorded = Study(
+    place="this machine",
+    metric="validation_loss",
+    goal="minimize",
+    trials=tuple(_trial(number, row) for number, row in enumerate(ROWS.split("\n")[1:-1], 1)),
+    name="recorded",
+    state=SUCCEEDED,
+    planned=24,
+    space={
+        "learning_rate": between(0.00003, 0.001, scale="log"),
+        "hidden": one_of("16", "64,32", "128,64"),
+        "min_delta": between(0.0, 0.001),
+    },
+)

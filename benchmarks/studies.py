@@ -29,6 +29,7 @@ AT_ONCE = 2
 TURNS = 3
 STUDIES = 3
 LOSS = "validation_loss"
+HIDDEN = ["8", "16", "32", "64,32", "128,64"]
 CHANNELS = "/opt/ml/input/data"
 
 
@@ -46,11 +47,18 @@ def upload(folder: Path) -> preparation.Prepared:
     return made
 
 
-def on_vertex(name: str, trials: int, **flags: Any) -> Any:
+def on_vertex(name: str, trials: int, *batch_sizes: int, **flags: Any) -> Any:
     """A study by Google's SDK, watched to its end; the SDK's own object."""
     from google.cloud import aiplatform
     from google.cloud.aiplatform import hyperparameter_tuning as hpt
 
+    space: dict[str, Any] = {
+        "learning_rate": hpt.DoubleParameterSpec(min=0.0001, max=0.1, scale="log"),
+        "hidden": hpt.CategoricalParameterSpec(values=HIDDEN),
+    }
+    if batch_sizes:
+        sizes = hpt.DiscreteParameterSpec(values=[*batch_sizes], scale="linear")
+        space["batch_size"] = sizes
     data = {part: f"gs://{BUCKET}/{part}_data.npz" for part in ("train", "val")}
     job = aiplatform.HyperparameterTuningJob(
         display_name=name,  # the local cloud's seed
@@ -62,11 +70,7 @@ def on_vertex(name: str, trials: int, **flags: Any) -> Any:
             base_output_dir=f"gs://{BUCKET}/{name}",
         ),
         metric_spec={LOSS: "minimize"},
-        parameter_spec={
-            "learning_rate": hpt.DoubleParameterSpec(min=0.0001, max=0.1, scale="log"),
-            "hidden": hpt.CategoricalParameterSpec(values=["8", "16", "32", "64,32", "128,64"]),
-            "batch_size": hpt.DiscreteParameterSpec(values=[0, 16, 32, 64, 128], scale="linear"),
-        },
+        parameter_spec=space,
         max_trial_count=trials,
         parallel_trial_count=AT_ONCE,
     )
@@ -74,7 +78,7 @@ def on_vertex(name: str, trials: int, **flags: Any) -> Any:
     return job
 
 
-def on_sagemaker(trials: int, **flags: Any) -> None:
+def on_sagemaker(name: str, trials: int, **flags: Any) -> None:
     """A study by Amazon's SDK, watched to its end."""
     from sagemaker.core.parameter import CategoricalParameter, ContinuousParameter
     from sagemaker.core.training.configs import Compute, InputData, SourceCode
@@ -93,7 +97,7 @@ def on_sagemaker(trials: int, **flags: Any) -> None:
         "validation:loss",
         {
             "learning_rate": ContinuousParameter(0.0001, 0.1, "Logarithmic"),
-            "hidden": CategoricalParameter(["8", "16", "32", "64,32", "128,64"]),
+            "hidden": CategoricalParameter(HIDDEN),
         },
         metric_definitions=[
             {"Name": "validation:loss", "Regex": r"validation:loss = ([0-9.eE+-]+)"}
@@ -105,7 +109,7 @@ def on_sagemaker(trials: int, **flags: Any) -> None:
     channels = [
         InputData(channel_name=name, data_source=f"s3://{BUCKET}/{name}_data.npz") for name in data
     ]
-    tuner.tune(inputs=channels, wait=True)
+    tuner.tune(inputs=channels, job_name=name, wait=True)
 
 
 def speed(rounds: int, folder: Path) -> dict[str, list[float]]:
@@ -114,10 +118,10 @@ def speed(rounds: int, folder: Path) -> dict[str, list[float]]:
     flags = {"epochs": 50, "patience": 0}
     local = {"train": made.train, "val": made.val, "model_dir": folder} | flags
     bare = [sys.executable, str(SCRIPT), *(f"--{name}={value}" for name, value in local.items())]
-    numbers = iter(range(rounds + 1))
+    names = (f"speed-{number}" for number in range(2 * (rounds + 1)))
     measures: dict[str, Callable[[], object]] = {
-        "Vertex AI": lambda: on_vertex(f"speed-{next(numbers)}", TRIALS, **flags),
-        "SageMaker": lambda: on_sagemaker(TRIALS, **flags),
+        "Vertex AI": lambda: on_vertex(next(names), TRIALS, **flags),
+        "SageMaker": lambda: on_sagemaker(next(names), TRIALS, **flags),
         "bare": lambda: [
             subprocess.run(bare, check=True, capture_output=True) for _ in range(TRIALS)
         ],
@@ -146,7 +150,7 @@ def worth(seed: int, folder: Path) -> dict[str, Worth]:
     command = [sys.executable, str(SCRIPT), f"--seed={seed}", *data]
     subprocess.run(command, check=True, capture_output=True)
     name = f"worth-{seed}"
-    job = on_vertex(name, BEST_OF, epochs=300)
+    job = on_vertex(name, BEST_OF, 0, 16, 32, 64, 128, epochs=300)
     best = min(job.trials, key=lambda trial: trial.final_measurement.metrics[0].value)
     (folder / "best").mkdir()
     for file in ("model.pt", "metrics.json", "preparation.json"):

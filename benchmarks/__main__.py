@@ -21,6 +21,7 @@ from benchmarks import (
     scaling,
     sharing,
     step,
+    studies,
     threads,
 )
 from benchmarks.measure import ROOT
@@ -37,6 +38,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "checkpoints": checkpoints.section,
     "big-tables": big_tables.section,
     "jobs": jobs.section,
+    "studies": studies.section,
     "buckets": buckets.section,
 }
 

@@ -44,7 +44,7 @@ def suits(command: Sequence[str], environment: Mapping[str, str]) -> bool:
         return False
     if any(name.startswith("PYTHON") and name not in SURE for name in environment):
         return False
-    return command[1].endswith(".py") or (command[1] == "-m" and len(command) > 2)
+    return command[1].endswith(".py") or (command[1] in ("-m", "-I") and len(command) > 2)
 
 
 class Forked:
@@ -202,12 +202,16 @@ def become(asked: Mapping[str, Any], log: int, line: socket.socket) -> None:
     environment = asked["environment"]
     os.environ.clear()
     os.environ.update(environment)
-    sys.path[:0] = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed()  # else all would draw the same numbers
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(int(environment.get("OMP_NUM_THREADS") or 1))
     _, *words = asked["command"]
+    if apart := words[0] == "-I":
+        del words[0]
+    else:
+        paths = environment.get("PYTHONPATH", "").split(os.pathsep)
+        sys.path[:0] = filter(None, paths)
     main = sys.modules["__main__"] = types.ModuleType("__main__")
     main.__dict__["__builtins__"] = __builtins__
     try:
@@ -217,7 +221,8 @@ def become(asked: Mapping[str, Any], log: int, line: socket.socket) -> None:
             runpy._run_module_as_main(words[1])  # type: ignore[attr-defined] # as Python itself does
         else:
             sys.argv = words
-            sys.path.insert(0, os.path.dirname(os.path.realpath(words[0])))
+            if not apart:
+                sys.path.insert(0, os.path.dirname(os.path.realpath(words[0])))
             main.__file__ = words[0]
             exec(compile(source(words[0]), words[0], "exec"), main.__dict__)
     except Exception as problem:  # noqa: BLE001 - the script's own

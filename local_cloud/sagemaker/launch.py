@@ -49,8 +49,12 @@ OTHER_LAUNCHERS = {
 }
 
 
-def plan(request: Json, note: str, place: Workplace, objects: Objects, base: Json) -> Plan:
-    """Make the instances' /opt/ml and say what they run; raises Refused where that cannot be."""
+def plan(document: Json, place: Workplace, objects: Objects, base: Json) -> Plan:
+    """Make the instances' /opt/ml and say what they run; raises Refused where that cannot be.
+
+    document: the job's request, a note on what it will lack, and, of a trial, its tuning job.
+    """
+    request = document["request"]
     port = place.port()
     count = request["ResourceConfig"]["InstanceCount"]
     shared = _environment(request, port, place.port(), base)
@@ -62,7 +66,9 @@ def plan(request: Json, note: str, place: Workplace, objects: Objects, base: Jso
         drivers.fit(host, port, len(own), places)
         command = _command(request, host, objects)
         env = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, own))} | shared
-        replicas.append(Replica(host.name, command, env, mounts=places))
+        replicas.append(
+            Replica(host.name, command, env, mounts=places, warm=bool(document.get("tuning")))
+        )
     spot = request.get("EnableManagedSpotTraining")
     return Plan(
         replicas=tuple(replicas),
@@ -70,7 +76,7 @@ def plan(request: Json, note: str, place: Workplace, objects: Objects, base: Jso
         deadline=patience(request),
         grace=GRACE_SECONDS,
         interruptions=ANY_NUMBER if spot else None,  # until MaxWaitTimeInSeconds is over
-        notes=_notes(request, note),
+        notes=_notes(request, document["note"]),
     )
 
 

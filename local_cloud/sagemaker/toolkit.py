@@ -13,8 +13,9 @@ import os
 import signal
 import subprocess
 import sys
+import types
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -182,14 +183,48 @@ def run(words: list[str], folder: Path, environment: Mapping[str, str]) -> tuple
     """Run to the end: the exit code, and the last line that the program wrote as an error."""
     # The whole job is asked to end, the program too: this waits to see how it does.
     signal.signal(signal.SIGTERM, lambda number, frame: None)
+    read, write = os.pipe()
+    wait = _start(words, folder, environment, write)
+    os.close(write)
     last: deque[str] = deque(maxlen=1)
-    with subprocess.Popen(words, cwd=folder, env=environment, stderr=subprocess.PIPE) as process:
-        assert process.stderr
-        for line in process.stderr:
+    with os.fdopen(read, "rb") as errors:
+        for line in errors:
             sys.stderr.buffer.write(line)
             sys.stderr.buffer.flush()
             last += [said] if (said := line.decode(errors="replace").strip()) else []
-    return process.returncode, "".join(last)
+    return wait(), "".join(last)
+
+
+def _start(
+    words: list[str], folder: Path, environment: Mapping[str, str], errors: int
+) -> Callable[[], int]:
+    """Start the program and return what waits for its exit code.
+
+    A script is forked if this process has been (engine/warm.py): torch is imported already.
+    """
+    script = words[0] == sys.executable and (folder / words[1]).is_file()
+    if not (script and "torch" in sys.modules):
+        return subprocess.Popen(words, cwd=folder, env=environment, stderr=errors).wait
+    if pid := os.fork():
+        return lambda: os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.dup2(errors, 2)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[:0] = [os.getcwd(), *environment["PYTHONPATH"].split(os.pathsep)]
+    sys.argv = words[1:]
+    path = os.path.abspath(words[1])
+    program = sys.modules["__main__"] = types.ModuleType("__main__")
+    program.__file__ = path
+    try:
+        exec(compile(Path(path).read_bytes(), path, "exec"), program.__dict__)
+    except Exception as problem:  # noqa: BLE001 - the program's own
+        trace = problem.__traceback__
+        problem.__traceback__ = trace and trace.tb_next  # without this file's part
+        sys.excepthook(type(problem), problem, problem.__traceback__)
+        sys.exit(1)
+    sys.exit()
 
 
 def main() -> int:

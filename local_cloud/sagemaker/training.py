@@ -198,10 +198,7 @@ class Training:
     # ---- what the engine asks -------------------------------------------------------------------
     def stage(self, job_id: str, place: Workplace) -> Plan:
         """Make what the instances of this job need, when its turn has come."""
-        document = self._document(job_id)
-        return launch.plan(
-            document["request"], document["note"], place, self.objects, self.environment
-        )
+        return launch.plan(self._document(job_id), place, self.objects, self.environment)
 
     def collect(self, job: Job) -> None:
         """Read metrics and the reason of a failure, then bring the results to S3."""

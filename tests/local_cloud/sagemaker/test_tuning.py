@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from local_cloud.control import Status
+from local_cloud.engine import warm
 from tests.local_cloud.sagemaker.support import (
     BUCKET,
     IMAGE,
@@ -27,6 +28,19 @@ from tests.local_cloud.sagemaker.test_sdk import BUCKET as SDK_BUCKET
 from tests.local_cloud.sagemaker.test_sdk import sdk
 
 __all__ = ["sdk"]
+
+
+@pytest.fixture
+def with_torch() -> None:
+    """For tests of trials that are forked from a process with torch imported."""
+
+
+@pytest.fixture(autouse=True)
+def lighter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All others do without the time that importing it takes."""
+    if "with_torch" not in request.fixturenames:
+        monkeypatch.setattr(warm, "IMPORTED", ("numpy",))
+
 
 # Says how far the rate is from 3, and what it was started with.
 TRIAL = """
@@ -147,6 +161,71 @@ def test_every_trial_is_a_training_job_with_its_own_values_and_folders(tmp_path:
                 assert job["HyperParameters"] == seen["all"]
                 tags = sagemaker("ListTags", ResourceArn=job["TrainingJobArn"])["Tags"]
                 assert tags == [{"Key": "a", "Value": "b"}]
+
+    go(story())
+
+
+# What a script may know of itself, but for what differs from one job to the next.
+TELLS = """
+import json, os, sys
+forked = "torch" in sys.modules
+with open("/opt/ml/model/seen.json", "w") as file:
+    names = sorted(name for name in os.environ if name.startswith(("SM_", "SAGEMAKER_", "MASTER_")))
+    json.dump([names, sys.argv[0], os.getcwd(), sys.path[:2], __name__, sys.stdin.read()], file)
+print("distance = 1", "forked" if forked else "started")
+"""
+
+
+def test_the_script_of_a_trial_is_forked_and_finds_what_that_of_a_training_job_does(
+    with_torch: None, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with running(tmp_path) as sagemaker:
+            wanted = definition(sagemaker, TELLS, static={"rate": "1"})
+            alone = {name: wanted[name] for name in wanted if name != "StaticHyperParameters"}
+            alone |= {
+                "TrainingJobName": "alone",
+                "HyperParameters": wanted["StaticHyperParameters"],
+            }
+            sagemaker("CreateTrainingJob", **alone)
+            await sagemaker.end("alone")
+            send(sagemaker, config(1), definition(sagemaker, TELLS))
+            await end(sagemaker)
+            (trial,) = trials(sagemaker)
+            found = []
+            for name, how in (("alone", "started"), (trial["TrainingJobName"], "forked")):
+                assert f"distance = 1 {how}" in sagemaker.training.engine.log(
+                    name, "algo-1"
+                ).read_text(encoding="utf-8")
+                model = sagemaker.archive(f"out/{name}/output/model.tar.gz")
+                found.append(json.loads(model["seen.json"]))
+            assert found[0] == found[1]
+
+    go(story())
+
+
+def test_a_failing_trial_is_told_as_a_failing_training_job_is(
+    with_torch: None, tmp_path: Path
+) -> None:
+    script = "def f():\n    raise ValueError('no such rate')\nf()\n"
+
+    async def story() -> None:
+        async with running(tmp_path) as sagemaker:
+            wanted = definition(sagemaker, script)
+            alone = {name: wanted[name] for name in wanted if name != "StaticHyperParameters"}
+            static = {**wanted["StaticHyperParameters"], "rate": "1"}
+            sagemaker("CreateTrainingJob", TrainingJobName="alone", HyperParameters=static, **alone)
+            await sagemaker.end("alone", "Failed")
+            send(sagemaker, config(1), wanted)
+            await end(sagemaker)
+            (trial,) = trials(sagemaker)
+            told = []
+            for name in ("alone", trial["TrainingJobName"]):
+                log = sagemaker.training.engine.log(name, "algo-1").read_text(encoding="utf-8")
+                told.append(log[log.index("Traceback") :])
+                reason = sagemaker("DescribeTrainingJob", TrainingJobName=name)["FailureReason"]
+                assert 'ErrorMessage "ValueError: no such rate"' in reason
+            assert told[0] == told[1]
 
     go(story())
 

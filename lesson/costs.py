@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lesson import LessonError, target
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LEFT_OUT = (
     "An hour counts from the start of the machines to the end of the job; disks, storage and "
     "network traffic are not included."
 )
+# How list_jobs() writes what a job ran on: `4 trials on n1-standard-4 + 1 × NVIDIA_TESLA_T4, spot`.
+ASKED = re.compile(r"(?:(\d+) trials on )?([\w.-]+)(?: \+ (\d+) × (\w+))?(?:, spot)?")
 SPOT = "Spot machines cost less, at a price that changes; it is not estimated here."
 
 
@@ -150,6 +157,43 @@ def estimate(
         lines.append(Line(gpu[0], replicas * gpu_count, gpu[1]))
         what += f" with {gpu_count} × {gpu[0]}"
     return Estimate(f"{replicas} × {what}", hours, tuple(lines), tuple(notes))
+
+
+def bill(
+    jobs: pd.DataFrame, estimate_cost: Callable[..., Estimate], ready: float = 0.0
+) -> pd.DataFrame:
+    """What the jobs of a list_jobs() cost at list price: its columns, and `dollars`.
+
+    `ready` is how many seconds more each machine is paid for, to get ready. A study has that once
+    for each trial; its own seconds count once, however many of its trials ran at a time. A job
+    without a known price has NaN.
+    """
+    dollars = [
+        _of_job(machine, replicas, seconds, estimate_cost, ready)
+        for machine, replicas, seconds in zip(
+            jobs["machine"], jobs["replicas"], jobs["seconds"], strict=True
+        )
+    ]
+    return jobs.assign(dollars=dollars).astype({"dollars": float})
+
+
+def _of_job(
+    text: str,
+    replicas: int,
+    seconds: float,
+    estimate_cost: Callable[..., Estimate],
+    ready: float,
+) -> float:
+    asked = ASKED.fullmatch(text)
+    if not asked:
+        return math.nan
+    trials, machine, count, gpu = asked.groups()
+    gpus = {"gpu": gpu, "gpu_count": int(count)} if gpu else {}
+    paid = seconds + ready * (1 if trials is None else int(trials))
+    try:
+        return estimate_cost(machine, replicas=replicas, hours=paid / 3600, **gpus).usd
+    except LessonError:
+        return math.nan
 
 
 def short_name(gpu: str) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lesson import LessonError
-from lesson.costs import Price, dollars, estimate, hours_in_words
+from lesson.costs import Estimate, Price, PriceUnknown, bill, dollars, estimate, hours_in_words
+from lesson.jobs import Times, row, table
 
 MACHINE = Price(0.25, "https://example.org/prices", "2026-10-07", "read on the price page")
 GPU = Price(0.5, "https://example.org/gpus", "", "second hand")
@@ -94,3 +97,26 @@ def test_small_amounts_keep_two_digits(usd: float, text: str) -> None:
 )
 def test_lengths_of_time_are_said_in_a_fitting_unit(hours: float, text: str) -> None:
     assert hours_in_words(hours) == text
+
+
+def test_a_bill_multiplies_the_seconds_of_each_job_with_the_price_of_its_machines() -> None:
+    def estimate_cost(machine: str, replicas: int, hours: float, **gpus: Any) -> Estimate:
+        if machine != "box":
+            raise PriceUnknown("no price")
+        gpu = ("T4", GPU) if gpus else None
+        count = gpus.get("gpu_count", 1)
+        return estimate(
+            (machine, MACHINE), gpu=gpu, gpu_count=count, replicas=replicas, hours=hours
+        )
+
+    moment = datetime(2026, 11, 20, tzinfo=UTC)
+    an_hour = Times(moment, moment, moment + timedelta(hours=1))
+    asked = [("box", 2), ("box + 2 × T4, spot", 1), ("3 trials on box", 1), ("other", 1)]
+    listed = table([row("job", "ended", an_hour, n, text) for text, n in asked])
+
+    same = bill(listed, estimate_cost)["dollars"].tolist()
+    longer = bill(listed, estimate_cost, ready=3600)["dollars"].tolist()
+
+    assert same[:3] == [0.5, 1.25, 0.25] and math.isnan(same[3])
+    assert longer[:3] == [1.0, 2.5, 1.0] and math.isnan(longer[3])
+    assert bill(listed[:0], estimate_cost)["dollars"].sum() == 0

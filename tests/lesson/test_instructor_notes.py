@@ -1,0 +1,54 @@
+"""The instructors' schedules and timings add up to what the episodes' front matter says."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tools.scanner import scan
+
+ROOT = Path(__file__).parents[2]
+NOTES = (ROOT / "instructors" / "instructor-notes.md").read_text(encoding="utf-8")
+DAYS = ("google-day", "amazon-day")
+SLOT = re.compile(r"^\| (\d\d):(\d\d)–(\d\d):(\d\d) \| (\d\d) (.*?) \| (\d+) \|$", re.MULTILINE)
+TIMING = re.compile(r"^Episode (\d\d), (\d+) minutes[^\n]*\n[^|]*((?:\|.*\n)+)", re.MULTILINE)
+
+
+def front(number: str) -> tuple[str, int]:
+    """An episode's title, and its minutes, teaching and exercises together."""
+    (path,) = (ROOT / "episodes").glob(f"{number}-*.md")
+    matter = scan(path.read_text(encoding="utf-8")).front_matter
+    return matter["title"], matter["teaching"] + matter["exercises"]
+
+
+def slots(day: str) -> list[tuple[int, int, str, str, int]]:
+    """A day's rows: begin and end in minutes, episode, title, minutes."""
+    section = NOTES.partition(f"{{#{day}}}")[2].partition("\n#")[0]
+    return [
+        (60 * int(a) + int(b), 60 * int(c) + int(d), number, title, int(minutes))
+        for a, b, c, d, number, title, minutes in SLOT.findall(section)
+    ]
+
+
+@pytest.mark.parametrize("day", DAYS)
+def test_a_day_has_the_minutes_of_its_episodes_and_a_break_within_90(day: str) -> None:
+    rows = slots(day)
+    assert len(rows) == 7
+    for begin, end, number, title, minutes in rows:
+        assert (title, minutes) == front(number)
+        assert end - begin == minutes <= 90
+    breaks = [after[0] - before[1] for before, after in pairwise(rows)]
+    assert min(breaks) >= 10
+    assert max(breaks) >= 45  # a meal
+
+
+def test_every_episode_has_its_timing_and_the_rows_add_up() -> None:
+    found = {number: (int(total), rows) for number, total, rows in TIMING.findall(NOTES)}
+    assert sorted(found) == sorted(path.name[:2] for path in (ROOT / "episodes").glob("*.md"))
+    for number, (total, rows) in found.items():
+        cells = re.findall(r"^\| ([\d +]+) \|", rows, re.MULTILINE)
+        minutes = sum(int(part) for cell in cells for part in cell.split("+"))
+        assert total == minutes == front(number)[1], number

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from AWS_helpers.costs import estimate_cost as on_amazon
+from GCP_helpers.costs import estimate_cost as on_google
 from tools.scanner import scan
 
 ROOT = Path(__file__).parents[2]
@@ -52,3 +54,9 @@ def test_every_episode_has_its_timing_and_the_rows_add_up() -> None:
         cells = re.findall(r"^\| ([\d +]+) \|", rows, re.MULTILINE)
         minutes = sum(int(part) for cell in cells for part in cell.split("+"))
         assert total == minutes == front(number)[1], number
+
+
+def test_eight_hours_of_a_notebook_have_the_price_of_the_helpers() -> None:
+    said = " ".join(NOTES.split())
+    google, amazon = on_google("n1-standard-4", hours=8).usd, on_amazon("ml.m5.xlarge", hours=8).usd
+    assert f"`n1-standard-4` would be {google:.2f} dollars, of `ml.m5.xlarge` {amazon:.2f}" in said

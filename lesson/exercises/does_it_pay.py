@@ -56,7 +56,7 @@ def _judge_efficiency(answer: float) -> str:
         return "the start is not shared out: each replica makes all of it."
     if _near(answer, 5 / 12) or _near(answer, 5 / 3):
         return "the speed-up is the time alone, divided by the time together."
-    return "first a step on four, then the speed-up, then its share of what four could give at most."
+    return "first a step on four, then the speed-up, then its share of what four give at most."
 
 
 efficiency = Exercise(

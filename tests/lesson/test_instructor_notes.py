@@ -47,6 +47,16 @@ def test_a_day_has_the_minutes_of_its_episodes_and_a_break_within_90(day: str) -
     assert max(breaks) >= 45  # a meal
 
 
+def test_the_episodes_to_choose_from_have_their_minutes() -> None:
+    section = " ".join(NOTES.partition("{#changes}")[2].partition("##")[0].split())
+    offered = dict(re.findall(r"\b(\d\d) \((\d+)", section))
+    assert len(offered) == 5
+    assert {number: front(number)[1] for number in offered} == {
+        number: int(minutes) for number, minutes in offered.items()
+    }
+    assert f"that is {sum(map(int, offered.values()))} minutes" in section
+
+
 def test_every_episode_has_its_timing_and_the_rows_add_up() -> None:
     found = {number: (int(total), rows) for number, total, rows in TIMING.findall(NOTES)}
     assert sorted(found) == sorted(path.name[:2] for path in (ROOT / "episodes").glob("*.md"))

@@ -349,7 +349,7 @@ def test_unreadable_files_are_no_traceback(clean_lesson):
 SLOW_FIXTURE = [HealthCheck.function_scoped_fixture]
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=SLOW_FIXTURE)
+@settings(max_examples=100, suppress_health_check=SLOW_FIXTURE)
 @given(st.lists(st.sampled_from([*"#:`~-|[](){}<>! \n\"'.", ":::", "\n\n", "## ", "hint", "a"])))
 def test_any_page_can_be_checked(clean_lesson, parts):
     text = "".join(parts)

@@ -176,9 +176,7 @@ def test_half_a_table_is_one_sentence_and_older_files_stay(
     assert contents(folder) == before
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     path=st.sampled_from([LIST, "/api/v1/json/data/40945", "/api/v1/json/data/features/40945"]),
     answer=st.one_of(

@@ -8,7 +8,7 @@ from random import Random
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from data import make_twin
@@ -115,7 +115,6 @@ def test_ages_and_fares_have_the_familiar_form(twin: pd.DataFrame) -> None:
 figures = st.lists(st.integers(0, 500), min_size=8, max_size=8).map(lambda f: tuple(sorted(f)))
 
 
-@settings(deadline=None)
 @given(figures, st.integers(min_value=1, max_value=300))
 def test_spread_gives_ascending_values_within_the_figures(
     wanted: tuple[int, ...], count: int
@@ -142,7 +141,6 @@ def test_shuffling_keeps_what_is_there(seed: int, values: list[int]) -> None:
     assert make_twin.pick(Random(seed), values) in values
 
 
-@settings(deadline=None)
 @given(st.integers(min_value=0, max_value=3))
 def test_any_seed_gives_a_whole_table(seed: int) -> None:
     train, test = make_twin.split(make_twin.make_twin(seed))

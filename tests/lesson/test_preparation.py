@@ -88,7 +88,7 @@ raw_passenger = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(raw=st.lists(raw_passenger, min_size=1, max_size=8))
 def test_any_passengers_are_prepared_as_scikit_learn_does(raw: list[dict[str, Any]]) -> None:
     fitted = make_preparation().fit(inputs(split(read_passengers(CSV))[0]))

@@ -99,7 +99,7 @@ def test_plain_keeps_names_with_underscores():
     assert plain("**A** `train_nn.py` and _b_") == "A train_nn.py and b"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet="[]()!`<>{}#a:\n \"'=-^/"))
 def test_any_text_can_be_searched(text):
     for link in links(text, {"a": "b"}):

@@ -190,9 +190,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(PIECES | st.text(max_size=3), st.sampled_from([" ", "\n", "\n\n"]))))
 def test_any_page_becomes_notebooks_or_is_refused(clean_lesson, parts):
     with_body(clean_lesson, "".join(piece + gap for piece, gap in parts))

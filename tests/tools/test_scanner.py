@@ -189,7 +189,7 @@ OTHERS = [
 PIECES = st.sampled_from([*FENCES, *OTHERS, "\n", "\n\n"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.one_of(st.text(), st.lists(st.one_of(PIECES, st.text(max_size=5))).map("".join)))
 @example('"\u2028\u2028\u2028')  # a line's end in YAML, not in Markdown
 def test_reading_never_fails(text):

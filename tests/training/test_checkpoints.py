@@ -103,7 +103,7 @@ def same(one: Path, other: Path) -> None:
 
 
 # ---- going on -----------------------------------------------------------------------------------
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data(), rows=st.integers(1, 60), epochs=st.integers(1, 6), every=st.integers(1, 7))
 def test_a_run_that_is_asked_to_end_in_any_step_goes_on_to_the_same_model(
     tmp_path_factory: pytest.TempPathFactory,
@@ -133,7 +133,7 @@ def test_a_run_that_is_asked_to_end_in_any_step_goes_on_to_the_same_model(
     assert len(metrics(folder / "run")["epochs"]["resumed"]) == len(lives)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(data=st.data(), every=st.integers(1, 4), batch=st.sampled_from([0, 16, 41]))
 def test_a_run_that_dies_in_any_step_goes_on_from_its_last_checkpoint_to_the_same_model(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, every: int, batch: int
@@ -571,7 +571,7 @@ def test_when_one_replica_is_asked_to_end_all_leave_and_go_on_to_the_same_model(
     assert not (tmp_path / "run/checkpoints").exists()
 
 
-@settings(deadline=None, max_examples=8)
+@settings(max_examples=8)
 @given(
     sizes=st.lists(st.sampled_from([1, 2, 3, 5]), min_size=2, max_size=3),
     rows=st.integers(1, 41),

@@ -230,7 +230,7 @@ def trains_or_is_refused(archive: Path, folder: Path) -> None:
 shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=6)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(X=hnp.arrays(hnp.scalar_dtypes(), shapes), y=hnp.arrays(hnp.scalar_dtypes(), shapes))
 def test_any_arrays_train_or_are_refused(
     tmp_path_factory: pytest.TempPathFactory, X: np.ndarray, y: np.ndarray
@@ -240,7 +240,7 @@ def test_any_arrays_train_or_are_refused(
     trains_or_is_refused(archive, folder)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     rows=st.integers(1, 5),
     data=st.data(),
@@ -257,7 +257,7 @@ def test_any_finite_numbers_with_honest_labels_train(
     assert ended.code == 0, ended.err
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_any_damage_to_an_archive_is_refused_or_harmless(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -120,7 +120,7 @@ tables = {
 }
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(**tables, replicas=st.integers(1, 7), savez=st.sampled_from([np.savez, np.savez_compressed]))
 @example(rows=3, features=1, cuts=[1], batch=2, numbers=1, seed=0, replicas=7, savez=np.savez)
 def test_replicas_and_shards_change_nothing_in_the_batches(
@@ -142,7 +142,7 @@ def test_replicas_and_shards_change_nothing_in_the_batches(
             assert {whole for _, whole in parts} == {size} == {len(all_rows)}
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(**tables, replicas=st.integers(1, 3), skip=st.integers(0, 99))
 def test_an_epoch_that_is_resumed_is_the_rest_of_it(
     rows: int, features: int, cuts: list[int], batch: int, numbers: int, seed: int,
@@ -187,7 +187,6 @@ def test_a_large_table_is_shuffled_far_and_near(tmp_path: Path) -> None:
     assert min(first) < 4000 and max(first) > 12_000
 
 
-@settings(deadline=None)
 @given(**tables)
 def test_all_own_rows_come_in_order_in_stretches(
     rows: int, features: int, cuts: list[int], batch: int, numbers: int, seed: int
@@ -310,7 +309,6 @@ def test_the_shard_with_a_missing_value_is_named(tmp_path: Path) -> None:
 
 
 # ---- memory maps --------------------------------------------------------------------------------
-@settings(deadline=None)
 @given(
     dtypes=st.tuples(*[st.sampled_from(["f2", "f4", ">f8", "i1", "u2", "i8", "bool"])] * 2),
     fortran=st.booleans(),

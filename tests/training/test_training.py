@@ -72,7 +72,7 @@ def plain_loop(X: Any, y: Any, hidden: list[int], epochs: int, batch: int, seed:
     return model.state_dict()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     rows=st.integers(1, 70),
     features=st.integers(1, 9),

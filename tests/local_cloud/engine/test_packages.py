@@ -118,7 +118,7 @@ class TestUnpack:
             unpack(tmp_path / "bad.whl", tmp_path / "into")
         assert list((tmp_path / "into").iterdir()) == []
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.data())
     def test_a_damaged_archive_is_refused_or_still_whole(
         self, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

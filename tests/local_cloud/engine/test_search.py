@@ -70,7 +70,7 @@ def spaces(draw: st.DrawFn) -> list[Parameter]:
     return space
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     space=spaces(),
     algorithm=st.sampled_from(["bayesian", "random"]),
@@ -105,7 +105,7 @@ def test_any_space_is_searched_within_its_bounds(
     assert again[0] == again[1]
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # of a busy machine
+@settings(suppress_health_check=[HealthCheck.too_slow])  # of a busy machine
 @given(parameter=spaces().map(lambda space: space[-1]), share=st.floats(0, 1))
 def test_what_optuna_is_told_is_what_was_tried(parameter: Parameter, share: float) -> None:
     if parameter.choices:

@@ -105,7 +105,7 @@ class TestHalving:
 values = st.lists(st.floats(-100, 100), min_size=1, max_size=12)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     rule=st.sampled_from([MEDIAN, LATEST, DECAY, HALVING]),
     mine=values,

@@ -14,7 +14,6 @@ PARTS = st.sampled_from(["a", "b", "/", "é", " ", "+", "\n", "&"])
 KEYS = st.lists(PARTS, min_size=1, max_size=4).map("".join)
 SERVER = settings(
     max_examples=25,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 

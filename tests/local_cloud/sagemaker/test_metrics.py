@@ -33,7 +33,7 @@ def written(log: Path, said: Sequence[tuple[int, float]]) -> Path:
 
 
 class TestFinal:
-    @settings(max_examples=20, deadline=None)  # each starts a process
+    @settings(max_examples=20)  # each starts a process
     @given(SAID.map(sorted), SAID.map(sorted))
     def test_the_latest_line_counts_whichever_host_wrote_it(
         self, first: list[tuple[int, float]], second: list[tuple[int, float]]

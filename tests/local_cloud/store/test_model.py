@@ -112,4 +112,4 @@ class Store(RuleBasedStateMachine):
 
 
 TestStore = Store.TestCase
-TestStore.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+TestStore.settings = settings(max_examples=30, stateful_step_count=20)

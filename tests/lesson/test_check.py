@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections import namedtuple
 from pathlib import Path
 
@@ -46,9 +45,8 @@ def line(name: str) -> check.Line:
 
 
 def test_a_machine_that_is_ready_passes_and_keeps_nothing(cloud: Status, capsys: Printed) -> None:
-    before, begun = made(), time.monotonic()
+    before = made()
     assert check.set_up()
-    assert time.monotonic() - begun < 15
     found = lines(capsys)
     assert list(found) == list(check.CHECKS)
     assert {word for word, _ in found.values()} == {"PASS"}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from lesson.exercises import Exercise, choice
+from lesson.exercises import Exercise, choice, letters
 
 HOURLY = 0.23  # ml.m5.xlarge, as in AWS_helpers/costs.py, which a test compares
 # Seconds of the whole command, by number of replicas: of a run of 20 epochs, and of one of 220.
@@ -52,16 +50,21 @@ def _judge_efficiency(answer: float) -> str:
         return "that is the speed-up; what share of the four replicas is it?"
     if _near(answer, 60):
         return "give it as a number between 0 and 1."
+    if _near(answer, 24 / (4 + 20 / 4) / 4, 0.01):
+        return "four replicas exchange their gradients, too: that is part of their step."
+    if _near(answer, 24 / (24 / 4 + 1) / 4, 0.01):
+        return "the start is not shared out: each replica makes all of it."
     if _near(answer, 5 / 12) or _near(answer, 5 / 3):
         return "the speed-up is the time alone, divided by the time together."
-    return "first the speed-up, then its share of what four replicas could give at most."
+    return "first a step on four, then the speed-up, then its share of what four give at most."
 
 
 efficiency = Exercise(
     float,
     _judge_efficiency,
-    "And 1 / 0.6 = 1.67 times the price: four machines, each for 5 seconds instead of one for 12.",
-    "efficiency is the speed-up, divided by the number of replicas.",
+    "And 1 / 0.6 = 1.67 times the price: four machines for 10 milliseconds, not one for 24.",
+    "add up what a step takes on four replicas; efficiency is the speed-up, divided by the number "
+    "of replicas.",
 )
 
 
@@ -103,16 +106,41 @@ hour = Exercise(
 )
 
 
+def _judge_weak(answer: str) -> str:
+    given = set(letters(answer, "E"))
+    if not given:
+        return "write letters from A to E, as in 'AD'."
+    if "A" in given:
+        return "with strong scaling the rows of a step stay the same, whoever works on them."
+    if "D" in given:
+        return "fewer steps move the weights less far: look at the three losses above."
+    if "E" in given:
+        return "that says nothing of how many epochs it takes; look at the three losses above."
+    if given == {"B"}:
+        return "how many rows has a step now, and how many steps an epoch?"
+    if given == {"C"}:
+        return "what is this kind of scaling called, where each replica keeps its rows?"
+    return ""
+
+
+weak = Exercise(
+    str,
+    _judge_weak,
+    "The step grew with the replicas, so an epoch has fewer steps: another training.",
+    "how many rows of the table does one step use now, and how often are the weights moved?",
+)
+
+
 def _judge_cases(answer: str) -> str:
-    letters = re.sub(r"[^A-Z]", "", answer.upper())
-    if len(letters) != 3 or not set(letters) <= set("ABC"):
+    given = letters(answer, "C")
+    if len(given) != 3:
         return "give three letters from A to C, in order, as in 'AAA'."
     wrong = [
         "in the first, what could a second machine shorten, of those two minutes?",
         "in the second, one machine of twice the cores has the same price, and no network between.",
         "in the third, no single machine is larger, and the exchange takes a hundredth of a step.",
     ]
-    judged = zip(wrong, letters, "ABC", strict=True)
+    judged = zip(wrong, given, "ABC", strict=True)
     return next((why for why, one, right in judged if one != right), "")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lesson.exercises import Exercise
+from lesson.exercises import Exercise, letters
 
 GB_MONTH = 0.023  # US dollars, as in AWS_helpers/helpers.py, which a test compares
 CHANNELS = "/opt/ml/input/data"
@@ -56,6 +56,29 @@ claims = Exercise(
     _judge_claims,
     "It is a zip file of whole arrays under their names, and no more than that.",
     "two of the five are true; what can be found out about an array without reading all of it?",
+)
+
+
+def _judge_lines(answer: str) -> str:
+    lines = letters(answer, "E")
+    if "B" in lines:
+        return "line B does not belong: open() reads files of this machine, and knows no s3://."
+    if sorted(lines) != list("ACDE"):
+        return "write the letters of four of the five lines, each once, such as 'ABCD'."
+    if lines[0] != "D":
+        return "each of the other lines needs something that only a client can give."
+    if lines.index("E") > lines.index("A"):
+        return "an object can be read only when it has been sent."
+    if lines.index("C") < lines.index("A"):
+        return "numpy reads from an answer, and there is none yet."
+    return ""
+
+
+lines = Exercise(
+    str,
+    _judge_lines,
+    "Client, upload, answer, content: each needs what the one before has made.",
+    "which line uses no name of another one? Then: what has to be in the bucket before it is read?",
 )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from lesson.exercises import Exercise, choice
 
@@ -28,6 +30,24 @@ moved = Exercise(
     _judge_moved,
     "A tensor's to() returns a copy; a model's moves the model itself.",
     "X is a tensor: what does a tensor's to() do to the tensor, and what does it return?",
+)
+
+
+def _judge_ran_on(answer: str, metrics: Mapping[str, Any]) -> str:
+    if answer == metrics.get("device"):
+        return ""
+    if "T4" in answer.upper():
+        return "that is what the job asked for; the script has written down what it found."
+    if answer in metrics:
+        return f"that is a name in metrics; metrics[{answer!r}] is what stands under it."
+    return "one of the names that the cell above prints says on what the script computed."
+
+
+ran_on = Exercise(
+    str,
+    _judge_ran_on,
+    "What a job asked for is a wish; this is what it computed on.",
+    "metrics is a dictionary: look among its names for where PyTorch puts tensors.",
 )
 
 

@@ -34,6 +34,8 @@ ANSWERS: Answers = {
             (60, "between 0 and 1"),
             (5 / 12, "divided by"),
             (5 / 3, "divided by"),
+            (24 / 9 / 4, "exchange"),
+            (24 / 7 / 4, "not shared out"),
             (0.25, "at most"),
         ],
     ),
@@ -45,6 +47,17 @@ ANSWERS: Answers = {
             (12 * 0.23, "the difference"),
             (0.23, "one instance"),
             (5, "12 hours"),
+        ],
+    ),
+    "weak": (
+        ["BC", "c, b"],
+        [
+            ("AC", "stay the same"),
+            ("BCD", "less far"),
+            ("BCE", "how many epochs"),
+            ("B", "how many rows"),
+            ("C", "called"),
+            ("F", "from A to E"),
         ],
     ),
     "cases": (

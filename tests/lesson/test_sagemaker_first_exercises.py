@@ -57,6 +57,16 @@ ANSWERS: dict[ModuleType, dict[str, tuple[list[Any], list[tuple[Any, str]]]]] = 
                 ("all", "true statements"),
             ],
         ),
+        "lines": (
+            ["DEAC", "d, e, a, c"],
+            [
+                ("DEBC", "knows no s3://"),
+                ("DEA", "four"),
+                ("EDAC", "a client"),
+                ("DAEC", "has been sent"),
+                ("DECA", "there is none yet"),
+            ],
+        ),
         "prefix": (
             [3, 3.0],
             [(1, "one of them"), (2, "slash"), (4, "does not begin"), (0, "count the keys")],

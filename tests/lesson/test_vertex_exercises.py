@@ -45,7 +45,12 @@ RUN = Run(
     starting=3.0,
     training=0.5,
 )
-CONTEXT = {"job_path": (VAL,), "mended": (TRAIN,), "longest": (RUN,)}
+CONTEXT = {
+    "job_path": (VAL,),
+    "mended": (TRAIN,),
+    "longest": (RUN,),
+    "ran_on": ({"device": "cpu"},),
+}
 
 # exercise -> (right answers, wrong answers and a word of what is said about each)
 ANSWERS: dict[ModuleType, dict[str, tuple[list[Any], list[tuple[Any, str]]]]] = {
@@ -144,6 +149,14 @@ ANSWERS: dict[ModuleType, dict[str, tuple[list[Any], list[tuple[Any, str]]]]] = 
                 ("X = X.cuda()", "without a GPU"),
                 ("model = model.to(device)", "the rows"),
                 ("X = torch.zeros(10, 7)", "under the name X"),
+            ],
+        ),
+        "ran_on": (
+            ["cpu"],
+            [
+                ("NVIDIA_TESLA_T4", "asked for"),
+                ("device", "a name in metrics"),
+                ("cuda", "one of the names"),
             ],
         ),
         "break_even": (

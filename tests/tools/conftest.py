@@ -7,7 +7,7 @@ import pytest
 EPISODE = """\
 ---
 title: "Count things"
-teaching: 10
+teaching: 15
 exercises: 5
 ---
 

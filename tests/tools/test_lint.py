@@ -41,6 +41,11 @@ def write(name: str, content: bytes) -> Break:
     return change
 
 
+def both(first: Break, second: Break) -> Break:
+    """Break the lesson in two ways, which only together break a rule."""
+    return lambda root: (first(root), second(root))[0]
+
+
 def remove(name: str) -> Break:
     """Break the lesson by removing a file."""
     return lambda root: (root / name).unlink()
@@ -54,6 +59,8 @@ def config(old: str, new: str) -> Break:
 FRONT = '---\ntitle: "Count things"'
 HINT = "::: hint\n\n#### Think"
 SOLUTION = "::: solution\n"
+END = "::: keypoints"
+DISCUSSION = "::: discussion\n\nWhy?\n\n:::"
 AIMS = "::: objectives\n\n- Count things with Python.\n\n:::"  # of index.md
 
 BROKEN: list[tuple[str, Break]] = [
@@ -65,8 +72,8 @@ BROKEN: list[tuple[str, Break]] = [
     ("front-matter-title", swap('title: "Count things"', 'title: ""')),
     ("front-matter-title", swap("title: Set-up", "name: Set-up", "learners/setup.md")),
     ("front-matter-title", swap("title: Licences", "name: Licences", "LICENSE.md")),
-    ("front-matter-times", swap("teaching: 10\n", "")),
-    ("front-matter-times", swap("teaching: 10", 'teaching: "10"')),
+    ("front-matter-times", swap("teaching: 15\n", "")),
+    ("front-matter-times", swap("teaching: 15", 'teaching: "10"')),
     ("front-matter-times", swap("exercises: 5", "exercises: 5.5")),
     ("heading-first", swap("## Tools", "### Tools {#tools}", "learners/setup.md")),
     ("heading-level-one", insert("# One")),
@@ -141,7 +148,19 @@ BROKEN: list[tuple[str, Break]] = [
     ("image-alt", insert("![Text](fig/dots.svg)")),
     ("image-alt", insert('<img src="fig/dots.svg">')),
     ("exercise-exists", lambda root: write(PAGE, no_exercise(root))(root)),
-    ("exercise-often", swap("teaching: 10", "teaching: 30")),
+    (
+        "exercise-often",
+        both(swap("teaching: 15", "teaching: 16"), swap(END, "word " * 60 + f"\n\n{END}")),
+    ),
+    (
+        "exercise-gap",
+        both(swap("teaching: 15", "teaching: 16"), swap(END, f"{DISCUSSION}\n\n{END}")),
+    ),
+    ("episode-length", swap("teaching: 15", "teaching: 14")),
+    (
+        "episode-length",
+        both(swap("exercises: 5", "exercises: 46"), swap("(5 minutes)", "(46 minutes)")),
+    ),
     ("exercise-minutes", swap("four (5 minutes)", "four")),
     ("exercise-sum", swap("exercises: 5", "exercises: 6")),
     (
@@ -289,12 +308,27 @@ def test_the_lessons_objectives_may_have_a_heading(clean_lesson, title):
     ("teaching", "wanted"), [(0, 0), (15, 1), (16, 2), (29, 2), (30, 2), (31, 3), (46, 4)]
 )
 def test_each_begun_quarter_of_an_hour_of_teaching_has_an_exercise(clean_lesson, teaching, wanted):
-    swap("teaching: 10", f"teaching: {teaching}")(clean_lesson)
-    discussion = "::: discussion\n\nWhy?\n\n:::\n\n"
+    swap("teaching: 15", f"teaching: {teaching}")(clean_lesson)
     for more in range(max(0, wanted - 1)):
-        assert names(clean_lesson) == {"exercise-often"}, f"with {more + 1} exercises"
-        insert(discussion)(clean_lesson)
-    assert names(clean_lesson) == set()
+        assert "exercise-often" in names(clean_lesson), f"with {more + 1} exercises"
+        insert(DISCUSSION)(clean_lesson)
+    assert "exercise-often" not in names(clean_lesson)
+
+
+@pytest.mark.parametrize(("teaching", "fits"), [(14, False), (15, True), (55, True), (56, False)])
+def test_an_episode_takes_20_to_60_minutes(clean_lesson, teaching, fits):
+    swap("teaching: 15", f"teaching: {teaching}")(clean_lesson)
+    assert ("episode-length" not in names(clean_lesson)) == fits
+
+
+@pytest.mark.parametrize("kind", ["instructor", "hint"])
+def test_what_is_not_gone_through_with_learners_takes_no_time(clean_lesson, kind):
+    swap("teaching: 15", "teaching: 16")(clean_lesson)
+    assert "exercise-gap" in names(clean_lesson)
+    swap(END, f"{'word ' * 60}\n\n{END}")(clean_lesson)
+    assert "exercise-gap" not in names(clean_lesson)
+    swap("word " * 60, f"::: {kind}\n\n{'word ' * 60}\n\n:::")(clean_lesson)
+    assert "exercise-gap" in names(clean_lesson)
 
 
 def test_other_spellings_of_python_are_told_to_be_python(clean_lesson):

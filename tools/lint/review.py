@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tools.links import blank_code, links
 from tools.lint.registry import Doc, episode_rule, page_rule
 from tools.lint.structure import divs
-from tools.scanner import Div, Heading, Prose, walk
+from tools.scanner import Block, Div, Heading, Prose, walk
 
 BELITTLING = re.compile(
     r"\b(just|simply|obvious(?:ly)?|clearly|easily|trivial(?:ly)?|basically|merely|of course"
@@ -27,6 +27,10 @@ VAGUE_VERBS = re.compile(
 )
 MINUTES = re.compile(r"\((\d+) min(?:utes?)?\)")
 MINUTES_BETWEEN_EXERCISES = 15
+SHORTEST, LONGEST = 20, 60  # minutes of an episode, exercises included
+EXERCISES = {"challenge", "discussion"}
+NOT_READ_ALOUD = {"questions", "objectives", "keypoints", "instructor", "hint", "spoiler"}
+ALT_TEXT = re.compile(r"""\{[^{}]*\balt=(?:"[^"]*"|'[^']*')[^{}]*\}""")
 Found = Iterator[tuple[int, str]]
 
 
@@ -48,6 +52,51 @@ def exercise_often(doc: Doc) -> Found:
             1,
             f"{teaching} minutes of teaching call for {wanted} exercises, not {found}; add some",
         )
+
+
+@episode_rule("exercise-gap")
+def exercise_gap(doc: Doc) -> Found:
+    """Between two exercises lie at most 15 minutes of teaching, as words and code share them."""
+    teaching = (doc.page.front_matter or {}).get("teaching")
+    gaps = list(_gaps(doc.page.blocks))
+    total = sum(words for _, words in gaps)
+    for line, words in gaps:
+        minutes = words / total * teaching if total and type(teaching) is int else 0
+        if minutes > MINUTES_BETWEEN_EXERCISES:
+            limit = f"{MINUTES_BETWEEN_EXERCISES} are the limit"
+            yield line, f"from here {minutes:.0f} minutes pass without an exercise; {limit}"
+
+
+def _gaps(blocks: Sequence[Block]) -> Iterator[tuple[int, int]]:
+    """The stretches between exercises: the line where each begins, and its words and code."""
+    start, words = 1, 0
+    for block in _taught(blocks):
+        if isinstance(block, Div):
+            yield start, words
+            start, words = block.end, 0
+        else:
+            words += len(ALT_TEXT.sub("", block.text).split())
+    yield start, words
+
+
+def _taught(blocks: Sequence[Block]) -> Iterator[Block]:
+    """What is gone through with the learners, in page order; an exercise is one block."""
+    for block in blocks:
+        classes = set(block.classes) if isinstance(block, Div) else set()
+        if not isinstance(block, Div) or classes & EXERCISES:
+            yield block
+        elif not classes & NOT_READ_ALOUD:
+            yield from _taught(block.children)
+
+
+@episode_rule("episode-length")
+def episode_length(doc: Doc) -> Found:
+    """Teaching and exercises together take 20 to 60 minutes."""
+    front = doc.page.front_matter or {}
+    parts = [front.get(name) for name in ("teaching", "exercises")]
+    minutes = [part for part in parts if type(part) is int]
+    if len(minutes) == len(parts) and not SHORTEST <= sum(minutes) <= LONGEST:
+        yield 1, f"the episode takes {sum(minutes)} minutes, not {SHORTEST} to {LONGEST}"
 
 
 def _minutes(challenge: Div) -> int | None:

@@ -38,3 +38,13 @@ def opening() -> None:
         "cloud": "cells that send jobs use your account, and cost money",
     }
     print(f"LESSON_TARGET={target()}: {meaning[target()]}.")
+
+
+def reset() -> None:
+    """Begin again: empty the local cloud and runs/, and say so; notebooks in work/ stay.
+
+    Raises LessonError under LESSON_TARGET=cloud, where nothing is deleted in this way.
+    """
+    from lesson.clean_start import clean_start
+
+    clean_start(ROOT)

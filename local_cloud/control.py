@@ -142,8 +142,11 @@ def stop(home: Home | None = None) -> Status:
 
 
 def reset(home: Home | None = None) -> Status:
-    """Remove every bucket, job, model and log; a server that ran runs again, at its address."""
-    home = home or Home(default_folder())
+    """Remove every bucket, job, model and log; a server that ran runs again, at its address.
+
+    Without a `home` it is the one that `activate` uses from here, never another checkout's.
+    """
+    home = home or own(Home(default_folder()))
     ran = home.running()
     if ran:
         stop(home)

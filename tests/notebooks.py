@@ -1,30 +1,82 @@
-"""A pytest plugin for the notebooks: each worker's kernels meet a local cloud of their own.
+"""A pytest plugin for the notebooks: each starts alone, as for somebody who joins late.
 
-`make test` runs the notebooks with `-p tests.notebooks`. Fixtures do not reach notebook cells, so
-this uses the session's hooks.
+`make test` runs the notebooks with `-p tests.notebooks`. Each of them finds a fresh copy of the
+project's files, without runs/ and work/, and a local cloud that holds nothing: what an earlier
+notebook made is not there. Fixtures do not reach notebook cells, so this uses hooks.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from nbval import plugin
+from nbval.kernel import RunningKernel
 
 import local_cloud
 
 _folders: list[tempfile.TemporaryDirectory[str]] = []
 
 
-def pytest_sessionstart() -> None:
-    """Name an empty folder; the first cell that needs the local cloud starts it there."""
-    _folders.append(tempfile.TemporaryDirectory(prefix="notebooks-"))
-    os.environ["LOCAL_CLOUD_HOME"] = str(Path(_folders[-1].name) / "local-cloud")
+def files(root: Path) -> list[str]:
+    """The paths of the project's files: what git has, and what it would take."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    return [name for name in listed.split("\0") if name and (root / name).is_file()]
+
+
+def copy(root: Path, to: Path) -> None:
+    """Copy the project's files, and nothing that was made since."""
+    for name in files(root):
+        (to / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(root / name, to / name, follow_symlinks=False)
+
+
+class Kernel(RunningKernel):
+    """nbval starts a kernel in the folder where the notebook lies; here it is the copy's."""
+
+    folder = ""
+
+    def __init__(self, name: str, cwd: str, **more: Any) -> None:
+        super().__init__(name, cwd=self.folder or cwd, **more)
+
+
+def start_alone(notebook: Path, root: Path) -> None:
+    """Have the next kernel begin where nobody has run anything yet."""
+    end()
+    _folders.append(tempfile.TemporaryDirectory(prefix="notebook-"))
+    here = Path(_folders[-1].name)
+    copy(root, here / "lesson")
+    os.environ["LOCAL_CLOUD_HOME"] = str(here / "local-cloud")
+    Kernel.folder = str(here / "lesson" / notebook.relative_to(root).parent)
+
+
+def end() -> None:
+    """Stop the local cloud of the notebook before, and remove its folder."""
+    if _folders:
+        local_cloud.stop()
+        _folders.pop().cleanup()
+
+
+def pytest_configure() -> None:
+    """Before any kernel starts."""
+    plugin.RunningKernel = Kernel
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """At the first cell of each notebook: its kernel is about to start."""
+    book = item.parent
+    if isinstance(book, plugin.IPyNbFile) and book.kernel is None:
+        start_alone(book.path, item.config.rootpath)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
-    """Stop it, and remove the folder."""
-    local_cloud.stop()
-    _folders.pop().cleanup()
+    """After the last notebook."""
+    end()

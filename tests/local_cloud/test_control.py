@@ -146,3 +146,15 @@ def test_reset_removes_the_data_and_keeps_the_address(own: Home) -> None:
     assert not (own.data / "buckets" / "something").exists()
     control.stop(own)
     assert not control.reset(own).running  # what did not run is not started
+
+
+def test_reset_leaves_the_data_of_another_checkout_that_runs(
+    own: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two clones share the user's state folder, and only one of them has begun again."""
+    control.start(own)
+    (own.data / "buckets" / "something").mkdir(parents=True)
+    monkeypatch.setenv("LOCAL_CLOUD_HOME", str(own.folder))
+    monkeypatch.setattr(control, "identity", lambda: identity() | {"checkout": "/elsewhere"})
+    assert control.reset().home.folder != own.folder
+    assert (own.data / "buckets" / "something").exists()

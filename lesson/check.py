@@ -1,0 +1,208 @@
+"""Is this machine ready for the lesson? `python -m lesson.check` says so, one line per thing.
+
+In a notebook: `from lesson import check; check.set_up()`. It needs no package to begin with, so
+that it can also tell what is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from lesson import ROOT, target
+
+OLDEST_PYTHON = (3, 11)
+FREE_GB = 1.0  # for buckets and runs; the environment is there already when this is asked
+STUDIO = Path("/opt/ml/metadata/resource-metadata.json")
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one check found: `word` is PASS, MEND (and then `text` says how) or SKIP."""
+
+    word: str
+    name: str
+    text: str
+
+    def __str__(self) -> str:
+        """As it is printed."""
+        return f"{self.word}  {self.name:17}  {self.text}"
+
+
+class Mend(Exception):
+    """A check did not pass; the message says what is wrong and what to do."""
+
+
+class Skip(Exception):
+    """A check does not apply; the message says why."""
+
+
+def set_up() -> bool:
+    """Check everything, print a line for each thing; returns whether nothing is to be mended.
+
+    It sends one job to each cloud of the local cloud, and deletes it; nothing else is changed.
+    """
+    lines = []
+    for name, check in CHECKS.items():
+        lines.append(_line(name, check))
+        print(lines[-1], flush=True)
+    mend = sum(line.word == "MEND" for line in lines)
+    print(f"\n{mend} of these to mend, from the top." if mend else "\nAll is ready.")
+    return not mend
+
+
+def _line(name: str, check: Callable[[], str]) -> Line:
+    try:
+        return Line("PASS", name, check())
+    except Skip as reason:
+        return Line("SKIP", name, str(reason))
+    except Mend as problem:
+        return Line("MEND", name, str(problem))
+    except Exception as problem:  # noqa: BLE001 - whatever is broken here, its line tells it
+        text = str(problem) or type(problem).__name__
+        return Line("MEND", name, " ".join(text.split())[:300])
+
+
+def python() -> str:
+    """The version of the Python that runs this, and where it lies."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info < OLDEST_PYTHON:
+        raise Mend(
+            f"{version} is too old: install 3.11 or newer, then `make setup PYTHON=python3.11`"
+        )
+    return f"{version}, {sys.executable}"
+
+
+def packages() -> str:
+    """Whether the packages of requirements.txt are here, those that the lesson names as pinned."""
+    pins = _pins((ROOT / "requirements.txt").read_text(encoding="utf-8"))
+    named = _named((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    found = {name: _installed(name) for name in pins}
+    missing = [name for name, version in found.items() if version is None]
+    if missing:
+        raise Mend(f"{_some(missing)} not in {sys.executable}: {_enter()}")
+    other = [f"{name} {found[name]}" for name in named if found.get(name) != pins.get(name)]
+    if other:
+        raise Mend(f"{_some(other)}: other versions than in requirements.txt: {_enter()}")
+    return f"all {len(pins)} of requirements.txt"
+
+
+def _pins(lock: str) -> dict[str, str]:
+    """Name and version of every line of the lock."""
+    return dict(re.findall(r"^([\w.-]+)==(\S+)$", lock, re.MULTILINE))
+
+
+def _named(project: str) -> list[str]:
+    """The packages that pyproject.toml asks for; others may differ, as they do with conda."""
+    import tomllib
+
+    found = tomllib.loads(project)["project"]["dependencies"]
+    return [re.split(r"[=<>]", each)[0].strip() for each in found]
+
+
+def _installed(name: str) -> str | None:
+    """Its version without the build, which differs from machine to machine; None if missing."""
+    try:
+        return metadata.version(name).partition("+")[0]
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def _enter() -> str:
+    """How to get into the environment, or to make it."""
+    if (ROOT / ".venv/installed.txt").is_file() and Path(sys.prefix) != ROOT / ".venv":
+        return "use .venv/bin/python; in a notebook, choose the kernel of the lesson"
+    return "run `make setup` in a terminal, then restart the kernel"
+
+
+def disk() -> str:
+    """Whether there is room where the lesson writes."""
+    from local_cloud import status
+
+    for folder in (ROOT, status().home.folder):
+        there = next(each for each in (folder, *folder.parents) if each.exists())
+        free = shutil.disk_usage(there).free / 1e9
+        if free < FREE_GB:
+            raise Mend(f"{free:.1f} GB free at {there}: delete something, or rent a larger disk")
+    return f"{shutil.disk_usage(ROOT).free / 1e9:.0f} GB free"
+
+
+def local_cloud() -> str:
+    """Whether the stand-in starts, and answers."""
+    _only_local()
+    from local_cloud import activate
+
+    return f"it answers; its folder is {activate().home.folder}"
+
+
+def vertex() -> str:
+    """Whether a job on Vertex AI runs."""
+    return _job("vertex")
+
+
+def sagemaker() -> str:
+    """Whether a job on SageMaker runs."""
+    return _job("sagemaker")
+
+
+def _job(service: str) -> str:
+    _only_local()
+    from lesson import tiny_jobs
+
+    seconds: float = getattr(tiny_jobs, service)()
+    return f"it ended well, after {seconds:.1f} s"
+
+
+def _only_local() -> None:
+    if target() == "cloud":
+        raise Skip("LESSON_TARGET is cloud, where a job costs money: nothing was sent")
+
+
+def notebooks() -> str:
+    """Whether there are notebooks to work in, and whether results can be written."""
+    for name in ("work", "runs"):
+        folder = ROOT / name if (ROOT / name).exists() else ROOT
+        if not os.access(folder, os.W_OK):
+            raise Mend(f"{folder} cannot be written: clone the lesson into a folder of your own")
+    mine = len(list((ROOT / "work").glob("*.ipynb")))
+    return f"{mine} to work in, in work/" if mine else "`make lab` puts copies for you into work/"
+
+
+def place() -> str:
+    """Where this is, and what follows from it. Sources: learners/setup.md."""
+    product = os.environ.get("VERTEX_PRODUCT", "")
+    if product.startswith("WORKBENCH"):
+        return "Vertex AI Workbench: open work/ in the JupyterLab that runs, not with `make lab`"
+    if STUDIO.is_file():
+        return "SageMaker's notebooks: open work/ in the JupyterLab that runs, not with `make lab`"
+    return "a machine of your own: `make lab` opens the notebooks"
+
+
+CHECKS = {
+    "Python": python,
+    "packages": packages,
+    "disk": disk,
+    "local cloud": local_cloud,
+    "job on Vertex AI": vertex,
+    "job on SageMaker": sagemaker,
+    "notebooks": notebooks,
+    "place": place,
+}
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(not set_up())
+    except KeyboardInterrupt:
+        sys.exit("lesson: stopped before the end; what was printed holds")

@@ -1,0 +1,104 @@
+"""The smallest job that each cloud takes: sent to the local cloud, waited for, and deleted.
+
+The check of the set-up sends them. They use the services' own clients, which print nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable
+
+from lesson import LessonError
+
+COMMAND = ["python3", "-c", "print('It runs.')"]
+LONGEST = 20.0  # seconds to wait for one; less than one is usual
+NAME = "lesson-check"
+
+
+def vertex() -> float:
+    """A custom job of Vertex AI; returns the seconds that it took, or raises LessonError."""
+    import local_cloud
+
+    local_cloud.activate()
+    from google.auth.credentials import AnonymousCredentials
+    from google.cloud import aiplatform_v1
+
+    client = aiplatform_v1.JobServiceClient(
+        client_options={"api_endpoint": os.environ["LOCAL_CLOUD_VERTEX_URL"]},
+        credentials=AnonymousCredentials(),  # type: ignore[no-untyped-call]
+        transport="rest",
+    )
+    pool = {
+        "machine_spec": {"machine_type": "n1-standard-4"},
+        "replica_count": 1,
+        "container_spec": {"image_uri": "example.com/lesson/check:1", "command": COMMAND},
+    }
+    begun = time.monotonic()
+    job = client.create_custom_job(
+        {
+            "parent": f"projects/{NAME}/locations/us-central1",
+            "custom_job": {"display_name": NAME, "job_spec": {"worker_pool_specs": [pool]}},
+        }
+    )
+    state = _end(
+        lambda: client.get_custom_job(name=job.name).state.name.removeprefix("JOB_STATE_"),
+        lambda: client.cancel_custom_job(name=job.name),
+    )
+    seconds, error = time.monotonic() - begun, client.get_custom_job(name=job.name).error.message
+    client.delete_custom_job(name=job.name)
+    if state != "SUCCEEDED":
+        raise LessonError(f"the job ended as {state}: {error or 'no reason given'}")
+    return seconds
+
+
+def sagemaker() -> float:
+    """A training job of SageMaker; returns the seconds that it took, or raises LessonError."""
+    import local_cloud
+
+    local_cloud.activate()
+    import boto3
+
+    client, name = boto3.client("sagemaker"), f"{NAME}-{uuid.uuid4().hex[:12]}"
+    bucket = boto3.resource("s3").create_bucket(Bucket=name)  # a job has to name an output
+    role = boto3.client("iam").get_role(RoleName="SageMakerExecutionRole")["Role"]["Arn"]
+    begun = time.monotonic()
+    client.create_training_job(
+        TrainingJobName=name,
+        RoleArn=role,
+        AlgorithmSpecification={
+            "TrainingImage": "123456789012.dkr.ecr.us-east-1.amazonaws.com/lesson-check:1",
+            "TrainingInputMode": "File",
+            "ContainerEntrypoint": COMMAND,
+        },
+        OutputDataConfig={"S3OutputPath": f"s3://{name}"},
+        ResourceConfig={"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 1},
+        StoppingCondition={"MaxRuntimeInSeconds": 60},
+    )
+    state = _end(
+        lambda: client.describe_training_job(TrainingJobName=name)["TrainingJobStatus"],
+        lambda: client.stop_training_job(TrainingJobName=name),
+    )
+    seconds, found = time.monotonic() - begun, client.describe_training_job(TrainingJobName=name)
+    client.delete_training_job(TrainingJobName=name)
+    bucket.objects.delete()
+    bucket.delete()
+    if state != "Completed":
+        reason = found.get("FailureReason", "no reason given")
+        raise LessonError(f"the job ended as {state}: {reason}")
+    return seconds
+
+
+def _end(state: Callable[[], str], cancel: Callable[[], object]) -> str:
+    """Wait for the state in which the job has ended; cancel one that takes too long."""
+    end = time.monotonic() + LONGEST
+    while (now := state()).upper() not in ("SUCCEEDED", "COMPLETED", "FAILED", "CANCELLED"):
+        if time.monotonic() > end:
+            cancel()
+            raise LessonError(
+                f"the job had not ended after {LONGEST:.0f} s, and was cancelled: do others run? "
+                "`python -m local_cloud status` tells; then check again"
+            )
+        time.sleep(0.05)
+    return now

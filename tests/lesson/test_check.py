@@ -1,0 +1,164 @@
+"""The check of the set-up: PASS or the mend, one line per thing, and never a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+import lesson
+from lesson import check, tiny_jobs
+from local_cloud.control import Status
+
+Printed = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
+
+
+def lines(printed: Printed) -> dict[str, tuple[str, str]]:
+    """What was printed: the word and the text for the name of each thing."""
+    found = {}
+    for line in printed.readouterr().out.splitlines():
+        if line[:4] in ("PASS", "MEND", "SKIP"):
+            found[line[6:23].strip()] = (line[:4], line[25:])
+    return found
+
+
+def made() -> set[str]:
+    """The names of the jobs and buckets that the local cloud holds."""
+    import boto3
+    from google.cloud import aiplatform
+
+    jobs = boto3.client("sagemaker").list_training_jobs()["TrainingJobSummaries"]
+    buckets = boto3.client("s3").list_buckets()["Buckets"]
+    customs = aiplatform.CustomJob.list(project=tiny_jobs.NAME, location="us-central1")
+    names = {job.resource_name for job in customs} | {job["TrainingJobName"] for job in jobs}
+    return names | {bucket["Name"] for bucket in buckets}
+
+
+def line(name: str) -> check.Line:
+    """What the check with this name says."""
+    return check._line(name, check.CHECKS[name])
+
+
+def test_a_machine_that_is_ready_passes_and_keeps_nothing(cloud: Status, capsys: Printed) -> None:
+    before = made()
+    assert check.set_up()
+    found = lines(capsys)
+    assert list(found) == list(check.CHECKS)
+    assert {word for word, _ in found.values()} == {"PASS"}
+    assert made() == before
+
+
+def test_in_a_terminal_its_exit_code_says_whether_all_is_ready(tmp_path: Path) -> None:
+    """With the machine's Python in place of the lesson's: no package is there, and no traceback."""
+    home = {"LOCAL_CLOUD_HOME": str(tmp_path / "home"), "PYTHONPATH": str(lesson.ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "lesson.check"],  # -S: without the packages
+        cwd=tmp_path,
+        env=os.environ | home,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stderr.replace("Starting the local cloud ...\n", "") == ""
+    assert "MEND  packages" in done.stdout and "more not in" in done.stdout
+    assert "MEND  job on Vertex AI" in done.stdout
+    assert "of these to mend, from the top." in done.stdout
+
+
+def test_an_old_python_is_told_which_one_to_take(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(check.sys, "version_info", (3, 9, 18, "final", 0))
+    assert line("Python").word == "MEND"
+    assert line("Python").text.startswith("3.9.18 is too old: install 3.11")
+
+
+def test_a_package_that_is_missing_or_in_another_version_is_named(monkeypatch: Patch) -> None:
+    real = check._installed
+    monkeypatch.setattr(check, "_installed", lambda name: None if name == "torch" else real(name))
+    assert line("packages").word == "MEND" and line("packages").text.startswith("torch not in")
+    monkeypatch.setattr(check, "_installed", lambda name: "0.1" if name == "torch" else real(name))
+    assert line("packages").text.startswith("torch 0.1: other versions")
+
+
+def test_what_the_lesson_does_not_name_may_differ_as_it_does_with_conda(monkeypatch: Patch) -> None:
+    real = check._installed
+    monkeypatch.setattr(check, "_installed", lambda n: "0.1" if n == "certifi" else real(n))
+    assert line("packages").word == "PASS"
+
+
+def test_a_full_disk_is_seen(monkeypatch: Patch) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(check.shutil, "disk_usage", lambda path: usage(10**10, 0, 2 * 10**8))
+    assert line("disk").word == "MEND"
+    assert line("disk").text.startswith("0.2 GB free at ")
+
+
+def test_a_local_cloud_that_cannot_start_is_one_line(tmp_path: Path, monkeypatch: Patch) -> None:
+    (tmp_path / "photo.png").write_text("of somebody")
+    monkeypatch.setenv("LOCAL_CLOUD_HOME", str(tmp_path))
+    found = line("local cloud")
+    assert found.word == "MEND" and "holds other things" in found.text
+    assert "\n" not in str(found)
+
+
+@pytest.mark.parametrize("service", ["vertex", "sagemaker"])
+def test_a_job_that_fails_is_told_and_deleted(
+    cloud: Status, service: str, monkeypatch: Patch
+) -> None:
+    before = made()
+    monkeypatch.setattr(tiny_jobs, "COMMAND", ["python3", "-c", "raise SystemExit(3)"])
+    with pytest.raises(lesson.LessonError, match=r"(?i)the job ended as failed: .*3"):
+        getattr(tiny_jobs, service)()
+    assert made() == before
+
+
+def test_a_job_that_does_not_end_is_cancelled_and_told(monkeypatch: Patch) -> None:
+    cancelled: list[bool] = []
+    monkeypatch.setattr(tiny_jobs, "LONGEST", 0.0)
+    with pytest.raises(lesson.LessonError, match="had not ended"):
+        tiny_jobs._end(lambda: "PENDING", lambda: cancelled.append(True))
+    assert cancelled == [True]
+
+
+def test_nothing_is_sent_to_the_real_services(monkeypatch: Patch, capsys: Printed) -> None:
+    monkeypatch.setenv("LESSON_TARGET", "cloud")
+    assert check.set_up()
+    words = {name: word for name, (word, _) in lines(capsys).items()}
+    assert [name for name, word in words.items() if word == "SKIP"] == [
+        "local cloud",
+        "job on Vertex AI",
+        "job on SageMaker",
+    ]
+
+
+def test_a_folder_of_somebody_else_is_seen(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(check, "ROOT", tmp_path)
+    monkeypatch.setattr(check.os, "access", lambda path, mode: False)  # root may write anywhere
+    assert line("notebooks").word == "MEND" and str(tmp_path) in line("notebooks").text
+
+
+def test_the_notebooks_to_work_in_are_counted(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(check, "ROOT", tmp_path)
+    assert "make lab" in line("notebooks").text
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/02-a.ipynb").write_text("{}")
+    assert line("notebooks").text.startswith("1 to work in")
+
+
+def test_the_place_is_recognised_as_the_sdks_do(tmp_path: Path, monkeypatch: Patch) -> None:
+    from google.cloud.aiplatform import initializer
+    from sagemaker.core import user_agent
+
+    assert line("place").text.startswith("a machine of your own")
+    monkeypatch.setenv("VERTEX_PRODUCT", "WORKBENCH_INSTANCE")
+    assert initializer._Config().get_resource_type().value == "WORKBENCH_INSTANCE"
+    assert line("place").text.startswith("Vertex AI Workbench")
+    monkeypatch.delenv("VERTEX_PRODUCT")
+    assert str(check.STUDIO) == user_agent.STUDIO_METADATA_FILE
+    monkeypatch.setattr(check, "STUDIO", tmp_path / "resource-metadata.json")
+    (tmp_path / "resource-metadata.json").write_text('{"AppType": "JupyterLab"}')
+    assert line("place").text.startswith("SageMaker's notebooks")

@@ -1,0 +1,91 @@
+"""The plugin that starts each notebook alone, and what the pages say to those who join late."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.notebooks import copy, files
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "episodes").glob("*.md"))
+SENTENCE = "This cell brings everybody to the same point, also those who start here:\n\n```python\n"
+
+LEAVES = """
+import os
+from pathlib import Path
+os.makedirs("../runs")
+Path("../runs/model.pt").write_text("made by this notebook")
+Path(os.environ["LOCAL_CLOUD_HOME"]).parent.joinpath("bucket").write_text("likewise")
+print("made")
+"""
+FINDS = """
+import os
+from pathlib import Path
+print(sorted(path.name for path in Path("..").iterdir()))
+print([path.name for path in Path(os.environ["LOCAL_CLOUD_HOME"]).parent.iterdir()])
+"""
+NEEDS = "print(open('../runs/old.pt').read())"
+NOTHING = "['data.csv', 'notebooks', 'untracked.py']\n['lesson']\n"
+
+
+def notebook(code: str, printed: str = "") -> nbformat.NotebookNode:
+    """A notebook of one cell, with what it is expected to print."""
+    outputs = [nbformat.v4.new_output("stream", name="stdout", text=printed)] if printed else []
+    cell = nbformat.v4.new_code_cell(code, outputs=outputs, execution_count=1)
+    return nbformat.v4.new_notebook(cells=[cell])
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with three notebooks, where somebody has worked: runs/ is there, git ignores it."""
+    for name in ("notebooks", "runs"):
+        (tmp_path / name).mkdir()
+    for name in ("data.csv", "untracked.py", "runs/old.pt"):
+        (tmp_path / name).write_text("something")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / ".git/info/exclude").write_text("runs/\n.*\n__pycache__/\n")
+    subprocess.run(["git", "add", "data.csv"], cwd=tmp_path, check=True)
+    nbformat.write(notebook(LEAVES, "made\n"), tmp_path / "notebooks/01-leaves.ipynb")
+    nbformat.write(notebook(FINDS, NOTHING), tmp_path / "notebooks/02-finds.ipynb")
+    nbformat.write(notebook(NEEDS, "something\n"), tmp_path / "notebooks/03-needs.ipynb")
+    return tmp_path
+
+
+def test_a_notebook_finds_nothing_that_another_one_made(project: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no"]
+    done = subprocess.run(
+        [*command, "-p", "tests.notebooks", "--nbval", "--rootdir", str(project), "notebooks"],
+        cwd=project,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "1 failed, 2 passed" in done.stdout, done.stdout
+    assert "FAILED notebooks/03-needs.ipynb" in done.stdout
+    assert [path.name for path in (project / "runs").iterdir()] == ["old.pt"]  # all else in copies
+
+
+def test_a_copy_has_what_git_would_take_and_its_links(tmp_path: Path) -> None:
+    copy(ROOT, tmp_path)
+    assert set(files(ROOT)) == {
+        str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()
+    }
+    assert not (tmp_path / "runs").exists() and not (tmp_path / "work").exists()
+    assert (tmp_path / "GCP_helpers/train_nn.py").is_symlink()
+
+
+@pytest.mark.parametrize("page", PAGES[2:], ids=lambda page: page.stem)
+def test_every_page_after_the_first_two_says_which_cell_catches_up(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text.count(SENTENCE) == 1, "one cell makes what the pages before have made"
+    assert "```python\n" not in text[: text.index(SENTENCE)], "it is the first"
+    cell = text[text.index(SENTENCE) + len(SENTENCE) :].partition("```")[0]
+    assert re.search(r"\bconnect\(\)|\bprepare\(", cell)

@@ -156,8 +156,12 @@ class Studies:
         """A study is conducted no further: it has ended, or the server does."""
         self._tasks.pop(study_id)
         if not task.cancelled() and (problem := task.exception()):
-            # A fault in this program; the study must not seem to run for ever.
+            # A fault in this program; neither study nor trials must seem to run for ever.
             logging.getLogger(__name__).error("study %s", study_id, exc_info=problem)
+            for place, run in enumerate(self.get(study_id).runs):
+                if not run.ended:
+                    self.engine.stop(run.job)
+                    self.note(study_id, place, reason=f"A fault of the local cloud: {problem!r}")
             self._show(replace(self.get(study_id), state=State.FAILED, ended=time.time()))
 
 

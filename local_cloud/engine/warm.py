@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 import importlib
 import importlib.util
@@ -33,6 +34,8 @@ from typing import Any
 IMPORTED = ("numpy", "torch")
 IDLE = 60.0  # seconds without a new replica after which it ends: it takes 200 MB
 PYTHONS = (sys.executable, "python", "python3")
+JOB = "LOCAL_CLOUD_JOB"  # the variable by which the processes of a job are found
+ROOM = 200  # bytes for its name
 SURE = ("PYTHONPATH", "PYTHONUNBUFFERED")  # of Python's own variables, those that are followed
 # As an ordinary script would have its own folder as the first place to import from.
 START = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"
@@ -80,7 +83,7 @@ class Warm:
 
     def __init__(self, marks: Mapping[str, str]) -> None:
         """marks: environment entries by which a server's processes are found."""
-        self._environment = {"LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1", **marks}
+        self._environment = {"LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1", **marks, JOB: " " * ROOM}
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
         self._starting = asyncio.Lock()
@@ -192,9 +195,10 @@ def become(asked: Mapping[str, Any], log: int, line: socket.socket) -> None:
     os.setsid()
     with line:
         line.send(str(os.getpid()).encode())
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    for stream in (1, 2):
-        os.dup2(log, stream)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for stream, target in enumerate((nothing, log, log)):
+        os.dup2(target, stream)
+    os.close(nothing)
     os.close(log)
     os.chdir(asked["folder"])
     if asked["mounts"]:
@@ -202,10 +206,12 @@ def become(asked: Mapping[str, Any], log: int, line: socket.socket) -> None:
     environment = asked["environment"]
     os.environ.clear()
     os.environ.update(environment)
+    mark(environment.get(JOB, ""))
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed()  # else all would draw the same numbers
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(int(environment.get("OMP_NUM_THREADS") or 1))
+        torch.default_generator.seed()
     _, *words = asked["command"]
     if apart := words[0] == "-I":
         del words[0]
@@ -230,6 +236,18 @@ def become(asked: Mapping[str, Any], log: int, line: socket.socket) -> None:
         problem.__traceback__ = trace and trace.tb_next  # without this file's part
         sys.excepthook(type(problem), problem, problem.__traceback__)
         sys.exit(1)
+
+
+def mark(job: str) -> None:
+    """Write the job's name over the room for it in the environment that this process began with.
+
+    Others see no later one: by it they find what this process forks and sets apart from its group.
+    """
+    place = Path("/proc/self/environ").read_bytes().find(f"{JOB}={' ' * ROOM}".encode())
+    start = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[47])  # env_start
+    name = os.fsencode(job)
+    if place >= 0 and start and len(name) <= ROOM:
+        ctypes.memmove(start + place + len(JOB) + 1, name.ljust(ROOM, b"\0"), ROOM)
 
 
 def source(path: str) -> bytes:

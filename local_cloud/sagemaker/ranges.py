@@ -138,6 +138,8 @@ def _numbers(given: Json, kind: str) -> Parameter:
             f"The range of {name} needs {numbers}, not {given['MinValue']!r} and"
             f" {given['MaxValue']!r}"
         ) from None
+    if math.isfinite(low) and math.isfinite(high) and not math.isfinite(high - low):
+        raise invalid(f"The range of {name}, from {low} to {high}, is too wide for a number")
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise invalid(f"The range of {name} goes from {low} to {high}: its minimum is first")
     scale = _scale(given, kind, low, high)

@@ -184,7 +184,7 @@ def run(words: list[str], folder: Path, environment: Mapping[str, str]) -> tuple
     # The whole job is asked to end, the program too: this waits to see how it does.
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     read, write = os.pipe()
-    wait = _start(words, folder, environment, write)
+    wait = _start(words, folder, environment, read, write)
     os.close(write)
     last: deque[str] = deque(maxlen=1)
     with os.fdopen(read, "rb") as errors:
@@ -196,7 +196,7 @@ def run(words: list[str], folder: Path, environment: Mapping[str, str]) -> tuple
 
 
 def _start(
-    words: list[str], folder: Path, environment: Mapping[str, str], errors: int
+    words: list[str], folder: Path, environment: Mapping[str, str], read: int, errors: int
 ) -> Callable[[], int]:
     """Start the program and return what waits for its exit code.
 
@@ -209,6 +209,8 @@ def _start(
         return lambda: os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.dup2(errors, 2)
+    for end in (read, errors):  # which another program would not have inherited
+        os.close(end)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import re
 import time
 import zlib
 from collections.abc import Mapping
@@ -42,6 +43,11 @@ MISSING = (  # fields of a StudySpec that change what happens, and are not there
     "studyStoppingConfig",
 )
 STOPPING = {"decayCurveStoppingSpec": "decay curve", "medianAutomatedStoppingSpec": "median"}
+PARENTS = {  # what says when a parameter is there, by the kind of the one it depends on
+    "whole": "parentIntValues",
+    "ordered": "parentDiscreteValues",
+    "unordered": "parentCategoricalValues",
+}
 STATES = {
     State.RUNNING: "JOB_STATE_RUNNING",
     State.STOPPING: "JOB_STATE_CANCELLING",
@@ -84,7 +90,7 @@ class Tuning:
         study = self.studies.get(job["name"])
         trials = [self._trial(job, number, run) for number, run in enumerate(study.runs, 1)]
         found: Json = {"state": STATES[study.state], "trials": trials}
-        if not trials:
+        if not (trials or study.state.ended):
             found["state"] = "JOB_STATE_PENDING"
         if started := [trial["startTime"] for trial in trials if "startTime" in trial]:
             found["startTime"] = min(started)
@@ -195,19 +201,29 @@ class Tuning:
         """What cloudml-hypertune has written: a line of JSON for each report, numbers as text."""
         found = []
         file = metric_file(self.training.engine.log(job_id, PRIMARY).parent, PRIMARY)
-        for line in file.read_text().splitlines() if file.exists() else ():
+        # The trial's script may have written, or made, anything there.
+        text = file.read_text(errors="replace") if file.is_file() else ""
+        for line in text.splitlines():
             try:
                 report = json.loads(line)
                 metrics = {
-                    name: float(value)
+                    name: _number(value)
                     for name, value in report.items()
                     if name not in ("timestamp", "trial", "global_step", "checkpoint_path")
                 }
                 step, seen = int(report.get("global_step", 0)), float(report.get("timestamp", 0))
                 found.append({"step": step, "time": seen, "metrics": metrics})
-            except (ValueError, TypeError, AttributeError):
+            except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
                 continue  # a line that is being written, or somebody else's
         return found
+
+
+def _number(value: Any) -> float:
+    """A metric's value; NaN for what is no number, or none that a float can hold."""
+    try:
+        return float(value)
+    except (ValueError, TypeError, OverflowError):
+        return math.nan
 
 
 def _text(value: Value) -> str:
@@ -260,6 +276,7 @@ def _add(parameters: list[Parameter], where: str, spec: Json, **condition: Any) 
     """Add a parameter and those that are there only with some of its values, checked."""
     name = spec.get("parameterId", "")
     need(name, f"{where}.parameterId: required")
+    need(not re.search(r"\s", name), f"{where}.parameterId: {name!r} contains whitespace")
     need(name not in [one.name for one in parameters], f"{where}.parameterId: {name!r} twice")
     kinds = [kind for kind in spec if kind.endswith("ValueSpec")]
     need(len(kinds) == 1, f"{where}: give {name} a kind: double, integer, discrete or categorical")
@@ -268,6 +285,10 @@ def _add(parameters: list[Parameter], where: str, spec: Json, **condition: Any) 
         kind = {"d": "real", "i": "whole"}[kinds[0][0]]
         low, high = (float(values.get(end, 0)) for end in ("minValue", "maxValue"))
         need(low <= high, f"{where}: {name}'s minValue {low:g} is above its maxValue {high:g}")
+        need(
+            math.isfinite(high - low),
+            f"{where}: {name} has no finite range from {low:g} to {high:g}",
+        )
         need(scale == "linear" or low > 0, f"{where}: {name} is scaled by its logarithm: from > 0")
         made = Parameter(name, kind, low, high, scale=scale, **condition)
     else:
@@ -281,8 +302,18 @@ def _add(parameters: list[Parameter], where: str, spec: Json, **condition: Any) 
     parameters.append(made)
     for place, child in enumerate(spec.get("conditionalParameterSpecs", [])):
         below = f"{where}.conditionalParameterSpecs[{place}]"
-        (given,) = [child[key] for key in child if key.startswith("parent")] or [{}]
-        when = tuple(given.get("values", []))
+        fitting = PARENTS.get(made.kind, "")
+        need(fitting, f"{below}: {name} is a double, and those have no conditional parameters")
+        when = tuple(child.get(fitting, {}).get("values", []))
+        need(when, f"{below}.{fitting}: say with which values of {name} it is there")
         when = tuple(map(int, when)) if made.kind == "whole" else when
-        need(when, f"{below}: say with which values of {name} it is there")
+        never = [value for value in when if not _takes(made, value)]
+        need(not never, f"{below}.{fitting}: {name} never has {', '.join(map(str, never))}")
         _add(parameters, below, child.get("parameterSpec", {}), parent=name, when=when)
+
+
+def _takes(parameter: Parameter, value: Value) -> bool:
+    """Whether a parameter that is not real can have this value."""
+    if parameter.kind == "whole":
+        return parameter.low <= float(value) <= parameter.high
+    return value in parameter.choices

@@ -17,7 +17,7 @@ from local_cloud.engine.stopping import Curve, Rule
 from local_cloud.engine.studies import Studies
 from local_cloud.engine.study import Aim, Study
 from local_cloud.store.records import Records
-from tests.local_cloud.engine.support import SLEEP, plan, python, run, written
+from tests.local_cloud.engine.support import SLEEP, plan, python, run, until, written
 
 X = Parameter("x", "real", 0.0, 10.0)
 AIM = Aim((X,), maximize=False, trials=6, at_once=2, seed=1)
@@ -190,6 +190,28 @@ def test_a_study_that_was_being_stopped_is_stopped_by_the_next_server(tmp_path: 
             study = await end(studies)
             assert study.state is State.STOPPED and len(study.runs) == 2
             assert study.runs[1].reason == "trial 2: STOPPED"
+
+    run(story())
+
+
+def test_a_fault_ends_a_study_with_its_trials_and_is_told(tmp_path: Path) -> None:
+    class Faulty(Lab):
+        def judge(self, study: Study, number: int, job: Job) -> float | str:
+            raise KeyError("what nobody thought of")
+
+    lab = Faulty()
+    lab.instead = {2: SLEEP}
+
+    async def story() -> None:
+        async with laboratory(tmp_path, lab) as studies:
+            studies.begin("lab", "s", AIM)
+            study = await end(studies)
+            assert study.state is State.FAILED
+            assert [run.reason for run in study.runs] == [
+                "A fault of the local cloud: KeyError('what nobody thought of')"
+            ] * 2
+            job = await until(lab.engine, study.runs[1].job)
+            assert job.state is State.STOPPED
 
     run(story())
 

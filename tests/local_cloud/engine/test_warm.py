@@ -27,6 +27,7 @@ mine = pickle.loads(pickle.dumps(Mine()))
 print(sorted((n, v) for n, v in os.environ.items() if n not in VARIES))
 print(__name__, sys.argv[1:], os.path.basename(sys.argv[0]), os.getcwd() == os.environ["HERE"])
 print(os.getpid() == os.getsid(0) == os.getpgid(0), sys.stdin.read() == "")
+print(sorted(os.listdir("/proc/self/fd")))
 print(torch.get_num_threads(), sys.path[0] == os.environ["FIRST"], sys.path[1])
 print("warm" if before else "cold", file=sys.stderr)
 sys.exit(7)
@@ -126,6 +127,34 @@ def test_it_is_stopped_like_any_other_and_leaves_nothing(tmp_path: Path) -> None
             forker = running._warm._process
             assert forker and alive(forker.pid)
         assert not alive(forker.pid)
+
+    run(story())
+
+
+def test_what_a_forked_replica_sets_apart_from_itself_ends_with_its_job(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, time\nread, write = os.pipe()\nif os.fork() == 0:\n    os.setsid()\n"
+        "    os.write(write, str(os.getpid()).encode())\n    time.sleep(60)\n"
+        "print(os.read(read, 20).decode())\n"
+    )
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(job=plan(str(script)))) as running:
+            job, log = await ended(running, "job")
+            assert job.state is State.SUCCEEDED and not alive(int(log))
+
+    run(story())
+
+
+def test_torch_draws_other_numbers_in_every_replica(tmp_path: Path, script: Path) -> None:
+    script.write_text("import torch\nprint(torch.initial_seed(), torch.rand(1).item())\n")
+    plans = {name: plan(str(script)) for name in ("first", "second")}
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(**plans)) as running:
+            logs = [(await ended(running, name))[1].split() for name in plans]
+        assert logs[0][0] != logs[1][0] and logs[0][1] != logs[1][1]
 
     run(story())
 

@@ -171,7 +171,9 @@ import json, os, sys
 forked = "torch" in sys.modules
 with open("/opt/ml/model/seen.json", "w") as file:
     names = sorted(name for name in os.environ if name.startswith(("SM_", "SAGEMAKER_", "MASTER_")))
-    json.dump([names, sys.argv[0], os.getcwd(), sys.path[:2], __name__, sys.stdin.read()], file)
+    open_files = sorted(os.listdir("/proc/self/fd"))
+    json.dump([names, sys.argv[0], os.getcwd(), sys.path[:2], __name__, sys.stdin.read(),
+               open_files], file)
 print("distance = 1", "forked" if forked else "started")
 """
 
@@ -438,6 +440,8 @@ def range_of(**changes: Any) -> Json:
          "The range of rate needs numbers, not 'low' and '10'"),
         (range_of(MinValue="11"), {}, {}, "Validation",
          "The range of rate goes from 11.0 to 10.0: its minimum is first"),
+        (range_of(MinValue="-1.7e308", MaxValue="1.7e308"), {}, {}, "Validation",
+         "The range of rate, from -1.7e+308 to 1.7e+308, is too wide for a number"),
         (range_of(ScalingType="Logarithmic"), {}, {}, "Validation",
          "The range of rate begins at 0.0: Logarithmic is for values above 0"),
         (range_of(ScalingType="ReverseLogarithmic"), {}, {}, "Validation",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import time
 from types import ModuleType
 from typing import Any
@@ -155,6 +157,40 @@ def test_a_metric_that_is_no_number_makes_the_trial_infeasible(aiplatform: Modul
     )
 
 
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        (
+            rb'{"distance": "far"}',
+            "The metric distance was reported, but never as a finite number.",
+        ),
+        (b'{"distance": 1' + b"0" * 400 + b"}", "The metric distance was reported, but never"),
+        (rb'{"distance": 1, "global_step": Infinity}', "No metric of the tag distance"),
+        (b"\xff\xfe", "No metric of the tag distance was reported; none arrived at all."),
+        (b"[" * 100_000, "No metric of the tag distance was reported; none arrived at all."),
+        (None, "No metric of the tag distance was reported; none arrived at all."),
+    ],
+    ids=["text", "huge", "step", "bytes", "deep", "folder"],
+)
+def test_whatever_a_trial_writes_as_its_reports_the_study_goes_on(
+    aiplatform: ModuleType, written: bytes | None, reason: str
+) -> None:
+    size = f"b'[' * {len(written)}" if written and len(written) > 1000 else repr(written)
+    code = f"""
+import os
+if os.environ["CLOUD_ML_TRIAL_ID"] == "2":
+    {TRIAL.replace(chr(10), chr(10) + "    ")}
+elif {written is None}:
+    os.mkdir(os.environ["CLOUD_ML_HP_METRIC_FILE"])
+else:
+    open(os.environ["CLOUD_ML_HP_METRIC_FILE"], "wb").write({size})
+"""
+    job = tuning_job(aiplatform, X, trials=2, code=code, parallel_trial_count=1)
+    job.run()
+    assert [trial.state.name for trial in job.trials] == ["INFEASIBLE", "SUCCEEDED"]
+    assert job.trials[0].infeasible_reason.startswith(reason)
+
+
 def test_trials_that_crash_do_not_end_a_study_before_the_limit(aiplatform: ModuleType) -> None:
     code = f"import os, sys\nif os.environ['CLOUD_ML_TRIAL_ID'] in '12': sys.exit(3)\n{TRIAL}"
     job = tuning_job(aiplatform, X, code=code, parallel_trial_count=1, max_failed_trial_count=3)
@@ -293,3 +329,51 @@ def test_a_request_that_cannot_be_used_is_refused_in_one_sentence(
             parent=parent,
             hyperparameter_tuning_job=type(job._gca_resource).from_json(json.dumps(body)),
         )
+
+
+KIND = hpt.CategoricalParameterSpec
+INSIDE = hpt.DoubleParameterSpec(min=0, max=1, scale="linear", parent_values=["zoo"])
+WHOLE = hpt.IntegerParameterSpec(min=1, max=9, scale="linear", parent_values=[7])
+
+
+@pytest.mark.parametrize(
+    ("space", "sentence"),
+    [
+        ({"a b": X["x"]}, "parameterId: 'a b' contains whitespace"),
+        (
+            {"x": hpt.DoubleParameterSpec(min=0, max=math.inf, scale="linear")},
+            "x has no finite range from 0 to inf",
+        ),
+        (
+            {"x": hpt.DoubleParameterSpec(min=-1.7e308, max=1.7e308, scale="linear")},
+            "x has no finite range from -1.7e+308 to 1.7e+308",
+        ),
+        (
+            {"kind": KIND(values=["adam"], conditional_parameter_spec={"y": INSIDE})},
+            "parentCategoricalValues: kind never has zoo",
+        ),
+        (
+            {
+                "few": hpt.IntegerParameterSpec(
+                    min=1, max=2, scale="linear", conditional_parameter_spec={"y": WHOLE}
+                )
+            },
+            "parentIntValues: few never has 7",
+        ),
+        (
+            {
+                "x": hpt.DoubleParameterSpec(
+                    min=0, max=1, scale="linear", conditional_parameter_spec={"y": WHOLE}
+                )
+            },
+            "x is a double, and those have no conditional parameters",
+        ),
+    ],
+    ids=["name", "infinite", "wide", "category", "whole", "double"],
+)
+def test_a_parameter_that_cannot_be_is_refused(
+    aiplatform: ModuleType, space: dict[str, Any], sentence: str
+) -> None:
+    job = tuning_job(aiplatform, space)
+    with pytest.raises(exceptions.BadRequest, match=re.escape(sentence)):
+        job.run()

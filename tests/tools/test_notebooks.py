@@ -54,7 +54,7 @@ def live_code(page: Path, hidden: frozenset[str]) -> list[str]:
 
 def test_the_notebook_opens_with_a_title_and_the_opening_cell(clean_lesson):
     first, second, *_ = notebook(clean_lesson).cells
-    assert first.source.startswith("# Count things\n\n*Teaching 10 min, exercises 5 min*")
+    assert first.source.startswith("# Count things\n\n*Teaching 15 min, exercises 5 min*")
     assert "make notebooks" in first.source and PAGE in first.source
     assert second.source == OPENING
     assert second.metadata.tags == ["nbval-ignore-output"]

@@ -88,4 +88,4 @@ def test_every_page_after_the_first_two_says_which_cell_catches_up(page: Path) -
     assert text.count(SENTENCE) == 1, "one cell makes what the pages before have made"
     assert "```python\n" not in text[: text.index(SENTENCE)], "it is the first"
     cell = text[text.index(SENTENCE) + len(SENTENCE) :].partition("```")[0]
-    assert re.search(r"\bconnect\(\)|\bprepare\(", cell)
+    assert re.search(r"\bconnect\(|\bprepare\(", cell)

@@ -13,6 +13,7 @@ from GCP_helpers.session import Session, connect, connected
 from lesson import LessonError
 
 CALLS: dict[str, Callable[[], Any]] = {
+    "tune": lambda: GCP_helpers.tune({}, {}),
     "upload": lambda: GCP_helpers.upload("README.md"),
     "train": lambda: GCP_helpers.train({}),
     "wait": lambda: GCP_helpers.wait("job"),

@@ -38,6 +38,7 @@ CHANGES = (
     (r"upload_id=[^&]+", "upload_id=ID"),
     # What a job that is cancelled leaves behind, half-written files too, is a matter of the moment.
     (r"(/o/runs/train-nn-TIME/(model|logs))/[^ ]+", r"\1/FILE"),
+    (r"(tune-nn-TIME(/|%2F))\d+(/|%2F)", r"\1BEST\3"),  # the search is another with each name
 )
 
 

@@ -26,6 +26,7 @@ from local_cloud.control import Status
 from tests.training.support import (
     FOR_LONG,
     Ended,
+    as_process,
     as_replicas,
     free_port,
     inside,
@@ -290,12 +291,12 @@ def test_an_object_that_is_no_archive_is_refused_like_a_file(bucket: Bucket) -> 
     assert f"{bucket.address}/table.csv: is no whole npz archive" in ended.err
 
 
-def test_without_credentials_for_google_it_is_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
-    ended = inside("--train", "gs://bucket/table.npz", "--val", "gs://bucket/table.npz")
+def test_without_credentials_for_google_it_is_said(tmp_path: Path) -> None:
+    # In a process of its own: in this one an activated local cloud gives out credentials.
+    ended = as_process(
+        *("--train", "gs://bucket/table.npz", "--val", "gs://bucket/table.npz"),
+        GOOGLE_APPLICATION_CREDENTIALS=str(tmp_path / "none.json"),
+    )
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "none.json" in ended.err
 

@@ -1160,7 +1160,6 @@ def train(model: Sequential, optimiser: Adam, tables: "Tables", flags: Any, plac
         batches = make_batches(tables.train, flags.batch_size, progress.shuffle, done)
         if train_epoch(model, optimiser, batches, progress, place, checkpoints.leave):
             checkpoints.save(progress)
-            checkpoints.wait()
             raise Stopped(f"ended before its time, in epoch {epoch}")
         loss = progress.loss()
         val_loss, accuracy = evaluate(model, tables.val, place)
@@ -1471,14 +1470,14 @@ class Checkpoints:
             "history": torch.tensor(progress.history, dtype=torch.float64),
             **{name: getattr(progress, name) for name in progress.PLAIN},
         })  # fmt: skip
-        self.wait()
+        self.close()
         self.writing = threading.Thread(
             target=self._write, args=(int(optimiser.counts[0]), content)
         )
         self.writing.start()
 
-    def wait(self) -> None:
-        """Until the last one is written."""
+    def close(self) -> None:
+        """Wait until the last one is written, which a run after this one would find half done."""
         if self.writing.ident:
             self.writing.join()
 
@@ -1557,7 +1556,6 @@ class Checkpoints:
     def clear(self) -> None:
         """Remove the checkpoints of a training that has ended, if that is possible."""
         if self.holds():
-            self.wait()
             with contextlib.suppress(Refused), folder_at(self.path, self.where) as folder:
                 for name, _ in self._names(folder):
                     folder.delete(name)
@@ -1623,7 +1621,7 @@ def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) ->
     reports = Reports(flags, model, progress, say)
     ready = time.perf_counter()
     with connected() if split else contextlib.nullcontext():  # layers meet in every step
-        with checkpoints.sigterm.waiting():
+        with checkpoints.sigterm.waiting(), contextlib.closing(checkpoints):
             train(model, optimiser, tables, flags, crew, progress, checkpoints, reports, say)
         optimiser.means, optimiser.squares = [], []  # their memory is of use now
         loss, accuracy = evaluate(model, tables.val, crew)
@@ -1738,9 +1736,6 @@ def main(flags: argparse.Namespace) -> int:
 if FLAGS:
     CODE = main(FLAGS)
     if FLAGS.parallelism == "model" and FLAGS.place.world_size > 1:
-        for thread in threading.enumerate():
-            if not thread.daemon and thread is not threading.main_thread():
-                thread.join()  # it writes a checkpoint
         sys.stdout.flush()
         os._exit(CODE)  # threads of torch's shared layers are there yet, and would abort it
     sys.exit(CODE)

@@ -106,6 +106,7 @@ def test_model_package_groups_with_the_lessons_tag_go_and_no_others(
     capsys.readouterr()
     cleanup(dry_run=False)
     assert "deleting model package group ours\n" in capsys.readouterr().out
-    groups = sagemaker.list_model_package_groups()["ModelPackageGroupSummaryList"]
+    pages = sagemaker.get_paginator("list_model_package_groups").paginate()
+    groups = (group for page in pages for group in page["ModelPackageGroupSummaryList"])
     left = {group["ModelPackageGroupName"] for group in groups}
     assert "thesis" in left and "ours" not in left

@@ -52,7 +52,7 @@ def compare() -> list[Run]:
         print(SAME)
     print(f"The times side by side: {bars.path}")
     print(f"The learning curve of the last run: {curve.path}")
-    print("Next: `make lab` opens the notebooks; start with 02-train-locally.")
+    print("Next: `make lab` opens the notebooks; begin with 01-introduction.")
     return runs
 
 

@@ -122,7 +122,7 @@ weak = some(
 )
 
 cases = one_each(
-    "ABC",
+    "CAB",
     "ABC",
     [
         "in the first, what could a second machine shorten, of those two minutes?",

@@ -10,7 +10,7 @@ WEEKEND = 64  # hours from Friday, 17:00, to Monday, 9:00
 
 
 stay_or_go = one_each(
-    "ABC",
+    "BCA",
     "ABC",
     [
         "in the first, the meeting is over before a rented machine is ready.",

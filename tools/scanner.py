@@ -254,7 +254,7 @@ class _Scanner:
             if text.startswith("<!--"):
                 return self._comment(at, line, indent)
             if text.startswith(":::"):
-                return self._div(at, text)
+                return self._div(at, text, indent)
             heading = _HEADING.fullmatch(text)
             if heading and indent < 4:
                 marks, name, braces = heading.groups()
@@ -350,8 +350,11 @@ class _Scanner:
             self._flush()
         return end + 1
 
-    def _div(self, at: int, text: str) -> int:
+    def _div(self, at: int, text: str, indent: int) -> int:
         opening = _DIV_OPEN.fullmatch(text)
+        if indent == 1 or indent > self.list_indent:
+            message = "blanks before a fence make it text; take them out, or some in a list item"
+            self._problem(at + 1, "div-fence", message)
         if opening:
             braces, word = opening.groups()
             attributes = read_attributes(braces) if braces else Attributes(classes=(word,))
@@ -378,7 +381,7 @@ class _Scanner:
                 )
             self._flush()
             self.stack.pop().end = at + 1
-        self.list_indent = 0
+        self.list_indent = indent
         return at + 1
 
     def _add(self, block: Block) -> None:

@@ -70,6 +70,15 @@ def test_both_ways_to_open_a_div():
     assert (first.line, first.end) == (5, 9)
 
 
+def test_a_fence_stands_at_the_start_of_its_line_or_of_its_list_item():
+    page = read("- a\n\n  - b\n\n    ::: hint\n\n    C\n\n    :::\n\n  ::: hint\n\n  D\n\n  :::\n")
+    assert shape(page) == ["- a\n\n  - b", "div hint", "      C", "div hint", "    D"]
+    assert page.problems == []
+    for indent in (" ", "  ", "   "):
+        page = read(f"Text.\n\n{indent}::: hint\n\nA\n\n:::\n")
+        assert [(problem.line, problem.kind) for problem in page.problems] == [(7, "div-fence")]
+
+
 def test_colons_in_code_and_comments_are_no_fences():
     page = read("```markdown\n::: callout\n```\n\n<!--\n::: callout\n## No\n-->\n\nText.\n")
     assert shape(page) == ["code markdown", "Text."]

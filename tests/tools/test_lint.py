@@ -344,6 +344,7 @@ BROKEN: dict[str, dict[str, Change]] = {
         "before its closing": insert("::: callout\n\nText.\n:::"),
         "before code": insert("Text.\n```text\na\n```"),
         "after code": insert("```text\na\n```\nText."),
+        "between code and a list": insert("```text\na\n```\n- item"),
     },
     "blank-line-heading": {
         "after text": insert("Text.\n### Heading"),
@@ -354,6 +355,7 @@ BROKEN: dict[str, dict[str, Change]] = {
         "of stars": insert("Text.\n* item"),
         "of numbers": insert("### Heading\n1. item"),
         "in a quotation": insert("> Text.\n> - item"),
+        "after the text that ends a list": insert("- item\n\nText.\n- item"),
     },
     "blank-line-table": {
         "after text": insert(f"Text.\n{TABLE}"),
@@ -567,7 +569,9 @@ FINE: dict[str, dict[str, Change]] = {
             "```text\n| a |\n|---|\n```\n\n:::"
         ),
     },
+    "blank-line-fence": {"code without a fence": insert("    code\nText.")},
     "blank-line-list": {
+        "an item that goes on without blanks": insert("- item that\ngoes on\n- another"),
         "a list in a list": insert("- a\n  - b\n\n  Text.\n  - c"),
         "a dash, a number": insert("In the year\n2026. That is\n-5 or > - 6"),
     },
@@ -578,6 +582,8 @@ FINE: dict[str, dict[str, Change]] = {
         "an empty cell": insert(f"{TABLE}\n| | |"),
         "code in cells": insert(f"{TABLE}\n| `e` | ``f ` g`` |"),
         "pipes in text": insert("Text | more | text\n\n`a | b` is a pipe, not `a|b` | c"),
+        "dashes under text": insert("Text\n--|--\nand more"),
+        "text after a blank line": insert(f"{TABLE}\n\nText."),
         "in a list item": insert("- item\n\n  | a | b |\n  |---|---|\n  | c | d |"),
         "in code": insert(f"```text\n{TABLE}\n| e |\n```"),
     },

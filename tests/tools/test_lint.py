@@ -197,6 +197,7 @@ BROKEN: dict[str, dict[str, Change]] = {
     },
     "link-file": {
         "no such page": insert("[Text](missing.md)"),
+        "no such page, and a place in it": insert("[Text](missing.md#place)"),
         "no such HTML": insert("[Text](missing.html)"),
         "no such picture": insert('![Text](fig/missing.svg){alt=""}'),
         "outside the lesson": insert("[Text](/etc/hostname)"),
@@ -205,6 +206,10 @@ BROKEN: dict[str, dict[str, Change]] = {
     },
     "link-asset": {
         "a file of the root": swap("](fig/dots.svg)", "](../CITATION.cff)"),
+        "a page of another folder": several(
+            write("more/notes.md", b"---\ntitle: Notes\n---\n"),
+            insert("[Text](../more/notes.md)"),
+        ),
         **{
             f"{folder} is not copied": several(
                 write(f"{folder}/dots.svg", b"<svg/>"),
@@ -511,6 +516,7 @@ FINE: dict[str, dict[str, Change]] = {
         "a repeated heading": insert("### Count them\n\n[Text](#count-them-1)"),
         "an id": insert("### 1. One {#one}\n\n[Text](#one)"),
         "a div": insert("::: {.callout #box}\n\nText.\n\n:::\n\n[Text](#box)"),
+        "a part of a picture": insert("[Text](fig/dots.svg#layer)"),
         "a span": insert("[Here]{#spot}\n\n[Text](#spot)"),
     },
     "link-undefined": {

@@ -322,6 +322,7 @@ BROKEN: dict[str, dict[str, Change]] = {
     },
     "challenge-parts": {
         "text after a solution": swap(NOTE, f"More.\n\n{NOTE}"),
+        "a box after a solution": swap(NOTE, f"::: callout\n\nMore.\n\n:::\n\n{NOTE}"),
     },
     "div-tab": {
         what: insert(f"::: tab\n\n### One\n\n{text}\n\n:::")
@@ -392,6 +393,7 @@ BROKEN: dict[str, dict[str, Change]] = {
     },
     "code-output": {
         "without code": insert("```output\n1\n```"),
+        "without code in its div": insert("::: callout\n\n```output\n1\n```\n\n:::"),
         "after text": insert("```python\nx\n```\n\nText.\n\n```output\n1\n```"),
         "of code for display": insert("```{.python .display}\nx\n```\n\n```output\n1\n```"),
     },
@@ -567,6 +569,7 @@ FINE: dict[str, dict[str, Change]] = {
         "definitions at the end": append("\n[name]: https://example.org\n"),
     },
     "challenge-parts": {
+        "text after a hint": swap(SOLUTION, f"Count on.\n\n{SOLUTION}"),
         "with a heading": swap(NOTE, f"#### Second part\n\nCount to five.\n\n{NOTE}"),
     },
     "div-tab": {
@@ -595,6 +598,12 @@ FINE: dict[str, dict[str, Change]] = {
     },
     "code-info": {
         "attributes": insert("```python {.display}\nx\n```\n\n```{.python .display}\nx\n```"),
+    },
+    "exercise-gap": {
+        "a box takes its time": several(
+            SLOWER,
+            swap(END, f"{DISCUSSION}\n\n::: callout\n\n{'word ' * 60}\n\n:::\n\n{END}"),
+        ),
     },
     "word-belittling": {
         "in code": insert("`simply`\n\n```text\njust\n```\n\n    simply = 1"),

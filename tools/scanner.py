@@ -22,6 +22,7 @@ _TOKEN = re.compile(
       | (?P<key>[^\s={}"'\#.][^\s={}"']*)=(?:"(?P<d>[^"]*)"|'(?P<s>[^']*)'|(?P<w>[^\s{}"']+))""",
     re.VERBOSE,
 )
+_DEFINITION = re.compile(r"\s*:\s+(?=\S)")  # of a term, which a paragraph can follow as in a list
 _HEADING = re.compile(rf"(#{{1,6}})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*({ATTRIBUTES})?[ \t]*")
 _UNDERLINE = re.compile(r"(=+|-{2,})\s*")
 _CODE = re.compile(r"(?P<fence>`{3,}|~{3,})\s*(?P<info>.*?)\s*")
@@ -270,7 +271,7 @@ class _Scanner:
 
     def _take_prose(self, at: int, line: str, indent: int) -> None:
         after_blank = not self.prose or not self.prose[-1].strip()
-        marker = LIST_MARKER.match(line)
+        marker = LIST_MARKER.match(line) or _DEFINITION.match(line)
         if marker:
             self.list_indent = marker.end()
         elif line.strip() and after_blank:

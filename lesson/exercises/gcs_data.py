@@ -32,7 +32,7 @@ def _judge_generation(answer: int) -> str:
     if answer == 0:
         return ""
     if answer == 1:
-        return "generations are not counted from 1: they are times, in microseconds."
+        return "generations are not counted from 1: look at the one of the archive above."
     if answer > 10**12:
         return "with that generation the upload replaces the object that has it."
     return "that is no generation that an object ever has; the question is what stands for none."

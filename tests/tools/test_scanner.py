@@ -124,6 +124,24 @@ def test_code_fences_of_both_kinds_longer_ones_and_inside_lists():
     assert page.blocks[0].text == "```python\ninner\n```"
 
 
+def test_a_second_paragraph_on_a_term_is_no_code():
+    page = read("""\
+        Term
+        :   What it means.
+
+            And one thing more.
+
+        Other
+        :   Another.
+
+            ```python
+            1
+            ```
+    """)
+    assert [type(block) for block in page.blocks] == [Prose, Code]
+    assert page.blocks[1].text == "1"
+
+
 def test_indented_code_is_no_fence_and_no_heading():
     page = read("Text.\n\n    ```python\n    # no heading\n    ::: no div\n\nAfter.\n")
     assert shape(page) == ["Text.", "code ", "After."]

@@ -197,7 +197,7 @@ def test_a_cancelled_job_ends_and_has_no_results(
     cancel(sent)
     run = wait(sent)
     assert run.seconds and run.accuracy is None
-    assert "was stopped (stopped); its results are not fetched" in capsys.readouterr().out
+    assert "was stopped; its results are not fetched" in capsys.readouterr().out
     cancel(sent.job.training_job_name)
     assert "had already ended: stopped" in capsys.readouterr().out
 

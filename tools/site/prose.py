@@ -15,8 +15,8 @@ from tools.scanner import Code, Prose
 from tools.site.code import code_block
 
 _FENCE = "~~~~"
-# Where a line may end inside a long name: after a sign, and between the words of ListTrainingJobs.
-_LONG = 16
+# Where a line may end inside a name: after a sign, and between the words of ListTrainingJobs.
+_LONG, _LONGER = 16, 30  # letters from which it may in a table, and anywhere
 _BREAK = re.compile(r"(?<=[._/=(,:@])(?=\w)|(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"(\S+)")
 _FLAG = re.compile(r"--?[a-zA-Z]\w*")
@@ -45,7 +45,8 @@ def _word(word: str) -> str:
     if flag := _FLAG.match(word):
         return f'<span class="flag">{flag[0]}</span>{_word(word[flag.end() :])}'
     pieces = _BREAK.split(word) if len(word) > _LONG else [word]
-    return "<wbr>".join(escape(piece) for piece in pieces)
+    html = "<wbr>".join(escape(piece) for piece in pieces)
+    return f'<span class="long">{html}</span>' if len(word) > _LONGER else html
 
 
 def inline(text: str) -> str:

@@ -24,9 +24,10 @@ setup: ## make .venv with the locked versions (a second run installs nothing)
 lesson: setup ## the main job: train in each place, print the table of runs
 	@$(BIN)/python -m compare
 
-# Each notebook starts alone (tests/notebooks.py), for learners and for instructors: all in one run.
+# All notebooks, with the network cut. Each starts alone (tests/notebooks.py), for learners and for
+# instructors: all in one run.
 define run_notebooks
-	@$(BIN)/python -m pytest -p tests.notebooks -n auto --dist loadfile \
+	@$(BIN)/python -m tests.offline $(BIN)/python -m pytest -p tests.notebooks -n auto --dist loadfile \
 	  --nbval --nbval-sanitize-with tests/nbval.cfg notebooks
 endef
 

@@ -94,8 +94,12 @@ class Lesson:
 
     def config(self) -> dict[str, Any] | None:
         """config.yaml, or None if there is no mapping to be read."""
+        return self.mapping("config.yaml")
+
+    def mapping(self, name: str) -> dict[str, Any] | None:
+        """A YAML file of the lesson, or None if there is no mapping to be read."""
         try:
-            data = yaml.safe_load(self.text("config.yaml") or "")
+            data = yaml.safe_load(self.text(name) or "")
         except YAML_ERRORS:
             return None
         return data if isinstance(data, dict) else None

@@ -22,6 +22,7 @@ _TOKEN = re.compile(
       | (?P<key>[^\s={}"'\#.][^\s={}"']*)=(?:"(?P<d>[^"]*)"|'(?P<s>[^']*)'|(?P<w>[^\s{}"']+))""",
     re.VERBOSE,
 )
+_DEFINITION = re.compile(r"\s*:\s+(?=\S)")  # of a term, which a paragraph can follow as in a list
 _HEADING = re.compile(rf"(#{{1,6}})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*({ATTRIBUTES})?[ \t]*")
 _UNDERLINE = re.compile(r"(=+|-{2,})\s*")
 _CODE = re.compile(r"(?P<fence>`{3,}|~{3,})\s*(?P<info>.*?)\s*")
@@ -254,7 +255,7 @@ class _Scanner:
             if text.startswith("<!--"):
                 return self._comment(at, line, indent)
             if text.startswith(":::"):
-                return self._div(at, text)
+                return self._div(at, text, indent)
             heading = _HEADING.fullmatch(text)
             if heading and indent < 4:
                 marks, name, braces = heading.groups()
@@ -270,7 +271,7 @@ class _Scanner:
 
     def _take_prose(self, at: int, line: str, indent: int) -> None:
         after_blank = not self.prose or not self.prose[-1].strip()
-        marker = LIST_MARKER.match(line)
+        marker = LIST_MARKER.match(line) or _DEFINITION.match(line)
         if marker:
             self.list_indent = marker.end()
         elif line.strip() and after_blank:
@@ -350,8 +351,11 @@ class _Scanner:
             self._flush()
         return end + 1
 
-    def _div(self, at: int, text: str) -> int:
+    def _div(self, at: int, text: str, indent: int) -> int:
         opening = _DIV_OPEN.fullmatch(text)
+        if indent == 1 or indent > self.list_indent:
+            message = "blanks before a fence make it text; take them out, or some in a list item"
+            self._problem(at + 1, "div-fence", message)
         if opening:
             braces, word = opening.groups()
             attributes = read_attributes(braces) if braces else Attributes(classes=(word,))
@@ -378,7 +382,7 @@ class _Scanner:
                 )
             self._flush()
             self.stack.pop().end = at + 1
-        self.list_indent = 0
+        self.list_indent = indent
         return at + 1
 
     def _add(self, block: Block) -> None:

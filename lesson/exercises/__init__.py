@@ -1,19 +1,26 @@
 """Exercises with `check(answer)` and `hint()`; one module per episode holds its exercises.
 
+An answer counts by what it says, not by how it is written: '1/2' is 0.5, 'b, a' is 'AB'.
+
 Neither ever blocks or raises: a notebook whose blanks are not filled in still runs to its end.
 """
 
 from __future__ import annotations
 
 import inspect
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from lesson import LessonError
 
 UNANSWERED = "Not answered yet: put your answer where None stands and run the cell again."
+NUMBER = re.compile(
+    r"(?P<number>[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?)(/(?P<below>\d+))?(?P<percent>%?)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -46,8 +53,8 @@ class Exercise:
             return "Not yet: call check() as the cell of the exercise does."
         typed = _as(self.expects, answer)
         if typed is None:
-            words = {int: "a whole number", float: "a number", str: "a text in quotes"}
-            shown = repr(answer) if isinstance(answer, (str, int, float)) else type(answer).__name__
+            words = {int: "a whole number alone", float: "a number alone", str: "a text in quotes"}
+            shown = repr(answer) if isinstance(answer, str | float) else type(answer).__name__
             return f"Not yet: the answer is {words[self.expects]}, not {shown[:40]}."
         try:
             wrong = self.judge(typed, *context)
@@ -56,34 +63,38 @@ class Exercise:
         return f"Not yet: {wrong}" if wrong else f"Right. {self.praise}"
 
 
-def choice(right: str, others: Mapping[str, str], praise: str, advice: str) -> Exercise:
-    """An exercise whose answer is a letter; `others` says for each other letter what is wrong."""
-
-    def judge(answer: str) -> str:
-        letter = answer.strip(" .()").upper()
-        if letter == right:
-            return ""
-        return others.get(letter, f"choose one of {', '.join(sorted({right, *others}))}.")
-
-    return Exercise(str, judge, praise, advice)
-
-
-def letters(answer: str, last: str) -> str:
-    """The letters of an answer, as in 'A, C'; empty if there are others than A to `last`."""
-    found = re.sub(r"[\s,;.]|and", "", answer).upper()
-    return found if found and all("A" <= each <= last for each in found) else ""
-
-
 def _as(expects: type, answer: Any) -> Any:
     """The answer as the expected type, also when it is numpy's; None when it is something else."""
     if expects is str:
-        return answer if isinstance(answer, str) else None
-    if isinstance(answer, (str, bool)):
-        return None
-    try:
-        number = float(answer)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    if expects is int:
+        return _text(answer)
+    if isinstance(answer, str):
+        number = _number(answer)
+    else:
+        try:
+            number = None if type(answer).__name__.startswith("bool") else float(answer)
+        except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of them is torch's
+            number = None
+    if expects is int and number is not None:
         return int(number) if number.is_integer() else None
     return number
+
+
+def _text(answer: Any) -> str | None:
+    """The answer as a text: also a path, or some letters in a list."""
+    if isinstance(answer, os.PathLike):
+        answer = os.fspath(answer)
+    if isinstance(answer, set | frozenset):
+        answer = sorted(answer, key=str)
+    if isinstance(answer, list | tuple) and all(isinstance(part, str) for part in answer):
+        answer = " ".join(answer)
+    return answer.strip() if isinstance(answer, str) else None
+
+
+def _number(text: str) -> float | None:
+    """The number of a text such as '0.5', '1/2', '50 %', '0,5', '1,000' or '$2', else None."""
+    text = re.sub(r"[\s_$]", "", text)
+    thousands = re.fullmatch(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", text)
+    found = NUMBER.fullmatch(text.replace(",", "" if thousands else "."))
+    if found is None or not float(found["below"] or 1):
+        return None
+    return float(found["number"]) / float(found["below"] or 1) / (100 if found["percent"] else 1)

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
+import zlib
+from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
-from lesson.exercises import Exercise, letters
+from lesson import LessonError
+from lesson.exercises import Exercise
+from lesson.exercises.lettered import in_order, some
+
+if TYPE_CHECKING:
+    import numpy as np
 
 HOURS = 9.0  # 20 learners × 12 jobs × 135 seconds
 
 
-def _judge_still_costs(answer: str) -> str:
-    chosen = set(letters(answer, "F"))
-    if not chosen:
-        return "give letters from A to F, as in 'ABC'."
-    wrong = {
-        "A": "of A: which machine does a job have that has ended?",
-        "D": "of D: its machines were given back when the last trial ended.",
-    }
-    missing = {
+still_costs = some(
+    {
         "B": "of B: files are paid by the month, whoever wrote them.",
         "C": "of C: it waits on a machine of its own, asked or not.",
         "E": "of E: the tab is on your machine, and what is paid is elsewhere.",
         "F": "of F: what does a month of its events cost?",
-    }
-    told = [why for letter, why in wrong.items() if letter in chosen]
-    told += [why for letter, why in missing.items() if letter not in chosen]
-    return next(iter(told), "")
-
-
-still_costs = Exercise(
-    str,
-    _judge_still_costs,
+    },
+    {
+        "A": "of A: which machine does a job have that has ended?",
+        "D": "of D: its machines were given back when the last trial ended.",
+    },
     "Jobs and studies end by themselves; what waits or is kept does not.",
     "ask of each: is there still a machine, or a file, that somebody keeps for you?",
 )
@@ -57,30 +53,42 @@ forgotten = Exercise(
 )
 
 
-def _judge_order(answer: str) -> str:
-    order = letters(answer, "E")
-    if sorted(order) != sorted("ABCDE"):
-        return "give each of the five letters once."
-    place = order.index
-    rules = [
-        (
-            place("C") < place("D"),
-            "what is deleted before you have read the list, nobody brings back.",
-        ),
-        (place("A") < place("D"), "cleanup deletes nothing while a job runs."),
-        (place("B") < place("D"), "results that you want to keep are in that bucket."),
-        (place("A") < place("B"), "a job that still runs has not written its results yet."),
-        (place("D") < place("E"), "first delete, and then look whether it is gone."),
-    ]
-    return next((why for met, why in rules if not met), "")
-
-
-order = Exercise(
-    str,
-    _judge_order,
+order = in_order(
+    [
+        ("C", "A", "what is deleted before you have read the list, nobody brings back."),
+        ("B", "A", "cleanup deletes nothing while a job runs."),
+        ("E", "A", "results that you want to keep are in that bucket."),
+        ("B", "E", "a job that still runs has not written its results yet."),
+        ("A", "D", "first delete, and then look whether it is gone."),
+    ],
+    {},
     "Nothing runs, nothing is lost, and the proof comes last.",
     "which of the five cannot be taken back? What has to have happened before it?",
 )
+
+
+def _rows(folder: str, part: str, count: int) -> np.ndarray:
+    """The rows of an archive, which has to have `count` of them, with a label for each."""
+    import numpy as np
+
+    path = os.path.join(folder, f"{part}_data.npz")
+    if not os.path.isfile(path):
+        raise LessonError(f"there is no {path}.")
+    try:
+        with open(path, "rb") as file:
+            archive = np.lib.npyio.NpzFile(file)
+            arrays = {name: np.asarray(archive[name]) for name in archive.files}
+    except (OSError, ValueError, EOFError, BadZipFile, zlib.error) as problem:
+        raise LessonError(f"{path} is no archive of numbers: {problem}") from None
+    for name, shape in ((f"X_{part}", (count, 12)), (f"y_{part}", (count,))):
+        if name not in arrays:
+            raise LessonError(f"{path} has no array {name}.")
+        if arrays[name].dtype.kind not in "biuf":
+            raise LessonError(f"{name} holds something else than numbers.")
+        if arrays[name].shape != shape:
+            raise LessonError(f"{name} has the shape {arrays[name].shape}, not {shape}.")
+    rows: np.ndarray = arrays[f"X_{part}"]
+    return rows
 
 
 def _judge_own_table(answer: str) -> str:
@@ -88,21 +96,7 @@ def _judge_own_table(answer: str) -> str:
 
     if not answer:
         return "name the folder in which the two archives lie."
-    arrays: dict[str, np.ndarray] = {}
-    for part in ("train", "val"):
-        path = Path(answer) / f"{part}_data.npz"
-        if not path.is_file():
-            return f"there is no {path}."
-        try:
-            arrays |= np.load(path)
-        except (OSError, ValueError, BadZipFile) as problem:
-            return f"{path} is no archive of numbers: {problem}"
-        for name in (f"X_{part}", f"y_{part}"):
-            if name not in arrays:
-                return f"{path.name} has no array {name}."
-    train, val = arrays["X_train"], arrays["X_val"]
-    if train.shape != (1600, 12) or val.shape != (400, 12):
-        return f"1600 and 400 rows of 12 columns were asked for, not {train.shape} and {val.shape}."
+    train, val = (_rows(answer, part, count) for part, count in (("train", 1600), ("val", 400)))
     if abs(train.std(axis=0) - 1).max() > 0.2:
         return "the columns are not on one scale: use what the scaler returns."
     fitted, alone = (bool(abs(each.mean(axis=0)).max() < 1e-6) for each in (train, val))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lesson.exercises import Exercise, choice, letters
+from lesson.exercises import Exercise
+from lesson.exercises.lettered import choice, one_each, some
 
 HOURLY = 0.23  # ml.m5.xlarge, as in AWS_helpers/costs.py, which a test compares
 # Seconds of the whole command, by number of replicas: of a run of 20 epochs, and of one of 220.
@@ -87,7 +88,7 @@ limit = Exercise(
 
 
 def _judge_hour(answer: float) -> str:
-    if _near(answer, 2 * HOURLY / 4, 0.01):
+    if abs(answer - 2 * HOURLY / 4) < 0.006:  # also rounded to cents
         return ""
     if _near(answer, 2 * HOURLY, 0.01):
         return "so much more does the run cost; how many hours is it sooner?"
@@ -106,47 +107,28 @@ hour = Exercise(
 )
 
 
-def _judge_weak(answer: str) -> str:
-    given = set(letters(answer, "E"))
-    if not given:
-        return "write letters from A to E, as in 'AD'."
-    if "A" in given:
-        return "with strong scaling the rows of a step stay the same, whoever works on them."
-    if "D" in given:
-        return "fewer steps move the weights less far: look at the three losses above."
-    if "E" in given:
-        return "that says nothing of how many epochs it takes; look at the three losses above."
-    if given == {"B"}:
-        return "how many rows has a step now, and how many steps an epoch?"
-    if given == {"C"}:
-        return "what is this kind of scaling called, where each replica keeps its rows?"
-    return ""
-
-
-weak = Exercise(
-    str,
-    _judge_weak,
+weak = some(
+    {
+        "B": "what is this kind of scaling called, where each replica keeps its rows?",
+        "C": "how many rows has a step now, and how many steps an epoch?",
+    },
+    {
+        "A": "with strong scaling the rows of a step stay the same, whoever works on them.",
+        "D": "fewer steps move the weights less far: look at the three losses above.",
+        "E": "that says nothing of how many epochs it takes; look at the three losses above.",
+    },
     "The step grew with the replicas, so an epoch has fewer steps: another training.",
     "how many rows of the table does one step use now, and how often are the weights moved?",
 )
 
-
-def _judge_cases(answer: str) -> str:
-    given = letters(answer, "C")
-    if len(given) != 3:
-        return "give three letters from A to C, in order, as in 'AAA'."
-    wrong = [
+cases = one_each(
+    "CAB",
+    "ABC",
+    [
         "in the first, what could a second machine shorten, of those two minutes?",
         "in the second, one machine of twice the cores has the same price, and no network between.",
         "in the third, no single machine is larger, and the exchange takes a hundredth of a step.",
-    ]
-    judged = zip(wrong, given, "ABC", strict=True)
-    return next((why for why, one, right in judged if one != right), "")
-
-
-cases = Exercise(
-    str,
-    _judge_cases,
+    ],
     "Look for what is shared out, then for one larger machine, and only then for more of them.",
     "for each: which of its seconds would become fewer, and what would become more?",
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
-from lesson.exercises import Exercise, choice
+from lesson.exercises import Exercise
+from lesson.exercises.lettered import choice, in_order
 
 noise = choice(
     "C",
@@ -17,24 +16,13 @@ noise = choice(
 )
 
 
-def _judge_lines(answer: str) -> str:
-    lines = re.sub(r"[^A-Z]", "", answer.upper())
-    if lines == "BDCA":
-        return ""
-    if "E" in lines:
-        return "line E does not belong: open() writes files on this machine, and knows no gs://."
-    if sorted(lines) != list("ABCD"):
-        return "write the letters of four of the five lines, each once, such as 'ABCD'."
-    if lines.index("B") > lines.index("D"):
-        return "one of the first two lines uses a name that is not there yet."
-    if lines.index("D") > lines.index("C"):
-        return "an object belongs to a bucket, which has to be named first."
-    return "an object is named first, and filled then."
-
-
-lines = Exercise(
-    str,
-    _judge_lines,
+lines = in_order(
+    [
+        ("B", "D", "one of the first two lines uses a name that is not there yet."),
+        ("D", "C", "an object belongs to a bucket, which has to be named first."),
+        ("C", "A", "an object is named first, and filled then."),
+    ],
+    {"E": "line E does not belong: open() writes files on this machine, and knows no gs://."},
     "Client, bucket, object, content: each is asked of the one before.",
     "each line uses a name that an earlier line made; one line is not needed at all.",
 )
@@ -44,7 +32,7 @@ def _judge_generation(answer: int) -> str:
     if answer == 0:
         return ""
     if answer == 1:
-        return "generations are not counted from 1: they are times, in microseconds."
+        return "generations are not counted from 1: look at the one of the archive above."
     if answer > 10**12:
         return "with that generation the upload replaces the object that has it."
     return "that is no generation that an object ever has; the question is what stands for none."

@@ -2,63 +2,65 @@
 
 from __future__ import annotations
 
-from lesson.exercises import Exercise, choice, letters
+from lesson.exercises import Exercise
+from lesson.exercises.lettered import choice, in_order, some
 
 # The job of the exercise “How often?”: seconds of an epoch, of a checkpoint, stops in an hour.
 EPOCH, CHECKPOINT, STOPS = 40.0, 10.0, 0.5
 
 
-def _judge_missing(answer: str) -> str:
-    given = set(letters(answer, "E"))
-    if not given:
-        return "write letters from A to E, as in 'AB'."
-    if "C" in given:
-        return "the rows are read again at every start; they do not change while it trains."
-    if "E" in given:
-        return "the next step does not look at the log or at a picture."
-    return {
-        "ABD": "",
-        "AB": "when would the run that goes on stop early?",
-        "AD": "whose weights would it keep at the end, if the best epoch was before the stop?",
-        "BD": "in which order would the rows of the next epoch come?",
-    }.get("".join(sorted(given)), "more than that is missing.")
-
-
-missing = Exercise(
-    str,
-    _judge_missing,
+missing = some(
+    {
+        "A": "in which order would the rows of the next epoch come?",
+        "B": "whose weights would it keep at the end, if the best epoch was before the stop?",
+        "D": "when would the run that goes on stop early?",
+    },
+    {
+        "C": "the rows are read again at every start; they do not change while it trains.",
+        "E": "the next step does not look at the log or at a picture.",
+    },
     "The order of the rows, the best weights so far, and how long ago they were found.",
     "go through the loop of a training with early stopping: what does each line read that an "
     "earlier epoch has left behind?",
 )
 
-
-def _judge_order(answer: str) -> str:
-    given = letters(answer, "E")
-    if not given:
-        return "write letters from A to E, in order, as in 'ABCD'."
-    if len(set(given)) < len(given):
-        return "each line is needed once at most."
-    if "C" in given:
-        return "killed in the middle of that line, it leaves a half under the name of a whole."
-    if len(given) < 4:
-        return "four of the five lines are needed."
-    if given.index("A") < given.index("B"):
-        return "killed after the old one is gone and before the new one has its name, it has none."
-    if given.index("B") < given.index("D"):
-        return "a name for what is not written yet."
-    if given.index("E") < given.index("D"):
-        return "nothing has been written yet that could be brought to the disk."
-    if given.index("E") > given.index("B"):
-        return "without power between these two, the name is on the disk and the content is not."
-    return ""
-
-
-order = Exercise(
-    str,
-    _judge_order,
+order = in_order(
+    [
+        (
+            "B",
+            "A",
+            "killed after the old one is gone and before the new has its name, it has none.",
+        ),
+        ("D", "B", "a name for what is not written yet."),
+        ("D", "E", "nothing has been written yet that could be brought to the disk."),
+        ("E", "B", "without power between these two, the name is on the disk, the content is not."),
+    ],
+    {"C": "killed in the middle of that line, it leaves a half under the name of a whole."},
     "Whenever it is killed, a whole checkpoint lies under its name: the old one or the new one.",
     "after each line, ask what is there if the machine goes away now.",
+)
+
+
+def _judge_restart(answer: int) -> str:
+    if answer == 200:
+        return ""
+    return {
+        170: "a killed process saves nothing: what it did after its newest checkpoint is lost.",
+        400: "it does not begin anew: the same command finds the checkpoint in the folder.",
+        30: "so many are lost; how many are trained after the restart?",
+        230: "so far it had come; from where does it go on, and how far?",
+        150: "the newest checkpoint is a later one than that of epoch 150.",
+        199: "epoch 200 is in the checkpoint; epoch 201 is the first after the restart.",
+        201: "epoch 200 is in the checkpoint; epoch 201 is the first after the restart.",
+        250: "in epoch 250 there would have been the next checkpoint; it was killed before.",
+    }.get(answer, "which checkpoint is the newest, and how many epochs come after it?")
+
+
+restart = Exercise(
+    int,
+    _judge_restart,
+    "It goes on in epoch 201; the epochs from there to the kill are lost, and trained again.",
+    "after which epochs was a checkpoint written, and which of them was the last before the kill?",
 )
 
 folder = choice(
@@ -120,6 +122,31 @@ every = Exercise(
     _judge_every,
     "About six minutes. One epoch more or less makes next to no difference.",
     "put some numbers of epochs, as seconds, into lost_per_hour(), or use the square root.",
+)
+
+# The job of the exercise “A spot job without checkpoints”: hours, and dollars an hour.
+NEEDED, BEFORE_STOP, LIST_PRICE, SPOT_PRICE = 10, 7, 1.00, 0.40
+
+
+def _judge_spot(answer: float) -> str:
+    told = {
+        (NEEDED + BEFORE_STOP) * SPOT_PRICE: "",
+        NEEDED * SPOT_PRICE: "the hours before the stop are paid, too.",
+        NEEDED * LIST_PRICE: "that is the job on a machine at the list price.",
+        NEEDED + BEFORE_STOP: "so many hours, yes; at which price?",
+        (NEEDED - BEFORE_STOP) * SPOT_PRICE: "from what could it go on, and the first seven hours?",
+        BEFORE_STOP * SPOT_PRICE: "those are the hours before the stop; and those after it?",
+        BEFORE_STOP * SPOT_PRICE + NEEDED: "after the stop it is a spot job still.",
+    }
+    near = (why for dollars, why in told.items() if abs(answer - dollars) < 0.01)
+    return next(near, "how many hours do the machines run before the stop, and how many after it?")
+
+
+spot = Exercise(
+    float,
+    _judge_spot,
+    "Seventeen hours for ten; after two more such stops it would be dearer than the list price.",
+    "without a checkpoint, at which hour of its work does the job begin after the stop?",
 )
 
 workers = choice(

@@ -2,83 +2,48 @@
 
 from __future__ import annotations
 
-import re
-
 from lesson.exercises import Exercise
+from lesson.exercises.lettered import in_order, one_each, some
 
 HOURLY = 0.23  # ml.m5.xlarge, as in AWS_helpers/costs.py, which a test compares
 WEEKEND = 64  # hours from Friday, 17:00, to Monday, 9:00
 
 
-def _letters(answer: str) -> str:
-    return re.sub(r"[^A-Z]", "", answer.upper())
-
-
-def _judge_stay_or_go(answer: str) -> str:
-    letters = _letters(answer)
-    if len(letters) != 3 or not set(letters) <= set("ABC"):
-        return "give three letters from A to C, in order, as in 'AAA'."
-    wrong = [
+stay_or_go = one_each(
+    "BCA",
+    "ABC",
+    [
         "in the first, the meeting is over before a rented machine is ready.",
         "in the second, it is one training: what does the GPU make of its 30 hours?",
         "in the third, what keeps the forty from running at the same time?",
-    ]
-    judged = zip(wrong, letters, "ABC", strict=True)
-    return next((why for why, one, right in judged if one != right), "")
-
-
-stay_or_go = Exercise(
-    str,
-    _judge_stay_or_go,
+    ],
     "First the time to get ready, then what one machine can do, and only then how many.",
     "reckon for each how long it takes here, and how long there, the five minutes included.",
 )
 
-
-def _judge_order(answer: str) -> str:
-    letters = _letters(answer)
-    if sorted(letters) != sorted("ABCDEF"):
-        return "give each of the six letters once."
-    place = letters.index
-    rules = [
-        (place("D") < place("F"), "what would a job read whose data is not there yet?"),
-        (place("F") < place("C"), "no machine is looked for before somebody has asked for one."),
-        (place("C") < place("A"), "the script needs a machine, and its software, to run on."),
-        (place("A") < place("E"), "results come from the training."),
-    ]
-    unmet = (why for met, why in rules if not met)
-    return next(unmet, "" if letters[-1] == "B" else "what can be fetched before it is there?")
-
-
-order = Exercise(
-    str,
-    _judge_order,
+order = in_order(
+    [
+        ("D", "F", "what would a job read whose data is not there yet?"),
+        ("F", "C", "no machine is looked for before somebody has asked for one."),
+        ("C", "A", "the script needs a machine, and its software, to run on."),
+        ("A", "E", "results come from the training."),
+        ("E", "B", "what can be fetched before it is there?"),
+    ],
+    {},
     "C, A and E happen on the rented machine; for A and E you pay, and for a part of C.",
     "begin with what has to be in the bucket, and end with what you want to have here.",
 )
 
-
-def _judge_true_here(answer: str) -> str:
-    letters = set(_letters(answer))
-    if not letters or not letters <= set("ABCDE"):
-        return "give letters from A to E, as in 'ABC'."
-    wrong = {
-        "C": "of C: no machine has to be found here, and it has other cores.",
-        "D": "of D: what does the process that computes need of your notebook?",
-    }
-    missing = {
+true_here = some(
+    {
         "A": "of A: where did the accuracy in the table come from?",
         "B": "of B: it is the same script, with the same flags.",
         "E": "of E: here nobody asks whether your account may have a GPU.",
-    }
-    told = [why for letter, why in wrong.items() if letter in letters]
-    told += [why for letter, why in missing.items() if letter not in letters]
-    return next(iter(told), "")
-
-
-true_here = Exercise(
-    str,
-    _judge_true_here,
+    },
+    {
+        "C": "of C: no machine has to be found here, and it has other cores.",
+        "D": "of D: what does the process that computes need of your notebook?",
+    },
     "It runs what you send; of machines, quotas and waiting it knows nothing.",
     "which of them are about the script, and which about machines and accounts?",
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
-from lesson.exercises import Exercise, choice
+from lesson.exercises import Exercise
+from lesson.exercises.lettered import choice, in_order, one_each
 
 ROWS, FIRST = 569, 100  # of the batch, and of the part of the first replica
 WEIGHTS, WIDTH = 267_265, 512  # of a network of 7 features with hidden layers of 512 and 512
@@ -12,7 +11,7 @@ SHARED, WHOLE = 7 * WIDTH + WIDTH + WIDTH**2, WIDTH + WIDTH + 1  # of the weight
 
 
 def _judge_share(answer: float) -> str:
-    if abs(answer - FIRST / ROWS) < 0.0005:
+    if abs(answer - FIRST / ROWS) < 0.005:
         return ""
     if abs(answer - 0.5) < 0.0005:
         return "that is the mean of means, which the cell above has tried."
@@ -43,28 +42,14 @@ copies = choice(
 )
 
 
-def _judge_order(answer: str) -> str:
-    letters = re.sub(r"[^A-Z]", "", answer.upper())
-    if not letters or not set(letters) <= set("ABCDE"):
-        return "write letters from A to E, in order, as in 'ABCD'."
-    if len(set(letters)) < len(letters):
-        return "each line is needed once at most."
-    if "C" in letters:
-        return "these are different neurons on each replica: their sum means nothing."
-    if len(letters) < 4:
-        return "four of the five lines are needed."
-    if letters.index("E") > letters.index("D"):
-        return "D uses the neurons, which E computes."
-    if letters.index("D") > min(letters.index("A"), letters.index("B")):
-        return "A and B use `out`, which D computes."
-    if letters.index("B") < letters.index("A"):
-        return "each replica would add b2, and the sum would have it once for each of them."
-    return ""
-
-
-order = Exercise(
-    str,
-    _judge_order,
+order = in_order(
+    [
+        ("E", "D", "D uses the neurons, which E computes."),
+        ("D", "A", "A uses `out`, which D computes."),
+        ("D", "B", "B uses `out`, which D computes."),
+        ("A", "B", "each replica would add b2, and the sum would have it once for each of them."),
+    ],
+    {"C": "these are different neurons on each replica: their sum means nothing."},
     "One sum for two layers, and the whole bias once, after it.",
     "compare the lines with part() above, and look where b2 is added there.",
 )
@@ -112,51 +97,27 @@ crossing = Exercise(
     "512 numbers for each row on one side, one number for each weight on the other.",
 )
 
-_RECORDS = {
-    "M": "in record 1 each replica has all the rows, and half of the bytes.",
-    "N": "in record 2 a script was alone with all the rows and the whole network.",
-    "D": "in record 3 each replica has rows of its own, and the whole network.",
-}
-
-
-def _judge_records(answer: str) -> str:
-    letters = re.sub(r"[^A-Z]", "", answer.upper())
-    if sorted(letters) != sorted(_RECORDS):
-        return "write the letters D, M and N, each once, in the order of the records."
-    for letter, (right, why) in zip(letters, _RECORDS.items(), strict=True):
-        if letter != right:
-            return why
-    return ""
-
-
-records = Exercise(
-    str,
-    _judge_records,
+records = one_each(
+    "MND",
+    "DMN",
+    [
+        "in record 1 each replica has all the rows, and half of the bytes.",
+        "in record 2 a script was alone with all the rows and the whole network.",
+        "in record 3 each replica has rows of its own, and the whole network.",
+    ],
     "Half the bytes: the model was split. Half the rows: the rows were. Neither: nothing was.",
     "compare the rows and the bytes of each replica with 800 rows and 400,000 bytes.",
 )
 
-_PLACES = {
-    1: ("C", "1: no card holds the model and its Adam, but each holds a layer: what does C keep?"),
-    2: ("A", "2: what is done in seconds needs no second machine."),
-    3: ("D", "3: no card computes with a layer that does not fit on it, as B and C do."),
-    4: ("B", "4: the model fits on one card, and there are too many rows for one."),
-}
-
-
-def _judge_choices(answer: str) -> str:
-    letters = re.sub(r"[^A-Z]", "", answer.upper())
-    if len(letters) != len(_PLACES) or not set(letters) <= set("ABCD"):
-        return "write four letters from A to D, one for each situation, such as 'AAAA'."
-    for letter, (right, why) in zip(letters, _PLACES.values(), strict=True):
-        if letter != right:
-            return why
-    return ""
-
-
-choices = Exercise(
-    str,
-    _judge_choices,
+choices = one_each(
+    "CADB",
+    "ABCD",
+    [
+        "1: no card holds the model and its Adam, but each holds a layer: what does C keep?",
+        "2: what is done in seconds needs no second machine.",
+        "3: no card computes with a layer that does not fit on it, as B and C do.",
+        "4: the model fits on one card, and there are too many rows for one.",
+    ],
     "Take the way with the fewest messages that fits.",
     "sixteen bytes for each weight: does the model fit on a card? Does a layer? Does it take long?",
 )

@@ -2,81 +2,49 @@
 
 from __future__ import annotations
 
-import re
-
-from lesson.exercises import Exercise, letters
+from lesson.exercises import Exercise
+from lesson.exercises.lettered import in_order, some
 
 GB_MONTH = 0.023  # US dollars, as in AWS_helpers/helpers.py, which a test compares
 CHANNELS = "/opt/ml/input/data"
 
 
-def _judge_leak(answer: str) -> str:
-    letters = set(re.sub(r"[^A-Z]", "", answer.upper()))
-    if letters == {"B", "D"}:
-        return ""
-    if "E" in letters:
-        return "line E is the split itself: the question is what happens before it."
-    if "A" in letters or "C" in letters:
-        return "reading rows and choosing columns computes nothing from them."
-    if letters == {"B"}:
-        return "one more line is fitted to all rows: see what is done to X."
-    if letters == {"D"}:
-        return "one more line is fitted to all rows: see where a gap's filling comes from."
-    return "write the letters of two lines, such as 'AC'."
-
-
-leak = Exercise(
-    str,
-    _judge_leak,
+leak = some(
+    {
+        "B": "one more line is fitted to all rows: see where a gap's filling comes from.",
+        "D": "one more line is fitted to all rows: see what is done to X.",
+    },
+    {
+        "A": "reading rows computes nothing from them.",
+        "C": "choosing columns computes nothing from the rows.",
+        "E": "line E is the split itself: the question is what happens before it.",
+    },
     "The median and the scaler are fitted before line E, so the validation rows had a say in both.",
     "look for a line that would give other numbers if a fifth of the rows were not in the table.",
 )
 
-FALSE_CLAIMS = {
-    "A": "A is false: savez stores the arrays as they are, savez_compressed compresses.",
-    "C": "C is false: for an archive mmap_mode has no effect.",
-    "E": "E is false: a DataLoader knows rows in memory, and no files.",
-}
-
-
-def _judge_claims(answer: str) -> str:
-    letters = set(re.sub(r"[^A-Z]", "", answer.upper()))
-    if not letters or not letters <= set("ABCDE"):
-        return "write the letters of the true statements, such as 'ABC'."
-    for letter, why in FALSE_CLAIMS.items():
-        if letter in letters:
-            return why
-    if letters == {"B", "D"}:
-        return ""
-    return "what you name is true, and one more statement is."
-
-
-claims = Exercise(
-    str,
-    _judge_claims,
+ONE_MORE = "what you name is true, and one more statement is."
+claims = some(
+    {"B": ONE_MORE, "D": ONE_MORE},
+    {
+        "A": "A is false: savez stores the arrays as they are, savez_compressed compresses.",
+        "C": "C is false: for an archive mmap_mode has no effect.",
+        "E": "E is false: a DataLoader knows rows in memory, and no files.",
+    },
     "It is a zip file of whole arrays under their names, and no more than that.",
     "two of the five are true; what can be found out about an array without reading all of it?",
 )
 
-
-def _judge_lines(answer: str) -> str:
-    lines = letters(answer, "E")
-    if "B" in lines:
-        return "line B does not belong: open() reads files of this machine, and knows no s3://."
-    if sorted(lines) != list("ACDE"):
-        return "write the letters of four of the five lines, each once, such as 'ABCD'."
-    if lines[0] != "D":
-        return "each of the other lines needs something that only a client can give."
-    if lines.index("E") > lines.index("A"):
-        return "an object can be read only when it has been sent."
-    if lines.index("C") < lines.index("A"):
-        return "numpy reads from an answer, and there is none yet."
-    return ""
-
-
-lines = Exercise(
-    str,
-    _judge_lines,
+NO_CLIENT = "each of the other lines needs something that only a client can give."
+lines = in_order(
+    [
+        ("D", "E", NO_CLIENT),
+        ("D", "A", NO_CLIENT),
+        ("D", "C", NO_CLIENT),
+        ("E", "A", "an object can be read only when it has been sent."),
+        ("A", "C", "numpy reads from an answer, and there is none yet."),
+    ],
+    {"B": "line B does not belong: open() reads files of this machine, and knows no s3://."},
     "Client, upload, answer, content: each needs what the one before has made.",
     "which line uses no name of another one? Then: what has to be in the bucket before it is read?",
 )

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from lesson.exercises import Exercise, choice, letters
+import os
+from pathlib import Path
+
+from lesson.exercises import Exercise
+from lesson.exercises.lettered import choice, in_order, some
 
 # The learning rate of the run whose model carries the alias `champion` at the end of the page.
 CHAMPION = 0.03
 
 
-def _judge_record(answer: str) -> str:
-    given = set(letters(answer, "F"))
-    if not given:
-        return "write letters from A to F, as in 'AB'."
-    if "E" in given:
-        return "a curve tells how good the run was; the training does not read it."
-    if "F" in given:
-        return "a folder can be renamed, and another run can write into it."
-    return {
-        "ABCD": "",
-        "ABC": "another version of torch, or another processor, may round in another way.",
-        "ABD": "the same flags mean something else to another version of the script.",
-        "ACD": "the name of a file does not tell which rows were in it on that day.",
-        "BCD": "with which learning rate would you train?",
-    }.get("".join(sorted(given)), "more than that has an effect on the weights.")
-
-
-record = Exercise(
-    str,
-    _judge_record,
+record = some(
+    {
+        "A": "with which learning rate would you train?",
+        "B": "the name of a file does not tell which rows were in it on that day.",
+        "C": "the same flags mean something else to another version of the script.",
+        "D": "another version of torch, or another processor, may round in another way.",
+    },
+    {
+        "E": "a curve tells how good the run was; the training does not read it.",
+        "F": "a folder can be renamed, and another run can write into it.",
+    },
     "Flags, rows, script and versions make the model; all else is about it.",
     "what would have to be equal on another machine, so that the same weights come out?",
 )
@@ -42,6 +37,49 @@ mixed = choice(
     },
     "The curve is that of the second training, the flags are those of the first.",
     "the curves and the flags are two kinds of records; which of two does each keep?",
+)
+
+FAST = "fast"  # of the three runs, the one that learns its rows by heart
+
+
+def _judge_turn(answer: int, logs: str | os.PathLike[str]) -> str:
+    if not isinstance(logs, str | os.PathLike) or not list(Path(logs, FAST).glob("events*")):
+        return "hand logs to check(), as the cell of the exercise does, and train the three runs."
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    def losses(run: str, tag: str) -> dict[int, float]:
+        points = EventAccumulator(str(Path(logs, run))).Reload().Scalars(tag)
+        return {point.step: point.value for point in points}
+
+    seen, validation = losses(FAST, "loss"), losses(FAST, "val_loss")
+    if answer not in validation:
+        return f"the epochs of this run are those from 1 to {max(validation)}."
+    if validation[answer] <= min(validation.values()) + 0.01:  # read off a picture
+        return ""
+    if answer in (max(validation), min(seen, key=lambda epoch: seen[epoch])):
+        return "there the loss is low on its own rows; the validation loss is another curve."
+    return f"there it is {validation[answer]:.2f}, and it has been lower. Is it the run {FAST}?"
+
+
+turn = Exercise(
+    int,
+    _judge_turn,
+    "From there on fast becomes better on its own rows only: it overfits.",
+    "of which run do the two curves go apart? TensorBoard draws smoothed lines: set Smoothing to "
+    "0, or take the lowest point of events.Scalars('val_loss') of that run.",
+)
+
+kept = some(
+    {
+        "A": "of A: such a job is given a folder in the bucket by AIP_TENSORBOARD_LOG_DIR.",
+        "D": "of D: SageMaker copies the files of that folder to S3.",
+    },
+    {
+        "B": "of B: that folder is on the machine, which is gone.",
+        "C": "of C: nobody told the script to write any.",
+    },
+    "Events last as long as the place where they lie: name one that outlives the machine.",
+    "ask of each: is it told to write events, and is the folder on the machine or in a bucket?",
 )
 
 # The team of the exercise “A year of events”: runs, KiB of each, dollars a month for a GiB.
@@ -93,28 +131,15 @@ register = choice(
 )
 
 
-def _judge_promote(answer: str) -> str:
-    order = letters(answer, "E")
-    if not order:
-        return "write letters from A to E, in order, as in 'ABCD'."
-    if len(set(order)) < len(order):
-        return "each line is needed once at most."
-    if "E" in order:
-        return "without the old version there is no way back."
-    if len(order) < 4:
-        return "four of the five lines are needed."
-    if order.index("B") > order.index("A") or order.index("B") > order.index("D"):
-        return "there is nothing yet that could be compared or named."
-    if order.index("C") < order.index("A"):
-        return "whoever loads the champion in between gets a model that nobody has compared."
-    if order.index("D") < order.index("C"):
-        return "what is loaded by its alias is still the old one."
-    return ""
-
-
-promote = Exercise(
-    str,
-    _judge_promote,
+NOTHING_YET = "there is nothing yet that could be compared or named."
+promote = in_order(
+    [
+        ("B", "A", NOTHING_YET),
+        ("B", "D", NOTHING_YET),
+        ("A", "C", "whoever loads the champion in between gets a model that nobody has compared."),
+        ("C", "D", "what is loaded by its alias is still the old one."),
+    ],
+    {"E": "without the old version there is no way back."},
     "The name that others use moves last, in one step, and the old version stays for the way back.",
     "at each moment somebody may load the champion: which model do they get?",
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
+from collections.abc import Mapping, Sequence
 
-from lesson.exercises import Exercise, choice
+from lesson.exercises import Exercise
+from lesson.exercises.lettered import choice, one_each
 from lesson.studies import SUCCEEDED, Study, Trial, Value, between, one_of
 
 TRIALS, MINUTES = 5 * 4 * 4 * 3, 3  # the grid of the exercise "The bill of a grid"
@@ -32,28 +33,44 @@ bill = Exercise(
     "how many combinations are there of 5 values, 4, 4 and 3?",
 )
 
-SCALES = "BACA"
-
-
-def _judge_scales(answer: str) -> str:
-    letters = re.sub(r"[\s,;.]", "", answer).upper()
-    if len(letters) != 4 or not set(letters) <= set("ABC"):
-        return "write four letters from A to C, in the order of the list, as in 'AAAA'."
-    said = {
-        0: "1: from 0.00001 to 0.1 are four powers of ten, and each deserves trials.",
-        1: "2: no logarithm of 0 exists, and 0.1 more dropout is as much anywhere.",
-        2: "3: the step from 0.99 to 0.999 averages over ten times as many gradients as before.",
-        3: "4: from one layer to two is one layer more, as from three to four.",
-    }
-    wrong = [said[place] for place in range(4) if letters[place] != SCALES[place]]
-    return " ".join(wrong)
-
-
-scales = Exercise(
-    str,
-    _judge_scales,
+scales = one_each(
+    "BACA",
+    "ABC",
+    [
+        "1: from 0.00001 to 0.1 are four powers of ten, and each deserves trials.",
+        "2: no logarithm of 0 exists, and 0.1 more dropout is as much anywhere.",
+        "3: the step from 0.99 to 0.999 averages over ten times as many gradients as before.",
+        "4: from one layer to two is one layer more, as from three to four.",
+    ],
     "A scale says where a change of the same size makes the same difference.",
     "in which steps would you try the values by hand: adding, multiplying, or coming closer to 1?",
+)
+
+
+RANDOM, BAYESIAN = "random", "Bayesian, 1 at a time"
+
+
+def _judge_pairs(answer: int, found: Mapping[str, Sequence[float]]) -> str:
+    if not isinstance(found, dict) or not {RANDOM, BAYESIAN} <= found.keys():
+        return "hand found to check(), as the cell of the exercise does."
+    pairs = list(zip(found[RANDOM], found[BAYESIAN], strict=True))
+    won, lost = (sum(sign * (one - other) < 0 for one, other in pairs) for sign in (1, -1))
+    if answer == won:
+        return ""
+    if answer in (lost, len(pairs) - won):
+        return "so often it was Bayesian search, or nobody."
+    if answer == len(pairs) - lost:
+        return "that counts a draw as well, where both found the same."
+    if answer == 0:
+        return "look at the second and the third pair of numbers, for instance, and go through all."
+    return f"there are {len(pairs)} pairs, and in each of them the lower number has won."
+
+
+pairs = Exercise(
+    int,
+    _judge_pairs,
+    "So often one study of each would have told you the opposite.",
+    'zip(found["random"], …) gives the pairs; then count those whose first number is lower.',
 )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lesson.exercises import Exercise, choice
+from lesson.exercises import Exercise
+from lesson.exercises.lettered import choice
 from lesson.runs import Run
 
 HOURLY = 0.21849885  # of n1-standard-4, as in GCP_helpers/costs.py, which a test compares
@@ -85,8 +86,8 @@ failed_filter = Exercise(
 
 
 def _judge_mended(answer: str, train_npz: str) -> str:
-    name = answer.strip().split("=", 1)
-    flag, value = (name[0], name[1]) if len(name) == 2 else ("", name[0])
+    parts = re.split(r"[ =]+", answer, maxsplit=1)
+    flag, value = parts if len(parts) == 2 else ("", answer)
     if value == train_npz and flag in ("", "--train"):
         return ""
     if value.endswith("val_data.npz"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -28,6 +30,22 @@ def folder(name: str, train: np.ndarray | None, val: np.ndarray, key: str = "X_t
         np.savez(home / "train_data.npz", **{key: train, "y_train": np.zeros(len(train))})
     np.savez(home / "val_data.npz", X_val=val, y_val=np.zeros(len(val)))
     return str(home)
+
+
+def broken(name: str, content: bytes) -> str:
+    """A folder whose first archive has this content."""
+    home = folder(name, *GOOD)
+    (Path(home) / "train_data.npz").write_bytes(content)
+    return home
+
+
+def zipped(*names: str) -> bytes:
+    """A zip file with texts under these names."""
+    made = io.BytesIO()
+    with ZipFile(made, "w") as archive:
+        for name in names:
+            archive.writestr(name, "text")
+    return made.getvalue()
 
 
 GOOD = (scaled(TRAIN, TRAIN), scaled(VAL, TRAIN))
@@ -55,26 +73,30 @@ ANSWERS: Answers = {
         ],
     ),
     "order": (
-        ["CABDE", "ACBDE", "a, b, c, d, e"],
+        ["CBEAD", "BCEAD", "BECAD"],
         [
-            ("ABDEC", "read the list"),
-            ("CBDAE", "while a job runs"),
-            ("CADBE", "in that bucket"),
-            ("CBADE", "not written"),
-            ("CABED", "whether it is gone"),
-            ("CABD", "each of the five"),
+            ("BEADC", "read the list"),
+            ("CEABD", "while a job runs"),
+            ("CBAED", "in that bucket"),
+            ("CEBAD", "not written"),
+            ("CBEDA", "whether it is gone"),
+            ("CBEA", "each of the five"),
         ],
     ),
     "own_table": (
-        [folder("good", *GOOD)],
+        [folder("good", *GOOD), Path(_home.name) / "good"],
         [
             (folder("leak", scaled(TRAIN, ROWS), scaled(VAL, ROWS)), "has seen the validation"),
             (folder("raw", TRAIN, VAL), "not on one scale"),
             (folder("twice", GOOD[0], scaled(VAL, VAL)), "scaler of their own"),
             (folder("by-val", scaled(TRAIN, VAL), scaled(VAL, VAL)), "no mean of 0"),
             (folder("key", *GOOD, key="x"), "no array X_train"),
-            (folder("rows", GOOD[0][:100], GOOD[1]), "1600 and 400 rows"),
+            (folder("rows", GOOD[0][:100], GOOD[1]), "has the shape (100, 12)"),
             (folder("objects", GOOD[0].astype(object), GOOD[1]), "no archive of numbers"),
+            (folder("texts", GOOD[0].astype(str), GOOD[1]), "something else than numbers"),
+            (broken("empty", b""), "no archive of numbers"),
+            (broken("text", b"a,b,c"), "no archive of numbers"),
+            (broken("zip", zipped("X_train.npy")), "something else than numbers"),
             (folder("half", None, GOOD[1]), "there is no"),
             ("nowhere", "there is no"),
         ],

@@ -61,12 +61,12 @@ ANSWERS: Answers = {
         ],
     ),
     "cases": (
-        ["ABC", "a, b, c"],
+        ["CAB", "c, a, b"],
         [
-            ("BBC", "in the first"),
-            ("CBC", "in the first"),
-            ("ACC", "in the second"),
-            ("ABB", "in the third"),
+            ("AAB", "in the first"),
+            ("BAB", "in the first"),
+            ("CBB", "in the second"),
+            ("CAA", "in the third"),
             ("AB", "three letters"),
             ("ABD", "three letters"),
         ],

@@ -16,7 +16,7 @@ ANSWERS: Answers = {
             ("AB", "stop early"),
             ("AD", "best epoch"),
             ("BD", "order"),
-            ("A", "more than that"),
+            ("A", "best epoch"),
             ("ABCD", "read again"),
             ("ABDE", "picture"),
             ("shuffle", "from A to E"),
@@ -34,6 +34,32 @@ ANSWERS: Answers = {
             ("DEB", "four of the five"),
             ("DEBB", "once"),
             ("write, rename", "from A to E"),
+        ],
+    ),
+    "restart": (
+        [200, "200"],
+        [
+            (170, "saves nothing"),
+            (400, "finds the checkpoint"),
+            (30, "so many are lost"),
+            (199, "epoch 201"),
+            (201, "epoch 201"),
+            (150, "later one"),
+            (250, "killed before"),
+            (230, "how far"),
+            (5, "the newest"),
+        ],
+    ),
+    "spot": (
+        [6.8, "$6.80"],
+        [
+            (4, "before the stop are paid"),
+            (10, "list price"),
+            (17, "at which price"),
+            (1.2, "the first seven hours"),
+            (2.8, "after it"),
+            (12.8, "still"),
+            (5, "how many hours"),
         ],
     ),
     "folder": (["C", "c."], [("A", "two learning rates"), ("B", "lost"), ("D", "A, B, C")]),
@@ -72,4 +98,6 @@ class TestExercises(ExerciseRules):
 def test_the_page_describes_the_job_that_the_exercise_reckons_with() -> None:
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert f"takes {exercises.EPOCH:.0f} seconds, a checkpoint {exercises.CHECKPOINT:.0f}" in page
+    assert f"{exercises.LIST_PRICE:.2f} dollar an hour, or {exercises.SPOT_PRICE:.2f}" in page
+    assert (exercises.NEEDED, exercises.BEFORE_STOP) == (10, 7) and "after seven hours" in page
     assert exercises.STOPS == 0.5 and "once in two hours" in page

@@ -8,13 +8,13 @@ from tests.lesson.exercise_rules import Answers, ExerciseRules
 
 ANSWERS: Answers = {
     "stay_or_go": (
-        ["ABC", "a, b, c"],
+        ["BCA", "b, c, a"],
         [
-            ("BBC", "in the first"),
-            ("ACC", "in the second"),
-            ("AAC", "in the second"),
-            ("ABB", "in the third"),
-            ("ABA", "in the third"),
+            ("CCA", "in the first"),
+            ("BAA", "in the second"),
+            ("BBA", "in the second"),
+            ("BCC", "in the third"),
+            ("BCB", "in the third"),
             ("AB", "three letters"),
             ("ABD", "three letters"),
         ],

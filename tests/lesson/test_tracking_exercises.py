@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
+from typing import ClassVar
+
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from lesson.exercises import tracking as exercises
-from tests.lesson.exercise_rules import Answers, ExerciseRules
+from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
 
 PAGE = Path(__file__).parents[2] / "episodes" / "13-tracking.md"
 
+_home = tempfile.TemporaryDirectory(prefix="events-")
+LOGS = Path(_home.name)
+
+
+def write_curves() -> None:
+    """Events of 20 epochs: the training loss falls to the end, the validation loss to epoch 5."""
+    writer = EventFileWriter(str(LOGS / "fast"))
+    for epoch in range(1, 21):
+        for tag, value in (("loss", 1 / epoch), ("val_loss", 0.4 + 0.009 * abs(epoch - 5))):
+            summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])
+            writer.add_event(Event(step=epoch, summary=summary))
+    writer.close()
+
+
+write_curves()
 ANSWERS: Answers = {
     "record": (
         ["ABCD", "d, c, b, a", "A, B, C and D"],
@@ -17,7 +38,7 @@ ANSWERS: Answers = {
             ("ABD", "another version of the script"),
             ("ACD", "which rows"),
             ("BCD", "learning rate"),
-            ("A", "more than that"),
+            ("A", "on that day"),
             ("ABCDE", "does not read it"),
             ("ABCDF", "renamed"),
             ("flags", "from A to F"),
@@ -26,6 +47,25 @@ ANSWERS: Answers = {
     "mixed": (
         ["C", " c."],
         [("A", "there is one"), ("B", "begins anew"), ("D", "nothing looks"), ("E", "A, B, C, D")],
+    ),
+    "turn": (
+        [5, 6],  # where the curve is flat, a neighbour is as good
+        [
+            (20, "on its own rows"),
+            (12, "has been lower"),
+            (0, "from 1 to 20"),
+            (200, "from 1 to 20"),
+        ],
+    ),
+    "kept": (
+        ["AD", "d, a"],
+        [
+            ("ABD", "which is gone"),
+            ("ACD", "nobody told"),
+            ("D", "a folder in the bucket"),
+            ("A", "to S3"),
+            ("E", "from A to D"),
+        ],
     ),
     "price": (
         [77.8, 40_000 * 17 / 2**20 * 10 * 12, 81.6],
@@ -60,7 +100,7 @@ ANSWERS: Answers = {
             (0.003, "the alias has moved"),
             (2, "a number of a version"),
             (0.0003, "no run here"),
-            ("0.03", "a number, not"),
+            ("0.03 or so", "a number alone, not"),
         ],
     ),
 }
@@ -70,6 +110,7 @@ class TestExercises(ExerciseRules):
     page = PAGE.name
     module = exercises
     answers = ANSWERS
+    context: ClassVar[Context] = {"turn": (LOGS,)}
 
 
 def test_the_page_describes_the_team_that_the_exercise_reckons_with() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 from lesson.exercises import tuning as exercises
 from lesson.search_plots import searches
 from lesson.studies import Between
 from lesson.trial_plots import importance
-from tests.lesson.exercise_rules import Answers, ExerciseRules
+from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
 
 PAGE = Path(__file__).parents[2] / "episodes" / "12-tuning.md"
 TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())
 
+FOUND = {"random": [1, 5, 2, 3, 4, 5], "Bayesian, 1 at a time": [1, 1, 1, 1, 9, 9]}
 ANSWERS: Answers = {
     "bill": (
         [12, 12.0],
@@ -34,6 +36,15 @@ ANSWERS: Answers = {
             ("BACB", "4: from one"),
             ("BAC", "four letters"),
             ("BACD", "four letters"),
+        ],
+    ),
+    "pairs": (
+        [2, 2.0],
+        [
+            (3, "or nobody"),
+            (4, "or nobody"),
+            (0, "for instance"),
+            (7, "6 pairs"),
         ],
     ),
     "informed": (
@@ -81,6 +92,12 @@ class TestExercises(ExerciseRules):
     page = PAGE.name
     module = exercises
     answers = ANSWERS
+    context: ClassVar[Context] = {"pairs": (FOUND,)}
+
+    def test_a_draw_is_no_win(self) -> None:
+        draws = {"random": [1.0, 2.0, 1.0], "Bayesian, 1 at a time": [2.0, 2.0, 2.0]}
+        assert self.said("pairs", 2, draws).startswith("Right.")
+        assert "draw" in self.said("pairs", 3, draws)
 
 
 def test_the_chances_that_are_told_are_right() -> None:

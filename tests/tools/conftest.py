@@ -157,17 +157,18 @@ FILES = {
     "::: objectives\n\n- Count things with Python.\n\n:::\n\n"
     "::: prereq\n\n## Before you start\n\nYou can read numbers.\n\n:::\n",
     "links.md": "[python]: https://www.python.org\n",
-    "LICENSE.md": "---\ntitle: Licences\n---\n\nText: CC-BY 4.0.\n",
+    "LICENSE.md": "---\ntitle: Licences\n---\n\nText: CC-BY 4.0.\n\nData: CC0 1.0.\n",
     "CODE_OF_CONDUCT.md": "---\ntitle: Code of conduct\n---\n\nWe keep [The Carpentries' code of "
     "conduct](https://docs.carpentries.org/policies/coc/).\n",
     "CONTRIBUTING.md": "---\ntitle: Contributing\n---\n\nOpen an issue.\n",
-    "CITATION.cff": "cff-version: 1.2.0\n",
+    "CITATION.cff": "cff-version: 1.2.0\nmessage: Please cite this lesson.\ntitle: Count things\n"
+    "authors:\n- name: A team\n",
     "episodes/01-count.md": EPISODE,
     "episodes/fig/dots.svg": "<svg xmlns='http://www.w3.org/2000/svg'/>\n",
     "learners/setup.md": "---\ntitle: Set-up\n---\n\n## Tools\n\nInstall [Python][python].\n",
     "learners/reference.md": "---\ntitle: Reference\n---\n\n## Glossary\n\nNumber\n:   A count.\n",
     "instructors/instructor-notes.md": "---\ntitle: Notes\n---\n\nLeave time.\n",
-    "profiles/learner-profiles.md": "---\ntitle: Profiles\n---\n\nA person who counts.\n",
+    "profiles/learner-profiles.md": "---\ntitle: Profiles\n---\n\n## Ada\n\nA person who counts.\n",
 }
 
 

@@ -20,6 +20,7 @@ from tools.figures.__main__ import FIGURES, FOLDER, main
 from tools.folder import ROOT
 
 FILES = sorted((ROOT / FOLDER).glob("*.svg"))
+PLOTS = sorted((ROOT / "lesson").glob("*plots.py"))
 COLOURS = {
     drawing.INK,
     drawing.PAPER,
@@ -182,6 +183,15 @@ def test_a_picture_has_few_colours_one_font_and_one_size_of_type(path: Path) -> 
     )
     assert drawing.TYPE * 700 / drawing.WIDTH > 17  # of a page's text
     assert drawing.TYPE * 360 / drawing.WIDTH > 11
+
+
+@pytest.mark.parametrize("path", PLOTS, ids=lambda path: path.stem)
+def test_what_the_lesson_plots_can_be_seen_on_white(path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    # Pale fills are only those of bars, which have a black edge and, to tell them apart, a hatch.
+    plain = [line for line in source.split("\n") if "hatch" not in line]
+    colours = re.findall(r"#[0-9a-f]{6}", "\n".join(plain))
+    assert colours and all(contrast(colour, drawing.PAPER) >= 4.5 for colour in colours)
 
 
 def test_a_text_that_cannot_be_read_is_found() -> None:

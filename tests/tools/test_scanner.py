@@ -70,6 +70,15 @@ def test_both_ways_to_open_a_div():
     assert (first.line, first.end) == (5, 9)
 
 
+def test_a_fence_stands_at_the_start_of_its_line_or_of_its_list_item():
+    page = read("- a\n\n  - b\n\n    ::: hint\n\n    C\n\n    :::\n\n  ::: hint\n\n  D\n\n  :::\n")
+    assert shape(page) == ["- a\n\n  - b", "div hint", "      C", "div hint", "    D"]
+    assert page.problems == []
+    for indent in (" ", "  ", "   "):
+        page = read(f"Text.\n\n{indent}::: hint\n\nA\n\n:::\n")
+        assert [(problem.line, problem.kind) for problem in page.problems] == [(7, "div-fence")]
+
+
 def test_colons_in_code_and_comments_are_no_fences():
     page = read("```markdown\n::: callout\n```\n\n<!--\n::: callout\n## No\n-->\n\nText.\n")
     assert shape(page) == ["code markdown", "Text."]
@@ -113,6 +122,24 @@ def test_code_fences_of_both_kinds_longer_ones_and_inside_lists():
     ]
     assert page.blocks[3].text == "if x:\n    y"
     assert page.blocks[0].text == "```python\ninner\n```"
+
+
+def test_a_second_paragraph_on_a_term_is_no_code():
+    page = read("""\
+        Term
+        :   What it means.
+
+            And one thing more.
+
+        Other
+        :   Another.
+
+            ```python
+            1
+            ```
+    """)
+    assert [type(block) for block in page.blocks] == [Prose, Code]
+    assert page.blocks[1].text == "1"
 
 
 def test_indented_code_is_no_fence_and_no_heading():

@@ -18,8 +18,9 @@ from tools.folder import ROOT
 from tools.links import plain
 from tools.scanner import Code, Div, Heading, Prose
 from tools.site.__main__ import main
+from tools.site.code import code_block
 from tools.site.plan import Plan
-from tools.site.prose import html_of, inline
+from tools.site.prose import breakable, html_of, inline
 from tools.site.schedule import BREAK, LONGEST_SITTING, clock, schedule
 from tools.site.write import pages, write
 
@@ -108,6 +109,22 @@ def test_every_page_has_one_title_a_language_and_a_place_in_the_navigation(
         (here,) = [e for e in page.walk() if e.attributes.get("aria-current") == "page"]
         assert here.tag == "a"
     assert len(set(titles)) == len(site)
+
+
+def test_search_engines_find_each_page_once_and_can_say_what_it_holds(
+    plan: Plan, site: dict[str, Element]
+) -> None:
+    said = {}
+    for name, page in site.items():
+        meta = {e.attributes.get("name"): e.attributes.get("content") for e in page.all("meta")}
+        assert ("robots" in meta) == name.startswith("instructor/")
+        if "robots" not in meta:
+            assert 40 < len(meta["description"] or "") <= 160
+            said[name] = meta["description"]
+    assert len(set(said.values())) == len(said)
+    episode = plan.episodes[0]
+    first = site[episode.file].all("section", "questions")[0].all("li")[0].text
+    assert said[episode.file].startswith(first)
 
 
 def test_all_pages_of_the_lesson_are_there_in_the_order_of_config_yaml(
@@ -303,6 +320,37 @@ def test_a_heading_with_a_number_is_no_list() -> None:
     assert inline("4. Send *it*") == "4. Send <em>it</em>"
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("train_nn.py", "train_nn.py"),
+        ("a_b.local_script_of(x=1)", "a_|b.|local_|script_|of(|x=|1)"),
+        ("CreateModelDeployment", "Create|Model|Deployment"),
+        ("CreateModelDeploymentMonitoringJob", "[Create|Model|Deployment|Monitoring|Job]"),
+        ("x --learning_rate=0.1 <b>", "x [--learning_rate]=0.1 &lt;b&gt;"),
+        ("a-b - 1", "a-b - 1"),
+    ],
+)
+def test_a_line_may_end_inside_a_long_name_but_not_inside_a_flag(code: str, expected: str) -> None:
+    html = breakable(code).replace("<wbr>", "|")
+    assert re.sub('<span class="(flag|long)">', "[", html).replace("</span>", "]") == expected
+    assert read(breakable(code)).text == code
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "wrapped"),
+    [
+        ("output", "Right. A long sentence.", True),
+        ("text", "train_nn.py: no such file", True),
+        ("output", "Age      139\nCabin    551", False),
+        ("python", "print(1)", False),
+    ],
+)
+def test_a_sentence_is_wrapped_and_columns_are_not(language: str, text: str, wrapped: bool) -> None:
+    (block,) = read(code_block(Code(1, 2, text, language=language))).all("div")
+    assert ("wrapped" in block.attributes["class"].split()) == wrapped
+
+
 def test_tables_scroll_by_themselves() -> None:
     (frame,) = read(html_of([Prose(1, "| a | b |\n|---|--:|\n| `c` | 2 |")])).all("div", "table")
     assert [cell.text for cell in frame.all("td")] == ["c", "2"]
@@ -331,6 +379,7 @@ def test_tabs_are_parts_of_which_one_is_open(clean_lesson: Path) -> None:
     [
         ("index.md", "[a b](episodes/02-draft.md)", "index.md: `episodes/02-draft.md` is no page"),
         ("index.md", "[a b][nowhere]", "index.md: the label `nowhere` is not defined"),
+        ("index.md", "[a b](nowhere.md)", "index.md: there is no file `nowhere.md`"),
         ("learners/setup.md", "True.[^1]", "setup.md: the site shows no footnotes"),
         ("learners/setup.md", "$$x$$", "the site shows no formulas"),
         ("episodes/01-count.md", "::: callout", "01-count.md:"),
@@ -346,6 +395,47 @@ def test_what_cannot_be_shown_as_meant_is_refused(
     assert main([str(clean_lesson)]) == 2
     assert message in capsys.readouterr().err
     assert not (clean_lesson / "site").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        ("config.yaml", "- 01-count.md", "- 02-more.md", "02-more.md (No such file"),
+        ("config.yaml", "- 01-count.md", "- 'a b#1.md'", "episodes: `a b#1.md` cannot be"),
+        ("config.yaml", "- 01-count.md", "- ../index.md", "episodes: `../index.md` cannot be"),
+        ("config.yaml", "- 01-count.md", "- 1", "episodes: `1` cannot be"),
+        ("config.yaml", "- 01-count.md", "  01-count.md", "config.yaml: `episodes` is no list"),
+        ("config.yaml", "- 01-count.md", "- 01-count.md\n- 01-count.md", "two pages would be 01-"),
+        ("config.yaml", "license: ", "licence: ", "config.yaml: `license` is missing"),
+        ("episodes/01-count.md", "teaching: 15", "teaching: an hour", "01-count.md:1: `teaching`"),
+        ("episodes/01-count.md", "teaching: 15", "teaching: -5", "01-count.md:1: `teaching`"),
+        ("episodes/01-count.md", "title:", "name:", "01-count.md:1: the front matter has no title"),
+        ("episodes/01-count.md", "```output\n4\n```", "```output\n4", "fence is never closed"),
+    ],
+)
+def test_a_mistake_is_named_in_one_sentence(
+    clean_lesson: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    old: str,
+    new: str,
+    message: str,
+) -> None:
+    path = clean_lesson / name
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    assert main([str(clean_lesson)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+    assert not (clean_lesson / "site").exists()
+
+
+def test_a_file_whose_name_no_address_can_hold_is_named(
+    clean_lesson: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (clean_lesson / "learners/what?.md").write_text("---\ntitle: A question\n---\n")
+    assert main([str(clean_lesson)]) == 2
+    assert "learners: `what?.md` cannot be the name of a page" in capsys.readouterr().err
 
 
 def test_the_command_says_where_the_site_lies(
@@ -408,7 +498,7 @@ def test_nobody_sits_longer_than_one_episode_or_ninety_minutes(minutes: list[int
 
 
 def test_clock() -> None:
-    assert [clock(m) for m in (0, 65, 600)] == ["0:00", "1:05", "10:00"]
+    assert [clock(m) for m in (0, 65, 600)] == ["0 h 00", "1 h 05", "10 h 00"]
 
 
 def test_reading_notices_what_is_not_closed() -> None:

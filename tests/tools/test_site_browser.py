@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.tools.browser import Browser, find
+from tools.figures.drawing import TYPE
 from tools.folder import ROOT
 from tools.site.write import write
 
@@ -85,6 +86,34 @@ TOO_WIDE = """(() => {
     .map((e) => `${e.tagName}.${e.className}: ${e.textContent.slice(0, 60)}`)
     .concat(`${document.documentElement.scrollWidth} px`);
 })()"""
+
+# Headings that leave a level out.
+JUMPS = """(() => {
+  const levels = [...document.querySelectorAll("h1, main :is(h2, h3, h4, h5, h6)")]
+    .map((e) => [Number(e.tagName[1]), e.textContent]);
+  return levels.filter(([level], i) => level > (levels[i - 1]?.[0] ?? 0) + 1);
+})()"""
+
+# What is cut at its edge, though it has room to be read whole.
+CUT = """[...document.querySelectorAll(".table, .wrapped pre")]
+  .filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent.slice(0, 60))"""
+
+# Code that begins below its button.
+COVERED = """[...document.querySelectorAll(".copy")].filter((button) => {
+  const range = document.createRange();
+  range.selectNodeContents(button.parentElement.querySelector("code"));
+  return range.getClientRects()[0].top < button.getBoundingClientRect().bottom;
+}).length"""
+
+# The pixels that a unit of each diagram takes.
+SCALES = """[...document.querySelectorAll("figure img[src$='.svg']")].map(async (image) => {
+  await image.decode();
+  return image.getBoundingClientRect().width / image.naturalWidth;
+})"""
+
+# Whether a frame scrolls, and whether it can have the focus under a name.
+FRAMES = """[...document.querySelectorAll("pre, .table, .picture")].map((e) =>
+  [e.scrollWidth > e.clientWidth, e.tabIndex === 0 && e.role === "group" && !!e.ariaLabel])"""
 
 LINKS = """({
   ids: [...document.querySelectorAll("[id]")].map((e) => e.id),
@@ -168,6 +197,39 @@ def test_no_page_is_wider_than_the_screen(browser: Browser, site: Path, width: i
         browser.open(page.as_uri())
         browser.js(OPEN_ALL)
         assert browser.js(TOO_WIDE) == [], page.name
+
+
+def test_pages_are_in_order_and_nothing_is_cut_or_covered(browser: Browser, site: Path) -> None:
+    for page in pages(site):
+        browser.open(page.as_uri())
+        browser.js(OPEN_ALL)
+        assert browser.js(JUMPS) == [], page.name
+        assert browser.js(CUT) == [], page.name
+        assert browser.js(COVERED) == 0, page.name
+
+
+def test_type_in_diagrams_can_be_read_on_a_telephone(browser: Browser, site: Path) -> None:
+    browser.look(width=360)
+    scales = []
+    for page in pages(site):
+        browser.open(page.as_uri())
+        scales += browser.js(f"Promise.all({SCALES})")
+    assert len(scales) > 10
+    assert min(scales) * TYPE >= 14
+
+
+def test_what_scrolls_is_reached_by_the_keyboard_and_has_a_name(
+    browser: Browser, episode: Path
+) -> None:
+    """Also what was folded away, and after the screen has been turned."""
+    browser.open(episode.as_uri())
+    browser.js(OPEN_ALL)
+    for width in (360, 1280, 360):
+        browser.look(width=width)
+        browser.js("new Promise((done) => setTimeout(done, 100))")
+        frames = browser.js(FRAMES)
+        assert all(scrolls == named for scrolls, named in frames)
+        assert any(scrolls for scrolls, _ in frames)
 
 
 def test_links_anchors_and_pictures_are_found_and_nothing_is_wrong_on_the_console(

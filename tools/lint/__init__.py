@@ -2,21 +2,25 @@
 
 The rules come from The Carpentries' Workbench (sandpaper, pegboard) and from its reviewers'
 checklists. Each is a small function whose docstring says it: `structure` (front matter, headings,
-divs, blank lines, code), `linking`, `review` (exercises, words) and `project` (the folder).
+divs, code), `blanks` (lines), `tables`, `linking`, `review` (exercises), `words` and `project` (the
+folder).
 """
 
 from tools.folder import Lesson
-from tools.lint import linking, project, review, structure
+from tools.lint import blanks, linking, project, review, structure, tables, words
 from tools.lint.registry import Finding, all_rules, lint_lesson, lint_page
 
 __all__ = [
     "Finding",
     "Lesson",
     "all_rules",
+    "blanks",
     "linking",
     "lint_lesson",
     "lint_page",
     "project",
     "review",
     "structure",
+    "tables",
+    "words",
 ]

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from tools.folder import PAGE_FOLDERS, PageError, linked_file
-from tools.links import Link, anchors, normal, page_links
+from tools.links import Link, anchors, blank_code, normal, page_links
 from tools.lint.registry import Doc, page_rule
+from tools.scanner import Heading, Prose
 
 SCHEMES = frozenset(
     [
@@ -38,11 +39,13 @@ SCHEMES = frozenset(
 ASSET_FOLDERS = tuple(f"episodes/{name}" for name in ("fig", "files", "data"))
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _EMPTY_TEXT = re.compile(
-    r"\W*(?:(?:this|a|the)?\s*(?:link|page|website|site)(?:\s+to)?|this|it"
-    r"|(?:click\s+|over\s+|look\s+)?here(?:\s+for)?|read\s+(?:more|on|this)(?:\s+about)?"
+    r"\W*(?:(?:this|that|a|the)?\s*(?:link|page|website|site)(?:\s+to)?|this|that|it"
+    r"|(?:(?:click|over|look|see|(?:learn|read)\s+more)\s+)?(?:here|there)(?:\s+for)?"
+    r"|read\s+(?:more|on|this)(?:\s+about)?"
     r"|(?:for\s+|learn\s+|see\s+)?more(?:\s+info(?:rmation)?|\s+details)?(?:\s+about)?)\W*",
     re.IGNORECASE,
 )
+_BARE_HTTP = re.compile(r"\bhttp://[^\s<>()\[\]\"']*[^\s<>()\[\]\"'.,;:!?]", re.IGNORECASE)
 Found = Iterator[tuple[int, str]]
 
 
@@ -73,17 +76,23 @@ def link_scheme(doc: Doc) -> Found:
 
 @page_rule("link-https")
 def link_https(doc: Doc) -> Found:
-    """Links use https, not http."""
-    for line, link in _links(doc):
-        if (link.target or "").lower().startswith("http:"):
-            yield line, f"{link.target} is not encrypted; write https://"
+    """Addresses use https, not http, also where they stand bare in the text."""
+    targets = {(line, link.target or "") for line, link in _links(doc)}
+    found = {(line, each) for line, each in targets if each.lower().startswith(("http:", "//"))}
+    for block, _ in doc.page.walk():
+        if isinstance(block, Prose | Heading):
+            text = blank_code(block.text)
+            for bare in _BARE_HTTP.finditer(text):
+                found.add((block.line + text.count("\n", 0, bare.start()), bare[0]))
+    for line, address in sorted(found):
+        yield line, f"{address} is not encrypted; write https://"
 
 
 @page_rule("link-target")
 def link_target(doc: Doc) -> Found:
     """A link has a target."""
     for line, link in _links(doc):
-        if link.target == "":
+        if link.target in ("", "#"):
             yield line, f"the link “{link.text}” goes nowhere; give it a target"
 
 
@@ -162,6 +171,8 @@ def link_text(doc: Doc) -> Found:
     """A link's text says where it goes and is longer than one character."""
     for line, link in _links(doc):
         text = re.sub(r"!\[([^\]]*)\](?:\([^)]*\))?", r"\1 image", link.text).strip(" *_`")
+        if link.form == "html" and not link.image:
+            yield line, "the text of a link in HTML cannot be checked; write [text](target)"
         if link.image or link.form != "markdown":
             continue
         if len(text) < 2 or _EMPTY_TEXT.fullmatch(text):

@@ -52,6 +52,8 @@ GITIGNORE = [
 ]
 CARPENTRIES = ("swc", "dc", "lc", "cp", "lab", "incubator")
 LIFE_CYCLES = ("pre-alpha", "alpha", "beta", "stable")
+CITED = ("cff-version", "message", "title", "authors")  # what the Citation File Format asks for
+PUBLIC_DOMAIN = re.compile(r"\bCC0\b|\bPDDL\b")
 CONDUCT = re.compile(r"https://docs\.carpentries\.org/\S*(code-of-conduct|coc)")
 OBJECTIVES = ("objectives", "what you will be able to do")  # headings, in small letters
 Found = Iterator[tuple[str, int, str]]
@@ -63,6 +65,25 @@ def root_file(lesson: Lesson) -> Found:
     for name, what in ROOT_FILES.items():
         if not (lesson.root / name).is_file():
             yield name, 1, f"this file is missing; add it: {what}"
+
+
+@lesson_rule("citation")
+def citation(lesson: Lesson) -> Found:
+    """CITATION.cff is YAML and says how to cite, what, and whose work it is."""
+    name = "CITATION.cff"
+    said = lesson.mapping(name) or {}
+    for key in CITED if lesson.text(name) is not None else ():
+        if not said.get(key):
+            yield name, 1, f"`{key}` is missing, or the file is not valid YAML; add `{key}: …`"
+
+
+@lesson_rule("data-licence")
+def data_licence(lesson: Lesson) -> Found:
+    """LICENSE.md puts the data into the public domain: under CC0, or PDDL."""
+    name = "LICENSE.md"
+    text = lesson.text(name)
+    if text is not None and not PUBLIC_DOMAIN.search(text):
+        yield name, 1, "no licence for the data; say which files are under CC0"
 
 
 @lesson_rule("lesson-page")
@@ -123,11 +144,22 @@ def conduct_link(lesson: Lesson) -> Found:
 def glossary(lesson: Lesson) -> Found:
     """learners/reference.md has a heading “Glossary”."""
     name = "learners/reference.md"
-    if lesson.text(name) is not None:
-        blocks = [block for block, _ in lesson.page(lesson.root / name).walk()]
-        titles = [block.text.strip().casefold() for block in blocks if isinstance(block, Heading)]
-        if "glossary" not in titles:
-            yield name, 1, "the page has no glossary; add a heading `## Glossary`"
+    if lesson.text(name) is not None and "glossary" not in _titles(lesson, name):
+        yield name, 1, "the page has no glossary; add a heading `## Glossary`"
+
+
+@lesson_rule("audience")
+def audience(lesson: Lesson) -> Found:
+    """The learner profiles are of certain people: each has a heading."""
+    name = "profiles/learner-profiles.md"
+    if lesson.text(name) is not None and not _titles(lesson, name):
+        yield name, 1, "the page describes nobody; add a heading for each person"
+
+
+def _titles(lesson: Lesson, name: str) -> list[str]:
+    """The headings of a page, in small letters."""
+    blocks = [block for block, _ in lesson.page(lesson.root / name).walk()]
+    return [block.text.strip().casefold() for block in blocks if isinstance(block, Heading)]
 
 
 @lesson_rule("prerequisites")

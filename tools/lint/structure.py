@@ -6,13 +6,20 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from tools.links import plain, without_comments
 from tools.lint.registry import Doc, episode_rule, page_rule
 from tools.scanner import FOLDED, LIST_MARKER, Block, Code, Div, Heading, Prose, walk
 
 # Spellings of `python` that would silently make live code a block that nobody runs.
 LIKE_PYTHON = frozenset({"py", "py3", "python", "python3", "ipython", "ipython3"})
 FRAME = ("questions", "objectives", "keypoints")  # what every episode has exactly once
-_TABLE = re.compile(r"^\s*(?:\|?\s*:?-+:?\s*\||\+[-=]+\+)", re.MULTILINE)
+# Tables, quotations, lines across, formulas, terms with definitions, and HTML that makes boxes.
+_LOST_IN_TABS = re.compile(
+    r"""^\s*(?: \|?\s*:?-+:?\s*\| | \+[-=]+\+ | -{2,}(?:\s+-{2,})+\s*$
+      | > | ([-*_])(?:\s*\1){2,}\s*$ | \$\$ | :\s
+      | <(?:table|blockquote|hr|dl|div|details|iframe|video|audio)\b )""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
 Found = Iterator[tuple[int, str]]
 
 
@@ -97,7 +104,7 @@ def heading_jump(doc: Doc) -> Found:
 def heading_empty(doc: Doc) -> Found:
     """Every heading has a name."""
     for heading in headings(doc):
-        if not heading.text.strip():
+        if not without_comments(heading.text).strip():
             yield heading.line, "this heading is empty; name it or take it out"
 
 
@@ -108,12 +115,23 @@ def heading_unique(doc: Doc) -> Found:
     above: list[tuple[int, str]] = []
     for heading in headings(doc):
         above = [(level, name) for level, name in above if level < heading.level]
-        above.append((heading.level, heading.text.casefold().strip()))
+        above.append((heading.level, plain(heading.text).casefold().strip()))
         place = tuple(name for _, name in above)
         if heading.text.strip() and place in seen:
             first = seen[place]
             yield heading.line, f"the heading “{heading.text}” is also on line {first}; rename one"
         seen.setdefault(place, heading.line)
+
+
+@page_rule("heading-id")
+def heading_id(doc: Doc) -> Found:
+    """A heading that starts with a number has an `{#id}`: tools make different names of it."""
+    for heading in headings(doc):
+        if re.match(r"\W*\d", plain(heading.text)) and not heading.attributes.id:
+            yield (
+                heading.line,
+                f"the heading “{heading.text}” has no id; write `{{#name}}` after it",
+            )
 
 
 # --- divs ---
@@ -220,59 +238,12 @@ def div_tab(doc: Doc) -> Found:
         for block in tab.children:
             if isinstance(block, Div):
                 yield block.line, "a tab cannot hold a div; move it out of the tab"
-            elif isinstance(block, Prose) and _TABLE.search(block.text):
-                yield block.line, "a table vanishes in a tab; write a list or move it out"
-
-
-# --- blank lines ---
-
-
-@page_rule("blank-line-fence")
-def blank_line_fence(doc: Doc) -> Found:
-    """A blank line stands on both sides of every fence, of divs and of code blocks."""
-    for block, _ in doc.page.walk():
-        if isinstance(block, Code) and block.fence:
-            sides = [(block.line, -1, "before"), (block.end, 1, "after")]
-        elif isinstance(block, Div):
-            sides = [
-                (line, step, side)
-                for line in (block.line, block.end)
-                for step, side in ((-1, "before"), (1, "after"))
-            ]
-        else:
-            continue
-        for line, step, side in sides:
-            if not _blank(doc, line + step):
-                yield line, f"there is no blank line {side} this fence; add one"
-
-
-@page_rule("blank-line-heading")
-def blank_line_heading(doc: Doc) -> Found:
-    """A blank line stands before every heading."""
-    for heading in headings(doc):
-        if not _blank(doc, heading.line - 1):
-            yield heading.line, "there is no blank line before this heading; add one"
-
-
-@page_rule("blank-line-list")
-def blank_line_list(doc: Doc) -> Found:
-    """A blank line stands before every list."""
-    for block, _ in doc.page.walk():
-        in_list = False
-        above = doc.page.lines[block.line - 2] if block.line > 1 else ""
-        before = above if above.lstrip().startswith("#") else ""  # a heading; fences have a rule
-        for number, line in enumerate(block.text.split("\n") if isinstance(block, Prose) else []):
-            marker = bool(LIST_MARKER.match(line))
-            if marker and not in_list and before.strip():
-                yield block.line + number, "there is no blank line before this list; add one"
-            if marker or (line.strip() and not before.strip()):
-                in_list = marker or line[:1].isspace()
-            before = line
-
-
-def _blank(doc: Doc, line: int) -> bool:
-    """Whether a line (counted from 1) is blank or outside the page."""
-    return not 1 <= line <= len(doc.page.lines) or not doc.page.lines[line - 1].strip()
+            elif isinstance(block, Prose) and (lost := _LOST_IN_TABS.search(block.text)):
+                line = block.line + block.text.count("\n", 0, lost.end())
+                yield (
+                    line,
+                    "a tab cannot show this; write text or a list, or move it out of the tab",
+                )
 
 
 # --- code ---

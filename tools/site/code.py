@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 from pygments import highlight
@@ -12,14 +13,20 @@ from pygments.util import ClassNotFound
 from tools.scanner import Code
 
 LABELS = {"bash": "Shell", "output": "Output", "python": "Python", "text": "Text", "yaml": "YAML"}
+_ALIGNED = re.compile(r"\S {3,}\S")  # columns, which have to stay below each other
 _FORMATTER = HtmlFormatter(nowrap=True)
 
 
 def code_block(code: Code) -> str:
-    """A block with its language above it; output says that it is output."""
+    """A block with its language above it; output says that it is output.
+
+    What nobody has to type and has no columns is wrapped, as JupyterLab does; the rest scrolls.
+    """
     language = code.language or "text"
     label = LABELS.get(language, language)
     kind = "output" if language == "output" else "code"
+    if language in ("output", "text") and not _ALIGNED.search(code.text):
+        kind += " wrapped"
     return (
         f'<div class="{kind}"><p class="language">{escape(label)}</p>'
         f"<pre><code>{coloured(code.text, language)}</code></pre></div>"

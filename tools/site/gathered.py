@@ -73,7 +73,7 @@ def timetable(plan: Plan, instructor: bool) -> str:
     return (
         '<h2 id="schedule">Schedule</h2>\n'
         '<div class="table"><table class="schedule">\n'
-        "<caption>Hours and minutes from the start, exercises and breaks included.</caption>\n"
+        "<caption>All episodes in a row, from the start, with exercises and breaks.</caption>\n"
         '<thead><tr><th scope="col">Start</th><th scope="col">Episode</th>'
         '<th scope="col" class="number">Minutes</th></tr></thead>\n'
         f"<tbody>\n{rows}\n"

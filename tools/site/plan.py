@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -15,6 +16,8 @@ KEY_POINTS = "key-points.html"
 NOTES = "instructor-notes.html"
 PARTS = ("Start", "Episodes", "More", "For instructors", "About")
 _ABOUT = ("LICENSE.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md")
+_NEEDED = ("title", "license", "source", "contact")  # of config.yaml: every page shows them
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\.md")  # what every system and address can hold
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,17 @@ class Plan:
         config = self.lesson.config()
         if config is None:
             raise PageError(f"{self.root}/config.yaml is missing or no YAML; mend it first")
+        for key in _NEEDED:
+            if not config.get(key):
+                raise PageError(f"config.yaml: `{key}` is missing; every page shows it, so add it")
         self.config: dict[str, Any] = config
         self.entries = self._entries()
+        files = [entry.file.casefold() for entry in self.entries]
+        for file in files:
+            if files.count(file) > 1:
+                raise PageError(
+                    f"config.yaml: two pages would be {file}; list each once, or rename"
+                )
 
     def of(self, instructor: bool) -> list[Entry]:
         """The pages of one view."""
@@ -87,16 +99,26 @@ class Plan:
 
     def _listed(self, folder: str) -> list[Path]:
         """The pages of a folder that config.yaml lists; an empty list means all of them."""
-        names = self.config.get(folder)
-        paths = [self.root / folder / name for name in names or []]
-        return paths or sorted((self.root / folder).glob("*.md"))
+        names = self.config.get(folder) or [p.name for p in (self.root / folder).glob("*.md")]
+        if not isinstance(names, list):
+            raise PageError(f"config.yaml: `{folder}` is no list; write one file name a line")
+        for name in names:
+            if not _NAME.fullmatch(str(name)):
+                raise PageError(
+                    f"{folder}: `{name}` cannot be the name of a page; use letters, digits, "
+                    "- and _, and .md at the end, as in 01-start.md"
+                )
+        found = names if self.config.get(folder) else sorted(names)
+        return [self.root / folder / name for name in found]
 
     def _entry(self, path: Path, part: str) -> Entry:
         front = self.page(path).front_matter or {}
+        name = path.relative_to(self.root)
         if not front.get("title"):
-            name = path.relative_to(self.root)
             raise PageError(f"{name}:1: the front matter has no title; add one")
-        minutes = [int(front.get(key) or 0) for key in ("teaching", "exercises")]
+        minutes = [front.get(key) or 0 for key in ("teaching", "exercises")]
+        if not all(isinstance(each, int) and each >= 0 for each in minutes):
+            raise PageError(f"{name}:1: `teaching` and `exercises` are minutes; give whole numbers")
         return Entry(f"{path.stem}.html", str(front["title"]), part, path, *minutes)
 
     def grouped(self, instructor: bool) -> list[tuple[str, list[Entry]]]:

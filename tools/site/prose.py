@@ -6,6 +6,7 @@ its number alone, so that code inside a list item stays inside, and nothing in i
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 import mistune
@@ -14,6 +15,11 @@ from tools.scanner import Code, Prose
 from tools.site.code import code_block
 
 _FENCE = "~~~~"
+# Where a line may end inside a name: after a sign, and between the words of ListTrainingJobs.
+_LONG, _LONGER = 16, 30  # letters from which it may in a table, and anywhere
+_BREAK = re.compile(r"(?<=[._/=(,:@])(?=\w)|(?<=[a-z0-9])(?=[A-Z])")
+_WORD = re.compile(r"(\S+)")
+_FLAG = re.compile(r"--?[a-zA-Z]\w*")
 
 
 class _Renderer(mistune.HTMLRenderer):
@@ -23,8 +29,24 @@ class _Renderer(mistune.HTMLRenderer):
         super().__init__(escape=False)
         self.codes = codes
 
+    def codespan(self, text: str) -> str:
+        return f"<code>{breakable(text)}</code>"
+
     def block_code(self, code: str, info: str | None = None) -> str:
         return code_block(self.codes[int(info or 0)]) + "\n"
+
+
+def breakable(code: str) -> str:
+    """Code as HTML whose lines end where a reader expects it: not after the dashes of a flag."""
+    return "".join(_word(word) for word in _WORD.split(code))
+
+
+def _word(word: str) -> str:
+    if flag := _FLAG.match(word):
+        return f'<span class="flag">{flag[0]}</span>{_word(word[flag.end() :])}'
+    pieces = _BREAK.split(word) if len(word) > _LONG else [word]
+    html = "<wbr>".join(escape(piece) for piece in pieces)
+    return f'<span class="long">{html}</span>' if len(word) > _LONGER else html
 
 
 def inline(text: str) -> str:
@@ -54,5 +76,6 @@ def html_of(run: list[Prose | Code]) -> str:
 
 def _scrollable(html: str) -> str:
     """Tables in a frame that scrolls by itself, so that the page does not."""
-    opened = html.replace("<table>", f'<div class="table" aria-label="{escape("Table")}"><table>')
-    return opened.replace("</table>", "</table></div>")
+    return html.replace("<table>", '<div class="table"><table>').replace(
+        "</table>", "</table></div>"
+    )

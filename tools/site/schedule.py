@@ -32,5 +32,5 @@ def schedule(minutes: Sequence[int]) -> list[Slot]:
 
 
 def clock(minutes: int) -> str:
-    """Minutes as hours and minutes, such as 1:05."""
-    return f"{minutes // 60}:{minutes % 60:02}"
+    """Minutes as hours and minutes, such as 1 h 05: no time of day."""
+    return f"{minutes // 60} h {minutes % 60:02}"

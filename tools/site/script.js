@@ -31,10 +31,18 @@ function addCopyButton(block) {
 }
 if (navigator.clipboard) document.querySelectorAll("div.code").forEach(addCopyButton);
 
-// What is wider than the screen scrolls by itself, by the keyboard too.
-for (const box of document.querySelectorAll("pre, .table")) {
-  if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
-}
+// What is wider than its frame scrolls by itself: by the keyboard too, and under a name.
+const NAMES = { PRE: "Code", table: "Table", picture: "Picture" };
+const frames = new ResizeObserver((changed) => {
+  for (const { target } of changed) {
+    const scrolls = target.scrollWidth > target.clientWidth;
+    target.toggleAttribute("tabindex", scrolls);
+    if (scrolls) target.tabIndex = 0;
+    if (scrolls) target.role = "group";
+    target.ariaLabel = scrolls ? `${NAMES[target.className || target.tagName]}, scrolls` : null;
+  }
+});
+document.querySelectorAll("pre, .table, .picture").forEach((box) => frames.observe(box));
 
 // A link to something inside a folded box opens the box.
 function openTarget() {

@@ -61,7 +61,7 @@ class Targets:
             return image
         shown = link.text if link.text != alt else ""
         caption = f"<figcaption>{self.inline(self.rewrite(shown))}</figcaption>" if shown else ""
-        return f"<figure>{image}{caption}</figure>"
+        return f'<figure><div class="picture">{image}</div>{caption}</figure>'
 
     def _target(self, target: str) -> str:
         path, mark, fragment = target.partition("#")
@@ -74,6 +74,8 @@ class Targets:
                 up = "../" if self.instructor else ""
                 return up + quote(found.relative_to(folder).as_posix())
         entry = next((e for e in self.plan.entries if found and e.path == found), None)
+        if found is None:
+            raise PageError(f"{self._name()}: there is no file `{path}`; mend the link")
         if entry is None:
             raise PageError(
                 f"{self._name()}: `{path}` is no page of the site; list it in config.yaml, or "

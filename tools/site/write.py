@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import textwrap
+from html import unescape
 from pathlib import Path
 
 import jinja2
@@ -51,6 +53,7 @@ def _page(plan: Plan, entry: Entry, instructor: bool, template: jinja2.Template)
         after=after,
         other=other if instructor else f"instructor/{other}",
         main=main,
+        summary=_summary(main),
         up="../" if instructor else "",
     )
 
@@ -65,6 +68,13 @@ def _main(plan: Plan, entry: Entry, instructor: bool) -> str:
     if entry.file == NOTES:
         return f"{body}\n{notes(plan)}"
     return body
+
+
+def _summary(main: str) -> str:
+    """What a search engine shows below a page's title: its first words, an episode's questions."""
+    found = re.findall(r"<(?:p|li|dt|dd)>.*?</(?:p|li|dt|dd)>", main, re.DOTALL)
+    words = unescape(re.sub(r"<[^>]*>", "", " ".join(found[:4])))
+    return textwrap.shorten(words, 160, placeholder=" …")
 
 
 def _sections(main: str) -> list[tuple[str, str]]:

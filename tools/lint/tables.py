@@ -1,0 +1,42 @@
+"""Rules on tables, which each tool cuts into cells in its own way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tools.links import blank_code
+from tools.lint.registry import Doc, page_rule
+from tools.scanner import Prose
+
+_DASHES = re.compile(r"(?=.*\|)\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
+QUOTE = re.compile(r"^(?:\s*>)+\s?")  # the marks of a quotation
+Found = Iterator[tuple[int, str]]
+
+
+def tables(doc: Doc) -> Iterator[tuple[int, str, list[str]]]:
+    """Each table: its first line, what stands on the line above it, and its rows."""
+    for block, _ in doc.page.walk():
+        text = block.text if isinstance(block, Prose) else ""
+        lines = [QUOTE.sub("", line, count=1).strip() for line in text.split("\n")]
+        for at, line in enumerate(lines):
+            if at and "|" in lines[at - 1] and _DASHES.fullmatch(line):
+                rows = lines[at - 1 : lines.index("", at) if "" in lines[at:] else None]
+                yield block.line + at - 1, lines[at - 2] if at > 1 else "", rows
+
+
+@page_rule("table-cells")
+def table_cells(doc: Doc) -> Found:
+    """Every row of a table has as many cells as its header, and no `|` in code."""
+    for first, _, rows in tables(doc):
+        wanted = _cells(rows[0])
+        for line, row in enumerate(rows, first):
+            if blank_code(row).count("|") < row.count("|"):
+                yield line, "`|` in code ends the cell for some tools; write it in words"
+            elif _cells(row) != wanted:
+                yield line, f"this row has {_cells(row)} cells, not {wanted}; mend it"
+
+
+def _cells(row: str) -> int:
+    """How many cells a row has; `\\|` ends none."""
+    return len(re.findall(r"(?<!\\)\|", row.removeprefix("|").removesuffix("|"))) + 1

@@ -14,7 +14,8 @@ setup: ## make .venv with the locked versions (a second run installs nothing)
 	install Python 3.11 or newer, or name one: make setup PYTHON=python3.12"; exit 2; }; \
 	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $(PYTHON) is \
 	older than Python 3.11; name a newer one: make setup PYTHON=python3.12"; exit 2; }; \
-	  echo "Making .venv and installing requirements.txt: two to four minutes, once." && \
+	  echo "Making .venv and installing requirements.txt, about 250 packages: two to four minutes, once." && \
+	  echo "The last step, 'Installing collected packages', is silent for a minute or two." && \
 	  $(PYTHON) -m venv --clear .venv && \
 	  $(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt && \
 	  mkdir -p .venv/share/jupyter/lab/settings && \

@@ -23,6 +23,7 @@ SAME = (
     "The accuracy is the same in every row: each run begins with the same weights, and averages the"
     "\ngradients over the same rows at every step, on however many machines these rows lie."
 )
+STOPPED = "stopped before its end; a job that was sent ends by itself, `make lesson` begins again"
 
 
 def main(folder: Path = lesson.ROOT) -> str | None:
@@ -30,8 +31,11 @@ def main(folder: Path = lesson.ROOT) -> str | None:
     os.chdir(folder)
     try:
         compare()
+    except KeyboardInterrupt:
+        return f"lesson: {STOPPED}"
     except (lesson.LessonError, LocalCloudError, OSError) as problem:
-        return f"lesson: {problem}"
+        watched = isinstance(problem.__context__, KeyboardInterrupt)  # it names verbs of a notebook
+        return f"lesson: {STOPPED if watched else problem}"
     return None
 
 
@@ -52,7 +56,7 @@ def compare() -> list[Run]:
         print(SAME)
     print(f"The times side by side: {bars.path}")
     print(f"The learning curve of the last run: {curve.path}")
-    print("Next: `make lab` opens the notebooks; start with 02-train-locally.")
+    print("Next: `make lab` opens the notebooks; begin with 01-introduction.")
     return runs
 
 

@@ -12,6 +12,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from lesson import LessonError, target
+from lesson.progress import note
 
 if TYPE_CHECKING:
     import boto3
@@ -58,7 +59,7 @@ def connect(
     point_sdks()
     name = _bucket_name(bucket)
     if "sagemaker.core" not in sys.modules:
-        print("Loading Amazon's SDKs ...", file=sys.stderr, flush=True)
+        note("Loading Amazon's SDKs ...")
     for made in (_boto, _client, _sagemaker):
         made.cache_clear()
     session = Session(target(), _role(role, region), region, name)

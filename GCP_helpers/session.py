@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from lesson import LessonError, target
+from lesson.progress import note
 
 if TYPE_CHECKING:
     import google.cloud.storage as storage
@@ -66,7 +67,7 @@ def connect(
     session = Session(target(), _project(project), region, _bucket_name(bucket))
 
     if "google.cloud.aiplatform" not in sys.modules:
-        print("Loading Google's SDKs ...", file=sys.stderr, flush=True)
+        note("Loading Google's SDKs ...")
     from google.cloud import aiplatform
 
     aiplatform.init(

@@ -13,8 +13,11 @@ _warned: set[str] = set()
 
 
 def warn_once(uri: str, sentence: str | None) -> None:
-    """Say a sentence about an image on stderr, if there is one and none was said before."""
-    if sentence and uri not in _warned:
+    """Say a sentence about an image, if there is one and none was said before.
+
+    Under the target `local` it is not said: the image is only named there, and the job runs.
+    """
+    if sentence and target() == "cloud" and uri not in _warned:
         _warned.add(uri)
         print(sentence, file=sys.stderr)
 

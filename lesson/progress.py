@@ -169,6 +169,14 @@ class Display:
             print(self._said, file=self._stream, flush=True)
 
 
+def note(text: str) -> None:
+    """Say something that is neither a result nor an error: on stderr, as programs do.
+
+    In a notebook on stdout: what is on stderr looks like an error there, in red.
+    """
+    print(text, file=sys.stdout if in_notebook() else sys.stderr, flush=True)
+
+
 def in_notebook() -> bool:
     """Whether this runs in a Jupyter kernel, whose outputs can be replaced."""
     if "IPython" not in sys.modules:

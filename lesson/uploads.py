@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from lesson import LessonError
+from lesson.progress import note
 
 QUIET = 2.0  # seconds after which an upload begins to say how far it is
 
@@ -39,8 +39,8 @@ class HowFar:
         """So many bytes have been sent."""
         if time.monotonic() - self._said > QUIET:
             self._said = time.monotonic()
-            print(f"uploading {self._path.name}: {sent / self._size:.0%}", file=sys.stderr)
+            note(f"uploading {self._path.name}: {sent / self._size:.0%}")
 
     def done(self) -> None:
         """All of it has."""
-        print(f"uploaded {self._path.name}", file=sys.stderr)
+        note(f"uploaded {self._path.name}")

@@ -92,7 +92,7 @@ def start(home: Home | None = None) -> Status:
     found = status(home)
     if found.running:
         return found
-    print("Starting the local cloud ...", file=sys.stderr, flush=True)
+    _say("Starting the local cloud ...")
     home.make()
     end = time.monotonic() + START_SECONDS
     with open(home.log, "a") as log:
@@ -123,12 +123,17 @@ def start(home: Home | None = None) -> Status:
     )
 
 
+def _say(text: str) -> None:
+    """Say it on stderr, for a shell may read stdout; in a notebook stderr looks like an error."""
+    print(text, file=sys.stdout if "ipykernel.kernelapp" in sys.modules else sys.stderr, flush=True)
+
+
 def stop(home: Home | None = None) -> Status:
     """Stop the server, and with it the jobs that run; buckets, records and logs stay."""
     home = home or Home(default_folder())
     if not home.running():
         return Status(home)
-    print("Stopping the local cloud ...", file=sys.stderr, flush=True)
+    _say("Stopping the local cloud ...")
     end = time.monotonic() + STOP_SECONDS
     while home.running():
         address = home.address()

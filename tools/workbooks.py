@@ -32,5 +32,7 @@ def copy_new(root: Path = ROOT) -> list[Path]:
 
 
 if __name__ == "__main__":
-    for made in copy_new():
-        print(f"{made.relative_to(ROOT)} is yours to work in; delete it for a fresh copy")
+    made = len(copy_new())
+    if made:
+        print(f"Notebooks new in work/: {made}. They are yours; begin with 01-introduction.")
+    print("For a fresh copy of a notebook, delete it in work/ and run this again.")

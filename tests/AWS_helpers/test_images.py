@@ -70,6 +70,7 @@ def test_only_under_the_local_target_the_sentence_says_that_the_job_runs(
 def test_the_warning_is_given_once_for_each_image(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("LESSON_TARGET", "cloud")
     monkeypatch.setattr("lesson.images._warned", set())
     for uri in (CPU, CPU, GPU):
         warn(uri, date(2027, 2, 1))

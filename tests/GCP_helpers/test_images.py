@@ -52,6 +52,13 @@ def test_only_under_the_local_target_the_sentence_says_that_the_job_runs(
         assert ("not pulled, so the job runs" in str(check(CPU, date(2026, 11, 20)))) is says_so
 
 
+def test_nothing_is_said_before_a_job_of_the_local_cloud(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    warn(CPU, date(2026, 11, 20))
+    assert capsys.readouterr() == ("", "")
+
+
 def test_the_same_image_is_known_in_all_three_registries() -> None:
     for place in ("europe", "asia"):
         assert check(CPU.replace("us-", f"{place}-"), date(2026, 11, 20)) is not None
@@ -66,6 +73,7 @@ def test_nothing_is_said_about_images_of_ones_own() -> None:
 def test_the_warning_is_given_once_for_each_image(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("LESSON_TARGET", "cloud")
     monkeypatch.setattr("lesson.images._warned", set())
     for uri in (CPU, CPU, GPU):
         warn(uri, date(2026, 11, 20))

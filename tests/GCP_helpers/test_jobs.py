@@ -212,10 +212,11 @@ def test_a_run_on_this_machine_is_no_job(connection: Session) -> None:
         wait(Run("this machine", "x86_64", 1.0, 0.8, 0.4, "runs/here"))
 
 
-def test_a_retired_image_draws_its_warning(
+def test_a_retired_image_draws_its_warning_where_it_would_be_used(
     data: Data, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lesson.images._warned", set())
+    monkeypatch.setattr("lesson.images.target", lambda: "cloud")
     with pytest.raises(LessonError, match="400"):
         train(data, machine="z9")
     assert "so build your own FROM pytorch/pytorch" in capsys.readouterr().err

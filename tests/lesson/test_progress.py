@@ -131,22 +131,33 @@ def test_outside_a_notebook_there_is_none() -> None:
     assert not in_notebook()
 
 
-@pytest.fixture
-def notebook(tmp_path: Path) -> Path:
-    """A notebook that shows progress three times; run by nbclient, as Jupyter would."""
-    cell = nbformat.v4.new_code_cell(
+CELLS = {
+    "progress": (
         "from lesson.progress import Display, Progress\n"
         "display = Display()\n"
         "for epoch in (1, 2, 3):\n"
         "    display.show(Progress('training', epoch, 3))\n"
         "display.close()"
-    )
-    path = tmp_path / "notebook.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
-    return path
+    ),
+    "notes": (
+        "import local_cloud.control, tempfile\n"
+        "from local_cloud.home import Home\n"
+        "from lesson.progress import note\n"
+        "from pathlib import Path\n"
+        "note('Loading ...')\n"
+        "with tempfile.TemporaryDirectory() as folder:\n"
+        "    local_cloud.control.start(Home(Path(folder)))\n"
+        "    local_cloud.control.stop(Home(Path(folder)))\n"
+    ),
+}
 
 
-def test_a_notebook_has_one_output_that_changes(notebook: Path) -> None:
+@pytest.fixture
+def outputs(request: pytest.FixtureRequest, tmp_path: Path) -> list[nbformat.NotebookNode]:
+    """What a notebook has below a cell; run by nbclient, as Jupyter would."""
+    notebook = tmp_path / "notebook.ipynb"
+    cell = nbformat.v4.new_code_cell(CELLS[request.param])
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), notebook)
     command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace"]
     subprocess.run(
         [*command, str(notebook)],
@@ -154,6 +165,20 @@ def test_a_notebook_has_one_output_that_changes(notebook: Path) -> None:
         capture_output=True,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
-    (output,) = nbformat.read(notebook, as_version=4).cells[0].outputs
+    found: list[nbformat.NotebookNode] = nbformat.read(notebook, as_version=4).cells[0].outputs
+    return found
+
+
+@pytest.mark.parametrize("outputs", ["notes"], indirect=True)
+def test_notes_do_not_look_like_errors_in_a_notebook(outputs: list[nbformat.NotebookNode]) -> None:
+    assert {output.name for output in outputs} == {"stdout"}
+    assert "".join(output.text for output in outputs).splitlines() == [
+        "Loading ...", "Starting the local cloud ...", "Stopping the local cloud ...",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("outputs", ["progress"], indirect=True)
+def test_a_notebook_has_one_output_that_changes(outputs: list[nbformat.NotebookNode]) -> None:
+    (output,) = outputs
     assert "epoch 3 of 3" in output.data["text/html"]
     assert output.data["text/plain"].startswith("[####################] training")

@@ -197,6 +197,7 @@ BROKEN: dict[str, dict[str, Change]] = {
     },
     "link-file": {
         "no such page": insert("[Text](missing.md)"),
+        "no such page, and a place in it": insert("[Text](missing.md#place)"),
         "no such HTML": insert("[Text](missing.html)"),
         "no such picture": insert('![Text](fig/missing.svg){alt=""}'),
         "outside the lesson": insert("[Text](/etc/hostname)"),
@@ -205,6 +206,10 @@ BROKEN: dict[str, dict[str, Change]] = {
     },
     "link-asset": {
         "a file of the root": swap("](fig/dots.svg)", "](../CITATION.cff)"),
+        "a page of another folder": several(
+            write("more/notes.md", b"---\ntitle: Notes\n---\n"),
+            insert("[Text](../more/notes.md)"),
+        ),
         **{
             f"{folder} is not copied": several(
                 write(f"{folder}/dots.svg", b"<svg/>"),
@@ -317,6 +322,7 @@ BROKEN: dict[str, dict[str, Change]] = {
     },
     "challenge-parts": {
         "text after a solution": swap(NOTE, f"More.\n\n{NOTE}"),
+        "a box after a solution": swap(NOTE, f"::: callout\n\nMore.\n\n:::\n\n{NOTE}"),
     },
     "div-tab": {
         what: insert(f"::: tab\n\n### One\n\n{text}\n\n:::")
@@ -344,6 +350,7 @@ BROKEN: dict[str, dict[str, Change]] = {
         "before its closing": insert("::: callout\n\nText.\n:::"),
         "before code": insert("Text.\n```text\na\n```"),
         "after code": insert("```text\na\n```\nText."),
+        "between code and a list": insert("```text\na\n```\n- item"),
     },
     "blank-line-heading": {
         "after text": insert("Text.\n### Heading"),
@@ -354,6 +361,7 @@ BROKEN: dict[str, dict[str, Change]] = {
         "of stars": insert("Text.\n* item"),
         "of numbers": insert("### Heading\n1. item"),
         "in a quotation": insert("> Text.\n> - item"),
+        "after the text that ends a list": insert("- item\n\nText.\n- item"),
     },
     "blank-line-table": {
         "after text": insert(f"Text.\n{TABLE}"),
@@ -385,6 +393,7 @@ BROKEN: dict[str, dict[str, Change]] = {
     },
     "code-output": {
         "without code": insert("```output\n1\n```"),
+        "without code in its div": insert("::: callout\n\n```output\n1\n```\n\n:::"),
         "after text": insert("```python\nx\n```\n\nText.\n\n```output\n1\n```"),
         "of code for display": insert("```{.python .display}\nx\n```\n\n```output\n1\n```"),
     },
@@ -509,6 +518,7 @@ FINE: dict[str, dict[str, Change]] = {
         "a repeated heading": insert("### Count them\n\n[Text](#count-them-1)"),
         "an id": insert("### 1. One {#one}\n\n[Text](#one)"),
         "a div": insert("::: {.callout #box}\n\nText.\n\n:::\n\n[Text](#box)"),
+        "a part of a picture": insert("[Text](fig/dots.svg#layer)"),
         "a span": insert("[Here]{#spot}\n\n[Text](#spot)"),
     },
     "link-undefined": {
@@ -559,6 +569,7 @@ FINE: dict[str, dict[str, Change]] = {
         "definitions at the end": append("\n[name]: https://example.org\n"),
     },
     "challenge-parts": {
+        "text after a hint": swap(SOLUTION, f"Count on.\n\n{SOLUTION}"),
         "with a heading": swap(NOTE, f"#### Second part\n\nCount to five.\n\n{NOTE}"),
     },
     "div-tab": {
@@ -567,7 +578,9 @@ FINE: dict[str, dict[str, Change]] = {
             "```text\n| a |\n|---|\n```\n\n:::"
         ),
     },
+    "blank-line-fence": {"code without a fence": insert("    code\nText.")},
     "blank-line-list": {
+        "an item that goes on without blanks": insert("- item that\ngoes on\n- another"),
         "a list in a list": insert("- a\n  - b\n\n  Text.\n  - c"),
         "a dash, a number": insert("In the year\n2026. That is\n-5 or > - 6"),
     },
@@ -578,11 +591,19 @@ FINE: dict[str, dict[str, Change]] = {
         "an empty cell": insert(f"{TABLE}\n| | |"),
         "code in cells": insert(f"{TABLE}\n| `e` | ``f ` g`` |"),
         "pipes in text": insert("Text | more | text\n\n`a | b` is a pipe, not `a|b` | c"),
+        "dashes under text": insert("Text\n--|--\nand more"),
+        "text after a blank line": insert(f"{TABLE}\n\nText."),
         "in a list item": insert("- item\n\n  | a | b |\n  |---|---|\n  | c | d |"),
         "in code": insert(f"```text\n{TABLE}\n| e |\n```"),
     },
     "code-info": {
         "attributes": insert("```python {.display}\nx\n```\n\n```{.python .display}\nx\n```"),
+    },
+    "exercise-gap": {
+        "a box takes its time": several(
+            SLOWER,
+            swap(END, f"{DISCUSSION}\n\n::: callout\n\n{'word ' * 60}\n\n:::\n\n{END}"),
+        ),
     },
     "word-belittling": {
         "in code": insert("`simply`\n\n```text\njust\n```\n\n    simply = 1"),

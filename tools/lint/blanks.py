@@ -51,7 +51,7 @@ def blank_line_list(doc: Doc) -> Found:
             marker = bool(LIST_MARKER.match(line))
             if marker and not in_list and before.strip():
                 yield block.line + number, "there is no blank line before this list; add one"
-            if marker or (line.strip() and not before.strip()):
+            if marker or not before.strip():
                 in_list = marker or line[:1].isspace()
             before = line
 

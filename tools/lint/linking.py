@@ -57,7 +57,7 @@ def _local(doc: Doc) -> Iterator[tuple[int, Link, str, str]]:
     """Links inside the lesson, each with its path ("" for this page) and fragment."""
     for line, link in _links(doc):
         target = link.target or ""
-        if target and not _SCHEME.match(target) and not target.startswith("//"):
+        if not _SCHEME.match(target) and not target.startswith("//"):
             path, _, fragment = target.partition("#")
             if not (
                 link.form == "markdown" and normal(path) in doc.known_links and link.label is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise, takewhile
 
 from tools.links import blank_code
 from tools.lint.registry import Doc, page_rule
@@ -19,10 +20,10 @@ def tables(doc: Doc) -> Iterator[tuple[int, str, list[str]]]:
     for block, _ in doc.page.walk():
         text = block.text if isinstance(block, Prose) else ""
         lines = [QUOTE.sub("", line, count=1).strip() for line in text.split("\n")]
-        for at, line in enumerate(lines):
-            if at and "|" in lines[at - 1] and _DASHES.fullmatch(line):
-                rows = lines[at - 1 : lines.index("", at) if "" in lines[at:] else None]
-                yield block.line + at - 1, lines[at - 2] if at > 1 else "", rows
+        for at, (header, dashes) in enumerate(pairwise(lines)):
+            if "|" in header and _DASHES.fullmatch(dashes):
+                rows = list(takewhile(bool, lines[at:]))
+                yield block.line + at, lines[at - 1] if at else "", rows
 
 
 @page_rule("table-cells")

@@ -25,12 +25,11 @@ setup: ## make .venv with the locked versions (a second run installs nothing)
 lesson: setup ## the main job: train in each place, print the table of runs
 	@$(BIN)/python -m compare
 
-# All notebooks, with the network cut; those for learners and for instructors work in the same folder:
-# one after the other.
-NBVAL := -p tests.notebooks -n auto --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg
+# All notebooks, with the network cut. Each starts alone (tests/notebooks.py), for learners and for
+# instructors: all in one run.
 define run_notebooks
-	@$(BIN)/python -m tests.offline $(BIN)/python -m pytest $(NBVAL) notebooks/instructor
-	@$(BIN)/python -m tests.offline $(BIN)/python -m pytest $(NBVAL) notebooks --ignore=notebooks/instructor
+	@$(BIN)/python -m tests.offline $(BIN)/python -m pytest -p tests.notebooks -n auto --dist loadfile \
+	  --nbval --nbval-sanitize-with tests/nbval.cfg notebooks
 endef
 
 test: setup ## the tests, notebooks included

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sagemaker.core.helper.session_helper import Session as SageMakerSession
 
 LOCAL_BUCKET = "lesson"
+BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 MARK = "made_by_lesson"  # the tag of all that the helpers make, so that cleanup finds it
 
 
@@ -58,6 +60,7 @@ def connect(
     global _session
     point_sdks()
     name = _bucket_name(bucket)
+    _check_region(region)
     if "sagemaker.core" not in sys.modules:
         note("Loading Amazon's SDKs ...")
     for made in (_boto, _client, _sagemaker):
@@ -189,13 +192,36 @@ def _bucket_name(named: str | None) -> str:
             "no bucket is known; choose a name that nobody else has, such as yourname-lesson: "
             "connect(bucket=...), or set LESSON_BUCKET"
         )
-    return found.removeprefix("s3://").rstrip("/")
+    name = found.removeprefix("s3://").rstrip("/")
+    if not BUCKET_NAME.fullmatch(name):
+        raise LessonError(
+            f"bucket {name}: no bucket can have this name; choose one of 3 to 63 small letters, "
+            "digits and hyphens, such as maria-lesson"
+        )
+    return name
+
+
+def _check_region(region: str) -> None:
+    import boto3
+    from botocore.exceptions import UnknownRegionError
+
+    try:
+        boto3.Session().get_partition_for_region(region)
+    except UnknownRegionError:
+        raise LessonError(
+            f"there is no region {region}; Amazon's regions have names like us-east-1, eu-central-1"
+        ) from None
 
 
 def _make_bucket(session: Session) -> None:
     s3 = _client("s3", session.region)
     with refusals(f"bucket {session.bucket}"):
-        if _exists(s3, session.bucket):
+        if lies := _region_of(s3, session.bucket):
+            if lies != session.region:
+                raise LessonError(
+                    f"bucket {session.bucket} lies in {lies}, and a job in {session.region} cannot "
+                    f"read it; choose another name, or connect(region={lies!r})"
+                )
             return
         place = {"CreateBucketConfiguration": {"LocationConstraint": session.region}}
         default = session.region == "us-east-1"  # this one region must not be named
@@ -205,11 +231,12 @@ def _make_bucket(session: Session) -> None:
     print(f"made the bucket {session.address}")
 
 
-def _exists(s3: Any, bucket: str) -> bool:
+def _region_of(s3: Any, bucket: str) -> str | None:
+    """Where the bucket lies; None if there is none of that name."""
     from botocore.exceptions import ClientError
 
     try:
-        s3.head_bucket(Bucket=bucket)
+        region: str = s3.head_bucket(Bucket=bucket)["BucketRegion"]
     except ClientError as answer:
         code = answer.response["Error"]["Code"]
         if code == "403":  # names are shared by all of Amazon's customers
@@ -219,8 +246,8 @@ def _exists(s3: Any, bucket: str) -> bool:
             ) from None
         if code != "404":
             raise
-        return False
-    return True
+        return None
+    return region
 
 
 def _in_words(session: Session) -> str:

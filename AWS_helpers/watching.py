@@ -91,7 +91,9 @@ def complete(job: TrainingJob, run: Run) -> Run:
     run = replace(run, seconds=when.seconds(), queued=when.queued(), cost=cost)
     run = replace(run, interruptions=looking.interruptions(job))
     if word == "stopped":
-        print(f"{name} was stopped ({looking.stage(job)}); its results are not fetched")
+        stage = looking.stage(job)
+        why = "" if stage == word else f" ({stage})"
+        print(f"{name} was stopped{why}; its results are not fetched")
         return run
     if word != "completed":
         with refusals(f"reading how {name} ended"):

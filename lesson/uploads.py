@@ -15,8 +15,14 @@ QUIET = 2.0  # seconds after which an upload begins to say how far it is
 def named(files: Sequence[str | Path], prefix: str) -> list[tuple[Path, str]]:
     """Each file with the object's name: its own, below `prefix`.
 
-    Raises LessonError for a file that is not there, and for two of the same name.
+    Raises LessonError for what is no file, or is not there, and for two of the same name.
     """
+    for file in files:
+        if not isinstance(file, str | Path):
+            raise LessonError(
+                "upload takes the names of files, one after the other, as in "
+                f"upload('a.npz', 'b.npz'); a {type(file).__name__} is none"
+            )
     paths = [Path(file) for file in files]
     for path in paths:
         if not path.is_file():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from hypothesis import settings
 
 import local_cloud
 from local_cloud.control import Status
+from local_cloud.home import Home
+from tests import leftovers
 
 # No test asserts a time. A submission is judged by the same examples every time; at home each run
 # tries new ones.
@@ -33,12 +36,28 @@ def real_folder() -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def interruptible() -> Iterator[None]:
+    """Ctrl-C reaches what the tests start, also where the suite itself is deaf to it (`… &`)."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder for this worker's own local cloud: no test meets the user's, or another worker's."""
     folder = tmp_path_factory.mktemp("state") / "local cloud"  # blanks are met in real paths
     os.environ["LOCAL_CLOUD_HOME"] = str(folder)
     yield folder
     local_cloud.stop()
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs_on(home: Path) -> Iterator[None]:
+    """The jobs that a test sends to this worker's local cloud end with it, also if it fails."""
+    before = leftovers.unended(Home(home))
+    yield
+    leftovers.end(Home(home), before)
 
 
 @pytest.fixture(scope="session")

@@ -29,13 +29,15 @@ class Exercise:
 
     `expects` is the type of an answer (int for a whole number, float for any number, str);
     `judge` takes the answer, and what else the cell hands to `check`, and returns what is wrong
-    with it, or "" when it is right; `praise` says why the right answer is right.
+    with it, or "" when it is right; `praise` says why the right answer is right. `unit`, in the
+    plural, is what a number counts: it may stand behind the number.
     """
 
     expects: type
     judge: Callable[..., str]
     praise: str
     advice: str
+    unit: str = ""
 
     def check(self, answer: Any = None, *context: Any) -> None:
         """Print whether the answer is right, and if not, what to look at."""
@@ -51,9 +53,10 @@ class Exercise:
         missing = len(inspect.signature(self.judge).parameters) - 1 - len(context)
         if missing:
             return "Not yet: call check() as the cell of the exercise does."
-        typed = _as(self.expects, answer)
+        typed = _as(self.expects, answer, self.unit)
         if typed is None:
-            words = {int: "a whole number alone", float: "a number alone", str: "a text in quotes"}
+            of = f"of {self.unit}" if self.unit else "alone"
+            words = {int: f"a whole number {of}", float: f"a number {of}", str: "a text in quotes"}
             shown = repr(answer) if isinstance(answer, str | float) else type(answer).__name__
             return f"Not yet: the answer is {words[self.expects]}, not {shown[:40]}."
         try:
@@ -63,12 +66,12 @@ class Exercise:
         return f"Not yet: {wrong}" if wrong else f"Right. {self.praise}"
 
 
-def _as(expects: type, answer: Any) -> Any:
+def _as(expects: type, answer: Any, unit: str) -> Any:
     """The answer as the expected type, also when it is numpy's; None when it is something else."""
     if expects is str:
         return _text(answer)
     if isinstance(answer, str):
-        number = _number(answer)
+        number = _number(answer, unit)
     else:
         try:
             number = None if type(answer).__name__.startswith("bool") else float(answer)
@@ -90,9 +93,12 @@ def _text(answer: Any) -> str | None:
     return answer.strip() if isinstance(answer, str) else None
 
 
-def _number(text: str) -> float | None:
-    """The number of a text such as '0.5', '1/2', '50 %', '0,5', '1,000' or '$2', else None."""
-    text = re.sub(r"[\s_$]", "", text)
+def _number(text: str, unit: str) -> float | None:
+    """The number of a text such as '0.5', '1/2', '50 %', '0,5', '1,000', '2 rows', else None."""
+    if unit:
+        signs = r"|usd|\$" if unit == "dollars" else ""
+        text = re.sub(rf"{unit[:-1]}s?\b{signs}", "", text, flags=re.IGNORECASE)
+    text = re.sub(r"[\s_]", "", text)
     thousands = re.fullmatch(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", text)
     found = NUMBER.fullmatch(text.replace(",", "" if thousands else "."))
     if found is None or not float(found["below"] or 1):

@@ -50,6 +50,7 @@ forgotten = Exercise(
     _judge_forgotten,
     "From 17:00 to two in the morning. What comes after it, the weekend, is dearer than the day.",
     "at the same price by the hour, compare hours with hours: 3600 seconds are one.",
+    unit="hours",
 )
 
 

@@ -104,6 +104,7 @@ hour = Exercise(
     _judge_hour,
     "Twelve hours of instances instead of ten, and the result is there four hours earlier.",
     "first the hours of all instances, with one and with two; then the price of the difference.",
+    unit="dollars",
 )
 
 

@@ -42,7 +42,7 @@ generation = Exercise(
     int,
     _judge_generation,
     "It stands for “there is no such object”, so nothing can be written over by mistake.",
-    "a generation is a time, so it is far above the number that you are looking for.",
+    "the generations that you have seen are far above the number that you are looking for.",
 )
 
 

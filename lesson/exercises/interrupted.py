@@ -61,6 +61,7 @@ restart = Exercise(
     _judge_restart,
     "It goes on in epoch 201; the epochs from there to the kill are lost, and trained again.",
     "after which epochs was a checkpoint written, and which of them was the last before the kill?",
+    unit="epochs",
 )
 
 folder = choice(
@@ -92,6 +93,7 @@ twice = Exercise(
     _judge_twice,
     "Epochs 101 to 120, and perhaps a few more that the log had no line for.",
     "where did the first life come to, and where did the second one begin?",
+    unit="epochs",
 )
 
 
@@ -122,6 +124,7 @@ every = Exercise(
     _judge_every,
     "About six minutes. One epoch more or less makes next to no difference.",
     "put some numbers of epochs, as seconds, into lost_per_hour(), or use the square root.",
+    unit="epochs",
 )
 
 # The job of the exercise “A spot job without checkpoints”: hours, and dollars an hour.
@@ -147,6 +150,7 @@ spot = Exercise(
     _judge_spot,
     "Seventeen hours for ten; after two more such stops it would be dearer than the list price.",
     "without a checkpoint, at which hour of its work does the job begin after the stop?",
+    unit="dollars",
 )
 
 workers = choice(

@@ -66,4 +66,5 @@ weekend = Exercise(
     _judge_weekend,
     "64 hours. With the price of a machine with a GPU it is a bill that somebody will ask about.",
     "estimate_cost takes hours=, and what it returns has .usd.",
+    unit="dollars",
 )

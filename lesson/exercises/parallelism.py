@@ -75,6 +75,7 @@ quarter = Exercise(
     "What stays whole is little here; the wider the layers, the less it counts.",
     "count the weights that are split, and those that are not, and try your sum on two replicas: "
     "they have 536,580 bytes each.",
+    unit="bytes",
 )
 
 
@@ -95,6 +96,7 @@ crossing = Exercise(
     _judge_crossing,
     "Few rows and many weights speak for model parallelism, many rows and few weights against it.",
     "512 numbers for each row on one side, one number for each weight on the other.",
+    unit="rows",
 )
 
 records = one_each(

@@ -69,6 +69,7 @@ prefix = Exercise(
     "are safer.",
     "write the four keys that begin with data/ below each other, and compare their first ten "
     "letters.",
+    unit="objects",
 )
 
 
@@ -91,6 +92,7 @@ price = Exercise(
     "Nine tenths of it buy nothing: keep the raw table, the code, and the version in use.",
     "how many GB lie there in all, and how many months? helpers.GB_MONTH is the price of one GB "
     "for one month.",
+    unit="dollars",
 )
 
 

@@ -32,6 +32,7 @@ price = Exercise(
     "Billed seconds count; a job this small costs less than half a cent.",
     "estimate_cost('ml.m5.large', hours=...).usd gives the dollars; how many hours are the billed "
     "seconds of all jobs together?",
+    unit="dollars",
 )
 
 arrival = choice(

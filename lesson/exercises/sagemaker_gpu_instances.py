@@ -39,6 +39,7 @@ bill = Exercise(
     _judge_bill,
     "228 seconds of instances: each of the two ran for 114.",
     "how often is each instance counted in the column “billed”? Then mind the unit of `hours`.",
+    unit="dollars",
 )
 
 two_logs = choice(
@@ -97,4 +98,5 @@ steps = Exercise(
     _judge_steps,
     "About half as many steps with twice the rows: another training, and another model.",
     "an instance has 284 or 285 rows, and the last batch may be a small one.",
+    unit="steps",
 )

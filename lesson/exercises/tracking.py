@@ -105,6 +105,7 @@ price = Exercise(
     _judge_price,
     "Until August 2023 the team would have paid 28,800 dollars, for any number of runs.",
     "a GiB has 1024 * 1024 KiB, and a year twelve months.",
+    unit="dollars",
 )
 
 wrong_run = choice(

@@ -77,6 +77,7 @@ steps = Exercise(
     _judge_steps,
     "Eight steps of 64 rows and a short one of 57.",
     "divide the rows by the batch size; what happens with the rows that are left over?",
+    unit="steps",
 )
 
 

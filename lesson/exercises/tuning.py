@@ -31,6 +31,7 @@ bill = Exercise(
     _judge_bill,
     f"{TRIALS} trials. A fifth parameter with four values would make it {4 * TRIALS}.",
     "how many combinations are there of 5 values, 4, 4 and 3?",
+    unit="hours",
 )
 
 scales = one_each(
@@ -71,6 +72,7 @@ pairs = Exercise(
     _judge_pairs,
     "So often one study of each would have told you the opposite.",
     'zip(found["random"], …) gives the pairs; then count those whose first number is lower.',
+    unit="pairs",
 )
 
 
@@ -91,6 +93,7 @@ informed = Exercise(
     _judge_informed,
     "The last eight. One at a time it is 14 trials, and two hours instead of 15 minutes.",
     "there are three rounds: what is known when each of them starts?",
+    unit="trials",
 )
 
 
@@ -155,6 +158,7 @@ enough = Exercise(
     _judge_enough,
     "And it is the same number for two parameters and for ten.",
     "put some numbers into 1 - 0.95**trials, or use math.log.",
+    unit="trials",
 )
 
 # A study of 24 trials that really ran, of train_nn.py with --epochs=30 --batch_size=64:

@@ -30,6 +30,7 @@ price = Exercise(
     "Less than a cup of coffee, and five of six minutes are not spent on training.",
     "estimate_cost('n1-standard-4', hours=...).usd gives the dollars; how many hours are they "
     "all together?",
+    unit="dollars",
 )
 
 second_run = choice(

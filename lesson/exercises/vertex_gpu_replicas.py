@@ -77,6 +77,7 @@ break_even = Exercise(
     "So the training itself has to become 3.4 times as fast before the GPU saves a cent.",
     "how long may the whole job take on the dearer machine for the same money? The start is part "
     "of it.",
+    unit="minutes",
 )
 
 naive_rows = choice(

@@ -81,10 +81,22 @@ def test_names_are_taken_from_the_environment(
     assert (made.role, made.address) == (ROLE, "s3://named-there")
 
 
-def test_a_name_that_no_bucket_can_have_is_refused_in_one_sentence(cloud: Status) -> None:
-    with pytest.raises(LessonError, match=r"^bucket My Bucket: ") as caught:
-        connect("My Bucket")
-    assert "\n" not in str(caught.value)
+@pytest.mark.parametrize("name", ["My Bucket", "Maria", "maria_lesson", "gs://lesson", "a", "a/b"])
+def test_a_name_that_no_bucket_can_have_is_refused_with_the_rule(cloud: Status, name: str) -> None:
+    rule = "3 to 63 small letters, digits and hyphens, such as maria-lesson"
+    with pytest.raises(LessonError, match=f"^bucket {name}: .*{rule}$"):
+        connect(name)
+
+
+def test_a_region_that_is_none_is_refused_in_one_sentence(cloud: Status) -> None:
+    with pytest.raises(LessonError, match=r"^there is no region europe; .* eu-central-1$"):
+        connect(region="europe")
+
+
+def test_a_bucket_whose_region_is_not_that_of_the_jobs_is_refused(cloud: Status) -> None:
+    connect("stays-here")
+    with pytest.raises(LessonError, match=r"lies in us-east-1, .*connect\(region='us-east-1'\)"):
+        connect("stays-here", region="eu-central-1")
 
 
 def test_a_change_of_target_asks_for_a_new_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +120,7 @@ def test_a_users_credentials_are_no_role(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("LESSON_TARGET", "cloud")
     monkeypatch.setattr("sagemaker.core.helper.session_helper.get_execution_role", of_a_user)
     with pytest.raises(LessonError, match=r"no role is known .*connect\(role=\.\.\.\)"):
-        connect(bucket="b")
+        connect(bucket="some-bucket")
 
 
 def test_missing_credentials_are_said_to_be_missing() -> None:
@@ -138,7 +150,7 @@ def test_a_bucket_of_somebody_else_is_said_to_be_theirs() -> None:
             raise ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadBucket")
 
     with pytest.raises(LessonError, match=r"^bucket data belongs to somebody else.*another name$"):
-        session._exists(Theirs(), "data")
+        session._region_of(Theirs(), "data")
 
 
 def test_a_process_pointed_at_the_local_cloud_never_claims_to_be_in_the_real_one(

@@ -7,47 +7,10 @@ import pty
 import re
 import signal
 import subprocess
-import sys
-import time
-from pathlib import Path
 
 from AWS_helpers import looking, train
 from AWS_helpers.looking import Log
-
-ROOT = Path(__file__).parents[2]
-SECONDS = 90.0  # that a loaded machine may take
-
-
-def calling(call: str) -> str:
-    """A program that makes one call, and prints what it returns or the sentence it fails with."""
-    return (
-        "from AWS_helpers import connect, train, wait\n"
-        "from lesson import LessonError\n"
-        "connect()\n"
-        "try:\n"
-        f"    print({call})\n"
-        "except LessonError as problem:\n"
-        "    print(f'LessonError: {problem}')\n"
-    )
-
-
-def start(code: str, stdout: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=stdout,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "100"},
-    )
-
-
-def read_until(descriptor: int, wanted: str, so_far: str = "") -> str:
-    """What is written until the wanted words are among it."""
-    end = time.monotonic() + SECONDS
-    while wanted not in so_far:
-        assert time.monotonic() < end, so_far
-        so_far += os.read(descriptor, 65536).decode()
-    return so_far
+from tests.watching import SECONDS, read_until, started
 
 
 def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
@@ -55,7 +18,7 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
 ) -> None:
     flags = {**data, "epochs": 20_000, "patience": 0}
     leader, follower = pty.openpty()
-    with start(calling(f"train({flags})"), follower) as process:
+    with started("AWS_helpers", f"train({flags})", follower) as process:
         os.close(follower)
         shown = read_until(leader, "] training  epoch")
         process.send_signal(signal.SIGINT)  # what Ctrl-C and Jupyter's stop button send
@@ -68,13 +31,13 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     assert found and "Traceback" not in shown
     name = found[1]
     assert looking.state(looking.job_of(name)) == "in progress"
-    with start(calling(f"wait({name!r})"), subprocess.PIPE) as process:
+    with started("AWS_helpers", f"wait({name!r})", subprocess.PIPE) as process:
         out, _ = process.communicate(timeout=SECONDS)
     assert "] completed  epoch 20000 of 20000" in out and "Run(place='SageMaker" in out
 
 
 def test_into_a_file_goes_a_line_at_each_change_of_state(data: dict[str, str]) -> None:
-    with start(calling(f"train({ {**data, 'epochs': 3} })"), subprocess.PIPE) as process:
+    with started("AWS_helpers", f"train({ {**data, 'epochs': 3} })", subprocess.PIPE) as process:
         out, _ = process.communicate(timeout=SECONDS)
     lines = [line for line in out.splitlines() if line.startswith("[")]
     assert "\033" not in out

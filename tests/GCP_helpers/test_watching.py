@@ -7,10 +7,7 @@ import pty
 import re
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
 from queue import Empty
 from typing import Any
 
@@ -20,42 +17,9 @@ from jupyter_client.manager import KernelManager, start_new_kernel
 
 from GCP_helpers import looking, train
 from lesson.runs import Run
+from tests.watching import ROOT, SECONDS, read_until, started
 
-ROOT = Path(__file__).parents[2]
 LONG = {"epochs": 10_000_000, "patience": 0}
-SECONDS = 60.0  # that a loaded machine may take
-
-
-def calling(call: str) -> str:
-    """A program that makes one call, and prints what it returns or the sentence it fails with."""
-    return (
-        "from GCP_helpers import connect, train, wait\n"
-        "from lesson import LessonError\n"
-        "connect()\n"
-        "try:\n"
-        f"    print({call})\n"
-        "except LessonError as problem:\n"
-        "    print(f'LessonError: {problem}')\n"
-    )
-
-
-def start(code: str, stdout: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=stdout,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "100"},
-    )
-
-
-def read_until(descriptor: int, wanted: str, so_far: str = "") -> str:
-    """What is written until the wanted words are among it."""
-    end = time.monotonic() + SECONDS
-    while wanted not in so_far:
-        assert time.monotonic() < end, so_far
-        so_far += os.read(descriptor, 65536).decode()
-    return so_far
 
 
 @pytest.fixture
@@ -71,7 +35,7 @@ def test_in_a_terminal_one_line_changes_in_place_and_the_last_state_stays(
 ) -> None:
     flags = {**data, "epochs": 1000, "patience": 0}
     leader, follower = pty.openpty()
-    with start(calling(f"train({flags})"), follower) as process:
+    with started("GCP_helpers", f"train({flags})", follower) as process:
         os.close(follower)
         shown = read_until(leader, "Run(place=")
         process.wait(SECONDS)
@@ -83,7 +47,7 @@ def test_in_a_terminal_one_line_changes_in_place_and_the_last_state_stays(
 
 
 def test_into_a_file_goes_a_line_at_each_change_of_state(data: dict[str, str]) -> None:
-    with start(calling(f"train({ {**data, 'epochs': 3} })"), subprocess.PIPE) as process:
+    with started("GCP_helpers", f"train({ {**data, 'epochs': 3} })", subprocess.PIPE) as process:
         out, _ = process.communicate(timeout=SECONDS)
     lines = [line for line in out.splitlines() if line.startswith("[")]
     assert "\033" not in out
@@ -96,7 +60,7 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
 ) -> None:
     flags = {**data, "epochs": 20_000, "patience": 0}
     leader, follower = pty.openpty()
-    with start(calling(f"train({flags})"), follower) as process:
+    with started("GCP_helpers", f"train({flags})", follower) as process:
         os.close(follower)
         shown = read_until(leader, "] running")
         process.send_signal(signal.SIGINT)  # what Ctrl-C and Jupyter's stop button send
@@ -107,7 +71,7 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     assert found and "Traceback" not in shown
     name = found[1]
     assert looking.state(looking.job_of(name)) == "running"
-    with start(calling(f"wait({name!r})"), subprocess.PIPE) as process:
+    with started("GCP_helpers", f"wait({name!r})", subprocess.PIPE) as process:
         out, _ = process.communicate(timeout=SECONDS)
     assert "] succeeded  epoch 20000 of 20000" in out and "Run(place='Vertex AI" in out
 

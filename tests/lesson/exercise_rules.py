@@ -76,6 +76,8 @@ class ExerciseRules:
                         others += [" and ".join(answer), " > ".join(answer), f"({answer})"]
                 elif isinstance(answer, int | float):
                     others = [str(answer), np.float64(answer), f"{100 * answer} %", f"{answer}/1"]
+                    if unit := self.exercises[name].unit:
+                        others += [f"{answer} {unit}", f"{answer} {unit[:-1].upper()}"]
                     others += [f"{answer:,}", f"{answer}".replace(".", ",")]
                 else:
                     continue

@@ -32,7 +32,8 @@ def made() -> set[str]:
     import boto3
     from google.cloud import aiplatform
 
-    jobs = boto3.client("sagemaker").list_training_jobs()["TrainingJobSummaries"]
+    pages = boto3.client("sagemaker").get_paginator("list_training_jobs").paginate()
+    jobs = [job for page in pages for job in page["TrainingJobSummaries"]]
     buckets = boto3.client("s3").list_buckets()["Buckets"]
     customs = aiplatform.CustomJob.list(project=tiny_jobs.NAME, location="us-central1")
     names = {job.resource_name for job in customs} | {job["TrainingJobName"] for job in jobs}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,12 @@ def test_a_name_that_is_wrong_is_refused_before_anything_is_sent(tmp_path: Path)
     (tmp_path / "x.npz").write_bytes(b"x")
     with pytest.raises(LessonError, match=r"y\.npz is not there; name files that exist, seen from"):
         named([tmp_path / "x.npz", tmp_path / "y.npz"], "")
+
+
+@pytest.mark.parametrize("files", [["x.npz"], ("x.npz", "y.npz"), None, 3])
+def test_what_is_no_file_is_refused_with_an_example(files: Any) -> None:
+    with pytest.raises(LessonError, match=r"as in upload\('a\.npz', 'b\.npz'\)"):
+        named([files], "")
 
 
 def test_how_far_a_file_is_is_said_only_after_a_while(

@@ -39,7 +39,7 @@ DATA_ANSWERS: Answers = {
     ),
     "generation": (
         [0],
-        [(1, "microseconds"), (1795184926651202, "replaces the object"), (-1, "none")],
+        [(1, "not counted from 1"), (1795184926651202, "replaces the object"), (-1, "none")],
     ),
     "job_path": (
         ["/gcs/lesson/data/val_data.npz"],

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +42,6 @@ RESTART = 134
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
     return save(tmp_path / "data.npz", **table(rows=41))
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    pool = Pool()
-    yield pool
-    pool.close()
 
 
 def metrics(folder: Path) -> Any:

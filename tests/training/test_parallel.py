@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,6 @@ from hypothesis import strategies as st
 
 from tests.training.pool import LARGEST, Pool, train_as, weights_of
 from tests.training.support import save, table
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    pool = Pool()
-    yield pool
-    pool.close()
 
 
 def flags_for(archive: Path, folder: Path, *flags: Any) -> tuple[Any, ...]:

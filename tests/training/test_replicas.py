@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.training.pool import Pool, train_as
 from tests.training.support import (
     FOR_LONG,
     LOOPBACK,
@@ -53,6 +55,7 @@ def archive(tmp_path: Path) -> Path:
 
 
 def trained_by(replicas: int, archive: Path, folder: Path, *flags: Any) -> torch.Tensor:
+    """The weights that so many processes of their own give, or this one alone."""
     if replicas == 1:
         assert train(archive, folder, *flags).code == 0
         return weights(folder)
@@ -61,15 +64,24 @@ def trained_by(replicas: int, archive: Path, folder: Path, *flags: Any) -> torch
     return weights(folder)
 
 
+def trained_in(pool: Pool, replicas: int, archive: Path, folder: Path, *flags: Any) -> torch.Tensor:
+    """The weights that so many replicas give that have the script imported already."""
+    given = ("--train", archive, "--val", archive, "--model_dir", folder, *flags)
+    assert {each.code for each in pool.run(replicas, train_as, given)} == {0}
+    return weights(folder)
+
+
 # ---- one model ----------------------------------------------------------------------------------
-@pytest.mark.parametrize("batch", [0, 16, 1])
+@pytest.mark.parametrize(("batch", "apart"), [(0, False), (16, True), (1, False)])
 def test_1_2_and_3_replicas_give_the_same_weights(
-    archive: Path, tmp_path: Path, batch: int
+    pool: Pool, archive: Path, tmp_path: Path, batch: int, apart: bool
 ) -> None:
+    """apart: as processes of their own, which find each other by themselves."""
     flags = ("--epochs", 20, "--batch_size", batch, "--seed", 3)
+    train_with = trained_by if apart else partial(trained_in, pool)
     one = trained_by(1, archive, tmp_path / "1", *flags)
     for replicas in (2, 3):
-        several = trained_by(replicas, archive, tmp_path / str(replicas), *flags)
+        several = train_with(replicas, archive, tmp_path / str(replicas), *flags)
         torch.testing.assert_close(several, one, rtol=0, atol=1e-5)
     histories = [
         np.genfromtxt(tmp_path / name / "history.csv", delimiter=",")[1:, :4] for name in "123"
@@ -78,22 +90,21 @@ def test_1_2_and_3_replicas_give_the_same_weights(
     np.testing.assert_allclose(histories[2], histories[0], rtol=0, atol=1e-5)
 
 
-def test_more_replicas_than_rows_of_a_batch_and_of_the_table(tmp_path: Path) -> None:
+def test_more_replicas_than_rows_of_a_batch_and_of_the_table(pool: Pool, tmp_path: Path) -> None:
     archive = save(tmp_path / "data.npz", **table(rows=3))
     flags = ("--epochs", 10, "--batch_size", 2)
     one = trained_by(1, archive, tmp_path / "1", *flags)
-    five = trained_by(5, archive, tmp_path / "5", *flags)
+    five = trained_in(pool, 5, archive, tmp_path / "5", *flags)
     torch.testing.assert_close(five, one, rtol=0, atol=1e-5)
 
 
-def test_early_stopping_decides_alike_everywhere(tmp_path: Path) -> None:
+def test_early_stopping_decides_alike_everywhere(pool: Pool, tmp_path: Path) -> None:
     labels = np.random.default_rng(1).integers(0, 2, 40)  # by chance: the loss soon rises
     archive = save(tmp_path / "data.npz", y_train=labels, y_val=1 - labels[:20])
     flags = ("--epochs", 500, "--learning_rate", 0.01, "--patience", 5)
     one = trained_by(1, archive, tmp_path / "1", *flags)
-    torch.testing.assert_close(
-        trained_by(3, archive, tmp_path / "3", *flags), one, rtol=0, atol=1e-5
-    )
+    three = trained_in(pool, 3, archive, tmp_path / "3", *flags)
+    torch.testing.assert_close(three, one, rtol=0, atol=1e-5)
     assert metrics(tmp_path / "3")["epochs"] == metrics(tmp_path / "1")["epochs"]
 
 
@@ -323,7 +334,7 @@ def test_a_sentence_is_written_at_once_lest_those_of_several_replicas_run_togeth
 
 # ---- when one of them fails ---------------------------------------------------------------------
 def test_a_stopped_replica_stops_all_and_goes_on_as_if_nothing_had_been(
-    archive: Path, tmp_path: Path
+    pool: Pool, archive: Path, tmp_path: Path
 ) -> None:
     flags = ("--epochs", 2500, "--patience", 0)
     with as_replicas(2, archive, tmp_path / "run", *flags) as running:
@@ -336,9 +347,8 @@ def test_a_stopped_replica_stops_all_and_goes_on_as_if_nothing_had_been(
         assert len(running.said(0)) == lines
         running.processes[1].send_signal(signal.SIGCONT)
         assert running.codes() == [0, 0]
-    with as_replicas(2, archive, tmp_path / "undisturbed", *flags) as running:
-        assert running.codes() == [0, 0]
-    assert torch.equal(weights(tmp_path / "run"), weights(tmp_path / "undisturbed"))
+    undisturbed = trained_in(pool, 2, archive, tmp_path / "undisturbed", *flags)
+    assert torch.equal(weights(tmp_path / "run"), undisturbed)
 
 
 @pytest.mark.parametrize("killed", [0, 2])

@@ -25,16 +25,16 @@ setup: ## make .venv with the locked versions (a second run installs nothing)
 lesson: setup ## the main job: train in each place, print the table of runs
 	@$(BIN)/python -m compare
 
-# All notebooks, with the network cut. Each starts alone (tests/notebooks.py), for learners and for
-# instructors: all in one run.
+# $(call run_notebooks,FOLDER): each starts alone (tests/notebooks.py), with the network cut.
 define run_notebooks
 	@$(BIN)/python -m tests.offline $(BIN)/python -m pytest -p tests.notebooks -n auto --dist loadfile \
-	  --nbval --nbval-sanitize-with tests/nbval.cfg notebooks
+	  --nbval --nbval-sanitize-with tests/nbval.cfg $(1)
 endef
 
-test: setup ## the tests, notebooks included
+# The notebooks for instructors run what the learners' do, with the exercises solved.
+test: setup ## the tests, and every notebook as instructors have it
 	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" tests
-	$(run_notebooks)
+	$(call run_notebooks,notebooks/instructor)
 
 # $(call environment,NAME,PACKAGES): an environment of its own, made again when PACKAGES change.
 define environment
@@ -45,11 +45,11 @@ define environment
 	  echo "$(2)" > .venv-$(1)/installed.txt; }
 endef
 
-test-all: setup ## the tests and the slow extras
+test-all: setup ## the tests, the slow extras, and the notebooks as learners have them
 	$(call environment,sagemaker2,sagemaker==2.257.7 ipython pandas scikit-learn torch==2.13.0)
 	$(call environment,awscli,awscli==1.46.3)
 	@$(BIN)/python -m pytest -n auto --dist loadfile tests
-	$(run_notebooks)
+	$(call run_notebooks,notebooks)
 
 lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browser: without opening a browser)
 	@$(BIN)/python -m tools.workbooks

@@ -16,7 +16,7 @@ from tests.watching import SECONDS, read_until, started
 def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     data: dict[str, str],
 ) -> None:
-    flags = {**data, "epochs": 20_000, "patience": 0}
+    flags = {**data, "epochs": 8_000, "patience": 0}
     leader, follower = pty.openpty()
     with started("AWS_helpers", f"train({flags})", follower) as process:
         os.close(follower)
@@ -33,7 +33,7 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     assert looking.state(looking.job_of(name)) == "in progress"
     with started("AWS_helpers", f"wait({name!r})", subprocess.PIPE) as process:
         out, _ = process.communicate(timeout=SECONDS)
-    assert "] completed  epoch 20000 of 20000" in out and "Run(place='SageMaker" in out
+    assert "] completed  epoch 8000 of 8000" in out and "Run(place='SageMaker" in out
 
 
 def test_into_a_file_goes_a_line_at_each_change_of_state(data: dict[str, str]) -> None:

@@ -674,7 +674,9 @@ LONG = ("--batch_size", 10, "--patience", 0, "--epochs")
 KEPT = ("--checkpoint_every", 5)
 
 
-@pytest.mark.parametrize(("parallelism", "epochs"), [("data", 150), ("model", 60)])
+@pytest.mark.parametrize(
+    ("parallelism", "epochs"), [("data", 150), pytest.param("model", 60, marks=pytest.mark.slow)]
+)
 def test_replicas_that_are_not_watched_over_leave_together_when_one_is_sent_sigterm(
     pool: Pool, archive: Path, tmp_path: Path, parallelism: str, epochs: int
 ) -> None:

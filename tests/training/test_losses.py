@@ -127,7 +127,9 @@ def has_checkpoints(folder: Path) -> bool:
 
 
 # ---- one loss -----------------------------------------------------------------------------------
-@pytest.mark.parametrize(("parallelism", "epochs"), [("data", 200), ("model", 80)])
+@pytest.mark.parametrize(
+    ("parallelism", "epochs"), [("data", 200), pytest.param("model", 80, marks=pytest.mark.slow)]
+)
 def test_when_a_replica_is_killed_the_group_goes_on_from_its_checkpoint(
     pool: Pool, archive: Path, tmp_path: Path, parallelism: str, epochs: int
 ) -> None:
@@ -388,6 +390,7 @@ def survives(machines: list[Machine], folder: Path, kills: int, seed: int) -> in
     return done
 
 
+@pytest.mark.slow
 def test_4_kills_at_random_moments_leave_the_weights_as_they_are_without(
     pool: Pool, archive: Path, tmp_path: Path
 ) -> None:

@@ -55,6 +55,7 @@ def helpers(
     return request.param
 
 
+@pytest.mark.slow
 def test_a_spot_job_of_two_replicas_that_share_layers_is_stopped_and_ends_with_the_same_weights(
     helpers: Any, archive: Path, undisturbed: torch.Tensor
 ) -> None:

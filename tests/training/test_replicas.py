@@ -333,6 +333,7 @@ def test_a_sentence_is_written_at_once_lest_those_of_several_replicas_run_togeth
 
 
 # ---- when one of them fails ---------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_stopped_replica_stops_all_and_goes_on_as_if_nothing_had_been(
     pool: Pool, archive: Path, tmp_path: Path
 ) -> None:

@@ -110,6 +110,7 @@ def test_a_job_that_is_not_spot_is_never_interrupted(aiplatform: ModuleType) -> 
     assert local_cloud.rehearse(None) == "The rehearsal is taken back."
 
 
+@pytest.mark.slow
 def test_a_training_pipeline_shows_the_same_states(aiplatform: ModuleType, script: Script) -> None:
     local_cloud.rehearse([20, 40])
     job = aiplatform.CustomTrainingJob(
@@ -123,6 +124,7 @@ def test_a_training_pipeline_shows_the_same_states(aiplatform: ModuleType, scrip
     assert len(starts("pipeline")) == 3
 
 
+@pytest.mark.slow
 def test_the_seventh_stop_is_the_end(aiplatform: ModuleType) -> None:
     endless = TRAINS.replace("done < 60", "True")
     local_cloud.rehearse([1] * 7)
@@ -148,7 +150,11 @@ sys.exit(how)
 
 
 @pytest.mark.parametrize(
-    ("name", "codes"), [("numbers", (6, 134, 139)), ("signals", ("SIGABRT", "SIGSEGV", 11))]
+    ("name", "codes"),
+    [
+        ("numbers", (6, 134, 139)),
+        pytest.param("signals", ("SIGABRT", "SIGSEGV", 11), marks=pytest.mark.slow),
+    ],
 )
 def test_passing_failures_are_tried_again(
     aiplatform: ModuleType, name: str, codes: tuple[int | str, ...]

@@ -13,13 +13,13 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from lesson import LessonError, target
+from lesson.buckets import bucket_name
 from lesson.progress import note
 
 if TYPE_CHECKING:
     import boto3
     from sagemaker.core.helper.session_helper import Session as SageMakerSession
 
-LOCAL_BUCKET = "lesson"
 BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 MARK = "made_by_lesson"  # the tag of all that the helpers make, so that cleanup finds it
 
@@ -59,7 +59,7 @@ def connect(
     """
     global _session
     point_sdks()
-    name = _bucket_name(bucket)
+    name = bucket_name(bucket, "s3://", BUCKET_NAME)
     _check_region(region)
     if "sagemaker.core" not in sys.modules:
         note("Loading Amazon's SDKs ...")
@@ -181,24 +181,6 @@ def _role(named: str | None, region: str) -> str:
             "connect(role=...), or set LESSON_ROLE"
         ) from None
     return own
-
-
-def _bucket_name(named: str | None) -> str:
-    found = named or os.environ.get("LESSON_BUCKET")
-    if not found and target() == "local":
-        found = LOCAL_BUCKET
-    if not found:
-        raise LessonError(
-            "no bucket is known; choose a name that nobody else has, such as yourname-lesson: "
-            "connect(bucket=...), or set LESSON_BUCKET"
-        )
-    name = found.removeprefix("s3://").rstrip("/")
-    if not BUCKET_NAME.fullmatch(name):
-        raise LessonError(
-            f"bucket {name}: no bucket can have this name; choose one of 3 to 63 small letters, "
-            "digits and hyphens, such as maria-lesson"
-        )
-    return name
 
 
 def _check_region(region: str) -> None:

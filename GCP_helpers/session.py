@@ -12,12 +12,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from lesson import LessonError, target
+from lesson.buckets import bucket_name
 from lesson.progress import note
 
 if TYPE_CHECKING:
     import google.cloud.storage as storage
 
-LOCAL_BUCKET = "lesson"
+BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")  # so long only with dots
 MARK = "made_by_lesson"  # the label of all that the helpers make, so that cleanup finds it
 
 
@@ -64,12 +65,14 @@ def connect(
             "this process is still pointed at the local cloud (STORAGE_EMULATOR_HOST is set); "
             "unset it, restart the kernel with LESSON_TARGET=cloud and call connect() again"
         )
-    session = Session(target(), _project(project), region, _bucket_name(bucket))
+    name = bucket_name(bucket, "gs://", BUCKET_NAME)
+    session = Session(target(), _project(project), region, name)
 
     if "google.cloud.aiplatform" not in sys.modules:
         note("Loading Google's SDKs ...")
     from google.cloud import aiplatform
 
+    _check_region(region)
     aiplatform.init(
         project=session.project,
         location=session.region,
@@ -156,16 +159,16 @@ def _project_of_credentials() -> str | None:
         ) from None
 
 
-def _bucket_name(named: str | None) -> str:
-    found = named or os.environ.get("LESSON_BUCKET")
-    if not found and target() == "local":
-        found = LOCAL_BUCKET
-    if not found:
+def _check_region(region: str) -> None:
+    from google.cloud.aiplatform import utils
+
+    try:
+        utils.validate_region(region)
+    except ValueError:
         raise LessonError(
-            "no bucket is known; choose a name that nobody else has, such as yourname-lesson: "
-            "connect(bucket=...), or set LESSON_BUCKET"
-        )
-    return found.removeprefix("gs://").rstrip("/")
+            f"Vertex AI has no region {region}; its regions have names like us-central1, "
+            "europe-west4"
+        ) from None
 
 
 def _make_bucket(session: Session) -> None:

@@ -11,6 +11,7 @@ import GCP_helpers
 from GCP_helpers import session
 from GCP_helpers.session import Session, connect, connected
 from lesson import LessonError
+from local_cloud.control import Status
 
 CALLS: dict[str, Callable[[], Any]] = {
     "tune": lambda: GCP_helpers.tune({}, {}),
@@ -60,10 +61,22 @@ def test_the_cloud_target_needs_a_project_or_credentials(
     monkeypatch.setenv("LESSON_TARGET", "cloud")
     monkeypatch.setattr("google.auth.default", nothing)
     with pytest.raises(LessonError, match="gcloud auth application-default login"):
-        connect(bucket="b")
+        connect(bucket="some-bucket")
     monkeypatch.setattr("google.auth.default", lambda: (None, None))
     with pytest.raises(LessonError, match="no project is known"):
-        connect(bucket="b")
+        connect(bucket="some-bucket")
+
+
+@pytest.mark.parametrize("name", ["My Bucket", "Maria", "s3://lesson", "a", "a/b"])
+def test_a_name_that_no_bucket_can_have_is_refused_with_the_rule(cloud: Status, name: str) -> None:
+    rule = "3 to 63 small letters, digits and hyphens, such as maria-lesson"
+    with pytest.raises(LessonError, match=f"^bucket {name}: .*{rule}$"):
+        connect(name)
+
+
+def test_a_region_that_is_none_is_refused_in_one_sentence(cloud: Status) -> None:
+    with pytest.raises(LessonError, match=r"^Vertex AI has no region europe; .* europe-west4$"):
+        connect(region="europe")
 
 
 def test_a_process_pointed_at_the_local_cloud_never_claims_to_be_in_the_real_one(
@@ -72,7 +85,7 @@ def test_a_process_pointed_at_the_local_cloud_never_claims_to_be_in_the_real_one
     monkeypatch.setenv("LESSON_TARGET", "cloud")
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1/secret")
     with pytest.raises(LessonError, match="still pointed at the local cloud"):
-        connect(bucket="b", project="p")
+        connect(bucket="some-bucket", project="p")
 
 
 def test_the_label_of_a_bucket_with_dots_is_a_label() -> None:

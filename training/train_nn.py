@@ -1609,8 +1609,8 @@ def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) ->
         own = ", ".join(f"{rows.start} to {rows.stop - 1}" for rows in shares[place.rank])
         which = f"rows {own}" if own else "no rows"
         say(f"replica {place.rank} of {place.world_size}, {which}")
-    steps = math.ceil(rows / batch)
-    say(f"{rows} rows, {features} features, {weights} weights, {steps} steps an epoch, on {device}")
+    steps = "1 step" if batch == rows else f"{math.ceil(rows / batch)} steps"
+    say(f"{rows} rows, {features} features, {weights} weights, {steps} an epoch, on {device}")
     if flags.unknown:
         say(f"ignored, not flags of this script: {' '.join(flags.unknown)}")
     held = exchange(optimiser.bytes, place)

@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "episodes" / "07-sagemaker-first-job.md"
 VAL = "s3://lesson/data/val_data.npz"
 ML = "/opt/ml/input/data"
 LOG = [
-    "569 rows, 7 features, 2625 weights, 1 steps an epoch, on cpu",
+    "569 rows, 7 features, 2625 weights, 1 step an epoch, on cpu",
     "epoch     1  loss 0.6884  validation loss 0.6799  accuracy 0.6224  0.0 s",
     "epoch   268  loss 0.3531  validation loss 0.3905  accuracy 0.8462  0.4 s",
     "validation:accuracy = 0.8462",

@@ -126,18 +126,45 @@ class Asked:
 
 def asked(job: Job) -> Asked:
     """What the job was asked to do; of a tuning job, what each of its trials was."""
-    what: Any = job.training_job_definition if is_tuning(job) else job
+    what = _definition(job)
     flags = what.static_hyper_parameters if is_tuning(job) else what.hyper_parameters
     checkpoints = known(what.checkpoint_config)
+    machine, replicas = _instances(what)
     return Asked(
-        machine=str(what.resource_config.instance_type),
-        replicas=int(what.resource_config.instance_count),
+        machine=machine,
+        replicas=replicas,
         spot=known(what.enable_managed_spot_training) or False,
         flags=known(flags) or {},
         base=str(what.output_data_config.s3_output_path).rstrip("/"),
         name=name_of(job),
         checkpoints=str(checkpoints.s3_uri) if checkpoints else "",
     )
+
+
+def _definition(job: Job) -> Any:
+    """Where the job's fields are; a tuning job has them for each of its algorithms, mostly one."""
+    if not is_tuning(job):
+        return job
+    return known(job.training_job_definition) or known(job.training_job_definitions)[0]
+
+
+def _instances(what: Any) -> tuple[str, int]:
+    """The type of the instances and their number, also of jobs that others sent in other ways.
+
+    An instance group is a part of the job; an instance configuration is one of those it may get.
+    """
+    given = (
+        getattr(what, f"{kind}resource_config", None) for kind in ("", "hyper_parameter_tuning_")
+    )
+    resources = next(filter(None, map(known, given)), None)
+    if resources is None:
+        return "serverless", 0
+    for field in ("instance_groups", "instance_configs"):
+        if several := known(getattr(resources, field, None)):
+            parts = several if field == "instance_groups" else several[:1]
+            types = dict.fromkeys(str(part.instance_type) for part in parts)
+            return " and ".join(types), sum(int(part.instance_count) for part in parts)
+    return str(resources.instance_type), int(resources.instance_count)
 
 
 def name_of(job: Job) -> str:

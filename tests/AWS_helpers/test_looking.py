@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from AWS_helpers import looking
 from AWS_helpers.looking import EPOCH, Asked, essence, in_words, last_words
 
 DRIVER = """AlgorithmError: Traceback (most recent call last):
@@ -21,6 +22,49 @@ def asked(**more: Any) -> Asked:
 def test_the_machine_is_described_as_the_table_shows_it() -> None:
     assert str(asked()) == "ml.m5.xlarge"
     assert str(asked(machine="ml.g4dn.xlarge", spot=True)) == "ml.g4dn.xlarge, spot"
+
+
+def test_jobs_that_others_sent_in_other_ways_are_described_too() -> None:
+    """An account's list has them: tests/local_cloud/test_sagemaker_2.py sends one of the second."""
+    from sagemaker.core import shapes
+    from sagemaker.core.resources import HyperParameterTuningJob, TrainingJob
+
+    places: Any = {"output_data_config": shapes.OutputDataConfig(s3_output_path="s3://b/runs")}
+    two: Any = {"instance_count": 2, "volume_size_in_gb": 30}
+    groups = [
+        shapes.InstanceGroup(instance_type=kind, instance_count=2, instance_group_name=kind)
+        for kind in ("ml.m5.large", "ml.g5.xlarge")
+    ]
+    mixed = shapes.ResourceConfig(volume_size_in_gb=30, instance_groups=groups)
+    job = TrainingJob(training_job_name="mixed", resource_config=mixed, **places)
+    assert (str(looking.asked(job)), looking.asked(job).replicas) == (
+        "ml.m5.large and ml.g5.xlarge", 4
+    )  # fmt: skip
+
+    job = TrainingJob(training_job_name="serverless", **places)
+    assert (looking.asked(job).machine, looking.asked(job).replicas) == ("serverless", 0)
+
+    kinds = [
+        shapes.HyperParameterTuningInstanceConfig(instance_type=kind, **two)
+        for kind in ("ml.c5.xlarge", "ml.m5.large")
+    ]
+    for resources, machine in (({"instance_type": "ml.m5.large", **two}, "ml.m5.large"),
+                               ({"instance_configs": kinds}, "ml.c5.xlarge")):  # fmt: skip
+        each = shapes.HyperParameterTrainingJobDefinition(
+            algorithm_specification=shapes.HyperParameterAlgorithmSpecification(
+                training_input_mode="File"
+            ),
+            role_arn="arn:aws:iam::000000000000:role/r",
+            stopping_condition=shapes.StoppingCondition(max_runtime_in_seconds=60),
+            hyper_parameter_tuning_resource_config=shapes.HyperParameterTuningResourceConfig(
+                **resources
+            ),
+            **places,
+        )
+        for field in ({"training_job_definition": each}, {"training_job_definitions": [each]}):
+            tuning = HyperParameterTuningJob(hyper_parameter_tuning_job_name="theirs", **field)
+            found = looking.asked(tuning)
+            assert (found.machine, found.replicas, found.base) == (machine, 2, "s3://b/runs")
 
 
 def test_results_lie_where_the_service_packs_the_model() -> None:

@@ -8,11 +8,14 @@ import re
 import signal
 import subprocess
 
+import pytest
+
 from AWS_helpers import looking, train
 from AWS_helpers.looking import Log
 from tests.watching import SECONDS, read_until, started
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     data: dict[str, str],
 ) -> None:

@@ -265,6 +265,7 @@ def test_ctrl_c_while_torch_is_imported_is_no_traceback(archive: Path, tmp_path:
         assert "Traceback" not in machine.log.read_text(), machine.log.read_text()
 
 
+@pytest.mark.slow
 def test_sigterm_to_a_machine_with_several_replicas_saves_and_leaves(
     pool: Pool, archive: Path, tmp_path: Path
 ) -> None:

@@ -167,7 +167,7 @@ def test_passing_failures_are_tried_again(
 @pytest.mark.parametrize(
     ("name", "codes", "options", "attempts"),
     [
-        ("too-often", (134,) * 9, {}, 4),
+        pytest.param("too-often", (134,) * 9, {}, 4, marks=pytest.mark.slow),
         ("error", (1,), {}, 1),
         ("killed", ("SIGKILL",), {}, 1),
         ("never", (134,), {"disable_retries": True}, 1),

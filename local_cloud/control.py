@@ -141,7 +141,7 @@ def stop(home: Home | None = None) -> Status:
             _ask(address.get("port", 0), f"/{home.secret()}/stop", "POST")
         if time.monotonic() > end:
             with contextlib.suppress(ProcessLookupError, KeyError):
-                os.kill(address["pid"], signal.SIGKILL)  # its keeper ends the jobs
+                os.kill(address["pid"], signal.SIGKILL)  # its reaper ends the jobs
         time.sleep(0.02)
     return Status(home)
 

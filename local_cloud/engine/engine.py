@@ -14,10 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from local_cloud.engine import keeper, machine, mounts, rehearsal
+from local_cloud.engine import machine, mounts, reaper, rehearsal
+from local_cloud.engine.fork_server import ForkServer
 from local_cloud.engine.pip_stand_in import write_stand_ins
 from local_cloud.engine.replica import Room, log_path
 from local_cloud.engine.run import Run, check_name
+from local_cloud.engine.scheduler import Need, due, need
 from local_cloud.engine.spec import (
     Attempt,
     Dialect,
@@ -29,8 +31,6 @@ from local_cloud.engine.spec import (
     State,
     Workplace,
 )
-from local_cloud.engine.turns import Need, due, need
-from local_cloud.engine.warm import Warm
 from local_cloud.store.records import Records
 
 KIND = "job"
@@ -73,19 +73,19 @@ class Engine:
         self._taken: dict[str, tuple[Need, tuple[int, ...]]] = {}  # what each run has; its GPUs
         self._changed: dict[str, asyncio.Event] = {}
         self._open = False
-        # By the first mark a later server finds what this one left, by the second the keeper
+        # By the first mark a later server finds what this one left, by the second the reaper
         # finds this server's replicas and not those of a server that has taken its place.
         self._engine_mark = {"LOCAL_CLOUD_ENGINE": str(self._folder)}
         self._run_mark = {"LOCAL_CLOUD_RUN": secrets.token_hex(8)}
-        self._warm = Warm(self._engine_mark | self._run_mark)
+        self._fork_server = ForkServer(self._engine_mark | self._run_mark)
 
     async def start(self) -> None:
-        """Put in order what an earlier server left, start the keeper and the queue."""
+        """Put in order what an earlier server left, start the reaper and the queue."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._stand_ins = write_stand_ins(self._folder / ".bin")
         # What is left is ended before a record says so.
         marks = _entries(self._engine_mark)
-        await asyncio.to_thread(keeper.end, (), [*map(os.fsencode, marks)], LEFTOVER_GRACE)
+        await asyncio.to_thread(reaper.end, (), [*map(os.fsencode, marks)], LEFTOVER_GRACE)
         self._gpus, _ = await asyncio.gather(
             asyncio.to_thread(machine.gpus),
             asyncio.to_thread(mounts.available),  # asked now, so that no job waits for the answer
@@ -99,7 +99,7 @@ class Engine:
         self._rehearsal = rehearsal.read(self._records)
         if self._rehearsal and self._rehearsal.job:  # none that has begun outlives its job
             self._keep(None)
-        self._keeper = keeper.Keeper(_entries(self._run_mark))
+        self._reaper = reaper.Reaper(_entries(self._run_mark))
         self._open = True
         self._next()
 
@@ -110,8 +110,8 @@ class Engine:
             run.decide(LOST)
         if self._tasks:
             await asyncio.wait(self._tasks.values())
-        await asyncio.to_thread(self._warm.close)
-        await asyncio.to_thread(self._keeper.close)
+        await asyncio.to_thread(self._fork_server.close)
+        await asyncio.to_thread(self._reaper.close)
 
     @property
     def gpus(self) -> int:
@@ -243,8 +243,8 @@ class Engine:
         threads = max(1, self._cores // job.size)
         marks = {**self._engine_mark, **self._run_mark, "LOCAL_CLOUD_JOB": job.id}
         gpus = self._taken[job.id][1]
-        room = Room(self._folder / job.id, self._stand_ins, threads, gpus, marks, self._warm)
-        self._runs[job.id] = Run(job, room, self._keeper)
+        room = Room(self._folder / job.id, self._stand_ins, threads, gpus, marks, self._fork_server)
+        self._runs[job.id] = Run(job, room, self._reaper)
         self._show(replace(job, state=State.STAGING, attempts=(Attempt(time.time()),)))
         task = asyncio.get_running_loop().create_task(self._live(job.id, room))
         self._tasks[job.id] = task
@@ -258,7 +258,7 @@ class Engine:
         while self._runs[job_id].again:
             # Nothing is awaited before the next one is there, for stop() to find.
             job = _with_attempt(self._jobs[job_id], ended=time.time())
-            self._runs[job_id] = Run(job, room, self._keeper)
+            self._runs[job_id] = Run(job, room, self._reaper)
             self._show(replace(job, state=State.STAGING))
             outcome = await self._attempt(job_id, room)
         ended = time.time()
@@ -289,7 +289,7 @@ class Engine:
             place = Workplace(room.folder, room.threads, room.gpus, port)
             plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, place)
             if any(one.warm for one in plan.replicas):
-                await self._warm.ready()
+                await self._fork_server.ready()
             return plan
 
         try:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from local_cloud.engine import mounts
+from local_cloud.engine.fork_server import Forked, ForkServer, suits
 from local_cloud.engine.spec import EngineError, Replica
-from local_cloud.engine.warm import Forked, Warm, suits
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # A socket's path may have 103 bytes (macOS; Linux: 107), and multiprocessing makes sockets with
@@ -37,7 +37,7 @@ class Room:
     threads: int
     gpus: tuple[int, ...]
     marks: Mapping[str, str]  # environment entries by which its processes are found
-    warm: Warm  # forks replicas that are to start in a moment
+    fork_server: ForkServer  # forks replicas that are to start in a moment
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _forked(replica: Replica, room: Room, temporary: Path, log: BinaryIO) -> For
     folder = os.fspath(replica.folder or room.folder / replica.name)
     variables = environment(replica, room, temporary)
     try:
-        return room.warm.fork(replica.command, variables, folder, places, log.fileno())
+        return room.fork_server.fork(replica.command, variables, folder, places, log.fileno())
     except OSError:
         return None
 

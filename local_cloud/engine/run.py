@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from local_cloud.engine import keeper, stamps
+from local_cloud.engine import reaper, stamps
 from local_cloud.engine.rehearsal import Reader
 from local_cloud.engine.replica import (
     NotStarted,
@@ -56,7 +56,7 @@ def clear(folder: Path) -> None:
 class Run:
     """One attempt of a job that has left the queue."""
 
-    def __init__(self, job: Job, room: Room, guard: keeper.Keeper) -> None:
+    def __init__(self, job: Job, room: Room, guard: reaper.Reaper) -> None:
         """job: with its earlier attempts; room: what the replicas get.
 
         guard: what ends the replicas if this process is killed.
@@ -251,7 +251,7 @@ class Run:
     async def _end(self, grace: float) -> None:
         groups = [one.process.pid for one in self._started]
         marks = [os.fsencode(f"{name}={text}") for name, text in self._room.marks.items()]
-        if not await asyncio.to_thread(keeper.end, groups, marks, grace):
+        if not await asyncio.to_thread(reaper.end, groups, marks, grace):
             logging.getLogger(__name__).error(
                 "job %s: a process outlived SIGKILL; it hangs in the kernel", self._job.id
             )

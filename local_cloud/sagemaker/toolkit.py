@@ -200,7 +200,7 @@ def _start(
 ) -> Callable[[], int]:
     """Start the program and return what waits for its exit code.
 
-    A script is forked if this process has been (engine/warm.py): torch is imported already.
+    A script is forked if this process has been (engine/fork_server.py): torch is imported already.
     """
     script = words[0] == sys.executable and (folder / words[1]).is_file()
     if not (script and "torch" in sys.modules):

@@ -1,6 +1,6 @@
 """A server for tests to kill: `python serve.py FOLDER JOBS` with JOBS as {"id": [command, …]}.
 
-Sends the jobs, one replica per command, prints the keeper's process id, and serves until it dies.
+Sends the jobs, one replica per command, prints the reaper's process id, and serves until it dies.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ async def serve(folder: Path, jobs: dict[str, list[list[str]]]) -> None:
     async with engine(folder, Cloud(**plans), cores=1) as here:
         for name, commands in jobs.items():
             here.submit("cloud", name, len(commands))
-        print(here._keeper.pid, flush=True)
+        print(here._reaper.pid, flush=True)
         await asyncio.Event().wait()
 
 

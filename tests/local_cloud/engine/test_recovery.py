@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.engine import keeper
+from local_cloud.engine import reaper
 from local_cloud.engine.spec import Job, State
 from local_cloud.store.records import Records
 from tests.local_cloud.engine.support import (
@@ -42,7 +42,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="finds only groups el
 def server(
     folder: Path, **jobs: tuple[tuple[str, ...], ...]
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A server process with these jobs, and its keeper's process id."""
+    """A server process with these jobs, and its reaper's process id."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.local_cloud.engine.serve", str(folder), json.dumps(jobs)],
         cwd=ROOT,
@@ -68,10 +68,10 @@ def pids(folder: Path, job: str, *replicas: str) -> list[int]:
 
 @linux
 def test_when_the_server_is_killed_its_replicas_end_and_the_record_says_so(tmp_path: Path) -> None:
-    with server(tmp_path, a=(SHOWS, LEAVES)) as (process, keeper_pid):
+    with server(tmp_path, a=(SHOWS, LEAVES)) as (process, reaper_pid):
         replica, left_the_group = pids(tmp_path, "a", "r0", "r1")
         process.kill()
-        assert gone(replica, left_the_group, keeper_pid, within=5)
+        assert gone(replica, left_the_group, reaper_pid, within=5)
 
     async def story() -> None:
         async with engine(tmp_path) as here:
@@ -95,22 +95,22 @@ def test_a_deaf_replica_of_a_killed_server_is_killed_too(tmp_path: Path) -> None
 
 @linux
 def test_the_keeper_is_not_ended_by_what_ends_the_server(tmp_path: Path) -> None:
-    with server(tmp_path, a=(SHOWS,)) as (process, keeper_pid):
+    with server(tmp_path, a=(SHOWS,)) as (process, reaper_pid):
         (replica,) = pids(tmp_path, "a", "r0")
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            os.kill(keeper_pid, number)
-        assert os.getsid(keeper_pid) == keeper_pid != os.getsid(process.pid)
+            os.kill(reaper_pid, number)
+        assert os.getsid(reaper_pid) == reaper_pid != os.getsid(process.pid)
         time.sleep(0.1)
-        assert alive(keeper_pid)
+        assert alive(reaper_pid)
         process.kill()
-        assert gone(replica, keeper_pid, within=5)
+        assert gone(replica, reaper_pid, within=5)
 
 
 @linux
 def test_when_the_keeper_was_killed_too_the_next_start_ends_what_is_left(tmp_path: Path) -> None:
-    with server(tmp_path, a=(SHOWS, LEAVES)) as (process, keeper_pid):
+    with server(tmp_path, a=(SHOWS, LEAVES)) as (process, reaper_pid):
         left = pids(tmp_path, "a", "r0", "r1")
-        os.kill(keeper_pid, signal.SIGKILL)
+        os.kill(reaper_pid, signal.SIGKILL)
         process.kill()
         process.wait()
         assert all(map(alive, left))
@@ -125,8 +125,8 @@ def test_when_the_keeper_was_killed_too_the_next_start_ends_what_is_left(tmp_pat
 
 @linux
 def test_a_killed_keeper_is_replaced(tmp_path: Path) -> None:
-    with server(tmp_path, a=(python(""),), b=(SHOWS,)) as (process, keeper_pid):
-        os.kill(keeper_pid, signal.SIGKILL)
+    with server(tmp_path, a=(python(""),), b=(SHOWS,)) as (process, reaper_pid):
+        os.kill(reaper_pid, signal.SIGKILL)
         (replica,) = pids(tmp_path, "b", "r0")
         process.kill()
         assert gone(replica, within=5)
@@ -235,14 +235,14 @@ def test_a_process_that_hides_its_environment_is_found_by_its_session() -> None:
     code = "import os, time; os.fork() or os.setpgid(0, 0); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", code], env={}, start_new_session=True) as process:
         deadline = time.monotonic() + 10
-        while len(keeper.living([process.pid], [])) < 2 and time.monotonic() < deadline:
+        while len(reaper.living([process.pid], [])) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
-        found = keeper.living([process.pid], [])
+        found = reaper.living([process.pid], [])
         assert len(found) == 2
-        assert keeper.end([process.pid], [], 5)
+        assert reaper.end([process.pid], [], 5)
         process.wait()
         assert gone(*found, within=5)
 
 
 def test_no_group_and_no_mark_is_nothing() -> None:
-    assert keeper.living((), ()) == set()
+    assert reaper.living((), ()) == set()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from local_cloud.control import Status
-from local_cloud.engine import warm
+from local_cloud.engine import fork_server
 from tests.local_cloud.sagemaker.support import (
     BUCKET,
     IMAGE,
@@ -39,7 +39,7 @@ def with_torch() -> None:
 def lighter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """All others do without the time that importing it takes."""
     if "with_torch" not in request.fixturenames:
-        monkeypatch.setattr(warm, "IMPORTED", ("numpy",))
+        monkeypatch.setattr(fork_server, "IMPORTED", ("numpy",))
 
 
 # Says how far the rate is from 3, and what it was started with.

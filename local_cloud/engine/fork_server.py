@@ -1,8 +1,8 @@
 """A process that has torch imported and forks replicas, which start in a moment.
 
 The trials of a study are many runs of one script, and importing torch takes longer than many of
-them train. `Warm` starts this file as a process of its own; for each replica it gets a line with
-what is to run and the log's descriptor, forks, and the child becomes the replica: its session,
+them train. `ForkServer` starts this file as a process of its own; for each replica it gets a line
+with what is to run and the log's descriptor, forks, and the child becomes the replica: its session,
 folder, environment, mounts and arguments are what an ordinary start would give it.
 
 What differs: numpy and torch are there already, so what they read when they are imported (such as
@@ -78,7 +78,7 @@ def _lives(pid: int) -> bool:
     return True
 
 
-class Warm:
+class ForkServer:
     """The server's end of the line to the process that forks, which is there while it is used."""
 
     def __init__(self, marks: Mapping[str, str]) -> None:

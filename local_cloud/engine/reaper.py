@@ -1,6 +1,6 @@
 """Ends processes for good; as a process of its own, ends a killed server's replicas.
 
-`Keeper` starts this file as a script (standard library only, quick to start) with the read end of
+`Reaper` starts this file as a script (standard library only, quick to start) with the read end of
 a pipe as its input. The server says which process groups it runs; when the pipe closes because
 the server is gone, however it went, the script ends those groups and then itself.
 """
@@ -16,7 +16,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 LINUX = sys.platform == "linux"
-DEAF_TO = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the keeper
+DEAF_TO = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the reaper
 AFTER_KILL = 5.0  # seconds; what SIGKILL has not ended by then hangs in the kernel
 
 
@@ -91,7 +91,7 @@ def end(groups: Collection[int], marks: Collection[bytes], grace: float) -> bool
     return True
 
 
-class Keeper:
+class Reaper:
     """The server's end of the pipe to the process that outlives it."""
 
     def __init__(self, marks: Collection[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud.engine.turns import Need, due, need
+from local_cloud.engine.scheduler import Need, due, need
 
 SIZES = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), max_size=12)
 

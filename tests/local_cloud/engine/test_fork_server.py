@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.engine import mounts, warm
+from local_cloud.engine import fork_server, mounts
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.spec import Job, Plan, Replica, State
 from tests.local_cloud.engine.support import SLEEP, Cloud, alive, engine, run, until, written
@@ -40,7 +40,7 @@ sys.exit(7)
 def lighter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without torch, where a test does not look for it, a process is ready sooner."""
     if "script" not in request.fixturenames:
-        monkeypatch.setattr(warm, "IMPORTED", ("numpy",))
+        monkeypatch.setattr(fork_server, "IMPORTED", ("numpy",))
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_a_failure_looks_like_that_of_a_started_replica(
         async with engine(tmp_path / "engine", Cloud(**plans)) as running:
             job, forked = await ended(running, "forked")
             other, started = await ended(running, "started")
-        assert said in forked and "warm.py" not in forked
+        assert said in forked and "fork_server.py" not in forked
         assert forked.splitlines()[-1].split(":")[0] == started.splitlines()[-1].split(":")[0]
         assert job.outcome and other.outcome and job.outcome.code == other.outcome.code
 
@@ -124,7 +124,7 @@ def test_it_is_stopped_like_any_other_and_leaves_nothing(tmp_path: Path) -> None
             running.stop("job")
             job = await until(running, "job")
             assert job.state is State.STOPPED and not alive(int(pid))
-            forker = running._warm._process
+            forker = running._fork_server._process
             assert forker and alive(forker.pid)
         assert not alive(forker.pid)
 
@@ -168,8 +168,8 @@ def test_what_cannot_be_forked_is_started(tmp_path: Path) -> None:
             assert job.state is State.SUCCEEDED and log == "here\n"
 
     run(story())
-    assert not warm.suits(("bash", "x.py"), {}) and not warm.suits(("python",), {})
-    assert not warm.suits(("python", "x.py"), {"PYTHONHASHSEED": "0"})
+    assert not fork_server.suits(("bash", "x.py"), {}) and not fork_server.suits(("python",), {})
+    assert not fork_server.suits(("python", "x.py"), {"PYTHONHASHSEED": "0"})
 
 
 def test_when_the_forking_process_is_killed_the_next_replica_starts_all_the_same(
@@ -182,7 +182,7 @@ def test_when_the_forking_process_is_killed_the_next_replica_starts_all_the_same
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(**plans)) as running:
             assert (await ended(running, "first"))[1] == "here\n"
-            process = running._warm._process
+            process = running._fork_server._process
             assert process
             process.kill()
             process.wait()
@@ -195,7 +195,7 @@ def test_when_the_forking_process_is_killed_the_next_replica_starts_all_the_same
 def test_it_ends_when_nobody_has_asked_for_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warm, "IDLE", 0.1)
+    monkeypatch.setattr(fork_server, "IDLE", 0.1)
     script = tmp_path / "script.py"
     script.write_text("import time\ntime.sleep(0.5)\nprint('here')\n")
 
@@ -203,7 +203,7 @@ def test_it_ends_when_nobody_has_asked_for_a_while(
         async with engine(tmp_path / "engine", Cloud(job=plan(str(script)))) as running:
             job, log = await ended(running, "job")
             assert job.state is State.SUCCEEDED and log == "here\n"  # its end is waited for
-            process = running._warm._process
+            process = running._fork_server._process
             assert process and await asyncio.to_thread(process.wait, 10) == 0
 
     run(story())

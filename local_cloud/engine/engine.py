@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import functools
 import logging
-import os
 import secrets
 import shutil
 import time
@@ -17,7 +16,7 @@ from pathlib import Path
 from local_cloud.engine import machine, mounts, reaper, rehearsal
 from local_cloud.engine.fork_server import ForkServer
 from local_cloud.engine.pip_stand_in import write_stand_ins
-from local_cloud.engine.replica import Room, log_path
+from local_cloud.engine.replica import Room, environment, log_path
 from local_cloud.engine.run import Run, check_name
 from local_cloud.engine.scheduler import Need, due, need
 from local_cloud.engine.spec import (
@@ -84,8 +83,7 @@ class Engine:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._stand_ins = write_stand_ins(self._folder / ".bin")
         # What is left is ended before a record says so.
-        marks = _entries(self._engine_mark)
-        await asyncio.to_thread(reaper.end, (), [*map(os.fsencode, marks)], LEFTOVER_GRACE)
+        await asyncio.to_thread(reaper.end, (), _entries(self._engine_mark), LEFTOVER_GRACE)
         self._gpus, _ = await asyncio.gather(
             asyncio.to_thread(machine.gpus),
             asyncio.to_thread(mounts.available),  # asked now, so that no job waits for the answer
@@ -288,8 +286,8 @@ class Engine:
                 self._show(replace(job, attempts=(*job.attempts, Attempt(time.time()))))
             place = Workplace(room.folder, room.threads, room.gpus, port)
             plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, place)
-            if any(one.warm for one in plan.replicas):
-                await self._fork_server.ready()
+            if many := [one for one in plan.replicas if one.warm]:
+                await self._fork_server.ready(environment(many[0], room, room.folder))
             return plan
 
         try:

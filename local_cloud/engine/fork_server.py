@@ -1,53 +1,66 @@
-"""A process that has torch imported and forks replicas, which start in a moment.
+"""The server's end of the process that has torch imported and forks replicas (fork_process.py).
 
 The trials of a study are many runs of one script, and importing torch takes longer than many of
-them train. `ForkServer` starts this file as a process of its own; for each replica it gets a line
-with what is to run and the log's descriptor, forks, and the child becomes the replica: its session,
-folder, environment, mounts and arguments are what an ordinary start would give it.
+them train. For each replica the process gets a line with what is to run and the log's descriptor,
+forks, and the child becomes the replica: its session, folder, environment, mounts and arguments
+are what an ordinary start would give it.
 
-What differs: numpy and torch are there already, so what they read when they are imported (such as
-OMP_NUM_THREADS) is set in other ways or not at all.
+What differs: numpy and torch are imported already, and numpy's own linear algebra (OpenBLAS) works
+on one thread, for it makes its threads on import, and a process with threads must not be forked.
+Linux only: elsewhere system libraries do not survive a fork, and every replica is started.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
-import gc
-import importlib
-import importlib.util
 import json
 import os
-import runpy
-import select
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from local_cloud.engine import system
+from local_cloud.engine.fork_process import JOB, ROOM
+
+PROCESS = str(Path(__file__).with_name("fork_process.py"))
 IMPORTED = ("numpy", "torch")
 IDLE = 60.0  # seconds without a new replica after which it ends: it takes 200 MB
 PYTHONS = (sys.executable, "python", "python3")
-JOB = "LOCAL_CLOUD_JOB"  # the variable by which the processes of a job are found
-ROOM = 200  # bytes for its name
-SURE = ("PYTHONPATH", "PYTHONUNBUFFERED")  # of Python's own variables, those that are followed
-# As an ordinary script would have its own folder as the first place to import from.
-START = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"
+FOLLOWED = ("PYTHONPATH", "PYTHONUNBUFFERED")  # of Python's own variables
+# Variables that the C library, Python and the imported modules read as they begin: the process
+# is started with a replica's own.
+EARLY = (
+    *("LANG", "LC_", "LD_", "GLIBC_", "MALLOC_"),
+    *("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "TORCH", "PYTORCH_", "ATEN_"),
+)
+# Under a name of its own, so that "__main__" is the replica's. Standard input is the line.
+START = """
+import importlib.util, os, socket, sys
+sys.path.pop(0)
+spec = importlib.util.spec_from_file_location("fork_process", sys.argv[1])
+module = sys.modules["fork_process"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+module.main(socket.socket(fileno=os.dup(0)), sys.argv[2:])
+"""
 
 
 def suits(command: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Whether a forked process can stand for this command: a script or a module in Python."""
-    if sys.platform != "linux" or len(command) < 2 or command[0] not in PYTHONS:
+    if not system.LINUX or len(command) < 2 or command[0] not in PYTHONS:
         return False
-    if any(name.startswith("PYTHON") and name not in SURE for name in environment):
+    if any(name.startswith("PYTHON") and name not in FOLLOWED for name in environment):
         return False
     return command[1].endswith(".py") or (command[1] in ("-m", "-I") and len(command) > 2)
+
+
+def early(environment: Mapping[str, str]) -> dict[str, str]:
+    """The part of a replica's environment that its process must begin with."""
+    return {name: text for name, text in environment.items() if name.startswith(EARLY)}
 
 
 class Forked:
@@ -83,35 +96,46 @@ class ForkServer:
 
     def __init__(self, marks: Mapping[str, str]) -> None:
         """marks: environment entries by which a server's processes are found."""
-        self._environment = {"LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1", **marks, JOB: " " * ROOM}
+        self._marks = marks
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
+        self._early: Mapping[str, str] = {}  # what the process was started with
         self._starting = asyncio.Lock()
         self._rest: asyncio.TimerHandle | None = None
 
-    async def ready(self) -> None:
-        """Start the process if need be, and wait until it can fork (or cannot: without torch)."""
+    async def ready(self, environment: Mapping[str, str]) -> None:
+        """Have a process that can fork replicas with this environment, if there can be one.
+
+        One that was started for another environment ends with the replicas that it has forked.
+        """
         async with self._starting:
             if self._process and self._process.poll() is not None:  # somebody killed it
                 self._send_home()
+            if self._early != early(environment):
+                self._send_home()
             if self._line is None:
-                await asyncio.to_thread(self._start)
+                await asyncio.to_thread(self._start, early(environment))
         if self._rest:
             self._rest.cancel()
         self._rest = asyncio.get_running_loop().call_later(IDLE, self._send_home)
 
-    def _start(self) -> None:
+    def _start(self, settings: Mapping[str, str]) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
+            # The room for the job's name is last: what fills it up looks like the end.
+            environment = {"PYTHONUNBUFFERED": "1", "OPENBLAS_NUM_THREADS": "1", **settings}
             self._process = subprocess.Popen(
-                [sys.executable, "-c", START, __file__, *IMPORTED],
+                [sys.executable, "-c", START, PROCESS, *IMPORTED],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env=self._environment,
+                env={**environment, **self._marks, JOB: " " * ROOM},
                 cwd="/",
                 start_new_session=True,
             )
+        self._early = settings
+        # Whenever it ends, it does not stay as a zombie.
+        threading.Thread(target=self._process.wait, daemon=True).start()
         if ours.recv(1):
             self._line = ours
         else:
@@ -121,9 +145,9 @@ class ForkServer:
         self, command: Sequence[str], environment: Mapping[str, str], folder: str,
         mounts: Mapping[str, str], log: int,
     ) -> Forked:  # fmt: skip
-        """Start a replica that writes into this log; OSError if there is no process to fork."""
-        if self._line is None:
-            raise OSError("nothing is warm")
+        """Start a replica that writes into this log; OSError if no process can fork it."""
+        if self._line is None or self._early != early(environment):
+            raise OSError("no process has been started for such a replica")
         asked = {
             "command": command, "environment": environment, "folder": folder, "mounts": mounts
         }  # fmt: skip
@@ -149,126 +173,3 @@ class ForkServer:
         if self._process:
             self._process.kill()
             self._process.wait()
-
-
-# ---- in the process ------------------------------------------------------------------------------
-def main() -> None:
-    """Import, say so, and fork whenever asked, while somebody may ask; a child returns, too."""
-    orders = socket.socket(fileno=os.dup(0))
-    for name in sys.argv[2:]:
-        importlib.import_module(name)
-    gc.collect()
-    gc.freeze()  # what is here lives to the end, in every child
-    orders.send(b"+")
-    lines: dict[int, tuple[int, socket.socket]] = {}  # by what tells of a child's end
-    asking = [orders.fileno()]
-    while asking or lines:
-        for found in select.select([*asking, *lines], [], [])[0]:
-            if found in lines:
-                pid, line = lines.pop(found)
-                os.close(found)
-                with line, contextlib.suppress(OSError):
-                    line.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
-                continue
-            _, descriptors, _, _ = socket.recv_fds(orders, 1, 3)
-            if not descriptors:  # the server wants no more, or is gone
-                asking.clear()
-                break
-            log, line = descriptors[0], socket.socket(fileno=descriptors[1])
-            with open(descriptors[2], encoding="utf-8") as file:
-                file.seek(0)
-                asked = json.load(file)
-            pid = os.fork()
-            if pid == 0:
-                orders.close()
-                for watch, (_, other) in lines.items():
-                    os.close(watch)
-                    other.close()
-                become(asked, log, line)
-                return
-            os.close(log)
-            lines[os.pidfd_open(pid)] = pid, line
-
-
-def become(asked: Mapping[str, Any], log: int, line: socket.socket) -> None:
-    """Run a replica's command in this process."""
-    os.setsid()
-    with line:
-        line.send(str(os.getpid()).encode())
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for stream, target in enumerate((nothing, log, log)):
-        os.dup2(target, stream)
-    os.close(nothing)
-    os.close(log)
-    os.chdir(asked["folder"])
-    if asked["mounts"]:
-        namespace().enter(asked["mounts"])
-    environment = asked["environment"]
-    os.environ.clear()
-    os.environ.update(environment)
-    mark(environment.get(JOB, ""))
-    if numpy := sys.modules.get("numpy"):
-        numpy.random.seed()  # else all would draw the same numbers
-    if torch := sys.modules.get("torch"):
-        torch.set_num_threads(int(environment.get("OMP_NUM_THREADS") or 1))
-        torch.default_generator.seed()
-    _, *words = asked["command"]
-    if apart := words[0] == "-I":
-        del words[0]
-    else:
-        paths = environment.get("PYTHONPATH", "").split(os.pathsep)
-        sys.path[:0] = filter(None, paths)
-    main = sys.modules["__main__"] = types.ModuleType("__main__")
-    main.__dict__["__builtins__"] = __builtins__
-    try:
-        if words[0] == "-m":
-            sys.argv = words[1:]
-            sys.path.insert(0, os.getcwd())
-            runpy._run_module_as_main(words[1])  # type: ignore[attr-defined] # as Python itself does
-        else:
-            sys.argv = words
-            if not apart:
-                sys.path.insert(0, os.path.dirname(os.path.realpath(words[0])))
-            main.__file__ = words[0]
-            exec(compile(source(words[0]), words[0], "exec"), main.__dict__)
-    except Exception as problem:  # noqa: BLE001 - the script's own
-        trace = problem.__traceback__
-        problem.__traceback__ = trace and trace.tb_next  # without this file's part
-        sys.excepthook(type(problem), problem, problem.__traceback__)
-        sys.exit(1)
-
-
-def mark(job: str) -> None:
-    """Write the job's name over the room for it in the environment that this process began with.
-
-    Others see no later one: by it they find what this process forks and sets apart from its group.
-    """
-    place = Path("/proc/self/environ").read_bytes().find(f"{JOB}={' ' * ROOM}".encode())
-    start = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[47])  # env_start
-    name = os.fsencode(job)
-    if place >= 0 and start and len(name) <= ROOM:
-        ctypes.memmove(start + place + len(JOB) + 1, name.ljust(ROOM, b"\0"), ROOM)
-
-
-def source(path: str) -> bytes:
-    """A script's text, or what Python itself says when there is none."""
-    try:
-        return Path(path).read_bytes()
-    except OSError as problem:
-        print(f"{sys.executable}: can't open file {path!r}: {problem.strerror}", file=sys.stderr)
-        sys.exit(2)
-
-
-def namespace() -> Any:
-    """What gives a process its mounts; nothing of the local cloud's is left to be imported."""
-    path = Path(__file__).with_name("namespace.py")
-    spec = importlib.util.spec_from_file_location("namespace", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-if __name__ == "__main__":
-    sys.path.pop(0)  # the folder in which it was started
-    main()

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from local_cloud.engine import system
 from local_cloud.engine.spec import Replica
 
 LAUNCHER = Path(__file__).with_name("namespace.py")
@@ -46,7 +47,7 @@ def available() -> bool:
     Containers, seccomp, AppArmor and kernel settings refuse it in different ways and at
     different calls; so it is tried.
     """
-    if sys.platform != "linux":
+    if not system.LINUX:
         return False
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "proof").write_text("seen", encoding="ascii")

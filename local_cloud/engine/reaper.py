@@ -1,8 +1,8 @@
 """Ends processes for good; as a process of its own, ends a killed server's replicas.
 
-`Reaper` starts this file as a script (standard library only, quick to start) with the read end of
-a pipe as its input. The server says which process groups it runs; when the pipe closes because
-the server is gone, however it went, the script ends those groups and then itself.
+`Reaper` starts this file as a script with the read end of a pipe as its input. The server says
+which process groups it runs; when the pipe closes because the server is gone, however it went,
+the script ends those groups and then itself.
 """
 
 from __future__ import annotations
@@ -11,63 +11,48 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Collection
-from pathlib import Path
 
-LINUX = sys.platform == "linux"
-DEAF_TO = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the reaper
+import psutil
+
+IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # by the reaper
 AFTER_KILL = 5.0  # seconds; what SIGKILL has not ended by then hangs in the kernel
 
 
-def living(groups: Collection[int], marks: Collection[bytes]) -> set[int]:
+def living(groups: Collection[int], marks: Collection[str]) -> set[int]:
     """The processes of these groups, and those whose first environment holds all the marks.
 
     A group here is what a process started as a session's leader began: the session counts too.
-    Only Linux shows other processes' environments. Elsewhere what left both its group and its
-    session is not found, and the result holds the living groups in place of the processes.
+    macOS hides the environment of the programs that come with it: one of those that has left both
+    its group and its session is not found there.
     """
-    if not LINUX:
-        return {group for group in groups if _group_lives(group)}
-    return {
-        int(entry)
-        for entry in os.listdir("/proc")
-        if entry.isdigit() and _belongs(Path("/proc", entry), groups, frozenset(marks))
-    }
+    wanted = {tuple(mark.split("=", 1)) for mark in marks}
+    return {one.pid for one in psutil.process_iter() if _belongs(one, groups, wanted)}
 
 
-def _belongs(process: Path, groups: Collection[int], marks: frozenset[bytes]) -> bool:
+def _belongs(
+    process: psutil.Process, groups: Collection[int], marks: Collection[tuple[str, ...]]
+) -> bool:
+    pid = process.pid
     try:
-        # "pid (name) state parent group session …"; the name may hold anything, even ")".
-        state, _, group, session = (
-            process.joinpath("stat").read_bytes().rpartition(b")")[2].split()[:4]
-        )
-        if state in (b"Z", b"X"):
-            return False
-        if int(group) in groups or int(session) in groups:
-            return True
-        return bool(marks) and marks <= set(process.joinpath("environ").read_bytes().split(b"\0"))
-    except OSError:  # it ended meanwhile, or is another user's
+        found = os.getpgid(pid) in groups or os.getsid(pid) in groups
+        found = found or bool(marks and marks <= process.environ().items())
+        return found and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    except (psutil.Error, OSError):  # it ended meanwhile, or is another user's
         return False
-
-
-def _group_lives(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except (ProcessLookupError, PermissionError):  # macOS: no permission for a group of zombies
-        return False
-    return True
 
 
 def _send(target: int, *signals: signal.Signals) -> None:
     for number in signals:
         try:
-            os.kill(target, number) if LINUX else os.killpg(target, number)
+            os.kill(target, number)
         except (ProcessLookupError, PermissionError):
             return
 
 
-def end(groups: Collection[int], marks: Collection[bytes], grace: float) -> bool:
+def end(groups: Collection[int], marks: Collection[str], grace: float) -> bool:
     """Ask the processes that `living` finds to end, wait, and kill those that still run.
 
     SIGCONT follows SIGTERM, or a stopped process would not see it. Children that appear meanwhile
@@ -107,10 +92,10 @@ class Reaper:
         #
         # Its signals are blocked from its first moment, which it inherits: nothing but the pipe's
         # end and SIGKILL ends it.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, DEAF_TO)
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", __file__, *self._marks],
+                [sys.executable, "-I", __file__, *self._marks],
                 bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -121,6 +106,8 @@ class Reaper:
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        # Somebody may kill it: it does not stay as a zombie.
+        threading.Thread(target=self._process.wait, daemon=True).start()
 
     @property
     def pid(self) -> int:
@@ -170,7 +157,7 @@ def main() -> None:
             groups[int(rest[0])] = float(rest[1])
         else:
             groups.pop(int(rest[0]), None)
-    marks = [os.fsencode(mark) for mark in sys.argv[1:]]
+    marks = sys.argv[1:]
     grace = max(groups.values(), default=10.0)
     end(groups, marks, grace)
     # The server may have died between starting a replica and telling of it, and the child may

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import sys
 import tempfile
-import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from local_cloud.engine import mounts
+from local_cloud.engine import mounts, system
 from local_cloud.engine.fork_server import Forked, ForkServer, suits
 from local_cloud.engine.spec import EngineError, Replica
 
@@ -61,7 +59,7 @@ def environment(replica: Replica, room: Room, temporary: Path) -> dict[str, str]
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
         "OMP_NUM_THREADS": str(room.threads),
-        "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0",
+        "GLOO_SOCKET_IFNAME": system.LOOPBACK,
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, room.gpus)),
         **replica.environment,
         "PYTHONPATH": os.pathsep.join(filter(None, python_path)),
@@ -139,31 +137,6 @@ def _forked(replica: Replica, room: Room, temporary: Path, log: BinaryIO) -> For
         return room.fork_server.fork(replica.command, variables, folder, places, log.fileno())
     except OSError:
         return None
-
-
-def when_ended(process: subprocess.Popen[bytes] | Forked, then: Callable[[int], None]) -> None:
-    """Call then with the exit code (negative: the signal) on this thread's loop, once.
-
-    On Linux the kernel reports the ends in the order in which they happened, so that the first
-    failure of several is known even when this process is late to hear of them.
-    """
-    loop = asyncio.get_running_loop()
-    try:
-        watch = os.pidfd_open(process.pid)
-    except (AttributeError, OSError):  # another system, or a container that forbids it
-
-        def wait() -> None:
-            loop.call_soon_threadsafe(then, process.wait())
-
-        threading.Thread(target=wait, daemon=True).start()
-        return
-
-    def ready() -> None:
-        loop.remove_reader(watch)
-        os.close(watch)
-        then(process.wait())
-
-    loop.add_reader(watch, ready)
 
 
 def last_lines(log: Path, count: int = 10, most: int = 8192) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import os
 import re
 import shutil
 import signal
@@ -15,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from local_cloud.engine import reaper, stamps
+from local_cloud.engine import reaper, stamps, system
 from local_cloud.engine.rehearsal import Reader
 from local_cloud.engine.replica import (
     NotStarted,
@@ -24,7 +23,6 @@ from local_cloud.engine.replica import (
     last_lines,
     log_path,
     start,
-    when_ended,
 )
 from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, State
 
@@ -192,7 +190,7 @@ class Run:
             self._guard.add(started.process.pid, min(plan.grace, LOST_GRACE))
             self._started.append(started)
             self._living.add(index)
-            when_ended(started.process, functools.partial(self._exited, index))
+            system.when_ended(started.process, functools.partial(self._exited, index))
 
     def _limit(self, plan: Plan) -> None:
         """Have the job ended when its time is up: that of running, or that of all together."""
@@ -250,7 +248,7 @@ class Run:
 
     async def _end(self, grace: float) -> None:
         groups = [one.process.pid for one in self._started]
-        marks = [os.fsencode(f"{name}={text}") for name, text in self._room.marks.items()]
+        marks = [f"{name}={text}" for name, text in self._room.marks.items()]
         if not await asyncio.to_thread(reaper.end, groups, marks, grace):
             logging.getLogger(__name__).error(
                 "job %s: a process outlived SIGKILL; it hangs in the kernel", self._job.id

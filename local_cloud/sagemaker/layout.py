@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from local_cloud.engine import mounts
+from local_cloud.engine import mounts, system
 from local_cloud.engine.spec import Refused
 from local_cloud.sagemaker.names import s3_address
 from local_cloud.sagemaker.request import mode
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 ML = "/opt/ml"
 GROUP = "homogeneousCluster"
 LONGEST = 255  # bytes of a file's name
-INTERFACE = "lo"  # instances meet on loopback
+INTERFACE = system.LOOPBACK  # on which instances meet
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ import os
 import signal
 import subprocess
 import sys
-import types
 from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -200,33 +199,14 @@ def _start(
 ) -> Callable[[], int]:
     """Start the program and return what waits for its exit code.
 
-    A script is forked if this process has been (engine/fork_server.py): torch is imported already.
+    A script is forked if this process has been and still may be: torch is imported already.
     """
-    script = words[0] == sys.executable and (folder / words[1]).is_file()
-    if not (script and "torch" in sys.modules):
-        return subprocess.Popen(words, cwd=folder, env=environment, stderr=errors).wait
-    if pid := os.fork():
-        return lambda: os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    os.dup2(errors, 2)
-    for end in (read, errors):  # which another program would not have inherited
-        os.close(end)
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(environment)
-    sys.path[:0] = [os.getcwd(), *environment["PYTHONPATH"].split(os.pathsep)]
-    sys.argv = words[1:]
-    path = os.path.abspath(words[1])
-    program = sys.modules["__main__"] = types.ModuleType("__main__")
-    program.__file__ = path
-    try:
-        exec(compile(Path(path).read_bytes(), path, "exec"), program.__dict__)
-    except Exception as problem:  # noqa: BLE001 - the program's own
-        trace = problem.__traceback__
-        problem.__traceback__ = trace and trace.tb_next  # without this file's part
-        sys.excepthook(type(problem), problem, problem.__traceback__)
-        sys.exit(1)
-    sys.exit()
+    forking = sys.modules.get("fork_process")  # engine/fork_process.py
+    if forking and words[0] == sys.executable and (folder / words[1]).is_file():
+        pid = forking.fork_to_run(words[1:], folder, environment, (read, errors))
+        if pid:
+            return lambda: os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return subprocess.Popen(words, cwd=folder, env=environment, stderr=errors).wait
 
 
 def main() -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.spec import Job, Plan, Replica, State, Workplace
@@ -94,9 +95,8 @@ async def written(log: Path, lines: int = 1) -> list[str]:
 def alive(pid: int) -> bool:
     """Whether a process runs (one that has ended and waits for its parent does not)."""
     try:
-        os.kill(pid, 0)
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except (ProcessLookupError, FileNotFoundError):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
 
 

@@ -8,14 +8,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
-from local_cloud.engine import fork_server, mounts
+from local_cloud.engine import fork_server, mounts, system
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.spec import Job, Plan, Replica, State
 from tests.local_cloud.engine.support import SLEEP, Cloud, alive, engine, run, until, written
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux only")
+pytestmark = pytest.mark.skipif(not system.LINUX, reason="forks on Linux only")
 
 # Says all that a replica may know of itself; numpy was there before it began, or was not.
 TELLS = """
@@ -81,6 +82,92 @@ def test_a_forked_replica_finds_what_a_started_one_does(
         assert forked.replace("warm\n", "cold\n") == started
         assert forked.count("warm\n") == started.count("cold\n") == 1
         assert job.outcome and other.outcome and job.outcome.code == other.outcome.code == 7
+
+    run(story())
+
+
+# Trains, which makes torch's threads, and has other processes of every kind.
+FORKS = """
+import os, sys
+import multiprocessing
+import torch
+
+def train(rank=0):
+    model = torch.nn.Sequential(torch.nn.Linear(7, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1))
+    X, y = torch.rand(4096, 7), torch.rand(4096, 1)
+    torch.nn.functional.mse_loss(model(X), y).backward()
+    print("trained", flush=True)
+
+class Rows(torch.utils.data.Dataset):
+    def __len__(self): return 8
+    def __getitem__(self, row): return torch.full((3,), row)
+
+if __name__ == "__main__":
+    if os.fork() == 0:
+        train()
+        sys.exit(3)
+    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+    for how in ("fork", "spawn"):
+        process = multiprocessing.get_context(how).Process(target=train)
+        process.start()
+        process.join()
+        print(how, process.exitcode, flush=True)
+    train()
+    loader = torch.utils.data.DataLoader(Rows(), batch_size=4, num_workers=2)
+    print([batch.sum().item() for batch in loader], torch.get_num_threads())
+"""
+
+
+def test_a_forked_replica_may_fork_as_a_started_one_may(tmp_path: Path, script: Path) -> None:
+    script.write_text(FORKS)
+    here = {"PYTHONPATH": str(script.parent), "OMP_NUM_THREADS": "4"}
+    plans = {
+        name: plan(script.name, hot=name == "forked", folder=script.parent, **here)
+        for name in ("forked", "started")
+    }
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(**plans)) as running:
+            job, forked = await ended(running, "forked")
+            assert job.state is State.SUCCEEDED, forked
+            assert forked == (await ended(running, "started"))[1]
+            assert running._fork_server._process  # there was one
+
+    run(story())
+
+
+def test_a_replica_with_other_early_settings_is_forked_from_another_process(
+    tmp_path: Path, script: Path
+) -> None:
+    script.write_text(
+        "import sys\nwarm = 'torch' in sys.modules\n"
+        "import torch\nprint(torch.get_num_threads(), 'warm' if warm else 'cold')\n"
+    )
+    plans = {n: plan(str(script), OMP_NUM_THREADS=n[1], MKL_NUM_THREADS=n[1]) for n in ("n1", "n2")}
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(**plans)) as running:
+            for name in plans:
+                assert (await ended(running, name))[1] == f"{name[1]} warm\n"
+
+    run(story())
+
+
+def test_a_process_with_threads_is_not_forked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "threads_on_import.py").write_text(
+        "from threading import Event, Thread\nThread(target=Event().wait, daemon=True).start()"
+    )
+    (tmp_path / "script.py").write_text("print('here')\n")
+    monkeypatch.setattr(fork_server, "START", f"import sys\nsys.path[1:1] = [{str(tmp_path)!r}]"
+                        + fork_server.START)  # fmt: skip
+    monkeypatch.setattr(fork_server, "IMPORTED", ("threads_on_import",))
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(a=plan(str(tmp_path / "script.py")))) as here:
+            assert (await ended(here, "a"))[1] == "here\n"
+            assert here._fork_server._line is None
 
     run(story())
 
@@ -204,7 +291,9 @@ def test_it_ends_when_nobody_has_asked_for_a_while(
             job, log = await ended(running, "job")
             assert job.state is State.SUCCEEDED and log == "here\n"  # its end is waited for
             process = running._fork_server._process
-            assert process and await asyncio.to_thread(process.wait, 10) == 0
+            assert process
+            while psutil.pid_exists(process.pid):  # nor does it stay as a zombie
+                await asyncio.sleep(0.05)
 
     run(story())
 

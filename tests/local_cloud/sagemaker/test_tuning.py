@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -550,6 +551,38 @@ def test_the_sdks_tuner(sdk: SimpleNamespace, tmp_path: Path) -> None:
     assert (final.metric_name, final.value) == ("distance", pytest.approx(abs(x - 3)))
     listed = list(job.get_all_training_jobs())
     assert len(listed) == 3
+
+
+# What anybody would write, with nothing said of threads. What a process with threads has forked
+# hangs or fails by chance, so the process that has forked this one is looked at, too.
+STRANGERS = """
+import argparse, os, psutil, torch
+assert psutil.Process(os.getppid()).num_threads() == 1
+parser = argparse.ArgumentParser()
+parser.add_argument("--rate", type=float)
+flags, _ = parser.parse_known_args()
+model = torch.nn.Sequential(torch.nn.Linear(32, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=flags.rate / 1e4)
+X, y = torch.rand(4096, 32), torch.rand(4096, 1)
+for step in range(20):
+    loss = torch.nn.functional.mse_loss(model(X), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print("distance =", loss.item())
+"""
+
+
+def test_the_trials_of_an_ordinary_torch_script_end(with_torch: None, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running(tmp_path, cores=4) as sagemaker:  # so many threads are made
+            send(sagemaker, config(2), definition(sagemaker, STRANGERS))
+            async with asyncio.timeout(60):
+                found = await end(sagemaker)
+            logs = [sagemaker.log(trial["TrainingJobName"]) for trial in trials(sagemaker)]
+            assert found["ObjectiveStatusCounters"]["Succeeded"] == 2, logs
+
+    go(story())
 
 
 def memory(pid: int) -> float:

@@ -1,0 +1,56 @@
+"""What Linux has and other systems lack; whoever uses it asks here, and has another way.
+
+With LOCAL_CLOUD_PORTABLE=1 Linux does without, so that the other ways are tested there. They are:
+replicas are started where they could be forked (fork_server.py), paths are rewritten where folders
+could be mounted (mounts.py), and a thread waits for the end of each process (here). Processes of
+other groups and sessions are found by psutil everywhere (reaper.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+LINUX = sys.platform == "linux" and os.environ.get("LOCAL_CLOUD_PORTABLE") != "1"
+LOOPBACK = "lo" if sys.platform == "linux" else "lo0"  # the network interface's name
+
+
+class Process(Protocol):
+    """What subprocess.Popen has of a process that was started."""
+
+    pid: int
+
+    def wait(self) -> int:
+        """Its exit code, when it has ended; negative: the signal that ended it."""
+
+
+def when_ended(process: Process, then: Callable[[int], None]) -> None:
+    """Call then with the exit code (negative: the signal) on this thread's loop, once.
+
+    Linux reports the ends in the order in which they happened, so that the first failure of
+    several is known even when this process is late to hear of them. Elsewhere they are told in
+    the order in which threads wake up.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        watch = os.pidfd_open(process.pid) if LINUX else None
+    except OSError:  # a container that forbids it
+        watch = None
+    if watch is None:
+
+        def wait() -> None:
+            loop.call_soon_threadsafe(then, process.wait())
+
+        threading.Thread(target=wait, daemon=True).start()
+        return
+
+    def ready() -> None:
+        loop.remove_reader(watch)
+        os.close(watch)
+        then(process.wait())
+
+    loop.add_reader(watch, ready)

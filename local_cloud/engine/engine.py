@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from local_cloud.engine import machine, mounts, reaper, rehearsal
+from local_cloud.engine import job_table, machine, mounts, reaper, rehearsal
 from local_cloud.engine.fork_server import ForkServer
+from local_cloud.engine.job_table import JobTable
 from local_cloud.engine.pip_stand_in import write_stand_ins
 from local_cloud.engine.replica import Room, environment, log_path
 from local_cloud.engine.run import Run, check_name
@@ -24,15 +25,13 @@ from local_cloud.engine.spec import (
     Dialect,
     EngineError,
     Job,
-    NoSuchJob,
     Outcome,
     Plan,
     State,
     Workplace,
 )
-from local_cloud.store.records import Records
+from local_cloud.store.records import NOT_WRITTEN, Records
 
-KIND = "job"
 LEFTOVER_GRACE = 5.0  # seconds between SIGTERM and SIGKILL for what a killed server left behind
 # Whatever interrupts a job here is a rehearsal.
 INTERRUPTED = "local cloud: spot stop rehearsed at epoch {}: the replicas were sent SIGTERM"
@@ -65,12 +64,11 @@ class Engine:
         self._cores = cores or machine.cores()
         self._gpus: tuple[int, ...] = ()
         self._ports = machine.Ports()
-        self._jobs: dict[str, Job] = {}  # in the order in which they came
+        self._jobs = JobTable(records)
         self._turn = 0  # of the latest job
         self._runs: dict[str, Run] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._taken: dict[str, tuple[Need, tuple[int, ...]]] = {}  # what each run has; its GPUs
-        self._changed: dict[str, asyncio.Event] = {}
         self._open = False
         # By the first mark a later server finds what this one left, by the second the reaper
         # finds this server's replicas and not those of a server that has taken its place.
@@ -88,9 +86,7 @@ class Engine:
             asyncio.to_thread(machine.gpus),
             asyncio.to_thread(mounts.available),  # asked now, so that no job waits for the answer
         )
-        jobs = [Job.of(document) for _, document in self._records.list(KIND)]
-        for job in sorted(jobs, key=lambda job: job.turn):
-            self._jobs[job.id] = job
+        for job in self._jobs.load():
             self._turn = job.turn
             if job.state is not State.QUEUED and not job.state.ended:
                 self._finish(job, STOPPED if job.state is State.STOPPING else LOST)
@@ -108,6 +104,7 @@ class Engine:
             run.decide(LOST)
         if self._tasks:
             await asyncio.wait(self._tasks.values())
+        self._jobs.write_all()
         await asyncio.to_thread(self._fork_server.close)
         await asyncio.to_thread(self._reaper.close)
 
@@ -124,10 +121,10 @@ class Engine:
         if dialect not in self._dialects or size < 1:
             raise EngineError(f"no job of {size} replicas can be sent to {dialect!r}")
         job = Job(job_id, dialect, size, State.QUEUED, time.time(), self._turn + 1, gpus)
-        self._show(job)
         self._turn = job.turn
-        # Not at once: the caller answers its client first.
-        asyncio.get_running_loop().call_soon(self._next)
+        # The next is not started at once: the caller answers its client first.
+        loop = asyncio.get_running_loop()
+        self._jobs.put(job, then=lambda: loop.call_soon(self._next))
         return job
 
     def stop(self, job_id: str) -> Job:
@@ -137,10 +134,10 @@ class Engine:
         """
         job = self.get(job_id)
         if job.state is State.QUEUED:
-            self._finish(job, STOPPED)
-            asyncio.get_running_loop().call_soon(self._next)  # what it held back
+            loop = asyncio.get_running_loop()
+            self._jobs.put(_ended(job, STOPPED), then=lambda: loop.call_soon(self._next))
         elif job_id in self._runs and self._runs[job_id].decide(STOPPED):
-            self._show(replace(job, state=State.STOPPING))
+            self._jobs.update(replace(self._jobs.latest(job_id), state=State.STOPPING))
         return self.get(job_id)
 
     def interrupt(self, job_id: str, note: str) -> bool:
@@ -152,7 +149,7 @@ class Engine:
         job = self.get(job_id)
         if job_id not in self._runs or not self._runs[job_id].interrupt(note):
             return False
-        self._show(_with_attempt(job, interrupted=time.time()))
+        self._jobs.update(_with_attempt(self._jobs.latest(job.id), interrupted=time.time()))
         return True
 
     def rehearse(self, epochs: Sequence[object]) -> bool:
@@ -172,22 +169,15 @@ class Engine:
 
     def get(self, job_id: str) -> Job:
         """The job as it stands; NoSuchJob if there is none."""
-        try:
-            return self._jobs[job_id]
-        except KeyError:
-            raise NoSuchJob(f"there is no job {job_id}: it was deleted, or never sent") from None
+        return self._jobs.get(job_id)
 
     def jobs(self) -> Iterator[Job]:
         """All jobs in the order in which they came."""
-        yield from list(self._jobs.values())
+        return iter(self._jobs)
 
     async def changed(self, job: Job, timeout: float) -> Job:
         """The job as soon as its state differs from that of `job`, or after timeout seconds."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                while self.get(job.id).state == job.state:
-                    await self._changed.setdefault(job.id, asyncio.Event()).wait()
-        return self.get(job.id)
+        return await self._jobs.changed(job, timeout)
 
     def log(self, job_id: str, replica: str) -> Path:
         """The file with what a replica wrote; it appears when the replica starts."""
@@ -202,23 +192,11 @@ class Engine:
         """Forget an ended job, with its folder and its logs."""
         if not self.get(job_id).state.ended:
             raise EngineError(f"job {job_id} has not ended: stop it first")
-        self._records.delete(KIND, job_id)
-        shutil.rmtree(self._folder / job_id, ignore_errors=True)
-        del self._jobs[job_id]
-        self._wake(job_id)
-
-    def _show(self, job: Job) -> None:
-        """Record the job as it now stands, then let it be seen."""
-        self._records.put(KIND, job.id, job.document())
-        self._jobs[job.id] = job
-        self._wake(job.id)
-
-    def _wake(self, job_id: str) -> None:
-        if event := self._changed.pop(job_id, None):
-            event.set()
+        folder = self._folder / job_id
+        self._jobs.remove(job_id, then=lambda: shutil.rmtree(folder, ignore_errors=True))
 
     def _finish(self, job: Job, outcome: Outcome) -> None:
-        self._show(replace(job, state=outcome.state, ended=time.time(), outcome=outcome))
+        self._jobs.update(_ended(job, outcome))
 
     def _next(self) -> None:
         """Start the jobs whose turn it is."""
@@ -226,16 +204,24 @@ class Engine:
             return
         waiting = (
             need(job.id, job.size, job.gpus, self._cores, len(self._gpus))
-            for job in self._jobs.values()
+            for job in self._jobs
             if job.state is State.QUEUED
         )
         taken = [taken for taken, _ in self._taken.values()]
         busy = {gpu for _, gpus in self._taken.values() for gpu in gpus}
         idle = [gpu for gpu in self._gpus if gpu not in busy]
         for turn in due(waiting, self._cores - sum(one.cores for one in taken), len(idle)):
+            job = self._jobs.get(turn.id)
+            try:
+                began = replace(job, state=State.STAGING, attempts=(Attempt(time.time()),))
+                self._jobs.put(began)
+            except NOT_WRITTEN as problem:
+                logging.getLogger(__name__).error("job %s waits: %s", job.id, problem)
+                asyncio.get_running_loop().call_later(job_table.RETRY, self._next)
+                return
             self._taken[turn.id] = turn, tuple(idle[: turn.gpus])
             del idle[: turn.gpus]
-            self._begin(self._jobs[turn.id])
+            self._begin(job)
 
     def _begin(self, job: Job) -> None:
         threads = max(1, self._cores // job.size)
@@ -243,28 +229,28 @@ class Engine:
         gpus = self._taken[job.id][1]
         room = Room(self._folder / job.id, self._stand_ins, threads, gpus, marks, self._fork_server)
         self._runs[job.id] = Run(job, room, self._reaper)
-        self._show(replace(job, state=State.STAGING, attempts=(Attempt(time.time()),)))
         task = asyncio.get_running_loop().create_task(self._live(job.id, room))
         self._tasks[job.id] = task
         task.add_done_callback(functools.partial(self._left, job.id))
 
     async def _live(self, job_id: str, room: Room) -> None:
         """A job from its turn to its end, in one attempt or several."""
-        room.folder.mkdir(parents=True, exist_ok=True)
         outcome = await self._attempt(job_id, room)
         ran = self._runs[job_id].ran
         while self._runs[job_id].again:
             # Nothing is awaited before the next one is there, for stop() to find.
-            job = _with_attempt(self._jobs[job_id], ended=time.time())
+            job = _with_attempt(self._jobs.latest(job_id), ended=time.time())
             self._runs[job_id] = Run(job, room, self._reaper)
-            self._show(replace(job, state=State.STAGING))
+            self._jobs.update(replace(job, state=State.STAGING))
             outcome = await self._attempt(job_id, room)
         ended = time.time()
         if ran:
             outcome = await self._collect(job_id, outcome)
         if self._rehearsal and self._rehearsal.job == job_id:
-            self._keep(None)
-        self._finish(_with_attempt(self._jobs[job_id], ended=ended), outcome)
+            self._rehearsal = None
+            with contextlib.suppress(*NOT_WRITTEN):  # the next start forgets it, too
+                rehearsal.write(self._records, None)
+        self._finish(_with_attempt(self._jobs.latest(job_id), ended=ended), outcome)
 
     async def _attempt(self, job_id: str, room: Room) -> Outcome:
         """Run the job once, with ports of its own."""
@@ -282,8 +268,9 @@ class Engine:
                 watching = asyncio.create_task(self._watch(job_id, run, reader))
 
         async def stage() -> Plan:
-            if (job := self._jobs[job_id]).attempts[-1].ended:
-                self._show(replace(job, attempts=(*job.attempts, Attempt(time.time()))))
+            room.folder.mkdir(parents=True, exist_ok=True)
+            if (job := self._jobs.latest(job_id)).attempts[-1].ended:
+                self._jobs.update(replace(job, attempts=(*job.attempts, Attempt(time.time()))))
             place = Workplace(room.folder, room.threads, room.gpus, port)
             plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, place)
             if many := [one for one in plan.replicas if one.warm]:
@@ -311,19 +298,18 @@ class Engine:
 
     def _running(self, job_id: str) -> None:
         now = time.time()
-        job = _with_attempt(self._jobs[job_id], started=now)
+        job = _with_attempt(self._jobs.latest(job_id), started=now)
         job = replace(job, started=job.started or now)
         if job.state is State.STAGING:
             job = replace(job, state=State.RUNNING)
-        self._show(job)
+        self._jobs.update(job)
 
     async def _collect(self, job_id: str, outcome: Outcome) -> Outcome:
         """Let the dialect take the results; a success that cannot be taken away is none."""
-        job = self._jobs[job_id]
-        final = replace(job, state=outcome.state, ended=time.time(), outcome=outcome)
+        final = _ended(self._jobs.latest(job_id), outcome)
         try:
-            await asyncio.to_thread(self._dialects[job.dialect].collect, final)
-        except (EngineError, OSError) as problem:
+            await asyncio.to_thread(self._dialects[final.dialect].collect, final)
+        except (EngineError, *NOT_WRITTEN) as problem:
             if outcome.state is State.SUCCEEDED:
                 return replace(outcome, state=State.FAILED, reason="collect", message=str(problem))
             logging.getLogger(__name__).error("job %s: collecting failed: %s", job_id, problem)
@@ -340,8 +326,13 @@ class Engine:
             # A fault in this program; the job must not seem to run for ever.
             logging.getLogger(__name__).error("job %s", job_id, exc_info=problem)
             message = f"The local cloud made a mistake ({problem!r}); its log has more."
-            self._finish(self._jobs[job_id], Outcome(State.FAILED, "lost", message))
+            self._finish(self._jobs.latest(job_id), Outcome(State.FAILED, "lost", message))
         self._next()
+
+
+def _ended(job: Job, outcome: Outcome) -> Job:
+    """The job with its end, which is now."""
+    return replace(job, state=outcome.state, ended=time.time(), outcome=outcome)
 
 
 def _with_attempt(job: Job, **facts: float) -> Job:

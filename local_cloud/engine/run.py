@@ -25,6 +25,7 @@ from local_cloud.engine.replica import (
     start,
 )
 from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, State
+from local_cloud.store.records import NOT_WRITTEN
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")  # of a job or a replica: it names a file
 # Seconds between SIGTERM and SIGKILL, at most, when the server ends: nobody collects the results.
@@ -134,7 +135,7 @@ class Run:
                 self._start(self._plan)
                 running()
             await self._decided.wait()
-        finally:  # also when the state cannot be recorded, on a full disk say
+        finally:  # also after a fault in this program
             if self._plan and self._started:
                 await self._end(self._grace(self._plan))
             for timer in self._timers:
@@ -165,7 +166,7 @@ class Run:
                 )
             self._plan = plan
             self._limit(plan)
-        except (EngineError, OSError) as problem:
+        except (EngineError, *NOT_WRITTEN) as problem:
             self.decide(Outcome(State.FAILED, "staging", str(problem)))
 
     async def _paused(self) -> bool:
@@ -186,6 +187,9 @@ class Run:
                 started = start(one, notes, self._room)
             except NotStarted:
                 self._exited(index, NOT_FOUND)
+                return
+            except OSError as problem:  # no room for its folders or its log
+                self._settle(Outcome(State.FAILED, "staging", str(problem)))
                 return
             self._guard.add(started.process.pid, min(plan.grace, LOST_GRACE))
             self._started.append(started)

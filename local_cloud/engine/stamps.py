@@ -11,6 +11,7 @@ import math
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +43,8 @@ def mark(log: Path) -> int:
         return 0
     marks = marks_path(log)
     if size > (_read(marks) or [(0.0, 0)])[-1][1]:
-        with marks.open("a", encoding="ascii") as file:
+        # On a full disk the times of some lines are lost, and nothing else.
+        with suppress(OSError), marks.open("a", encoding="ascii") as file:
             # Rounded down: nothing is written after the job's end.
             file.write(f"{math.floor(time.time() * 1000) / 1000:.3f} {size}\n")
     return size

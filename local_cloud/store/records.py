@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 Document = dict[str, Any]
+
+# What is raised when the disk is full, read-only or broken.
+NOT_WRITTEN = (OSError, sqlite3.OperationalError)
 
 _PAGE = 500
 
@@ -25,6 +28,7 @@ class Records:
         """Opens the file, or makes it."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.RLock()
+        self._actions: list[Callable[[], None]] = []  # once the transaction is on the disk
         self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
@@ -88,9 +92,24 @@ class Records:
             if self._database.in_transaction:
                 yield
                 return
+            self._actions = []
             with self._database:  # commits, or rolls back
                 self._database.execute("BEGIN IMMEDIATE")
                 yield
+            actions, self._actions = self._actions, []
+        for action in actions:
+            action()
+
+    def when_written(self, action: Callable[[], None]) -> None:
+        """Call the action when what this thread has written so far is on the disk.
+
+        That is now or, inside a transaction, at its end; never if that is rolled back.
+        """
+        with self._lock:
+            if self._database.in_transaction:
+                self._actions.append(action)
+                return
+        action()
 
     def close(self) -> None:
         """Close the file; no method may be called afterwards."""

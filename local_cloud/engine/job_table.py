@@ -1,0 +1,115 @@
+"""The jobs as they are on record: the disk first, then memory, then whoever waits for a change."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+
+from local_cloud.engine.spec import Job, NoSuchJob
+from local_cloud.store.records import NOT_WRITTEN, Records
+
+KIND = "job"
+RETRY = 1.0  # seconds until what the disk has refused is tried again
+
+
+class JobTable:
+    """All jobs, each seen only as it is on record.
+
+    What a client asks for fails if it cannot be recorded. What happens to a job cannot: that is
+    kept and recorded as soon as the disk takes it.
+    """
+
+    def __init__(self, records: Records) -> None:
+        """Nothing is read before load()."""
+        self._records = records
+        self._jobs: dict[str, Job] = {}  # in the order in which they came
+        self._unwritten: dict[str, Job] = {}  # as those stand that could not be recorded so
+        self._changed: dict[str, asyncio.Event] = {}
+
+    def load(self) -> list[Job]:
+        """Read the jobs that an earlier server has left, in the order in which they came."""
+        found = sorted(
+            (Job.of(document) for _, document in self._records.list(KIND)),
+            key=lambda job: job.turn,
+        )
+        self._jobs = {job.id: job for job in found}
+        return found
+
+    def __contains__(self, job_id: str) -> bool:
+        """Whether there is such a job."""
+        return job_id in self._jobs
+
+    def __iter__(self) -> Iterator[Job]:
+        """All jobs in the order in which they came."""
+        yield from list(self._jobs.values())
+
+    def get(self, job_id: str) -> Job:
+        """The job as it is on record; NoSuchJob if there is none."""
+        try:
+            return self._jobs[job_id]
+        except KeyError:
+            raise NoSuchJob(f"there is no job {job_id}: it was deleted, or never sent") from None
+
+    def latest(self, job_id: str) -> Job:
+        """The job as it stands, whether or not that could be recorded yet."""
+        return self._unwritten.get(job_id) or self._jobs[job_id]
+
+    async def changed(self, job: Job, timeout: float) -> Job:
+        """The job as soon as its state differs from that of `job`, or after timeout seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while self.get(job.id).state == job.state:
+                    await self._changed.setdefault(job.id, asyncio.Event()).wait()
+        return self.get(job.id)
+
+    def put(self, job: Job, then: Callable[[], object] = lambda: None) -> None:
+        """Record a job as it now stands, let it be seen, then call; raises NOT_WRITTEN.
+
+        Inside a transaction both wait for its end, and do not happen if it is rolled back.
+        """
+
+        def see() -> None:
+            self._jobs[job.id] = job
+            self._wake(job.id)
+            then()
+
+        self._records.put(KIND, job.id, job.document())
+        self._records.when_written(see)
+
+    def update(self, job: Job) -> None:
+        """Record what has happened to a job, now or as soon as the disk takes it."""
+        self._unwritten[job.id] = job
+        self._write(job.id)
+
+    def _write(self, job_id: str) -> None:
+        if not (job := self._unwritten.get(job_id)):
+            return
+        try:
+            self.put(job)
+        except NOT_WRITTEN as problem:
+            logging.getLogger(__name__).error("job %s is not recorded: %s", job_id, problem)
+            asyncio.get_running_loop().call_later(RETRY, self._write, job_id)
+        else:
+            del self._unwritten[job_id]
+
+    def write_all(self) -> None:
+        """Try once more, at the end of the server."""
+        for job_id in list(self._unwritten):
+            self._write(job_id)
+
+    def remove(self, job_id: str, then: Callable[[], object]) -> None:
+        """Forget a job, then call; as in put."""
+
+        def forget() -> None:
+            self._jobs.pop(job_id, None)
+            self._wake(job_id)
+            then()
+
+        self._records.delete(KIND, job_id)
+        self._records.when_written(forget)
+
+    def _wake(self, job_id: str) -> None:
+        if event := self._changed.pop(job_id, None):
+            event.set()

@@ -6,12 +6,14 @@ What is tried next is chosen in `search`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
+import sqlite3
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from local_cloud.engine import stopping
+from local_cloud.engine import job_table, stopping
 from local_cloud.engine.search import next_values
 from local_cloud.engine.spec import State
 
@@ -44,23 +46,31 @@ class Conductor:
 
     async def live(self) -> None:
         """Judge and send, until nothing runs any more and nothing is to be sent."""
-        if self._study.state is State.STOPPING:  # jobs that wait outlive a server
-            self._studies.end_runs(self._id)
         try:
-            while True:
-                await self._judge()
-                if self._study.state is State.RUNNING and self._is_over():
-                    self._studies.end_runs(self._id)
-                await self._stop_early()
-                while self._has_room() and await self._send():
-                    pass
-                if all(run.ended for run in self._study.runs):
-                    break
-                await self._news()
+            while not self._study.state.ended:
+                try:
+                    await self._go_on()
+                except sqlite3.OperationalError as problem:  # the rest is done next time
+                    logging.getLogger(__name__).error("study %s waits: %s", self._id, problem)
+                    await asyncio.sleep(job_table.RETRY)
         finally:
             for task in self._watching.values():
                 task.cancel()
-        self._studies.end(self._id)
+
+    async def _go_on(self) -> None:
+        """Do what there is to do, and wait for news or end the study."""
+        if self._study.state is State.STOPPING:  # also those whose jobs an earlier server had
+            self._studies.end_runs(self._id)
+        await self._judge()
+        if self._study.state is State.RUNNING and self._is_over():
+            self._studies.end_runs(self._id)
+        await self._stop_early()
+        while self._has_room() and await self._send():
+            pass
+        if all(run.ended for run in self._study.runs):
+            self._studies.end(self._id)
+        else:
+            await self._news()
 
     def _is_over(self) -> bool:
         """Whether the study ends before it has had all its trials."""

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from local_cloud.engine import job_table, machine, mounts, reaper, rehearsal
+from local_cloud.engine import job_table, machine, mounts, reaper, rehearsal, scheduler
 from local_cloud.engine.fork_server import ForkServer
 from local_cloud.engine.job_table import JobTable
 from local_cloud.engine.pip_stand_in import write_stand_ins
 from local_cloud.engine.replica import Room, environment, log_path
 from local_cloud.engine.run import Run, check_name
-from local_cloud.engine.scheduler import Need, due, need
+from local_cloud.engine.scheduler import Scheduler
 from local_cloud.engine.spec import (
     Attempt,
     Dialect,
@@ -68,7 +68,7 @@ class Engine:
         self._turn = 0  # of the latest job
         self._runs: dict[str, Run] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._taken: dict[str, tuple[Need, tuple[int, ...]]] = {}  # what each run has; its GPUs
+        self._looking: asyncio.Task[None] | None = None
         self._open = False
         # By the first mark a later server finds what this one left, by the second the reaper
         # finds this server's replicas and not those of a server that has taken its place.
@@ -86,6 +86,7 @@ class Engine:
             asyncio.to_thread(machine.gpus),
             asyncio.to_thread(mounts.available),  # asked now, so that no job waits for the answer
         )
+        self._scheduler = Scheduler(self._cores, self._gpus)
         for job in self._jobs.load():
             self._turn = job.turn
             if job.state is not State.QUEUED and not job.state.ended:
@@ -102,6 +103,8 @@ class Engine:
         self._open = False
         for run in self._runs.values():
             run.decide(LOST)
+        if self._looking:
+            self._looking.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks.values())
         self._jobs.write_all()
@@ -202,15 +205,13 @@ class Engine:
         """Start the jobs whose turn it is."""
         if not self._open:
             return
-        waiting = (
-            need(job.id, job.size, job.gpus, self._cores, len(self._gpus))
+        waiting = [
+            self._scheduler.need(job.id, job.size, job.gpus)
             for job in self._jobs
             if job.state is State.QUEUED
-        )
-        taken = [taken for taken, _ in self._taken.values()]
-        busy = {gpu for _, gpus in self._taken.values() for gpu in gpus}
-        idle = [gpu for gpu in self._gpus if gpu not in busy]
-        for turn in due(waiting, self._cores - sum(one.cores for one in taken), len(idle)):
+        ]
+        starting = self._scheduler.due(waiting)
+        for turn in starting:
             job = self._jobs.get(turn.id)
             try:
                 began = replace(job, state=State.STAGING, attempts=(Attempt(time.time()),))
@@ -219,14 +220,26 @@ class Engine:
                 logging.getLogger(__name__).error("job %s waits: %s", job.id, problem)
                 asyncio.get_running_loop().call_later(job_table.RETRY, self._next)
                 return
-            self._taken[turn.id] = turn, tuple(idle[: turn.gpus])
-            del idle[: turn.gpus]
-            self._begin(job)
+            self._begin(job, self._scheduler.take(turn))
+        if len(starting) < len(waiting) and (not self._looking or self._looking.done()):
+            self._looking = asyncio.create_task(self._look())
 
-    def _begin(self, job: Job) -> None:
+    async def _look(self) -> None:
+        """While jobs wait, see whether those that run still hold back the others."""
+        while self._open and any(job.state is State.QUEUED for job in self._jobs):
+            marks = {job: self._marks(job) for job in self._scheduler.running}
+            work = await asyncio.to_thread(_work, marks)
+            self._scheduler.look(time.monotonic(), work)
+            self._next()
+            await asyncio.sleep(scheduler.PERIOD)
+
+    def _marks(self, job_id: str) -> dict[str, str]:
+        """The environment entries by which the processes of a job are found."""
+        return {**self._engine_mark, **self._run_mark, "LOCAL_CLOUD_JOB": job_id}
+
+    def _begin(self, job: Job, gpus: tuple[int, ...]) -> None:
         threads = max(1, self._cores // job.size)
-        marks = {**self._engine_mark, **self._run_mark, "LOCAL_CLOUD_JOB": job.id}
-        gpus = self._taken[job.id][1]
+        marks = self._marks(job.id)
         room = Room(self._folder / job.id, self._stand_ins, threads, gpus, marks, self._fork_server)
         self._runs[job.id] = Run(job, room, self._reaper)
         task = asyncio.get_running_loop().create_task(self._live(job.id, room))
@@ -319,7 +332,7 @@ class Engine:
         """A job has left the machine: its cores are free."""
         self._tasks.pop(job_id)
         self._runs.pop(job_id, None)
-        self._taken.pop(job_id)
+        self._scheduler.release(job_id)
         if task.cancelled():  # the loop is being torn down; the next start puts things in order
             return
         if problem := task.exception():
@@ -339,6 +352,11 @@ def _with_attempt(job: Job, **facts: float) -> Job:
     """The job as it stands when this has come to be known of its latest attempt."""
     *earlier, latest = job.attempts
     return replace(job, attempts=(*earlier, latest if latest.ended else replace(latest, **facts)))
+
+
+def _work(marks: Mapping[str, Mapping[str, str]]) -> dict[str, float]:
+    """The CPU seconds of jobs, by the marks of their processes."""
+    return {job: reaper.cpu_seconds(reaper.living((), _entries(m))) for job, m in marks.items()}
 
 
 def _entries(marks: Mapping[str, str]) -> list[str]:

@@ -32,6 +32,19 @@ def living(groups: Collection[int], marks: Collection[str]) -> set[int]:
     return {one.pid for one in psutil.process_iter() if _belongs(one, groups, wanted)}
 
 
+def cpu_seconds(processes: Collection[int]) -> float:
+    """What these have computed so far, with those of their children that have ended."""
+    return sum(map(_cpu_seconds, processes))
+
+
+def _cpu_seconds(pid: int) -> float:
+    try:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.Error:  # it has ended meanwhile
+        return 0.0
+    return float(times.user + times.system + times.children_user + times.children_system)
+
+
 def _belongs(
     process: psutil.Process, groups: Collection[int], marks: Collection[tuple[str, ...]]
 ) -> bool:

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -57,8 +57,7 @@ class Studies:
         if study_id in self._studies:
             raise EngineError(f"there is a study {study_id} already: choose another name")
         study = Study(study_id, cloud, aim, State.RUNNING, time.time())
-        self._show(study)
-        self._conduct(study_id)
+        self._show(study, then=lambda: self._conduct(study_id))
         return study
 
     def stop(self, study_id: str) -> Study:
@@ -95,6 +94,9 @@ class Studies:
             for place in range(len(study.runs)):
                 self._records.delete(TRIAL, _name(study_id, place))
             self._records.delete(KIND, study_id)
+            self._records.when_written(lambda: self._forget(study_id))
+
+    def _forget(self, study_id: str) -> None:
         del self._studies[study_id]
         self._wake(study_id)
 
@@ -129,18 +131,27 @@ class Studies:
         study = self.get(study_id)
         self._show(replace(study, state=_ending(study), ended=time.time()))
 
-    def _show(self, study: Study) -> None:
-        """Record the study as it now stands, then let it be seen."""
+    def _show(self, study: Study, then: Callable[[], None] = lambda: None) -> None:
+        """Record the study as it now stands; it is seen, and then called, once that is done."""
+
+        def see() -> None:
+            self._studies[study.id] = study
+            self._wake(study.id)
+            then()
+
         self._records.put(KIND, study.id, study.document())
-        self._studies[study.id] = study
-        self._wake(study.id)
+        self._records.when_written(see)
 
     def _show_run(self, study: Study, place: int, run: TrialJob) -> None:
         """The same for one of its trials, new or known."""
+
+        def see() -> None:
+            runs = (*study.runs[:place], run, *study.runs[place + 1 :])
+            self._studies[study.id] = replace(study, runs=runs)
+            self._wake(study.id)
+
         self._records.put(TRIAL, _name(study.id, place), asdict(run))
-        runs = (*study.runs[:place], run, *study.runs[place + 1 :])
-        self._studies[study.id] = replace(study, runs=runs)
-        self._wake(study.id)
+        self._records.when_written(see)
 
     def _wake(self, study_id: str) -> None:
         if event := self._changed.pop(study_id, None):

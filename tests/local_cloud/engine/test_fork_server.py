@@ -120,18 +120,15 @@ if __name__ == "__main__":
 
 def test_a_forked_replica_may_fork_as_a_started_one_may(tmp_path: Path, script: Path) -> None:
     script.write_text(FORKS)
-    here = {"PYTHONPATH": str(script.parent), "OMP_NUM_THREADS": "4"}
-    plans = {
-        name: plan(script.name, hot=name == "forked", folder=script.parent, **here)
-        for name in ("forked", "started")
-    }
+    one = plan(script.name, folder=script.parent, OMP_NUM_THREADS="4")
 
     async def story() -> None:
-        async with engine(tmp_path / "engine", Cloud(**plans)) as running:
-            job, forked = await ended(running, "forked")
-            assert job.state is State.SUCCEEDED, forked
-            assert forked == (await ended(running, "started"))[1]
-            assert running._fork_server._process  # there was one
+        async with engine(tmp_path / "engine", Cloud(one=one)) as running:
+            _, log = await ended(running, "one")
+            assert running._fork_server._line  # there was one
+            assert log == (
+                "trained\n3\ntrained\nfork 0\ntrained\nspawn 0\ntrained\n[18.0, 66.0] 4\n"
+            )
 
     run(story())
 

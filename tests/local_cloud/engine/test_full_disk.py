@@ -18,6 +18,7 @@ from local_cloud.engine.engine import Engine
 from local_cloud.engine.spec import Job, NoSuchJob, Plan, State, Workplace
 from local_cloud.store.records import Document, Records
 from tests.local_cloud.engine.support import SLEEP, Cloud, plan, python, run, until, written
+from tests.local_cloud.engine.test_study import AIM, Lab, end, laboratory
 
 
 class Full(Records):
@@ -197,6 +198,31 @@ def test_no_room_for_a_jobs_folder_or_log(
             assert job.outcome and (job.state, job.outcome.reason) == (State.FAILED, "staging")
             assert "No space left" in job.outcome.message
             assert (await until(here, "b")).state is State.SUCCEEDED
+
+    run(story())
+
+
+def test_a_study_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        lab = Lab()
+        lab.instead[2] = python("import time; time.sleep(0.5); print(1)")
+        async with laboratory(tmp_path, lab, records=Full) as studies:
+            records = studies._records
+            assert isinstance(records, Full)
+            studies.begin("lab", "s", AIM)
+            while not studies.get("s").best:
+                await studies.changed(studies.get("s"), 10)
+            records.full = True
+            await asyncio.sleep(1)
+            assert [run.ended for run in studies.get("s").runs].count(False)
+            records.full = False
+            study = await end(studies)
+            assert (study.state, len(study.runs)) == (State.SUCCEEDED, 6)
+            assert all(run.result is not None for run in study.runs)
+            with pytest.raises(ZeroDivisionError), records.transaction():
+                studies.begin("lab", "refused", AIM)
+                raise ZeroDivisionError
+            assert [one.id for one in studies.all()] == ["s"]
 
     run(story())
 

@@ -58,12 +58,14 @@ class Lab:
 
 
 @asynccontextmanager
-async def laboratory(folder: Path, lab: Lab, cores: int = 4) -> AsyncIterator[Studies]:
+async def laboratory(
+    folder: Path, lab: Lab, cores: int = 4, records: type[Records] = Records
+) -> AsyncIterator[Studies]:
     """A running engine and its studies on a folder; the next one finds what this one left."""
     folder.mkdir(exist_ok=True)
-    records = Records(folder / "records.db")
-    lab.engine = Engine(folder / "jobs", records, {"lab": lab}, cores)
-    studies = Studies(records, lab.engine, {"lab": lab})
+    kept = records(folder / "records.db")
+    lab.engine = Engine(folder / "jobs", kept, {"lab": lab}, cores)
+    studies = Studies(kept, lab.engine, {"lab": lab})
     await lab.engine.start()
     studies.start()
     try:
@@ -71,7 +73,7 @@ async def laboratory(folder: Path, lab: Lab, cores: int = 4) -> AsyncIterator[St
     finally:
         await studies.close()
         await lab.engine.close()
-        records.close()
+        kept.close()
 
 
 async def end(studies: Studies, study_id: str = "s") -> Study:

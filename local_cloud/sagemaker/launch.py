@@ -38,8 +38,6 @@ CHECKPOINTS = "/opt/ml/checkpoints"  # where CheckpointConfig has no LocalPath
 EVENTS = "/opt/ml/output/tensorboard"  # where TensorBoardOutputConfig has none
 TOOLKIT = Path(__file__).with_name("toolkit.py")
 PLAIN = re.compile(r"[A-Za-z0-9_./+-]*")  # what a shell takes as it is
-# What a job sees of the variables that let SDKs find this local cloud.
-KEPT = ("AWS_", "SAGEMAKER_", "NO_PROXY", "no_proxy")
 # How the SDK's version 2 asks for several processes: hyperparameters that are true.
 OTHER_LAUNCHERS = {
     "sagemaker_mpi_enabled": "MPI",
@@ -114,7 +112,7 @@ def _environment(request: Json, port: int, other_port: int, base: Mapping[str, s
     """The variables that are the same on every instance; the request's own come last."""
     name = request["TrainingJobName"]
     return {
-        **{key: value for key, value in base.items() if key.startswith(KEPT)},
+        **base,
         "TRAINING_JOB_NAME": name,
         "TRAINING_JOB_ARN": arn(f"training-job/{name}"),
         "PIP_NO_INDEX": "1",  # `python -m pip` would change the environment that all jobs share

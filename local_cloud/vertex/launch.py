@@ -32,7 +32,6 @@ DEFAULT_TIMEOUT = 7 * 24 * 3600.0  # Scheduling.timeout in types/custom_job.py
 PASSING = frozenset({6, 11, 134, 139, -6, -11})
 RETRIES, INTERRUPTIONS = 3, 6
 PRIMARY = "workerpool0-0"
-IN_JOB = Path(__file__).parent / "in_job"  # what the SDK in a job with an experiment needs
 ROLES = ("chief", "worker", "ps", "evaluator")  # of the pools, by place
 
 # Fields of a CustomJobSpec that are checked and kept, and have no effect on this machine.
@@ -123,9 +122,8 @@ def plan(document: Json, place: Workplace, objects: Objects, base: dict[str, str
         env |= _gpus(pool_spec, place.gpus, rank)
         env |= _cluster(cluster, pool, index, spec)
         command, extra = _command(pool_spec, code)
-        if "experiment" in spec:
-            paths = (extra.get("PYTHONPATH"), str(IN_JOB))
-            extra |= {"PYTHONPATH": ":".join(filter(None, paths))}
+        paths = (extra.get("PYTHONPATH"), base.get("PYTHONPATH"))
+        extra |= {"PYTHONPATH": ":".join(filter(None, paths))}
         name = f"workerpool{pool}-{index}"
         if trial := document.get("trial"):
             extra |= {"CLOUD_ML_TRIAL_ID": str(trial)}
@@ -167,23 +165,17 @@ def _shared(job: Json, master_port: int) -> dict[str, str]:
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(master_port),
         **(folders(prefix) if prefix else {}),
-        **_tracked(job["jobSpec"], job["name"]),
+        **_tracked(job["jobSpec"]),
     }
 
 
-def _tracked(spec: Json, job: str) -> dict[str, str]:
-    """What the SDK in a job looks for to go on with its run: metadata/constants.py, initializer.py.
-
-    The names of the experiment and the run, and the project and the place that they belong to.
-    """
+def _tracked(spec: Json) -> dict[str, str]:
+    """The names of the experiment and the run, with which a job's SDK goes on: constants.py."""
     if "experiment" not in spec:
         return {}
-    _, project, _, location, *_ = numbered(job).split("/")
     return {
         "AIP_EXPERIMENT_NAME": numbered(spec["experiment"]),
         "AIP_EXPERIMENT_RUN_NAME": numbered(spec["experimentRun"]),
-        "GOOGLE_CLOUD_PROJECT": project,
-        "CLOUD_ML_REGION": location,
     }
 
 

@@ -1,4 +1,4 @@
-"""Hooks that run after each import and each reload of a module: SDKs are not loaded just for them."""
+"""Hooks that run after each import and reload of a module: SDKs are not loaded just for them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ finder = _AfterImport()
 def after_import(name: str, hook: Callable[[ModuleType], None]) -> None:
     """Call hook with the module of this name, now or as soon as it is imported; and on reloads."""
     if finder not in sys.meta_path:
-        sys.meta_path.insert(0, finder)  # type: ignore[arg-type] # it finds, and that is enough
+        sys.meta_path.insert(0, finder)
     finder.hooks[name] = hook
     if name in sys.modules:
         hook(sys.modules[name])

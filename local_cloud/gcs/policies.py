@@ -21,7 +21,9 @@ from local_cloud.store.values import Attributes, Bucket
 WITH_CONDITIONS = 3  # the policy version from which a binding may have a condition
 VERSIONS = (0, 1, WITH_CONDITIONS)
 _ROLE = re.compile(r"((projects|organizations)/[^/]+/)?roles/[A-Za-z0-9_.]+")
-_MEMBER = re.compile(r"allUsers|allAuthenticatedUsers|(deleted:)?[a-zA-Z]+:\S+|principal(Set)?://\S+")
+_MEMBER = re.compile(
+    r"allUsers|allAuthenticatedUsers|(deleted:)?[a-zA-Z]+:\S+|principal(Set)?://\S+"
+)
 _PERMISSION = re.compile(r"storage\.[a-zA-Z]+\.[a-zA-Z]+")
 
 
@@ -55,9 +57,7 @@ class Policies:
             raise invalid(f"Invalid policy version: {version!r}")
         conditions = any("condition" in each for each in bindings)
         if conditions and version < WITH_CONDITIONS:
-            raise invalid(
-                f"A policy with conditions needs a version of at least {WITH_CONDITIONS}"
-            )
+            raise invalid(f"A policy with conditions needs a version of at least {WITH_CONDITIONS}")
 
         def change(old: Bucket) -> Attributes:
             if etag and etag != bucket_etag(old):

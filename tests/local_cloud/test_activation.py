@@ -80,7 +80,7 @@ for call in (
     lambda: real.refresh(Request()),
     lambda: storage.Client(credentials=real).bucket("none").exists(),
     lambda: AuthorizedSession(AnonymousCredentials()).get("https://storage.googleapis.com/x"),
-    lambda: resourcemanager_v3.ProjectsClient(credentials=AnonymousCredentials()),
+    lambda: resourcemanager_v3.FoldersClient(credentials=AnonymousCredentials()),
     lambda: aiplatform.gapic.JobServiceClient(credentials=AnonymousCredentials()),
 ):
     try:

@@ -51,6 +51,33 @@ def _point_projects(module: ModuleType) -> None:
     client.__init__ = init
 
 
+def _check_mlflow(module: ModuleType) -> None:
+    # The SDK's plug-in for mlflow gives RunInfo an argument that mlflow 3 has not. mlflow catches
+    # the error and goes on, so that a run would be made and nothing be logged to it, in silence.
+    tracker = module._ExperimentTracker
+    original = tracker._initialize_mlflow_plugin
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def initialize() -> None:
+        import inspect
+
+        import mlflow
+
+        if "run_uuid" not in inspect.signature(mlflow.entities.RunInfo).parameters:
+            raise LocalCloudError(
+                f"autolog() of google-cloud-aiplatform takes mlflow up to 2.16.0, and here is"
+                f" mlflow {mlflow.__version__}, with which it logs nothing: log with"
+                " aiplatform.log_params() and log_metrics(), or use an environment with"
+                " `pip install 'google-cloud-aiplatform[autologging]'` and without version 3 of"
+                " the SageMaker SDK, which needs mlflow 3"
+            )
+        original()
+
+    tracker._initialize_mlflow_plugin = staticmethod(initialize)
+
+
 def is_local() -> bool:
     """Whether everything stays on this machine: unless LESSON_TARGET is cloud, to the letter."""
     return os.environ.get("LESSON_TARGET") != "cloud"
@@ -271,6 +298,7 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "google.cloud.aiplatform.initializer": _point_aiplatform,
     "google.cloud.aiplatform.jobs": _look_without_pause,
     "google.cloud.aiplatform.training_jobs": _look_without_pause,
+    "google.cloud.aiplatform.metadata.metadata": _check_mlflow,
     "google.cloud.resourcemanager_v3.services.projects.client": _point_projects,
     "google.auth": _no_account,
     "google.auth.transport.requests": _guard_requests,

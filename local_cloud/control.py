@@ -131,9 +131,14 @@ def _require_packages() -> None:
     if lacking := missing_packages():
         raise LocalCloudError(
             f"no local cloud of {CHECKOUT} runs, and this Python, {sys.executable}, cannot start"
-            f" one: it lacks {', '.join(lacking)}. Start it with the lesson's Python, then try"
+            f" one: it lacks {_shortly(lacking)}. Start it with the lesson's Python, then try"
             f" again: cd {shlex.quote(str(CHECKOUT))} && .venv/bin/python -m local_cloud start"
         )
+
+
+def _shortly(packages: list[str]) -> str:
+    first, *rest = packages
+    return f"{first} and {len(rest)} more of the server's packages" if rest else first
 
 
 def _say(text: str) -> None:
@@ -254,7 +259,7 @@ def own(home: Home) -> Home:
             if running.get("checkout") == identity()["checkout"]:
                 _say(
                     f"Using the local cloud that {running['interpreter']} has started: this"
-                    f" Python, {sys.executable}, lacks {', '.join(lacking)}."
+                    f" Python, {sys.executable}, lacks {_shortly(lacking)}."
                 )
                 return other
     if not found.running:

@@ -69,7 +69,7 @@ print(sts.get_caller_identity()["Account"])
 
 
 def test_file_systems_over_buckets_find_the_local_cloud(cloud: Status) -> None:
-    """The s3fs of this environment goes through botocore; other_environments.py has others."""
+    """The s3fs of this environment goes through botocore; test_file_systems.py has newer ones."""
     code = """
 import local_cloud; local_cloud.activate()
 import boto3, fsspec

@@ -118,7 +118,7 @@ def test_it_never_uses_one_of_another_checkout(
     here = identity() | {"interpreter": "/bare/python", "checkout": "/elsewhere"}
     monkeypatch.setattr(control, "identity", lambda: here)
     assert control.own(own).folder != own.folder
-    with pytest.raises(LocalCloudError, match="lacks starlette, uvicorn"):
+    with pytest.raises(LocalCloudError, match="lacks starlette and 1 more"):
         control.start(control.own(own))
 
 

@@ -15,7 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from local_cloud.engine import keeper, machine, mounts, rehearsal
-from local_cloud.engine.pip_stand_in import write_stand_ins
+from local_cloud.engine.job_environment import JobEnvironment, write_scripts
+from local_cloud.engine.pip_command import installed
 from local_cloud.engine.replica import Room, log_path
 from local_cloud.engine.run import Run, check_name
 from local_cloud.engine.spec import (
@@ -58,12 +59,17 @@ class Engine:
         records: Records,
         dialects: Mapping[str, Dialect],
         cores: int | None = None,
+        hook: Path | None = None,
     ) -> None:
-        """folder: where the jobs' folders and logs are, this engine's alone; cores: None, all."""
+        """folder: where the jobs' folders and logs are, this engine's alone; cores: None, all.
+
+        hook: a file that every Python of a job runs when it starts.
+        """
         self._folder = folder.resolve()
         self._records = records
         self._dialects = dialects
         self._cores = cores or machine.cores()
+        self._hook = hook
         self._gpus: tuple[int, ...] = ()
         self._ports = machine.Ports()
         self._jobs: dict[str, Job] = {}  # in the order in which they came
@@ -82,7 +88,7 @@ class Engine:
     async def start(self) -> None:
         """Put in order what an earlier server left, start the keeper and the queue."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._stand_ins = write_stand_ins(self._folder / ".bin")
+        self._scripts = await asyncio.to_thread(write_scripts, self._folder / ".bin")
         # What is left is ended before a record says so.
         marks = _entries(self._engine_mark)
         await asyncio.to_thread(keeper.end, (), [*map(os.fsencode, marks)], LEFTOVER_GRACE)
@@ -243,7 +249,9 @@ class Engine:
         threads = max(1, self._cores // job.size)
         marks = {**self._engine_mark, **self._run_mark, "LOCAL_CLOUD_JOB": job.id}
         gpus = self._taken[job.id][1]
-        room = Room(self._folder / job.id, self._stand_ins, threads, gpus, marks, self._warm)
+        folder = self._folder / job.id
+        python = JobEnvironment(folder / ".python")
+        room = Room(folder, python, self._scripts, threads, gpus, marks, self._warm)
         self._runs[job.id] = Run(job, room, self._keeper)
         self._show(replace(job, state=State.STAGING, attempts=(Attempt(time.time()),)))
         task = asyncio.get_running_loop().create_task(self._live(job.id, room))
@@ -286,7 +294,9 @@ class Engine:
         async def stage() -> Plan:
             if (job := self._jobs[job_id]).attempts[-1].ended:
                 self._show(replace(job, attempts=(*job.attempts, Attempt(time.time()))))
-            place = Workplace(room.folder, room.threads, room.gpus, port)
+            install = functools.partial(installed, room.python)
+            place = Workplace(room.folder, room.threads, room.gpus, port, install)
+            await asyncio.to_thread(room.python.make, self._hook)
             plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, place)
             if any(one.warm for one in plan.replicas):
                 await self._warm.ready()

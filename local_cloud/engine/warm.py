@@ -22,6 +22,7 @@ import os
 import runpy
 import select
 import signal
+import site
 import socket
 import subprocess
 import sys
@@ -33,7 +34,7 @@ from typing import Any
 
 IMPORTED = ("numpy", "torch")
 IDLE = 60.0  # seconds without a new replica after which it ends: it takes 200 MB
-PYTHONS = (sys.executable, "python", "python3")
+PYTHONS = ("python", "python3")
 JOB = "LOCAL_CLOUD_JOB"  # the variable by which the processes of a job are found
 ROOM = 200  # bytes for its name
 SURE = ("PYTHONPATH", "PYTHONUNBUFFERED")  # of Python's own variables, those that are followed
@@ -41,9 +42,14 @@ SURE = ("PYTHONPATH", "PYTHONUNBUFFERED")  # of Python's own variables, those th
 START = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"
 
 
-def suits(command: Sequence[str], environment: Mapping[str, str]) -> bool:
-    """Whether a forked process can stand for this command: a script or a module in Python."""
-    if sys.platform != "linux" or len(command) < 2 or command[0] not in PYTHONS:
+def suits(command: Sequence[str], environment: Mapping[str, str], python: Path) -> bool:
+    """Whether a forked process can stand for this command: a script or a module in Python.
+
+    python: the interpreter of the job.
+    """
+    if sys.platform != "linux" or len(command) < 2:
+        return False
+    if command[0] not in (str(python), *PYTHONS):
         return False
     if any(name.startswith("PYTHON") and name not in SURE for name in environment):
         return False
@@ -119,13 +125,14 @@ class Warm:
 
     def fork(
         self, command: Sequence[str], environment: Mapping[str, str], folder: str,
-        mounts: Mapping[str, str], log: int,
+        mounts: Mapping[str, str], read_only: Sequence[str], log: int,
     ) -> Forked:  # fmt: skip
         """Start a replica that writes into this log; OSError if there is no process to fork."""
         if self._line is None:
             raise OSError("nothing is warm")
         asked = {
-            "command": command, "environment": environment, "folder": folder, "mounts": mounts
+            "command": command, "environment": environment, "folder": folder, "mounts": mounts,
+            "read_only": read_only,
         }  # fmt: skip
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # A request may be longer than a packet: it goes through a file in memory.
@@ -202,11 +209,12 @@ def become(asked: Mapping[str, Any], log: int, line: socket.socket) -> None:
     os.close(log)
     os.chdir(asked["folder"])
     if asked["mounts"]:
-        namespace().enter(asked["mounts"])
+        namespace().enter(asked["mounts"], asked["read_only"])
     environment = asked["environment"]
     os.environ.clear()
     os.environ.update(environment)
     mark(environment.get(JOB, ""))
+    enter_environment(environment["VIRTUAL_ENV"])
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed()  # else all would draw the same numbers
     if torch := sys.modules.get("torch"):
@@ -236,6 +244,18 @@ def become(asked: Mapping[str, Any], log: int, line: socket.socket) -> None:
         problem.__traceback__ = trace and trace.tb_next  # without this file's part
         sys.excepthook(type(problem), problem, problem.__traceback__)
         sys.exit(1)
+
+
+def enter_environment(folder: str) -> None:
+    """Be the Python of a virtual environment, as if its own bin/python had been started."""
+    theirs = {*site.getsitepackages(), site.getusersitepackages()}
+    sys.path[:] = [each for each in sys.path if each not in theirs]
+    sys.executable = f"{folder}/bin/python"
+    sys.prefix = sys.exec_prefix = folder
+    site.PREFIXES[:] = [folder]
+    site.ENABLE_USER_SITE = False
+    for each in site.getsitepackages():
+        site.addsitedir(each)  # the others come behind, by a .pth file of the environment's
 
 
 def mark(job: str) -> None:

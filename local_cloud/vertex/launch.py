@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.engine import mounts, packages
-from local_cloud.engine.spec import Plan, Refused, Replica, Workplace
+from local_cloud.engine.spec import EngineError, Plan, Refused, Replica, Workplace
 from local_cloud.projects import project_number
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
@@ -111,11 +111,11 @@ def plan(document: Json, place: Workplace, objects: Objects, base: dict[str, str
     for pool, _, _ in members:
         cluster.setdefault(f"workerpool{pool}", []).append(f"127.0.0.1:{place.port()}")
     shared = {**base, **_shared(job, place.port())}
-    code = {
-        uri: _unpacked(uri, place.folder / "code", objects)
-        for pool_spec in spec["workerPoolSpecs"]
-        for uri in pool_spec.get("pythonPackageSpec", {}).get("packageUris", [])
-    }
+    code, installed = {}, []
+    for pool_spec in spec["workerPoolSpecs"]:
+        for uri in pool_spec.get("pythonPackageSpec", {}).get("packageUris", []):
+            code[uri] = _unpacked(uri, place.folder / "code", objects)
+            installed += _install(uri, packages.requirements_of(code[uri]), place)
     replicas = []
     for rank, (pool, index, pool_spec) in enumerate(members):
         env = shared | {"RANK": str(rank), "WORLD_SIZE": str(len(members))}
@@ -142,7 +142,7 @@ def plan(document: Json, place: Workplace, objects: Objects, base: dict[str, str
         retried=PASSING,
         retries=0 if scheduling.get("disableRetries") else RETRIES,
         interruptions=INTERRUPTIONS if scheduling.get("strategy") == "SPOT" else None,
-        notes=_notes(document),
+        notes=(*_notes(document), *installed),
     )
 
 
@@ -233,17 +233,23 @@ def _env(spec: Json) -> dict[str, str]:
 
 
 def _unpacked(uri: str, into: Path, objects: Objects) -> Path:
-    """The folder with the code of a package, seen to have what it needs."""
+    """The folder with the code of a package."""
     bucket, _, name = uri.removeprefix("gs://").partition("/")
     try:
         archive = objects.get(bucket, name)
     except StoreError as problem:
         raise Refused(f"package {uri}: {problem}") from None
-    folder = packages.unpack(archive.path, into)
-    lacking = packages.missing(packages.requirements_of(folder))
-    if lacking:
-        raise Refused(f"package {uri}: {' '.join(lacking)} The local cloud installs nothing.")
-    return folder
+    return packages.unpack(archive.path, into)
+
+
+def _install(uri: str, requirements: list[str], place: Workplace) -> list[str]:
+    """Install what a package needs into the job's environment; a line for each thing."""
+    if not requirements:
+        return []
+    try:
+        return [f"local cloud: {line}" for line in place.install(requirements)]
+    except EngineError as problem:
+        raise Refused(f"package {uri}: {problem}") from None
 
 
 def _notes(document: Json) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ endef
 test-all: setup ## the tests, the slow extras, and the notebooks as learners have them
 	$(call environment,sagemaker2,sagemaker==2.257.7 ipython pandas scikit-learn torch==2.13.0)
 	$(call environment,awscli,awscli==1.46.3)
+	$(call environment,filesystems,gcsfs==2026.10.1 s3fs==2026.9.0)
 	@$(BIN)/python -m pytest -n auto --dist loadfile tests
 	$(call run_notebooks,notebooks)
 

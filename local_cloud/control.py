@@ -7,6 +7,7 @@ import http.client
 import json
 import operator
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from local_cloud import LocalCloudError
-from local_cloud.home import CHECKOUT, Home, default_folder, identity
+from local_cloud.home import CHECKOUT, Home, default_folder, identity, missing_packages
 from local_cloud.sdks import is_local
 
 START_SECONDS = 60.0  # a cold disk on a busy shared machine; two seconds are usual
@@ -86,12 +87,14 @@ def _ask(
 def start(home: Home | None = None) -> Status:
     """Start a server unless one runs, and wait until it answers.
 
-    Raises LocalCloudError, with what the server said, if it does not.
+    Raises LocalCloudError, with what the server said, if it does not; and if the environment of
+    this interpreter lacks what a server needs.
     """
     home = home or Home(default_folder())
     found = status(home)
     if found.running:
         return found
+    _require_packages()
     _say("Starting the local cloud ...")
     home.make()
     end = time.monotonic() + START_SECONDS
@@ -121,6 +124,21 @@ def start(home: Home | None = None) -> Status:
         f"the local cloud did not start ({said[-1] if said else 'it said nothing'}); "
         f"its log is {home.log}"
     )
+
+
+def _require_packages() -> None:
+    """LocalCloudError, which says how to start a server, if this interpreter cannot."""
+    if lacking := missing_packages():
+        raise LocalCloudError(
+            f"no local cloud of {CHECKOUT} runs, and this Python, {sys.executable}, cannot start"
+            f" one: it lacks {_shortly(lacking)}. Start it with the lesson's Python, then try"
+            f" again: cd {shlex.quote(str(CHECKOUT))} && .venv/bin/python -m local_cloud start"
+        )
+
+
+def _shortly(packages: list[str]) -> str:
+    first, *rest = packages
+    return f"{first} and {len(rest)} more of the server's packages" if rest else first
 
 
 def _say(text: str) -> None:
@@ -154,6 +172,7 @@ def reset(home: Home | None = None) -> Status:
     home = home or own(Home(default_folder()))
     ran = home.running()
     if ran:
+        _require_packages()
         stop(home)
     lock = home.lock(tries=100)
     if lock is None:
@@ -226,13 +245,27 @@ def in_use() -> Status:
 
 
 def own(home: Home) -> Home:
-    """This home, or one of our own if the server in it runs other code or other packages."""
+    """This home, or another one if the server in it runs other code or other packages.
+
+    An interpreter that cannot run a server uses one of the same checkout, whoever started it.
+    """
     found = status(home)
     theirs = {name: found.facts.get(name) for name in identity()}
-    if not found.running or theirs == identity():
+    if theirs == identity():
+        return home
+    if lacking := missing_packages():
+        for other in (home, *home.beside()):
+            running = status(other).facts
+            if running.get("checkout") == identity()["checkout"]:
+                _say(
+                    f"Using the local cloud that {running['interpreter']} has started: this"
+                    f" Python, {sys.executable}, lacks {_shortly(lacking)}."
+                )
+                return other
+    if not found.running:
         return home
     other = home.own_for(identity())
-    print(
+    _say(
         f"A local cloud of {theirs['checkout']} ({theirs['interpreter']}) runs in {home.folder}; "
         f"this one keeps its own folder, {other.folder}."
     )

@@ -32,6 +32,8 @@ def environment(home: Home, port: int) -> dict[str, str]:
         "STORAGE_EMULATOR_HOST": url,
         "GOOGLE_CLOUD_PROJECT": PROJECT,
         "NO_GCE_CHECK": "true",  # google-auth would look for a metadata server
+        # gcsfs would ask over gRPC what kind of bucket each is, and wait a minute for the answer.
+        "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false",
         "AWS_ENDPOINT_URL": f"{url}/aws",
         "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "false",
         "AWS_ACCESS_KEY_ID": "LOCALCLOUD",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import importlib.util
 import json
 import os
 import secrets
@@ -33,6 +34,25 @@ def identity() -> dict[str, str]:
     return {"checkout": str(CHECKOUT), "interpreter": sys.executable}
 
 
+# What the server imports beside the standard library; a client does without.
+SERVER_NEEDS = (
+    *("anyio", "botocore", "google.cloud.aiplatform_v1", "google_crc32c", "numpy", "optuna"),
+    *("packaging", "starlette", "tensorboard", "uvicorn"),
+)
+
+
+def missing_packages() -> list[str]:
+    """Which of the server's packages the environment of this interpreter lacks."""
+    return [name for name in SERVER_NEEDS if not _is_installed(name)]
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # a package above it
+        return False
+
+
 @dataclass(frozen=True)
 class Home:
     """Paths below the folder, and what is written there; only the owner can read it."""
@@ -53,6 +73,10 @@ class Home:
         """Another home beside this one, for another checkout or interpreter."""
         digest = hashlib.sha256(json.dumps(who, sort_keys=True).encode()).hexdigest()[:8]
         return Home(self.folder.with_name(f"{self.folder.name}-{digest}"))
+
+    def beside(self) -> list[Home]:
+        """The homes that other checkouts or interpreters have made beside this one."""
+        return [Home(folder) for folder in sorted(self.folder.parent.glob(f"{self.folder.name}-*"))]
 
     def make(self) -> None:
         """Make the folder, for the owner's eyes only.

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import time
 import zlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from local_cloud.store.records import Records
+
+# A project's id in a path or a query, as it is sent: IDs are "lowercase letters, digits, or
+# hyphens", after a domain and a colon in old ones (cloud.google.com/resource-manager/docs).
+_NAMED = re.compile(rb"(?:/projects/|(?:^|&)project=)([a-z](?:[a-z0-9.:-]|%3A){0,80})(?=[/:&]|$)")
+_KIND = "project"
 
 
 def project_number(project: str) -> str:
@@ -11,3 +24,49 @@ def project_number(project: str) -> str:
     Whoever gives the number itself gets it back.
     """
     return project if project.isdecimal() else str(100_000_000_000 + zlib.crc32(project.encode()))
+
+
+class Projects:
+    """The projects that requests have named, on record by their numbers.
+
+    Nobody creates a project here: one is there as soon as a request names it.
+    """
+
+    def __init__(self, records: Records) -> None:
+        """Keep them in these records."""
+        self._records = records
+        self._known: set[str] = set()
+
+    def note(self, project: str) -> None:
+        """Remember that there is a project of this id."""
+        if project in self._known:
+            return
+        number = project_number(project)
+        if not self._records.get(_KIND, number):
+            self._records.put(_KIND, number, {"id": project, "created": time.time()})
+        self._known.add(project)
+
+    def get(self, project: str) -> dict[str, Any] | None:
+        """The `id` of a project, and when it was `created`; None for a number never seen."""
+        return self._records.get(_KIND, project_number(project))
+
+    def id_of(self, number: str) -> str:
+        """The id of the project with this number, or the number itself if it was never seen."""
+        found = self.get(number)
+        return str(found["id"]) if found else number
+
+
+class NotingProjects:
+    """Notes the projects that requests name, whichever service they are for."""
+
+    def __init__(self, app: ASGIApp, projects: Projects) -> None:
+        """Notes, and passes everything on to the app."""
+        self._app, self._projects = app, projects
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Note what the path and the query name."""
+        if scope["type"] == "http" and not scope["path"].startswith(f"{scope['root_path']}/aws"):
+            for text in (scope["path"].encode(), scope["query_string"]):
+                for found in _NAMED.findall(text):
+                    self._projects.note(found.decode().replace("%3A", ":"))
+        await self._app(scope, receive, send)

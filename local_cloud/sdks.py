@@ -18,18 +18,64 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LOOK = 0.25  # seconds between two looks at a SageMaker job
 
 
-def _point_aiplatform(aiplatform: ModuleType) -> None:
+def _point_aiplatform(initializer: ModuleType) -> None:
     from google.auth.credentials import AnonymousCredentials
-    from google.cloud.aiplatform import jobs, training_jobs
 
-    aiplatform.init(
+    initializer.global_config.init(
         api_endpoint=os.environ["LOCAL_CLOUD_VERTEX_URL"],
         api_transport="rest",
         credentials=AnonymousCredentials(),  # type: ignore[no-untyped-call]
     )
+
+
+def _look_without_pause(module: ModuleType) -> None:
     # The SDK sleeps five seconds between two looks at a job. The server holds each look until the
     # state changes, so here it need not sleep at all.
-    jobs._JOB_WAIT_TIME = training_jobs._JOB_WAIT_TIME = 0
+    module._JOB_WAIT_TIME = 0  # type: ignore[attr-defined]
+
+
+def _point_projects(module: ModuleType) -> None:
+    # The SDKs make this client themselves, to turn a project's id into its number and back.
+    client = module.ProjectsClient
+    original = client.__init__
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def init(self: Any, **options: Any) -> None:
+        if is_local() and not (options.get("transport") or options.get("client_options")):
+            options["transport"] = "rest"
+            options["client_options"] = {"api_endpoint": os.environ["LOCAL_CLOUD_VERTEX_URL"]}
+        original(self, **options)
+
+    client.__init__ = init
+
+
+def _check_mlflow(module: ModuleType) -> None:
+    # The SDK's plug-in for mlflow gives RunInfo an argument that mlflow 3 has not. mlflow catches
+    # the error and goes on, so that a run would be made and nothing be logged to it, in silence.
+    tracker = module._ExperimentTracker
+    original = tracker._initialize_mlflow_plugin
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def initialize() -> None:
+        import inspect
+
+        import mlflow
+
+        if "run_uuid" not in inspect.signature(mlflow.entities.RunInfo).parameters:
+            raise LocalCloudError(
+                f"autolog() of google-cloud-aiplatform takes mlflow up to 2.16.0, and here is"
+                f" mlflow {mlflow.__version__}, with which it logs nothing: log with"
+                " aiplatform.log_params() and log_metrics(), or use an environment with"
+                " `pip install 'google-cloud-aiplatform[autologging]'` and without version 3 of"
+                " the SageMaker SDK, which needs mlflow 3"
+            )
+        original()
+
+    tracker._initialize_mlflow_plugin = staticmethod(initialize)
 
 
 def is_local() -> bool:
@@ -152,14 +198,49 @@ def _guard_botocore(module: ModuleType) -> None:
 
     @functools.wraps(original)
     def send(self: Any, request: Any) -> Any:
-        host = urlsplit(request.url).hostname or ""
-        if re.fullmatch(r"sts\.([a-z0-9-]+\.)?amazonaws\.com", host) and is_local():
-            # The SageMaker SDK names this host itself, so that AWS_ENDPOINT_URL has no say.
-            request.url = os.environ["AWS_ENDPOINT_URL"]
-        refuse_elsewhere(request.url)
+        _keep_here(request)
         return original(self, request)
 
     session.send = send
+
+
+def _keep_here(request: Any) -> None:
+    """Have a request of botocore go to the local cloud, or refuse it."""
+    host = urlsplit(request.url).hostname or ""
+    if re.fullmatch(r"sts\.([a-z0-9-]+\.)?amazonaws\.com", host) and is_local():
+        # The SageMaker SDK names this host itself, so that AWS_ENDPOINT_URL has no say.
+        request.url = os.environ["AWS_ENDPOINT_URL"]
+    refuse_elsewhere(request.url)
+
+
+def _guard_aiobotocore(module: ModuleType) -> None:
+    # s3fs sends its requests through it, and not through botocore.
+    session = module.AIOHTTPSession
+    if hasattr(session.send, "__wrapped__"):
+        return
+    original = session.send
+
+    @functools.wraps(original)
+    async def send(self: Any, request: Any) -> Any:
+        _keep_here(request)
+        return await original(self, request)
+
+    session.send = send
+
+
+def _guard_gcsfs(module: ModuleType) -> None:
+    system = module.GCSFileSystem
+    if hasattr(system._format_path, "__wrapped__"):
+        return
+    original = system._format_path
+
+    @functools.wraps(original)
+    def format_path(self: Any, *args: Any) -> str:
+        url: str = original(self, *args)
+        refuse_elsewhere(url)
+        return url
+
+    system._format_path = format_path
 
 
 def _forget_session(boto3: ModuleType) -> None:
@@ -214,10 +295,16 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "sagemaker.telemetry.telemetry_logging": _send_no_telemetry,
     "sagemaker.serve.utils.telemetry_logger": _send_no_telemetry,  # both
     "google.cloud.aiplatform.utils._ipython_utils": _show_no_button,
-    "google.cloud.aiplatform": _point_aiplatform,
+    "google.cloud.aiplatform.initializer": _point_aiplatform,
+    "google.cloud.aiplatform.jobs": _look_without_pause,
+    "google.cloud.aiplatform.training_jobs": _look_without_pause,
+    "google.cloud.aiplatform.metadata.metadata": _check_mlflow,
+    "google.cloud.resourcemanager_v3.services.projects.client": _point_projects,
     "google.auth": _no_account,
     "google.auth.transport.requests": _guard_requests,
     "botocore.httpsession": _guard_botocore,
+    "aiobotocore.httpsession": _guard_aiobotocore,
+    "gcsfs.core": _guard_gcsfs,
     "google.api_core.exceptions": _name_conflicts,
     "google.api_core.grpc_helpers": _guard_channels,
     "google.api_core.grpc_helpers_async": _guard_channels,

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from local_cloud import iam, logs, s3, sagemaker, vertex
+from local_cloud import iam, logs, resourcemanager, s3, sagemaker, vertex
 from local_cloud.answers import handlers
 from local_cloud.aws.door import Door
 from local_cloud.engine.engine import Engine
@@ -31,6 +31,7 @@ from local_cloud.environment import environment
 from local_cloud.gcs.routes import routes as gcs_routes
 from local_cloud.guard import Guard
 from local_cloud.home import Home, identity
+from local_cloud.projects import NotingProjects, Projects
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 
@@ -43,7 +44,8 @@ def build(home: Home, port: int) -> Guard:
     # A bucket of one cloud is none of the other's.
     s3_records = Records(home.data / "s3.sqlite")
     s3_objects = Objects(home.data / "s3-buckets", s3_records)
-    inside = environment(home, port)
+    projects = Projects(records)
+    inside = environment(home, port) | {"PYTHONPATH": str(Path(__file__).parent / "in_job_path")}
     on_vertex = vertex.Training(records, objects, inside)
     on_sagemaker = sagemaker.Training(records, s3_objects, inside)
     dialects: dict[str, Dialect] = {"vertex": on_vertex, "sagemaker": on_sagemaker}
@@ -90,13 +92,14 @@ def build(home: Home, port: int) -> Guard:
         Route("/rehearse", rehearse, methods=["POST"]),
         Route("/stop", stop, methods=["POST"]),
         *gcs_routes(objects),
+        *resourcemanager.routes(projects),
         *vertex.routes(on_vertex),
         *amazon.routes(),
     ]
     answers = {**handlers(home.log), vertex.ApiError: vertex.render}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=answers)
     app.router.redirect_slashes = False  # the services know no such redirection
-    return Guard(app, home.secret(), port)
+    return Guard(NotingProjects(app, projects), home.secret(), port)
 
 
 def listen(port: int | None) -> socket.socket:

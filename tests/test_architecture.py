@@ -43,6 +43,7 @@ INSIDE = {
     "store": set(),
     "engine": {"store"},
     "gcs": {"engine", "store"},
+    "resourcemanager": set(),
     "vertex": {"engine", "store"},
     "aws": set(),
     "s3": {"aws", "store"},

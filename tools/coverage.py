@@ -21,6 +21,8 @@ from starlette.routing import BaseRoute, Match, Route
 
 from local_cloud import sagemaker
 from local_cloud.gcs.routes import routes as gcs_routes
+from local_cloud.projects import Projects
+from local_cloud.resourcemanager import routes as project_routes
 from local_cloud.s3 import operations
 from local_cloud.s3.routes import HARMLESS
 from local_cloud.s3.routes import calls as s3_calls
@@ -70,6 +72,7 @@ notifications.insert POST /storage/v1/b/x/notificationConfigs
 folders.insert POST /storage/v1/b/x/folders
 managedFolders.insert POST /storage/v1/b/x/managedFolders
 hmacKeys.create POST /storage/v1/projects/p/hmacKeys
+projects.serviceAccount.get GET /storage/v1/projects/p/serviceAccount
 batch POST /batch/storage/v1
 """
 
@@ -92,24 +95,22 @@ def storage(routes: Sequence[BaseRoute]) -> dict[str, bool]:
     return {name: answered(routes, method, path) for name, method, path in calls}
 
 
-def vertex(routes: Sequence[BaseRoute]) -> dict[str, dict[str, bool]]:
-    """Vertex AI's services, their calls, and whether each works."""
+def by_service(package: str, routes: Sequence[BaseRoute]) -> dict[str, dict[str, bool]]:
+    """The services of a package of Google's client libraries, their calls, whether each works."""
     return {
         service: {
             name: any(answered(routes, method, path) for method, path in rules)
             for name, rules in calls
         }
-        for service, calls in _services()
+        for service, calls in _services(package)
     }
 
 
-def _services() -> Iterator[tuple[str, list[tuple[str, list[tuple[str, str]]]]]]:
+def _services(package: str) -> Iterator[tuple[str, list[tuple[str, list[tuple[str, str]]]]]]:
     """(service, [(call, [(method, a path with made-up names)])]) from the library's http rules."""
-    import google.cloud.aiplatform_v1.services as package
-
-    for module in pkgutil.iter_modules(package.__path__):
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
         try:
-            rest = importlib.import_module(f"{package.__name__}.{module.name}.transports.rest_base")
+            rest = importlib.import_module(f"{package}.{module.name}.transports.rest_base")
         except ModuleNotFoundError:
             continue  # served over gRPC only
         (transport,) = (v for k, v in vars(rest).items() if re.fullmatch(r"_Base\w+Transport", k))
@@ -189,9 +190,16 @@ def table() -> str:
         records = Records(Path(folder, "records"))
         objects = Objects(Path(folder, "objects"), records)
         of_storage = storage(gcs_routes(objects))
-        services = vertex(vertex_routes(Training(records, objects, {})))
+        services = by_service(
+            "google.cloud.aiplatform_v1.services",
+            vertex_routes(Training(records, objects, {})),
+        )
+        of_projects = by_service(
+            "google.cloud.resourcemanager_v3.services", project_routes(Projects(records))
+        )["Projects"]
         records.close()
     lines = ["### Cloud Storage {#coverage-storage}", "", *_paragraphs(of_storage)]
+    lines += ["### Projects {#coverage-projects}", "", *_paragraphs(of_projects)]
     lines += ["### Vertex AI {#coverage-vertex}", ""]
     shared = {
         name: ok

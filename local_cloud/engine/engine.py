@@ -15,8 +15,9 @@ from pathlib import Path
 
 from local_cloud.engine import job_table, machine, mounts, reaper, rehearsal, scheduler
 from local_cloud.engine.fork_server import ForkServer
+from local_cloud.engine.job_environment import JobEnvironment, write_scripts
 from local_cloud.engine.job_table import JobTable
-from local_cloud.engine.pip_stand_in import write_stand_ins
+from local_cloud.engine.pip_command import installed
 from local_cloud.engine.replica import Room, environment, log_path
 from local_cloud.engine.run import Run, check_name
 from local_cloud.engine.scheduler import Scheduler
@@ -56,12 +57,17 @@ class Engine:
         records: Records,
         dialects: Mapping[str, Dialect],
         cores: int | None = None,
+        hook: Path | None = None,
     ) -> None:
-        """folder: where the jobs' folders and logs are, this engine's alone; cores: None, all."""
+        """folder: where the jobs' folders and logs are, this engine's alone; cores: None, all.
+
+        hook: a file that every Python of a job runs when it starts.
+        """
         self._folder = folder.resolve()
         self._records = records
         self._dialects = dialects
         self._cores = cores or machine.cores()
+        self._hook = hook
         self._gpus: tuple[int, ...] = ()
         self._ports = machine.Ports()
         self._jobs = JobTable(records)
@@ -79,7 +85,7 @@ class Engine:
     async def start(self) -> None:
         """Put in order what an earlier server left, start the reaper and the queue."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._stand_ins = write_stand_ins(self._folder / ".bin")
+        self._scripts = await asyncio.to_thread(write_scripts, self._folder / ".bin")
         # What is left is ended before a record says so.
         await asyncio.to_thread(reaper.end, (), _entries(self._engine_mark), LEFTOVER_GRACE)
         self._gpus, _ = await asyncio.gather(
@@ -240,7 +246,9 @@ class Engine:
     def _begin(self, job: Job, gpus: tuple[int, ...]) -> None:
         threads = max(1, self._cores // job.size)
         marks = self._marks(job.id)
-        room = Room(self._folder / job.id, self._stand_ins, threads, gpus, marks, self._fork_server)
+        folder = self._folder / job.id
+        python = JobEnvironment(folder / ".python")
+        room = Room(folder, python, self._scripts, threads, gpus, marks, self._fork_server)
         self._runs[job.id] = Run(job, room, self._reaper)
         task = asyncio.get_running_loop().create_task(self._live(job.id, room))
         self._tasks[job.id] = task
@@ -284,7 +292,9 @@ class Engine:
             room.folder.mkdir(parents=True, exist_ok=True)
             if (job := self._jobs.latest(job_id)).attempts[-1].ended:
                 self._jobs.update(replace(job, attempts=(*job.attempts, Attempt(time.time()))))
-            place = Workplace(room.folder, room.threads, room.gpus, port)
+            install = functools.partial(installed, room.python)
+            place = Workplace(room.folder, room.threads, room.gpus, port, install)
+            await asyncio.to_thread(room.python.make, self._hook)
             plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, place)
             if many := [one for one in plan.replicas if one.warm]:
                 await self._fork_server.ready(environment(many[0], room, room.folder))

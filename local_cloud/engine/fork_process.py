@@ -20,6 +20,7 @@ import os
 import runpy
 import select
 import signal
+import site
 import socket
 import sys
 import time
@@ -91,8 +92,9 @@ def become(asked: Mapping[str, Any], log: int, line: socket.socket) -> None:
     os.close(log)
     os.chdir(asked["folder"])
     if asked["mounts"]:
-        namespace().enter(asked["mounts"])
+        namespace().enter(asked["mounts"], asked["read_only"])
     adopt(asked["environment"])
+    enter_environment(os.environ["VIRTUAL_ENV"])
     mark(os.environ.get(JOB, ""))
     _, *words = asked["command"]
     if apart := words[0] == "-I":
@@ -113,6 +115,18 @@ def adopt(environment: Mapping[str, str]) -> None:
         torch.default_generator.seed()
     if process := sys.modules.get("multiprocessing.process"):
         vars(process)["ORIGINAL_DIR"] = os.getcwd()  # where its children look for the script
+
+
+def enter_environment(folder: str) -> None:
+    """Be the Python of a virtual environment, as if its own bin/python had been started."""
+    theirs = {*site.getsitepackages(), site.getusersitepackages()}
+    sys.path[:] = [each for each in sys.path if each not in theirs]
+    sys.executable = f"{folder}/bin/python"
+    sys.prefix = sys.exec_prefix = folder
+    site.PREFIXES[:] = [folder]
+    site.ENABLE_USER_SITE = False
+    for each in site.getsitepackages():
+        site.addsitedir(each)  # the others come behind, by a .pth file of the environment's
 
 
 def run(words: Sequence[str], apart: bool = False) -> None:

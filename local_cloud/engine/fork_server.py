@@ -30,7 +30,7 @@ from local_cloud.engine.fork_process import JOB, ROOM
 PROCESS = str(Path(__file__).with_name("fork_process.py"))
 IMPORTED = ("numpy", "torch")
 IDLE = 60.0  # seconds without a new replica after which it ends: it takes 200 MB
-PYTHONS = (sys.executable, "python", "python3")
+PYTHONS = ("python", "python3")
 FOLLOWED = ("PYTHONPATH", "PYTHONUNBUFFERED")  # of Python's own variables
 # Variables that the C library, Python and the imported modules read as they begin: the process
 # is started with a replica's own.
@@ -49,9 +49,12 @@ module.main(socket.socket(fileno=os.dup(0)), sys.argv[2:])
 """
 
 
-def suits(command: Sequence[str], environment: Mapping[str, str]) -> bool:
-    """Whether a forked process can stand for this command: a script or a module in Python."""
-    if not system.LINUX or len(command) < 2 or command[0] not in PYTHONS:
+def suits(command: Sequence[str], environment: Mapping[str, str], python: Path) -> bool:
+    """Whether a forked process can stand for this command: a script or a module in Python.
+
+    python: the interpreter of the job.
+    """
+    if not system.LINUX or len(command) < 2 or command[0] not in (str(python), *PYTHONS):
         return False
     if any(name.startswith("PYTHON") and name not in FOLLOWED for name in environment):
         return False
@@ -143,13 +146,14 @@ class ForkServer:
 
     def fork(
         self, command: Sequence[str], environment: Mapping[str, str], folder: str,
-        mounts: Mapping[str, str], log: int,
+        mounts: Mapping[str, str], read_only: Sequence[str], log: int,
     ) -> Forked:  # fmt: skip
         """Start a replica that writes into this log; OSError if no process can fork it."""
         if self._line is None or self._early != early(environment):
             raise OSError("no process has been started for such a replica")
         asked = {
-            "command": command, "environment": environment, "folder": folder, "mounts": mounts
+            "command": command, "environment": environment, "folder": folder, "mounts": mounts,
+            "read_only": read_only,
         }  # fmt: skip
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # A request may be longer than a packet: it goes through a file in memory.

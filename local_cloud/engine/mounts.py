@@ -13,8 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from local_cloud.engine import system
+from local_cloud.engine.job_environment import server_sites
 from local_cloud.engine.spec import Replica
 
+# No job changes what all jobs and the learner use.
+READ_ONLY = [sys.prefix] if sys.prefix != sys.base_prefix else server_sites()
 LAUNCHER = Path(__file__).with_name("namespace.py")
 
 
@@ -37,7 +40,8 @@ def mounted(replica: Replica) -> Replica:
 def inside(command: tuple[str, ...], mounts: Mapping[str, Path]) -> tuple[str, ...]:
     """The command that runs `command`, in the same process, where the mounts are to be seen."""
     places = {path: str(folder) for path, folder in mounts.items()}
-    return (sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(places), *command)
+    words = (json.dumps(places), json.dumps(READ_ONLY))
+    return (sys.executable, "-I", "-S", str(LAUNCHER), *words, *command)
 
 
 @functools.cache

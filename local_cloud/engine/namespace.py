@@ -1,7 +1,8 @@
-"""Become a command that sees folders mounted at given paths: `namespace.py JSON COMMAND …`.
+"""Become a command that sees folders mounted at given paths: `namespace.py JSON JSON COMMAND …`.
 
 Runs as a script with the standard library only (`python -I -S`), between fork and the command, in
-the command's own process. JSON: {"/gcs": "/folder", …}. The new root is a small file system in
+the command's own process. JSON: {"/gcs": "/folder", …}, and a list of folders that the command
+may read and not change. The new root is a small file system in
 memory in which everything of the old root is bound, and the folders besides: so neither need the
 path exist nor need the root be writable. An unprivileged user gets a user namespace for this in
 which his own id is mapped to itself, so that files are his, inside and outside.
@@ -19,6 +20,9 @@ import sys
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
 MNT_DETACH = 2
+# What a mount forbids already, as statvfs(3) says it and mount(2) has to be told it again: only
+# root may drop one of these. NOSUID, NODEV, NOEXEC, NOATIME, NODIRATIME, RELATIME.
+KEPT = {2: 2, 4: 4, 8: 8, 1024: 1024, 2048: 2048, 4096: 1 << 21}
 # <asm/unistd.h>: the C library has no function of this name
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "ppc64le": 203, "s390x": 217, "riscv64": 41}
 
@@ -97,7 +101,15 @@ def own_namespace() -> None:
     mount("none", "/", "", MS_PRIVATE | MS_REC)  # what follows is not to be seen outside
 
 
-def enter(mounts: dict[str, str]) -> None:
+def protect(folder: str) -> None:
+    """Let nothing below a folder be changed."""
+    flags = os.statvfs(folder).f_flag
+    kept = sum(flag for said, flag in KEPT.items() if flags & said)
+    mount(folder, folder, "", MS_BIND | MS_REC)
+    mount("none", folder, "", MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
+
+
+def enter(mounts: dict[str, str], read_only: list[str]) -> None:
     """Give this process a new root with everything of the old one, and the mounts."""
     here = os.getcwd()
     own_namespace()
@@ -110,6 +122,8 @@ def enter(mounts: dict[str, str]) -> None:
     mirror("", tree(mounts))
     checked(libc.umount2(os.fsencode(OLD), MNT_DETACH), "umount")
     os.rmdir(OLD)
+    for folder in read_only:
+        protect(folder)
     # What a replica writes to / would be lost with it: better that it is told.
     mount("none", "/", "", MS_REMOUNT | MS_BIND | MS_RDONLY)
     os.chdir(here)
@@ -117,8 +131,8 @@ def enter(mounts: dict[str, str]) -> None:
 
 def main() -> None:
     """Enter, then become the command; exit 127 (as a shell does) when it is not there."""
-    _, places, *command = sys.argv
-    enter(json.loads(places))
+    _, places, read_only, *command = sys.argv
+    enter(json.loads(places), json.loads(read_only))
     try:
         os.execvp(command[0], command)
     except OSError as problem:

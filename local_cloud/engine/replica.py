@@ -8,12 +8,13 @@ import sys
 import tempfile
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
 from local_cloud.engine import mounts, system
 from local_cloud.engine.fork_server import Forked, ForkServer, suits
+from local_cloud.engine.job_environment import JobEnvironment
 from local_cloud.engine.spec import EngineError, Replica
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -31,7 +32,8 @@ class Room:
     """What every replica of a job gets."""
 
     folder: Path  # the job's
-    stand_ins: Path  # the folder with pip and pip3
+    python: JobEnvironment  # what it runs Python in
+    scripts: Path  # the folder with the commands of the packages that all jobs have
     threads: int
     gpus: tuple[int, ...]
     marks: Mapping[str, str]  # environment entries by which its processes are found
@@ -49,11 +51,9 @@ class Started:
 def environment(replica: Replica, room: Room, temporary: Path) -> dict[str, str]:
     """The whole environment of a replica: nothing of the server's own leaks into it."""
     own = room.folder / replica.name
-    python_path = [replica.environment.get("PYTHONPATH", ""), str(packages_folder(own))]
+    path = (room.python.scripts, room.scripts, Path(sys.executable).parent, SYSTEM_PATH)
     return {
-        "PATH": os.pathsep.join(
-            [str(room.stand_ins), str(Path(sys.executable).parent), SYSTEM_PATH]
-        ),
+        "PATH": os.pathsep.join(map(str, path)),
         "HOME": str(own / ".home"),
         "TMPDIR": str(temporary),
         "LANG": "C.UTF-8",
@@ -62,15 +62,9 @@ def environment(replica: Replica, room: Room, temporary: Path) -> dict[str, str]
         "GLOO_SOCKET_IFNAME": system.LOOPBACK,
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, room.gpus)),
         **replica.environment,
-        "PYTHONPATH": os.pathsep.join(filter(None, python_path)),
-        "LOCAL_CLOUD_PACKAGES": str(packages_folder(own)),
+        **room.python.variables(),
         **room.marks,
     }
-
-
-def packages_folder(own: Path) -> Path:
-    """Where the pip stand-in unpacks, below a replica's own folder; it is on PYTHONPATH."""
-    return own / ".packages"
 
 
 def log_path(job_folder: Path, name: str) -> Path:
@@ -94,7 +88,9 @@ def start(replica: Replica, notes: Sequence[str], room: Room) -> Started:
     there is no such command or folder, or a word that no process can be given; the log says which.
     """
     own = room.folder / replica.name
-    for folder in (own, own / ".home", packages_folder(own)):
+    if replica.command[:1] == (sys.executable,):  # the server's stands for the job's
+        replica = replace(replica, command=(str(room.python.python), *replica.command[1:]))
+    for folder in (own, own / ".home"):
         folder.mkdir(parents=True, exist_ok=True)
     temporary = temporary_folder(own)
     with log_path(room.folder, replica.name).open("ab") as log:
@@ -126,7 +122,9 @@ def _spawned(
 
 def _forked(replica: Replica, room: Room, temporary: Path, log: BinaryIO) -> Forked | None:
     """The replica as a process that is forked, if that is asked for and possible."""
-    if not replica.warm or not suits(replica.command, replica.environment):
+    if not replica.warm or not suits(replica.command, replica.environment, room.python.python):
+        return None
+    if room.python.installed():  # torch or what it imports may be another one there
         return None
     places = {path: str(folder) for path, folder in replica.mounts.items()}
     if places and not mounts.available():
@@ -134,7 +132,9 @@ def _forked(replica: Replica, room: Room, temporary: Path, log: BinaryIO) -> For
     folder = os.fspath(replica.folder or room.folder / replica.name)
     variables = environment(replica, room, temporary)
     try:
-        return room.fork_server.fork(replica.command, variables, folder, places, log.fileno())
+        return room.fork_server.fork(
+            replica.command, variables, folder, places, mounts.READ_ONLY, log.fileno()
+        )
     except OSError:
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -147,6 +147,9 @@ class Workplace:
     threads: int  # cores for each replica
     gpus: tuple[int, ...]  # given to this job
     port: Callable[[], int]  # a free loopback port, this job's until it ends
+    # `pip install` with these arguments, into the job's own environment: lines that say what was
+    # done, none if all was there; EngineError if something cannot be had.
+    install: Callable[[Sequence[str]], list[str]]
 
 
 class Dialect(Protocol):

@@ -12,6 +12,7 @@ from local_cloud.gcs.call import Call
 from local_cloud.gcs.errors import Refusal, invalid
 from local_cloud.gcs.pages import page_size, page_token, token
 from local_cloud.gcs.resources import bucket_resource, bucket_settings, merged
+from local_cloud.projects import project_number
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Attributes, Bucket
 
@@ -57,11 +58,12 @@ class Buckets:
 
     def list(self, call: Call) -> Response:
         """GET /b?project=…"""
-        project, after = _project(call), page_token(call)
+        number, after = project_number(_project(call)), page_token(call)
         found = [
             bucket_resource(bucket, call.base)
             for bucket in self._objects.buckets(call.query.get("prefix", ""))
-            if bucket.attributes.get("project") == project and bucket.name > after
+            if project_number(bucket.attributes.get("project", "")) == number
+            and bucket.name > after
         ]
         size = page_size(call)
         answer = {"kind": "storage#buckets", "items": found[:size]}

@@ -25,9 +25,10 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 # (`versions` is no such: no bucket keeps versions, so the live objects are all there are.)
 _UNSUPPORTED = {
     "softDeleted": {"false"},
-    "predefinedAcl": set(),
-    "destinationPredefinedAcl": set(),
-    "predefinedDefaultObjectAcl": set(),
+    # With these the project's own people may read and write, and nobody else: as without them.
+    "predefinedAcl": {"projectprivate", "bucketownerfullcontrol"},
+    "destinationPredefinedAcl": {"projectprivate", "bucketownerfullcontrol"},
+    "predefinedDefaultObjectAcl": {"projectprivate", "bucketownerfullcontrol"},
     "kmsKeyName": set(),
     "destinationKmsKeyName": set(),
     "enableObjectRetention": {"false"},

@@ -106,10 +106,15 @@ def bucket_resource(bucket: Bucket, base: str) -> Json:
         "locationType": kind or "region",
         "generation": str(int(bucket.created * 1e6)),
         "metageneration": str(bucket.metageneration),
-        "etag": _base64(bucket.metageneration.to_bytes(4, "big")),
+        "etag": bucket_etag(bucket),
         "timeCreated": _time(bucket.created),
         "updated": _time(bucket.updated),
     }
+
+
+def bucket_etag(bucket: Bucket) -> str:
+    """Changes with each metageneration; a bucket's policy has the same one."""
+    return _base64(bucket.metageneration.to_bytes(4, "big"))
 
 
 def object_resource(found: Object, base: str) -> Json:

@@ -11,6 +11,7 @@ from local_cloud.gcs.buckets import Buckets
 from local_cloud.gcs.call import Call, blocking, streaming
 from local_cloud.gcs.contents import Contents
 from local_cloud.gcs.errors import not_implemented
+from local_cloud.gcs.policies import Policies, service_account
 from local_cloud.gcs.uploads import Chunks, Uploads
 from local_cloud.store.objects import Objects
 
@@ -40,6 +41,7 @@ def routes(objects: Objects) -> list[BaseRoute]:
     The path that the routes see must be undecoded: an object's name is one segment of it.
     """
     buckets, contents, uploads = Buckets(objects), Contents(objects), Uploads(objects)
+    policies = Policies(objects)
     calls = [
         ("POST", _BUCKETS, buckets.insert),
         ("GET", _BUCKETS, buckets.list),
@@ -47,6 +49,10 @@ def routes(objects: Objects) -> list[BaseRoute]:
         ("PATCH", _BUCKET, buckets.patch),
         ("PUT", _BUCKET, buckets.update),
         ("DELETE", _BUCKET, buckets.delete),
+        ("GET", f"{_BUCKET}/iam", policies.get),
+        ("PUT", f"{_BUCKET}/iam", policies.set),
+        ("GET", f"{_BUCKET}/iam/testPermissions", policies.test),
+        ("GET", "/storage/v1/projects/{project}/serviceAccount", service_account),
         ("GET", _OBJECTS, contents.list),
         ("GET", _OBJECT, contents.get),
         ("GET", "/download" + _OBJECT, contents.download),

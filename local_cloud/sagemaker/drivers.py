@@ -21,8 +21,6 @@ GPUS = re.compile(r'^( *env_vars\["SM_NUM_GPUS"\] =).*$', re.MULTILINE)
 SECRETS = re.compile(r"^SENSITIVE_KEYWORDS = \[", re.MULTILINE)
 # In sm_train.sh, which does not expect a blank in the interpreter's path.
 PYTHON = re.compile(r"^( *)\$SM_PYTHON_CMD ", re.MULTILINE)
-# In scripts/install_requirements.py; `pip` is the engine's, which installs nothing.
-PIP = re.compile(r'python_executable, "-m", "pip"')
 
 
 def fit(host: Host, port: int, gpus: int, places: Mapping[str, Path]) -> None:
@@ -42,7 +40,6 @@ def fit(host: Host, port: int, gpus: int, places: Mapping[str, Path]) -> None:
         ("scripts/environment.py", GPUS, rf"\1 {gpus}"),
         # It writes all variables to the log; the local cloud's address holds its secret.
         ("scripts/environment.py", SECRETS, 'SENSITIVE_KEYWORDS = ["ENDPOINT_URL", '),
-        ("scripts/install_requirements.py", PIP, '"pip"'),
     ):
         path = folder / script
         if path.is_file():

@@ -11,16 +11,14 @@ import os
 import platform
 import re
 import sys
-import tarfile
 import tempfile
-import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from local_cloud.engine import mounts, packages
-from local_cloud.engine.spec import ANY_NUMBER, Plan, Refused, Replica, Workplace
+from local_cloud.engine import archives, mounts
+from local_cloud.engine.spec import ANY_NUMBER, EngineError, Plan, Refused, Replica, Workplace
 from local_cloud.sagemaker import drivers, layout
 from local_cloud.sagemaker.failure import OURS
 from local_cloud.sagemaker.instances import gpus_of
@@ -38,8 +36,6 @@ CHECKPOINTS = "/opt/ml/checkpoints"  # where CheckpointConfig has no LocalPath
 EVENTS = "/opt/ml/output/tensorboard"  # where TensorBoardOutputConfig has none
 TOOLKIT = Path(__file__).with_name("toolkit.py")
 PLAIN = re.compile(r"[A-Za-z0-9_./+-]*")  # what a shell takes as it is
-# What a job sees of the variables that let SDKs find this local cloud.
-KEPT = ("AWS_", "SAGEMAKER_", "NO_PROXY", "no_proxy")
 # How the SDK's version 2 asks for several processes: hyperparameters that are true.
 OTHER_LAUNCHERS = {
     "sagemaker_mpi_enabled": "MPI",
@@ -58,13 +54,14 @@ def plan(document: Json, place: Workplace, objects: Objects, base: Json) -> Plan
     port = place.port()
     count = request["ResourceConfig"]["InstanceCount"]
     shared = _environment(request, port, place.port(), base)
-    replicas = []
+    replicas, installed = [], list[str]()
     for host in hosts(place.folder, count):
         layout.make(host, request, objects)
         own = _gpus(request, place.gpus, host.rank)
         places = {ML: host.ml} | _live(request, host, objects)
         drivers.fit(host, port, len(own), places)
         command = _command(request, host, objects)
+        installed += _install(host, place)
         env = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, own))} | shared
         replicas.append(
             Replica(host.name, command, env, mounts=places, warm=bool(document.get("tuning")))
@@ -76,7 +73,7 @@ def plan(document: Json, place: Workplace, objects: Objects, base: Json) -> Plan
         deadline=patience(request),
         grace=GRACE_SECONDS,
         interruptions=ANY_NUMBER if spot else None,  # until MaxWaitTimeInSeconds is over
-        notes=_notes(request, document["note"]),
+        notes=(*_notes(request, document["note"]), *installed),
     )
 
 
@@ -114,10 +111,9 @@ def _environment(request: Json, port: int, other_port: int, base: Mapping[str, s
     """The variables that are the same on every instance; the request's own come last."""
     name = request["TrainingJobName"]
     return {
-        **{key: value for key, value in base.items() if key.startswith(KEPT)},
+        **base,
         "TRAINING_JOB_NAME": name,
         "TRAINING_JOB_ARN": arn(f"training-job/{name}"),
-        "PIP_NO_INDEX": "1",  # `python -m pip` would change the environment that all jobs share
         # A torchrun that is told no port (of one instance) would take the same one in every job.
         "PET_MASTER_PORT": str(other_port),
         # PyTorch's containers set these on every instance, whatever is launched.
@@ -233,23 +229,26 @@ def _bring_code(request: Json, host: Host, objects: Objects) -> None:
         raise Refused(f"sagemaker_submit_directory: {problem}") from None
     code = host.ml / "code"
     try:
-        with tarfile.open(archive.path, "r:gz") as file:
-            file.extractall(code, filter="data")
-    except (OSError, EOFError, tarfile.TarError, zlib.error) as problem:
-        raise Refused(f"{address} cannot be unpacked: {problem}") from None
-    _check_requirements(code / "requirements.txt")
+        archives.extract(archive.path, code)
+    except EngineError as problem:
+        raise Refused(f"{address}: {problem}") from None
     if not mounts.available():
         for script in code.rglob("*"):
             drivers.rewrite(script, {ML: host.ml})
 
 
-def _check_requirements(file: Path) -> None:
+def _install(host: Host, place: Workplace) -> list[str]:
+    """Install what the requirements.txt beside the code names, once for all hosts; lines on it.
+
+    Beside the code of a toolkit's job; the SDK's drivers install their own.
+    """
+    file = host.ml / "code" / "requirements.txt"
     if not file.is_file():
-        return
-    lines = (line.split(" #")[0].strip() for line in file.read_text("utf-8").splitlines())
-    wanted = [line for line in lines if line and not line.startswith(("#", "-"))]
-    if lacking := packages.missing(wanted):
-        raise Refused(f"requirements.txt: {' '.join(lacking)} The local cloud installs nothing.")
+        return []
+    try:
+        return [f"{OURS}{line}" for line in place.install(["-r", str(file)])]
+    except EngineError as problem:
+        raise Refused(f"requirements.txt: {problem}") from None
 
 
 def _notes(request: Json, note: str) -> tuple[str, ...]:

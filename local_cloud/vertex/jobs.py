@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, State, Workplace
+from local_cloud.projects import Projects
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 from local_cloud.vertex import errors, launch, resources
@@ -67,6 +68,7 @@ class Training:
         self.records = records
         self.objects = objects
         self.environment = environment
+        self.projects = Projects(records)
         self.models = Models(records, objects)
         self.metadata = Metadata(records)
         self.tensorboards = Tensorboards(records)
@@ -205,7 +207,10 @@ class Training:
     def stage(self, job_id: str, place: Workplace) -> Plan:
         """Make what the replicas of this job need, when its turn has come."""
         document = self._by_id(job_id)
-        return launch.plan(document, place, self.objects, self.environment)
+        _, number, _, location, *_ = document["resource"]["name"].split("/")
+        # A job's clients work in the project and in the region that it was sent to.
+        own = {"GOOGLE_CLOUD_PROJECT": self.projects.id_of(number), "CLOUD_ML_REGION": location}
+        return launch.plan(document, place, self.objects, self.environment | own)
 
     def collect(self, job: Job) -> None:
         """Take up the job's events, and add the model of a pipeline whose job has succeeded.

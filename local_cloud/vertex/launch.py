@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.engine import mounts, packages
-from local_cloud.engine.spec import Plan, Refused, Replica, Workplace
+from local_cloud.engine.spec import EngineError, Plan, Refused, Replica, Workplace
 from local_cloud.projects import project_number
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
@@ -32,7 +32,6 @@ DEFAULT_TIMEOUT = 7 * 24 * 3600.0  # Scheduling.timeout in types/custom_job.py
 PASSING = frozenset({6, 11, 134, 139, -6, -11})
 RETRIES, INTERRUPTIONS = 3, 6
 PRIMARY = "workerpool0-0"
-IN_JOB = Path(__file__).parent / "in_job"  # what the SDK in a job with an experiment needs
 ROLES = ("chief", "worker", "ps", "evaluator")  # of the pools, by place
 
 # Fields of a CustomJobSpec that are checked and kept, and have no effect on this machine.
@@ -112,20 +111,19 @@ def plan(document: Json, place: Workplace, objects: Objects, base: dict[str, str
     for pool, _, _ in members:
         cluster.setdefault(f"workerpool{pool}", []).append(f"127.0.0.1:{place.port()}")
     shared = {**base, **_shared(job, place.port())}
-    code = {
-        uri: _unpacked(uri, place.folder / "code", objects)
-        for pool_spec in spec["workerPoolSpecs"]
-        for uri in pool_spec.get("pythonPackageSpec", {}).get("packageUris", [])
-    }
+    code, installed = {}, []
+    for pool_spec in spec["workerPoolSpecs"]:
+        for uri in pool_spec.get("pythonPackageSpec", {}).get("packageUris", []):
+            code[uri] = _unpacked(uri, place.folder / "code", objects)
+            installed += _install(uri, packages.requirements_of(code[uri]), place)
     replicas = []
     for rank, (pool, index, pool_spec) in enumerate(members):
         env = shared | {"RANK": str(rank), "WORLD_SIZE": str(len(members))}
         env |= _gpus(pool_spec, place.gpus, rank)
         env |= _cluster(cluster, pool, index, spec)
         command, extra = _command(pool_spec, code)
-        if "experiment" in spec:
-            paths = (extra.get("PYTHONPATH"), str(IN_JOB))
-            extra |= {"PYTHONPATH": ":".join(filter(None, paths))}
+        paths = (extra.get("PYTHONPATH"), base.get("PYTHONPATH"))
+        extra |= {"PYTHONPATH": ":".join(filter(None, paths))}
         name = f"workerpool{pool}-{index}"
         if trial := document.get("trial"):
             extra |= {"CLOUD_ML_TRIAL_ID": str(trial)}
@@ -144,7 +142,7 @@ def plan(document: Json, place: Workplace, objects: Objects, base: dict[str, str
         retried=PASSING,
         retries=0 if scheduling.get("disableRetries") else RETRIES,
         interruptions=INTERRUPTIONS if scheduling.get("strategy") == "SPOT" else None,
-        notes=_notes(document),
+        notes=(*_notes(document), *installed),
     )
 
 
@@ -167,23 +165,17 @@ def _shared(job: Json, master_port: int) -> dict[str, str]:
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(master_port),
         **(folders(prefix) if prefix else {}),
-        **_tracked(job["jobSpec"], job["name"]),
+        **_tracked(job["jobSpec"]),
     }
 
 
-def _tracked(spec: Json, job: str) -> dict[str, str]:
-    """What the SDK in a job looks for to go on with its run: metadata/constants.py, initializer.py.
-
-    The names of the experiment and the run, and the project and the place that they belong to.
-    """
+def _tracked(spec: Json) -> dict[str, str]:
+    """The names of the experiment and the run, with which a job's SDK goes on: constants.py."""
     if "experiment" not in spec:
         return {}
-    _, project, _, location, *_ = numbered(job).split("/")
     return {
         "AIP_EXPERIMENT_NAME": numbered(spec["experiment"]),
         "AIP_EXPERIMENT_RUN_NAME": numbered(spec["experimentRun"]),
-        "GOOGLE_CLOUD_PROJECT": project,
-        "CLOUD_ML_REGION": location,
     }
 
 
@@ -241,17 +233,23 @@ def _env(spec: Json) -> dict[str, str]:
 
 
 def _unpacked(uri: str, into: Path, objects: Objects) -> Path:
-    """The folder with the code of a package, seen to have what it needs."""
+    """The folder with the code of a package."""
     bucket, _, name = uri.removeprefix("gs://").partition("/")
     try:
         archive = objects.get(bucket, name)
     except StoreError as problem:
         raise Refused(f"package {uri}: {problem}") from None
-    folder = packages.unpack(archive.path, into)
-    lacking = packages.missing(packages.requirements_of(folder))
-    if lacking:
-        raise Refused(f"package {uri}: {' '.join(lacking)} The local cloud installs nothing.")
-    return folder
+    return packages.unpack(archive.path, into)
+
+
+def _install(uri: str, requirements: list[str], place: Workplace) -> list[str]:
+    """Install what a package needs into the job's environment; a line for each thing."""
+    if not requirements:
+        return []
+    try:
+        return [f"local cloud: {line}" for line in place.install(requirements)]
+    except EngineError as problem:
+        raise Refused(f"package {uri}: {problem}") from None
 
 
 def _notes(document: Json) -> tuple[str, ...]:

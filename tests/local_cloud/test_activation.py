@@ -50,6 +50,38 @@ def test_activate_works_before_and_after_the_sdks_are_imported(cloud: Status, or
     assert done.stdout == "[]\nFalse\n", done.stderr
 
 
+def test_a_reload_of_the_sdk_s_modules_keeps_the_pointing(cloud: Status) -> None:
+    """The SDK's own tests begin so; somebody does it in a notebook to start afresh."""
+    code = """
+import local_cloud; local_cloud.activate()
+import importlib, boto3, botocore.httpsession
+from google.cloud import aiplatform
+from google.cloud.aiplatform import initializer
+for module in (initializer, aiplatform, boto3, botocore.httpsession) * 2:
+    importlib.reload(module)
+aiplatform.init(project="p", location="us-central1")
+print(aiplatform.CustomJob.list(filter="display_name=none"))
+sts = boto3.client("sts", endpoint_url="https://sts.amazonaws.com")
+print(sts.get_caller_identity()["Account"])
+"""
+    done = python(code)
+    assert done.stdout == "[]\n000000000000\n", done.stderr
+
+
+def test_file_systems_over_buckets_find_the_local_cloud(cloud: Status) -> None:
+    """The s3fs of this environment goes through botocore; test_file_systems.py has newer ones."""
+    code = """
+import local_cloud; local_cloud.activate()
+import boto3, fsspec
+boto3.client("s3").create_bucket(Bucket="of-fsspec")
+with fsspec.open("s3://of-fsspec/a/b.txt", "w") as file:
+    file.write("text")
+print(fsspec.filesystem("s3").ls("of-fsspec/a"))
+"""
+    done = python(code)
+    assert done.stdout == "['of-fsspec/a/b.txt']\n", done.stderr
+
+
 def test_activate_says_no_under_cloud(cloud: Status) -> None:
     done = python("import local_cloud; local_cloud.activate()", LESSON_TARGET="cloud")
     assert "LESSON_TARGET is cloud" in done.stderr
@@ -80,7 +112,7 @@ for call in (
     lambda: real.refresh(Request()),
     lambda: storage.Client(credentials=real).bucket("none").exists(),
     lambda: AuthorizedSession(AnonymousCredentials()).get("https://storage.googleapis.com/x"),
-    lambda: resourcemanager_v3.ProjectsClient(credentials=AnonymousCredentials()),
+    lambda: resourcemanager_v3.FoldersClient(credentials=AnonymousCredentials()),
     lambda: aiplatform.gapic.JobServiceClient(credentials=AnonymousCredentials()),
 ):
     try:

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from local_cloud import LocalCloudError, control
-from local_cloud.home import CHECKOUT, Home, identity
+from local_cloud.home import CHECKOUT, SERVER_NEEDS, Home, identity
+from tests.test_architecture import modules
 
 
 @pytest.fixture
@@ -82,8 +83,71 @@ def test_a_server_of_another_checkout_is_not_used(
     monkeypatch.setattr(control, "identity", lambda: identity() | {"checkout": "/elsewhere"})
     other = control.own(own)
     assert other.folder != own.folder
-    assert str(own.folder) in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert str(own.folder) in said.err
+    assert said.out == ""  # which a shell reads from `env`
     assert not control.status(other).running
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This interpreter is taken for one of an environment that has an SDK and no more."""
+    monkeypatch.setattr(control, "identity", lambda: identity() | {"interpreter": "/bare/python"})
+    monkeypatch.setattr(control, "missing_packages", lambda: ["starlette", "uvicorn"])
+
+
+def test_an_interpreter_that_cannot_run_a_server_uses_one_of_its_checkout(
+    own: Home, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    """Wherever that one is: here it keeps a folder of its own, as if another ran in the first."""
+    beside = own.own_for(identity())
+    request.addfinalizer(lambda: control.stop(beside))
+    started = control.start(beside)
+    request.getfixturevalue("bare")
+    for home in (own, beside):
+        assert control.start(control.own(home)).url == started.url
+    assert f"Using the local cloud that {sys.executable} has started" in capsys.readouterr().err
+
+
+def test_it_never_uses_one_of_another_checkout(
+    own: Home, monkeypatch: pytest.MonkeyPatch, bare: None
+) -> None:
+    with monkeypatch.context() as able:
+        able.setattr(control, "missing_packages", list)
+        control.start(own)
+    here = identity() | {"interpreter": "/bare/python", "checkout": "/elsewhere"}
+    monkeypatch.setattr(control, "identity", lambda: here)
+    assert control.own(own).folder != own.folder
+    with pytest.raises(LocalCloudError, match="lacks starlette and 1 more"):
+        control.start(control.own(own))
+
+
+def test_it_says_how_to_start_one_and_stops_none_that_it_could_not_start_again(
+    own: Home, monkeypatch: pytest.MonkeyPatch, bare: None
+) -> None:
+    with pytest.raises(LocalCloudError, match=r"\.venv/bin/python -m local_cloud start"):
+        control.start(own)
+    with monkeypatch.context() as able:
+        able.setattr(control, "missing_packages", list)
+        control.start(own)
+    with pytest.raises(LocalCloudError, match="cannot start one"):
+        control.reset(own)
+    assert control.status(own).running
+
+
+def test_the_list_of_what_a_server_needs_is_what_it_imports() -> None:
+    """Read from the code of all that runs in the server."""
+    client = {"activation.py", "after_import.py", "environment.py", "in_job.py", "sdks.py"}
+    files = [path for path in (CHECKOUT / "local_cloud").rglob("*.py") if path.name not in client]
+    imported = {name for path in files for name in modules(path)}
+    foreign = {
+        name
+        for name in imported
+        if name.partition(".")[0] not in {*sys.stdlib_module_names, "local_cloud", "__future__"}
+    }
+    needed = {"google.protobuf", *SERVER_NEEDS}  # which google.cloud.aiplatform_v1 brings
+    assert not {name for name in foreign if not name.startswith(tuple(needed))}
+    assert not {name for name in needed if not any(each.startswith(name) for each in foreign)}
 
 
 def test_a_server_that_cannot_start_says_why_in_one_sentence(own: Home) -> None:

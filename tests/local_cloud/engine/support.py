@@ -59,11 +59,13 @@ class Cloud:
 
 
 @asynccontextmanager
-async def engine(folder: Path, cloud: Any = None, cores: int = 4) -> AsyncIterator[Engine]:
+async def engine(
+    folder: Path, cloud: Any = None, cores: int = 4, hook: Path | None = None
+) -> AsyncIterator[Engine]:
     """A running engine on a folder; the next one on the same folder finds what this one left."""
     folder.mkdir(exist_ok=True)
     records = Records(folder / "records.db")
-    running = Engine(folder / "jobs", records, {"cloud": cloud or Cloud()}, cores)
+    running = Engine(folder / "jobs", records, {"cloud": cloud or Cloud()}, cores, hook)
     await running.start()
     try:
         yield running

@@ -488,11 +488,11 @@ class TestReplica:
                 folder, seen = json.loads(here.log("a", "r0").read_text())
                 own = tmp_path / "jobs/a/r0"
                 assert folder == str(own)
-                assert not {"SERVERS_OWN", "VIRTUAL_ENV", "PYTEST_CURRENT_TEST"} & set(seen)
+                assert not {"SERVERS_OWN", "PYTHONPATH", "PYTEST_CURRENT_TEST"} & set(seen)
                 assert seen["FROM_PLAN"] == "x"
                 assert seen["LANG"] == "C"
                 assert seen["HOME"].startswith(str(own))
-                assert seen["PYTHONPATH"].startswith(str(own))
+                assert seen["VIRTUAL_ENV"] == str(tmp_path / "jobs/a/.python")
                 assert seen["PYTHONUNBUFFERED"] == "1"
                 assert seen["CUDA_VISIBLE_DEVICES"] == ""
                 assert seen["LOCAL_CLOUD_JOB"] == "a"

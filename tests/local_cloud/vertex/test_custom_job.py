@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from types import ModuleType
 from typing import Any
 
+import numpy
 import pytest
 from google.cloud import storage
 
@@ -121,8 +121,8 @@ def test_an_image_without_a_command_cannot_run_here_and_says_why(aiplatform: Mod
         custom_job(aiplatform, spec).run()
 
 
-def test_the_interpreter_is_the_servers(aiplatform: ModuleType) -> None:
-    code = "import sys; sys.exit(sys.executable + ' is the interpreter')"
-    with pytest.raises(RuntimeError, match="is the interpreter") as caught:
+def test_the_interpreter_is_that_of_the_servers_environment(aiplatform: ModuleType) -> None:
+    code = "import sys, numpy; sys.exit(f'{numpy.__file__} and {sys.base_prefix} are used')"
+    with pytest.raises(RuntimeError, match="are used") as caught:
         custom_job(aiplatform, pool(code)).run()
-    assert os.path.dirname(sys.executable) in str(caught.value)
+    assert f"{numpy.__file__} and {sys.base_prefix}" in str(caught.value)

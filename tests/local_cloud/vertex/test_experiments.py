@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from google.api_core import exceptions
 
+from local_cloud import LocalCloudError
 from local_cloud.control import Status
 from tests.local_cloud.vertex.test_requests import PARENT, post
 
@@ -60,6 +61,14 @@ def test_the_table_of_an_experiment(aiplatform: ModuleType, tracked: Any) -> Non
     assert set(table["state"]) == {"COMPLETE"}
     without = aiplatform.get_experiment_df("the-table", include_time_series=False)
     assert "time_series_metric.loss" not in without.columns
+
+
+def test_autolog_says_that_it_would_log_nothing(aiplatform: ModuleType, tracked: Any) -> None:
+    """With the mlflow of this environment, which the other SDK needs, it would be silent."""
+    tracked("automatic")
+    with pytest.raises(LocalCloudError, match=r"takes mlflow up to 2\.16\.0.*log_params"):
+        aiplatform.autolog()
+    assert aiplatform.ExperimentRun.list(experiment="automatic") == []
 
 
 def test_a_run_that_raises_is_a_failed_one(aiplatform: ModuleType, tracked: Any) -> None:

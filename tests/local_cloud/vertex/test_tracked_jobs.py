@@ -189,6 +189,20 @@ def test_a_job_without_a_run_gets_one_of_its_own(aiplatform: ModuleType, experim
     assert run.get_state() == "CANCELLED"
 
 
+# The SDK opens the script to put autolog() before it, and never closes it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_job_with_autolog_fails_and_says_why(
+    aiplatform: ModuleType, experiment: Any, script: Script
+) -> None:
+    """It would end well and have logged nothing: see test_experiments.py."""
+    job = aiplatform.CustomJob.from_local_script(
+        "automatic", script("print('trained')"), IMAGE, enable_autolog=True,
+        staging_bucket=f"gs://{BUCKET}",
+    )  # fmt: skip
+    with pytest.raises(RuntimeError, match="takes mlflow up to"):
+        job.run(experiment=experiment, service_account=ACCOUNT)
+
+
 def test_each_trial_of_an_experiment_logs_to_a_run_of_its_own(
     aiplatform: ModuleType, experiment: Any
 ) -> None:

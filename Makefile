@@ -31,6 +31,8 @@ define run_notebooks
 	  --nbval --nbval-sanitize-with tests/nbval.cfg $(1)
 endef
 
+FIRST_JOBS := $(addprefix notebooks/instructor/,04-vertex-first-job.ipynb 07-sagemaker-first-job.ipynb)
+
 # The notebooks for instructors run what the learners' do, with the exercises solved.
 test: setup ## the tests, and every notebook as instructors have it
 	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" tests
@@ -52,8 +54,7 @@ test-all: setup ## the tests, the slow extras, and the notebooks as learners hav
 	$(call run_notebooks,notebooks)
 	@echo "The engine's tests and a notebook of each cloud, without what only Linux has (engine/system.py):"
 	@LOCAL_CLOUD_PORTABLE=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" tests/local_cloud/engine
-	$(call run_notebooks,$(addprefix notebooks/instructor/,04-vertex-first-job.ipynb 07-sagemaker-first-job.ipynb),\
-	  LOCAL_CLOUD_PORTABLE=1)
+	$(call run_notebooks,$(FIRST_JOBS),LOCAL_CLOUD_PORTABLE=1)
 
 lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browser: without opening a browser)
 	@$(BIN)/python -m tools.workbooks

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from local_cloud.engine import reaper
@@ -90,7 +91,7 @@ def test_a_deaf_replica_of_a_killed_server_is_killed_too(tmp_path: Path) -> None
         assert gone(replica, within=5)
 
 
-def test_the_keeper_is_not_ended_by_what_ends_the_server(tmp_path: Path) -> None:
+def test_the_reaper_is_not_ended_by_what_ends_the_server(tmp_path: Path) -> None:
     with server(tmp_path, a=(SHOWS,)) as (process, reaper_pid):
         (replica,) = pids(tmp_path, "a", "r0")
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -102,7 +103,7 @@ def test_the_keeper_is_not_ended_by_what_ends_the_server(tmp_path: Path) -> None
         assert gone(replica, reaper_pid, within=5)
 
 
-def test_when_the_keeper_was_killed_too_the_next_start_ends_what_is_left(tmp_path: Path) -> None:
+def test_when_the_reaper_was_killed_too_the_next_start_ends_what_is_left(tmp_path: Path) -> None:
     with server(tmp_path, a=(SHOWS, LEAVES)) as (process, reaper_pid):
         left = pids(tmp_path, "a", "r0", "r1")
         os.kill(reaper_pid, signal.SIGKILL)
@@ -118,10 +119,11 @@ def test_when_the_keeper_was_killed_too_the_next_start_ends_what_is_left(tmp_pat
     run(story())
 
 
-def test_a_killed_keeper_is_replaced(tmp_path: Path) -> None:
+def test_a_killed_reaper_is_replaced_and_is_no_zombie(tmp_path: Path) -> None:
     with server(tmp_path, a=(python(""),), b=(SHOWS,)) as (process, reaper_pid):
         os.kill(reaper_pid, signal.SIGKILL)
         (replica,) = pids(tmp_path, "b", "r0")
+        assert not psutil.pid_exists(reaper_pid)
         process.kill()
         assert gone(replica, within=5)
 

@@ -25,11 +25,13 @@ setup: ## make .venv with the locked versions (a second run installs nothing)
 lesson: setup ## the main job: train in each place, print the table of runs
 	@$(BIN)/python -m compare
 
-# $(call run_notebooks,FOLDER): each starts alone (tests/notebooks.py), with the network cut.
+# $(call run_notebooks,FOLDER,VARIABLE): each starts alone (tests/notebooks.py), with the network cut.
 define run_notebooks
-	@$(BIN)/python -m tests.offline $(BIN)/python -m pytest -p tests.notebooks -n auto --dist loadfile \
+	@$(2) $(BIN)/python -m tests.offline $(BIN)/python -m pytest -p tests.notebooks -n auto --dist loadfile \
 	  --nbval --nbval-sanitize-with tests/nbval.cfg $(1)
 endef
+
+FIRST_JOBS := $(addprefix notebooks/instructor/,04-vertex-first-job.ipynb 07-sagemaker-first-job.ipynb)
 
 # The notebooks for instructors run what the learners' do, with the exercises solved.
 test: setup ## the tests, and every notebook as instructors have it
@@ -51,6 +53,9 @@ test-all: setup ## the tests, the slow extras, and the notebooks as learners hav
 	$(call environment,filesystems,gcsfs==2026.10.1 s3fs==2026.9.0)
 	@$(BIN)/python -m pytest -n auto --dist loadfile tests
 	$(call run_notebooks,notebooks)
+	@echo "The engine's tests and a notebook of each cloud, without what only Linux has (engine/system.py):"
+	@LOCAL_CLOUD_PORTABLE=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" tests/local_cloud/engine
+	$(call run_notebooks,$(FIRST_JOBS),LOCAL_CLOUD_PORTABLE=1)
 
 lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browser: without opening a browser)
 	@$(BIN)/python -m tools.workbooks

@@ -99,7 +99,7 @@ class Engine:
                 self._finish(job, STOPPED if job.state is State.STOPPING else LOST)
         self._rehearsal = rehearsal.read(self._records)
         if self._rehearsal and self._rehearsal.job:  # none that has begun outlives its job
-            self._keep(None)
+            self._forget_rehearsal()
         self._reaper = reaper.Reaper(_entries(self._run_mark))
         self._open = True
         self._next()
@@ -175,6 +175,11 @@ class Engine:
         wanted = wanted if wanted and wanted.epochs else None
         rehearsal.write(self._records, wanted)
         self._rehearsal = wanted
+
+    def _forget_rehearsal(self) -> None:
+        self._rehearsal = None
+        with contextlib.suppress(*NOT_WRITTEN):  # on a full disk the next start forgets it
+            rehearsal.write(self._records, None)
 
     def get(self, job_id: str) -> Job:
         """The job as it stands; NoSuchJob if there is none."""
@@ -268,9 +273,7 @@ class Engine:
         if ran:
             outcome = await self._collect(job_id, outcome)
         if self._rehearsal and self._rehearsal.job == job_id:
-            self._rehearsal = None
-            with contextlib.suppress(*NOT_WRITTEN):  # the next start forgets it, too
-                rehearsal.write(self._records, None)
+            self._forget_rehearsal()
         self._finish(_with_attempt(self._jobs.latest(job_id), ended=ended), outcome)
 
     async def _attempt(self, job_id: str, room: Room) -> Outcome:
@@ -316,7 +319,11 @@ class Engine:
                 continue
             if run.reader():
                 # First on the disk, then done: no stop is rehearsed twice.
-                self._keep(rehearsal.Rehearsal(wanted.epochs[1:], job_id))
+                try:
+                    self._keep(rehearsal.Rehearsal(wanted.epochs[1:], job_id))
+                except NOT_WRITTEN:
+                    await asyncio.sleep(job_table.RETRY)
+                    continue
                 self.interrupt(job_id, INTERRUPTED.format(wanted.epochs[0]))
 
     def _running(self, job_id: str) -> None:

@@ -31,8 +31,9 @@ STUBBORN = python(
 )
 # Its child leaves the group and the session; both sleep.
 LEAVES = python(
-    "import subprocess, time;"
-    f"child = subprocess.Popen(['sleep', '{LONG}'], start_new_session=True);"
+    "import subprocess, sys, time;"
+    f"nap = [sys.executable, '-c', 'import time; time.sleep({LONG})'];"
+    "child = subprocess.Popen(nap, start_new_session=True);"
     f"print(child.pid); time.sleep({LONG})"
 )
 

@@ -362,7 +362,6 @@ class TestEnd:
         run(story())
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="finds only groups elsewhere")
 @pytest.mark.parametrize("pause", [30.0, 0.0])  # killed in the pause, or in the second attempt
 def test_a_server_that_is_killed_after_an_interruption(tmp_path: Path, pause: float) -> None:
     code = f"""if True:

@@ -356,7 +356,6 @@ class TestStop:
 
         run(story())
 
-    @pytest.mark.skipif(sys.platform != "linux", reason="finds only groups elsewhere")
     def test_nothing_survives_not_even_what_left_the_group(self, tmp_path: Path) -> None:
         leaves_and_ends = (*LEAVES[:2], LEAVES[2].rpartition(";")[0])
         cloud = Cloud(stopped=plan(LEAVES), ended=plan(leaves_and_ends))

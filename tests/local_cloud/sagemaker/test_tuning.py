@@ -10,10 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from local_cloud.control import Status
-from local_cloud.engine import fork_server
+from local_cloud.engine import fork_server, system
 from tests.local_cloud.sagemaker.support import (
     BUCKET,
     IMAGE,
@@ -179,6 +180,7 @@ print("distance = 1", "forked" if forked else "started")
 """
 
 
+@pytest.mark.skipif(not system.LINUX, reason="forks on Linux only")
 def test_the_script_of_a_trial_is_forked_and_finds_what_that_of_a_training_job_does(
     with_torch: None, tmp_path: Path
 ) -> None:
@@ -587,8 +589,7 @@ def test_the_trials_of_an_ordinary_torch_script_end(with_torch: None, tmp_path: 
 
 def memory(pid: int) -> float:
     """MiB of a process that lie in memory."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+    return float(psutil.Process(pid).memory_info().rss) / 2**20
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -54,6 +55,38 @@ def test_a_transaction_that_raises_leaves_no_trace(records: Records) -> None:
         records.put("job", "2", {})
         raise KeyError
     assert list(records.list("job")) == [("1", {"state": "queued"})]
+
+
+def test_what_waits_for_a_transaction_happens_once_that_is_on_the_disk(records: Records) -> None:
+    done: list[str] = []
+    records.when_written(lambda: done.append("at once"))
+    with records.transaction():
+        records.put("job", "1", {})
+        with records.transaction():  # a part of the other
+            records.when_written(lambda: done.append("later"))
+        assert done == ["at once"]
+    assert done == ["at once", "later"]
+    with pytest.raises(KeyError), records.transaction():
+        records.when_written(lambda: done.append("never"))
+        raise KeyError
+    with records.transaction():
+        records.put("job", "2", {})
+    assert done == ["at once", "later"]
+
+
+def test_a_transaction_for_which_there_is_no_room_leaves_no_trace(records: Records) -> None:
+    done: list[str] = []
+    (pages,) = records._database.execute("PRAGMA page_count").fetchone()
+    records._database.execute(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(sqlite3.OperationalError, match="full"), records.transaction():
+        records.put("job", "1", {})
+        records.when_written(lambda: done.append("written"))
+        records.put("job", "2", {"much": "x" * 100_000})
+    assert (done, list(records.list("job"))) == ([], [])
+    records._database.execute("PRAGMA max_page_count = 1000000")
+    with records.transaction():
+        records.put("job", "2", {"much": "x" * 100_000})
+    assert len(list(records.list("job"))) == 1
 
 
 def test_several_threads_write_at_once(records: Records) -> None:

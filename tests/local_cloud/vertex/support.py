@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from google.cloud import storage
@@ -29,15 +28,6 @@ while os.environ["RANK"] == "0" and not all(
 ):
     time.sleep(0.02)
 """
-
-
-def alive(pid: int) -> bool:
-    """Whether this process runs; one that has ended and that nobody waits for does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
 
 
 def read(address: str) -> Any:

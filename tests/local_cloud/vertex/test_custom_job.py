@@ -11,7 +11,8 @@ import numpy
 import pytest
 from google.cloud import storage
 
-from tests.local_cloud.vertex.support import BUCKET, IMAGE, REPORT, Script, alive, read
+from tests.local_cloud.engine.support import alive
+from tests.local_cloud.vertex.support import BUCKET, IMAGE, REPORT, Script, read
 
 
 def pool(code: str, count: int = 1, **machine: Any) -> dict[str, Any]:

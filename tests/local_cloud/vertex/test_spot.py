@@ -13,7 +13,8 @@ import pytest
 from google.cloud import storage
 
 import local_cloud
-from tests.local_cloud.vertex.support import BUCKET, Script, alive, read
+from tests.local_cloud.engine.support import alive
+from tests.local_cloud.vertex.support import BUCKET, Script, read
 from tests.local_cloud.vertex.test_custom_job import custom_job, pool, wait_for
 
 # Counts epochs; keeps how far it is when it is told to end, and goes on from there. What it meets

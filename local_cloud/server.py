@@ -34,22 +34,24 @@ from local_cloud.home import Home, identity
 from local_cloud.projects import NotingProjects, Projects
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
+from local_cloud.store.space import Space, limit
 
 
 def build(home: Home, port: int) -> Guard:
     """The application: the store and the engine in `home`, and the dialects on top."""
     home.data.mkdir(parents=True, exist_ok=True)
     records = Records(home.data / "records.sqlite")
-    objects = Objects(home.data / "buckets", records)
+    space = Space(home.data, limit(os.environ))
+    objects = Objects(home.data / "buckets", records, space)
     # A bucket of one cloud is none of the other's.
     s3_records = Records(home.data / "s3.sqlite")
-    s3_objects = Objects(home.data / "s3-buckets", s3_records)
+    s3_objects = Objects(home.data / "s3-buckets", s3_records, space)
     projects = Projects(records)
     inside = environment(home, port) | {"PYTHONPATH": str(Path(__file__).parent / "in_job_path")}
     on_vertex = vertex.Training(records, objects, inside)
     on_sagemaker = sagemaker.Training(records, s3_objects, inside)
     dialects: dict[str, Dialect] = {"vertex": on_vertex, "sagemaker": on_sagemaker}
-    engine = Engine(home.data / "jobs", records, dialects)
+    engine = Engine(home.data / "jobs", records, dialects, space=space)
     on_vertex.engine = on_sagemaker.engine = engine
     tuning: dict[str, Cloud] = {"vertex": on_vertex.tuning, "sagemaker": on_sagemaker.tuning}
     studies = Studies(records, engine, tuning)

@@ -25,6 +25,7 @@ from local_cloud.engine.replica import (
     start,
 )
 from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, State
+from local_cloud.store.errors import StoreError
 from local_cloud.store.records import NOT_WRITTEN
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")  # of a job or a replica: it names a file
@@ -166,7 +167,7 @@ class Run:
                 )
             self._plan = plan
             self._limit(plan)
-        except (EngineError, *NOT_WRITTEN) as problem:
+        except (EngineError, StoreError, *NOT_WRITTEN) as problem:
             self.decide(Outcome(State.FAILED, "staging", str(problem)))
 
     async def _paused(self) -> bool:

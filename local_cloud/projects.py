@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import time
 import zlib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,9 +44,11 @@ class Projects:
         if project in self._known:
             return
         number = project_number(project)
-        if not self._records.get(_KIND, number):
-            self._records.put(_KIND, number, {"id": project, "created": time.time()})
-        self._known.add(project)
+        # A disk that is full says so to the request that named the project, if that writes.
+        with suppress(sqlite3.OperationalError):
+            if not self._records.get(_KIND, number):
+                self._records.put(_KIND, number, {"id": project, "created": time.time()})
+            self._known.add(project)
 
     def get(self, project: str) -> dict[str, Any] | None:
         """The `id` of a project, and when it was `created`; None for a number never seen."""

@@ -36,6 +36,9 @@ from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 from local_cloud.store.space import Space, limit
 
+# Every Python of a job runs it first, so that its SDKs find this local cloud.
+IN_JOB = Path(__file__).with_name("in_job.py")
+
 
 def build(home: Home, port: int) -> Guard:
     """The application: the store and the engine in `home`, and the dialects on top."""
@@ -47,11 +50,11 @@ def build(home: Home, port: int) -> Guard:
     s3_records = Records(home.data / "s3.sqlite")
     s3_objects = Objects(home.data / "s3-buckets", s3_records, space)
     projects = Projects(records)
-    inside = environment(home, port) | {"PYTHONPATH": str(Path(__file__).parent / "in_job_path")}
+    inside = environment(home, port)
     on_vertex = vertex.Training(records, objects, inside)
     on_sagemaker = sagemaker.Training(records, s3_objects, inside)
     dialects: dict[str, Dialect] = {"vertex": on_vertex, "sagemaker": on_sagemaker}
-    engine = Engine(home.data / "jobs", records, dialects, space=space)
+    engine = Engine(home.data / "jobs", records, dialects, hook=IN_JOB, space=space)
     on_vertex.engine = on_sagemaker.engine = engine
     tuning: dict[str, Cloud] = {"vertex": on_vertex.tuning, "sagemaker": on_sagemaker.tuning}
     studies = Studies(records, engine, tuning)

@@ -11,7 +11,7 @@ import re
 
 from starlette.responses import JSONResponse, Response
 
-from local_cloud.gcs.call import Call, Json, inners
+from local_cloud.gcs.call import Call, Json, inner, inners
 from local_cloud.gcs.errors import Refusal, invalid
 from local_cloud.gcs.resources import bucket_etag
 from local_cloud.projects import project_number
@@ -116,11 +116,9 @@ def _policy(bucket: Bucket) -> Json:
 
 
 def _is_uniform(bucket: Bucket) -> bool:
-    configuration = bucket.attributes.get("settings", {}).get("iamConfiguration") or {}
-    return any(
-        (configuration.get(name) or {}).get("enabled") is True
-        for name in ("uniformBucketLevelAccess", "bucketPolicyOnly")
-    )
+    configuration = inner(bucket.attributes.get("settings", {}), "iamConfiguration")
+    names = ("uniformBucketLevelAccess", "bucketPolicyOnly")
+    return any(inner(configuration, name).get("enabled") is True for name in names)
 
 
 def _checked(binding: Json) -> Json:

@@ -122,16 +122,14 @@ def plan(document: Json, place: Workplace, objects: Objects, base: dict[str, str
         env |= _gpus(pool_spec, place.gpus, rank)
         env |= _cluster(cluster, pool, index, spec)
         command, extra = _command(pool_spec, code)
-        paths = (extra.get("PYTHONPATH"), base.get("PYTHONPATH"))
-        extra |= {"PYTHONPATH": ":".join(filter(None, paths))}
         name = f"workerpool{pool}-{index}"
         if trial := document.get("trial"):
             extra |= {"CLOUD_ML_TRIAL_ID": str(trial)}
             extra |= {"CLOUD_ML_HP_METRIC_FILE": str(metric_file(place.folder, name))}
-        # What is forked has left the start of Python, where IN_JOB has its say, behind it.
-        many = "trial" in document and "experiment" not in spec
         mounts = {"/gcs": objects.folder}
-        replicas.append(Replica(name, tuple(command), env | extra, mounts=mounts, warm=many))
+        replicas.append(
+            Replica(name, tuple(command), env | extra, mounts=mounts, warm="trial" in document)
+        )
     scheduling = spec.get("scheduling", {})
     timeout = scheduling.get("timeout", "0s").removesuffix("s")
     return Plan(

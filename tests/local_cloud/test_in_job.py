@@ -14,6 +14,7 @@ from typing import Any
 import boto3
 import pytest
 from google.cloud import aiplatform, storage
+from google.cloud.aiplatform.hyperparameter_tuning import DoubleParameterSpec
 
 from local_cloud.control import Status
 from local_cloud.home import CHECKOUT
@@ -129,6 +130,30 @@ print(json.dumps([sts.get_caller_identity()["Account"]]))
 
 def test_so_do_those_of_a_process_that_the_job_starts(run: Send) -> None:
     (said,) = run(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!r}])")
+    assert said == ["000000000000"]
+
+
+REPORT = """
+import os
+with open(os.environ["CLOUD_ML_HP_METRIC_FILE"], "w") as file:
+    json.dump({"trial": "1", "loss": "0.5", "global_step": "1"}, file)
+"""
+
+
+def test_so_do_those_of_a_trial_that_is_forked(buckets: None, tmp_path: Path) -> None:
+    """Such a process has not started as a Python of its own."""
+    script = tmp_path / "task.py"
+    script.write_text(CHILD + REPORT)
+    job = aiplatform.CustomJob.from_local_script(
+        "probe", str(script), IMAGE, project=PROJECT, staging_bucket=f"gs://in-{PROJECT}"
+    )
+    tuning = aiplatform.HyperparameterTuningJob(
+        "probe", job, metric_spec={"loss": "minimize"}, max_trial_count=1, parallel_trial_count=1,
+        parameter_spec={"x": DoubleParameterSpec(min=0, max=1, scale="linear")}, project=PROJECT,
+    )  # fmt: skip
+    tuning.run()
+    trial = tuning.trials[0].custom_job.rpartition("/")[2]
+    (said,) = printed(Path(os.environ["LOCAL_CLOUD_HOME"], "data/jobs", trial))
     assert said == ["000000000000"]
 
 

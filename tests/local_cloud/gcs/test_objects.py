@@ -368,8 +368,8 @@ def test_what_is_missing_says_so(client: storage.Client, bucket: storage.Bucket)
         blob.acl.reload()
     with pytest.raises(MethodNotImplemented):
         blob.make_public()
-    with pytest.raises(MethodNotImplemented, match=r"GET /storage/v1/b/\{bucket\}/iam"):
-        bucket.get_iam_policy()
+    with pytest.raises(MethodNotImplemented, match=r"b/\{bucket\}/defaultObjectAcl"):
+        bucket.default_object_acl.reload()
     with pytest.raises(MethodNotImplemented, match="softDeleted"):
         list(bucket.list_blobs(soft_deleted=True))
     with pytest.raises(MethodNotImplemented, match="matchGlob"):

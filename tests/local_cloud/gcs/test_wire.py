@@ -80,8 +80,8 @@ def test_a_method_or_address_that_is_missing_says_so(
 ) -> None:
     for method, path, template in (
         ("POST", "/storage/v1/b/bucket/o/a/moveTo/o/b", "b/{bucket}/o/{object}/moveTo/o/{object}"),
-        ("PUT", "/storage/v1/b/bucket/iam", "b/{bucket}/iam"),
-        ("GET", "/storage/v1/projects/p/serviceAccount", "projects/{project}/serviceAccount"),
+        ("POST", "/storage/v1/b/bucket/restore", "b/{bucket}/restore"),
+        ("GET", "/storage/v1/projects/p/hmacKeys", "projects/{project}/hmacKeys"),
         ("DELETE", "/storage/v1/b", "b"),
     ):
         answer = http.request(method, server.url + path, data=b"x" * 1_000_000)
@@ -94,6 +94,7 @@ KEYS = st.sampled_from(
         *("name", "metadata", "labels", "contentType", "contentEncoding", "storageClass", "x"),
         *("location", "sourceObjects", "destination", "versioning", "md5Hash", "crc32c"),
         *("generation", "objectPreconditions", "ifGenerationMatch", "customTime", "acl", "cors"),
+        *("bindings", "role", "members", "condition", "version", "etag", "iamConfiguration"),
     ]
 )
 JSON = st.recursive(
@@ -113,6 +114,8 @@ QUERY = st.dictionaries(
                 "project",
                 "alt",
                 "sourceGeneration",
+                "optionsRequestedPolicyVersion",
+                "permissions",
             ),
         ]
     ),
@@ -124,6 +127,8 @@ PATHS = st.sampled_from(
         *("storage/v1/b", "storage/v1/b/bucket", "storage/v1/b/bucket/o", "storage/v1/b/new/o/a"),
         *("storage/v1/b/bucket/o/a%20b", "storage/v1/b/bucket/o/%ff", "storage/v1/b/%00/o/%00"),
         *("storage/v1/b/bucket/o/a%20b/rewriteTo/b/bucket/o/c", "upload/storage/v1/b/bucket/o"),
+        *("storage/v1/b/bucket/iam", "storage/v1/b/bucket/iam/testPermissions"),
+        "storage/v1/projects/%ff/serviceAccount",
         *("storage/v1/b/bucket/o/c/compose", "download/storage/v1/b/bucket/o/a%20b"),
     ]
 )

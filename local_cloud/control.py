@@ -62,7 +62,9 @@ def status(home: Home | None = None) -> Status:
     home = home or Home(default_folder())
     address = home.address()
     port = address.get("port")
-    pid = home.server() if port else None
+    if port is None:
+        return Status(home)
+    pid = home.server()
     # A server that has only begun, or ends, does not have this port, and a stranger may.
     if pid is None or pid != address["pid"] or peers.is_taken(port):
         return Status(home)

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from local_cloud import iam, logs, s3, sagemaker, vertex
+from local_cloud import bodies, iam, logs, s3, sagemaker, vertex
 from local_cloud.answers import handlers
 from local_cloud.aws.door import Door
 from local_cloud.connections import Connection
@@ -82,8 +82,8 @@ def build(home: Home, port: int) -> Guard:
 
     async def rehearse(request: Request) -> JSONResponse:
         try:
-            replaced = engine.rehearse((await request.json())["epochs"])
-        except (ValueError, TypeError, KeyError, EngineError) as problem:
+            replaced = engine.rehearse(bodies.parse(await bodies.read(request))["epochs"])
+        except (ValueError, TypeError, KeyError, EngineError, bodies.TooLarge) as problem:
             return JSONResponse({"problem": str(problem)}, 400)
         return JSONResponse({"replaced": replaced})
 

@@ -58,7 +58,7 @@ def serve():
         connection.settimeout(2)
         try:
             got.append(connection.recv(65536))
-            connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\n{}")
+            connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n{}")
         except OSError:
             pass
         connection.close()

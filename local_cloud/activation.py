@@ -7,6 +7,7 @@ import os
 from local_cloud import LocalCloudError, control
 from local_cloud.after_import import after_import
 from local_cloud.environment import added_to, taken_from
+from local_cloud.redaction import redact_log_records
 from local_cloud.sdks import HOOKS, is_local
 
 
@@ -27,6 +28,7 @@ def activate() -> control.Status:
     os.environ.update(added_to(os.environ, found))
     for name in taken_from(os.environ):
         del os.environ[name]
+    redact_log_records()
     for module, hook in HOOKS.items():
         after_import(module, hook)
     return found

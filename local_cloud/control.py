@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from local_cloud import LocalCloudError
+from local_cloud import LocalCloudError, peers
 from local_cloud.home import CHECKOUT, Home, default_folder, identity, missing_packages
 from local_cloud.sdks import is_local
 
@@ -32,7 +32,7 @@ class Status:
     """What a local cloud says about itself; `url` is None where none runs."""
 
     home: Home
-    url: str | None = None
+    url: str | None = field(default=None, repr=False)  # the secret is in it
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -61,8 +61,13 @@ class Status:
 def status(home: Home | None = None) -> Status:
     """Whether the local cloud runs, where its folder is, what it holds."""
     home = home or Home(default_folder())
-    port = home.address().get("port")
-    if not port or not home.running():
+    address = home.address()
+    port = address.get("port")
+    if port is None:
+        return Status(home)
+    pid = home.server()
+    # A server that has only begun, or ends, does not have this port, and a stranger may.
+    if pid is None or pid != address["pid"] or peers.is_taken(port):
         return Status(home)
     try:
         facts = _ask(port, f"/{home.secret()}/status")
@@ -153,13 +158,17 @@ def stop(home: Home | None = None) -> Status:
         return Status(home)
     _say("Stopping the local cloud ...")
     end = time.monotonic() + STOP_SECONDS
+    told = None
     while home.running():
-        address = home.address()
-        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
-            _ask(address.get("port", 0), f"/{home.secret()}/stop", "POST")
-        if time.monotonic() > end:
-            with contextlib.suppress(ProcessLookupError, KeyError):
-                os.kill(address["pid"], signal.SIGKILL)  # its reaper ends the jobs
+        # By its process id and never by a request: the port is free before the process has ended,
+        # and whoever takes it would be sent the secret.
+        pid = home.server()
+        with contextlib.suppress(ProcessLookupError):
+            if pid not in (None, told):
+                os.kill(pid, signal.SIGTERM)
+                told = pid
+            if time.monotonic() > end:
+                os.kill(home.address()["pid"], signal.SIGKILL)  # its reaper ends the jobs
         time.sleep(0.02)
     return Status(home)
 

@@ -40,7 +40,9 @@ class Guard:
         if scope["type"] == "http":
             _, secret, rest = [*scope["raw_path"].split(b"/", 2), b"", b""][:3]
             if not self.admits(dict(scope["headers"]), secret):
-                await JSONResponse(REFUSAL, 403)(scope, receive, send)
+                # The connection ends with it: a stranger's keeps no place here.
+                refusal = JSONResponse(REFUSAL, 403, {"connection": "close"})
+                await refusal(scope, receive, send)
                 return
             path = "/" + rest.split(b"?")[0].decode("ascii")
             root = "/" + secret.decode("ascii")

@@ -98,7 +98,7 @@ class Home:
         (self.folder / "lock").touch()
 
     def secret(self) -> str:
-        """The unguessable word in every address; made once, kept over restarts."""
+        """The unguessable word in every URL; kept over restarts, until `forget_secret`."""
         path = self.folder / "secret"
         with contextlib.suppress(FileNotFoundError):
             return path.read_text().strip()
@@ -110,6 +110,10 @@ class Home:
             os.link(new, path)  # fails if another process was first: then its secret holds
         new.unlink()
         return path.read_text().strip()
+
+    def forget_secret(self) -> None:
+        """Have the next `secret()` make a new one: another process may have been sent this one."""
+        (self.folder / "secret").unlink(missing_ok=True)
 
     def address(self) -> dict[str, Any]:
         """What the last server wrote about itself: port, pid, identity; empty before the first."""
@@ -155,10 +159,11 @@ class Home:
         sure, try some times, 10 ms apart.
         """
         self.make()
-        file = (self.folder / "lock").open("w")
+        file = (self.folder / "lock").open("a+")  # what the holder wrote stays
         for _ in range(tries):
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                file.truncate(0)  # of a holder that was killed
                 return file
             time.sleep(0.01)
         file.close()
@@ -172,6 +177,13 @@ class Home:
         if lock:
             lock.close()
         return lock is None
+
+    def server(self) -> int | None:
+        """The process id of the server that holds the lock and listens; None if none does."""
+        if not self.running():
+            return None
+        written = (self.folder / "lock").read_text()
+        return int(written) if written else None
 
     def clear(self) -> None:
         """Remove the data; the secret and the port stay, so that open notebooks go on."""

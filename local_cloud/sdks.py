@@ -12,7 +12,8 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-from local_cloud import LocalCloudError
+from local_cloud import LocalCloudError, peers
+from local_cloud.redaction import redacting
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LOOK = 0.25  # seconds between two looks at a SageMaker job
@@ -84,8 +85,18 @@ def is_local() -> bool:
 
 
 def refuse_elsewhere(address: str) -> None:
-    """Raise LocalCloudError unless the address is on loopback."""
-    host = urlsplit(address if "://" in address else f"//{address}").hostname
+    """Raise LocalCloudError unless the URL is on loopback, and no other user's program is there.
+
+    While the local cloud does not run its port may be taken by anybody, and requests hold the
+    secret and the user's data.
+    """
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    host = parts.hostname
+    if host in LOOPBACK and parts.port and peers.is_taken(parts.port):
+        raise LocalCloudError(
+            f"a request was stopped, because another user's program has port {parts.port} now; "
+            "restart the kernel and call local_cloud.activate()"
+        )
     if host not in LOOPBACK and is_local():
         raise LocalCloudError(
             f"a request to {host} was stopped, because LESSON_TARGET is local; restart the kernel "
@@ -173,6 +184,11 @@ def _name_conflicts(module: ModuleType) -> None:
         return kind(error["message"], problem.errors, problem.details, problem.response)
 
     module.from_http_response = from_http_response  # type: ignore[attr-defined]
+
+
+def _api_core_exceptions(module: ModuleType) -> None:
+    redacting("GoogleAPICallError")(module)
+    _name_conflicts(module)
 
 
 def _guard_channels(module: ModuleType) -> None:
@@ -287,6 +303,11 @@ def _point_sagemaker_2(module: ModuleType) -> None:
 
 
 HOOKS: dict[str, Callable[[ModuleType], None]] = {
+    "requests.exceptions": redacting("RequestException"),
+    "urllib3.exceptions": redacting("HTTPError"),
+    "botocore.exceptions": redacting("BotoCoreError"),
+    "google.cloud.storage.exceptions": redacting("DataCorruption"),
+    "google.resumable_media.common": redacting("DataCorruption"),
     "boto3": _forget_session,
     "sagemaker.core.helper.session_helper": _forget_instance,  # version 3
     "sagemaker.core.resources": _look_often,
@@ -305,7 +326,7 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "botocore.httpsession": _guard_botocore,
     "aiobotocore.httpsession": _guard_aiobotocore,
     "gcsfs.core": _guard_gcsfs,
-    "google.api_core.exceptions": _name_conflicts,
+    "google.api_core.exceptions": _api_core_exceptions,
     "google.api_core.grpc_helpers": _guard_channels,
     "google.api_core.grpc_helpers_async": _guard_channels,
 }

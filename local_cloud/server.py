@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
+import resource
 import socket
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import TextIO
 
 import uvicorn
 from starlette.applications import Starlette
@@ -20,9 +21,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from local_cloud import iam, logs, resourcemanager, s3, sagemaker, vertex
+from local_cloud import bodies, iam, logs, resourcemanager, s3, sagemaker, vertex
 from local_cloud.answers import handlers
 from local_cloud.aws.door import Door
+from local_cloud.connections import Connection
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.spec import Dialect, EngineError
 from local_cloud.engine.studies import Studies
@@ -32,12 +34,16 @@ from local_cloud.gcs.routes import routes as gcs_routes
 from local_cloud.guard import Guard
 from local_cloud.home import Home, identity
 from local_cloud.projects import NotingProjects, Projects
+from local_cloud.server_log import spare
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 from local_cloud.store.space import Space, limit
 
 # Every Python of a job runs it first, so that its SDKs find this local cloud.
 IN_JOB = Path(__file__).with_name("in_job.py")
+
+FILES = 8192  # open at once
+BACKLOG = 256  # connections that asyncio accepts before it looks at any of them
 
 
 def build(home: Home, port: int) -> Guard:
@@ -83,19 +89,14 @@ def build(home: Home, port: int) -> Guard:
 
     async def rehearse(request: Request) -> JSONResponse:
         try:
-            replaced = engine.rehearse((await request.json())["epochs"])
-        except (ValueError, TypeError, KeyError, EngineError) as problem:
+            replaced = engine.rehearse(bodies.parse(await bodies.read(request))["epochs"])
+        except (ValueError, TypeError, KeyError, EngineError, bodies.TooLarge) as problem:
             return JSONResponse({"problem": str(problem)}, 400)
         return JSONResponse({"replaced": replaced})
-
-    def stop(_: Request) -> JSONResponse:
-        signal.raise_signal(signal.SIGTERM)
-        return JSONResponse({})
 
     routes = [
         Route("/status", status),
         Route("/rehearse", rehearse, methods=["POST"]),
-        Route("/stop", stop, methods=["POST"]),
         *gcs_routes(objects),
         *resourcemanager.routes(projects),
         *vertex.routes(on_vertex),
@@ -119,9 +120,31 @@ def listen(port: int | None) -> socket.socket:
         except OSError:
             listener.close()
             continue
-        listener.listen(128)
+        listener.listen(BACKLOG)
         return listener
     raise OSError("no free port on 127.0.0.1")
+
+
+def allow_files() -> None:
+    """Raise this process's limit of open files: with 1,024 a few hundred clients are too many."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+class Server(uvicorn.Server):
+    """uvicorn's; clients see that it ends before it gives its port up."""
+
+    def __init__(self, config: uvicorn.Config, lock: TextIO) -> None:
+        """`lock` is the home's, with this process's id in it."""
+        super().__init__(config)
+        self.lock = lock
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """From here on no client sends anything to the port, which may soon be a stranger's."""
+        self.lock.truncate(0)
+        await super().shutdown(sockets)
 
 
 def main(folder: str) -> None:
@@ -130,21 +153,27 @@ def main(folder: str) -> None:
     lock = home.lock(tries=20)
     if lock is None:
         return
+    allow_files()
     old = home.address().get("port")
     listener = listen(old)
     port = listener.getsockname()[1]
     if old not in (None, port):
         print(f"port {old} is taken; open notebooks have to call activate() again", flush=True)
+        home.forget_secret()  # they may have sent it to whoever has the port
     home.write_sdk_files()
     home.write_address({"port": port, "pid": os.getpid(), **identity()})
+    print(os.getpid(), end="", file=lock, flush=True)
     config = uvicorn.Config(
         build(home, port),
         log_level="warning",
         access_log=False,
         proxy_headers=False,
         timeout_graceful_shutdown=2,
+        http=Connection,
+        backlog=BACKLOG,
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    spare("asyncio", "uvicorn.error", "local_cloud.connections")
+    Server(config, lock).run(sockets=[listener])
 
 
 if __name__ == "__main__":

@@ -15,14 +15,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from local_cloud import bodies
 from local_cloud.aws import json_protocol, query_protocol
-from local_cloud.aws.errors import not_implemented
+from local_cloud.aws.errors import ServiceError, not_implemented, too_large
 from local_cloud.aws.json_protocol import JsonService
 from local_cloud.aws.query_protocol import QueryService
 
 PREFIX = "/aws"
 SIGNED_FOR = re.compile(r"Credential=[^,]*/([a-z0-9-]+)/aws4_request")  # a service's signing name
 METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]
+MOST_FIELDS = 5000  # of a form
 Storage = Callable[[Request, str], Awaitable[Response]]
 
 
@@ -56,12 +58,22 @@ class Door:
         if target := request.headers.get("x-amz-target"):
             prefix, _, operation = target.rpartition(".")
             if service := self.by_target.get(prefix):
-                return service.answer(operation, await request.body())
+                try:
+                    return service.answer(operation, await bodies.read(request))
+                except bodies.TooLarge as problem:
+                    return json_protocol.render(too_large(problem))
             return json_protocol.render(not_implemented(target))
         kind = request.headers.get("content-type", "")
         if path == "/" and kind.startswith("application/x-www-form-urlencoded"):
-            text = (await request.body()).decode(errors="replace")
-            form = dict(parse_qsl(text, keep_blank_values=True))
+            try:
+                text = (await bodies.read(request)).decode(errors="replace")
+            except bodies.TooLarge as problem:
+                return query_protocol.render(too_large(problem))
+            try:
+                form = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
+            except ValueError as problem:
+                refusal = ServiceError("MalformedQueryString", str(problem))
+                return query_protocol.render(refusal)
             if query := self.by_version.get(form.get("Version", "")):
                 return query.answer(form)
             what = f"{form.get('Action')} of API version {form.get('Version')}"

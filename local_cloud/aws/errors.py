@@ -15,6 +15,11 @@ class ServiceError(LocalCloudError):
         self.status = status
 
 
+def too_large(problem: Exception) -> ServiceError:
+    """A body that is longer than the local cloud reads: an error that all services share."""
+    return ServiceError("RequestEntityTooLargeException", str(problem), 413)
+
+
 def not_implemented(what: str) -> ServiceError:
     """A call, or a part of one, that the local cloud does not have.
 

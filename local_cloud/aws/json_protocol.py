@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 
 from starlette.responses import Response
 
+from local_cloud import bodies
 from local_cloud.aws.errors import ServiceError, not_implemented
-from local_cloud.aws.model import Json, check, service_model
+from local_cloud.aws.model import Json, check, service_model, without_nulls
 
 Operation = Callable[[Json], Json]
 
@@ -38,13 +39,13 @@ class JsonService:
         if operation not in self.operations:
             raise not_implemented(f"{self.model.service_id} {operation}")
         try:
-            params = json.loads(body or b"{}")
-        except (ValueError, RecursionError) as problem:
+            params = bodies.parse(body or b"{}")
+        except ValueError as problem:
             raise ServiceError("SerializationException", f"no JSON: {problem}") from None
         if not isinstance(params, dict):
             raise ServiceError("SerializationException", "the request is no JSON object")
         check(self.model.operation_model(operation), params)
-        return self.operations[operation](params)
+        return self.operations[operation](without_nulls(params))
 
 
 def render(problem: ServiceError) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from botocore.loaders import Loader
@@ -13,6 +14,8 @@ from botocore.model import ListShape, MapShape, OperationModel, ServiceModel, Sh
 from local_cloud.aws.errors import ServiceError
 
 Json = dict[str, Any]
+
+MOST_PROBLEMS = 100  # that one error lists
 
 TYPES: dict[str, tuple[type, ...]] = {
     "structure": (dict,),
@@ -39,10 +42,17 @@ def check(operation: OperationModel, params: Json) -> None:
     """Raise SerializationException or ValidationException for what does not fit the model."""
     if operation.input_shape is None:
         return
-    problems = list(_problems(operation.input_shape, params, ""))
+    problems = list(islice(_problems(operation.input_shape, params, ""), MOST_PROBLEMS))
     if problems:
         many = f"{len(problems)} validation error{'s' if len(problems) > 1 else ''} detected: "
         raise ServiceError("ValidationException", many + "; ".join(problems))
+
+
+def without_nulls(value: Any) -> Any:
+    """The same without members that are null: to the services these are not given."""
+    if isinstance(value, dict):
+        return {name: without_nulls(each) for name, each in value.items() if each is not None}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 def _problems(shape: Shape, value: Any, path: str) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import functools
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from urllib.parse import unquote
@@ -14,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from local_cloud import bodies
 from local_cloud.gcs.errors import Refusal, from_store, invalid, not_implemented
 from local_cloud.store.errors import StoreError
 from local_cloud.store.values import Condition
@@ -35,7 +35,6 @@ _UNSUPPORTED = {
     "includeFoldersAsPrefixes": {"false"},
 }
 _ENCRYPTION = ("x-goog-encryption-key", "x-goog-copy-source-encryption-key")
-_LARGEST_JSON = 1 << 20  # bytes
 
 
 class Call:
@@ -136,12 +135,10 @@ def blocking(function: Callable[[Call], Response]) -> Endpoint:
 
 async def read_json(request: Request) -> Json | None:
     """The body; None if there is none."""
-    content = b""
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > _LARGEST_JSON:
-            raise Refusal(413, "uploadTooLarge", f"the body exceeds {_LARGEST_JSON} bytes")
-    return parse_json(content)
+    try:
+        return parse_json(await bodies.read(request))
+    except bodies.TooLarge as problem:
+        raise Refusal(413, "uploadTooLarge", str(problem)) from None
 
 
 def parse_json(content: bytes) -> Json | None:
@@ -150,10 +147,8 @@ def parse_json(content: bytes) -> Json | None:
         return None
     wrong = Refusal(400, "parseError", "Parse Error")
     try:
-        body = json.loads(content)
-        # What could not be sent back (NaN, half a surrogate pair) must not get in.
-        json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):
+        body = bodies.parse(content)
+    except ValueError:
         raise wrong from None
     if not isinstance(body, dict):
         raise wrong

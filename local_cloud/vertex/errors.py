@@ -23,10 +23,11 @@ CANCELLED, INVALID_ARGUMENT, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, INTERNAL = 1
 class ApiError(LocalCloudError):
     """A request that the service refuses; `status` is the canonical code's name."""
 
-    def __init__(self, status: str, message: str) -> None:
-        """`message` says what is wrong with the request, and where."""
+    def __init__(self, status: str, message: str, http: int | None = None) -> None:
+        """`message` says what is wrong with the request, and where; `http`: another HTTP status."""
         super().__init__(message)
         self.status = status
+        self.http = http or HTTP[status]
 
 
 def not_found(name: str) -> ApiError:
@@ -38,6 +39,5 @@ def not_found(name: str) -> ApiError:
 def render(_: Request, problem: Exception) -> JSONResponse:
     """What the SDK turns into an exception of google.api_core."""
     assert isinstance(problem, ApiError)
-    code = HTTP[problem.status]
-    error = {"code": code, "message": str(problem), "status": problem.status}
-    return JSONResponse({"error": error}, code)
+    error = {"code": problem.http, "message": str(problem), "status": problem.status}
+    return JSONResponse({"error": error}, problem.http)

@@ -1,0 +1,88 @@
+"""A connection to the server: whose it is, and how long it may keep the server waiting.
+
+uvicorn knows no time limit for a request that does not arrive, and no limit on connections that
+ask for nothing: 1,400 of them use up the process's file descriptors, and nobody else gets in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, ClassVar
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from local_cloud import peers
+
+HEAD_SECONDS = 10.0  # from the connection, or the answer before, to the end of the request's head
+BODY_SECONDS = 60.0  # without a byte of the body
+MOST_SILENT = 256  # connections without a whole request; the oldest makes room for a new one
+
+_log = logging.getLogger(__name__)
+
+
+class Connection(H11Protocol):
+    """uvicorn's, closed at once if it is another user's, and after a while if it stalls."""
+
+    silent: ClassVar[dict[Connection, None]] = {}  # the oldest first
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """As uvicorn makes it."""
+        super().__init__(*args, **kwargs)
+        self.heard = self.loop.time()
+        self.timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take it, unless it comes from another user of the machine."""
+        client, server = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+        if client is None or not peers.is_trusted(client, server):
+            _log.warning("a connection of another user of this machine was closed")
+            self.transport = transport
+            transport.abort()
+            return
+        super().connection_made(transport)
+        if len(self.silent) >= MOST_SILENT:
+            next(iter(self.silent)).leave()
+        self.silent[self] = None
+        self.timer = self.loop.call_later(HEAD_SECONDS, self.look)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of a head are no progress; its end is, and so are bytes of a body."""
+        before = self.cycle
+        super().data_received(data)
+        if self.cycle is None:
+            return
+        self.silent.pop(self, None)
+        if self.cycle is not before or not self.cycle.response_complete:
+            self.heard = self.loop.time()
+
+    def on_response_complete(self) -> None:
+        """Give the next request its time."""
+        self.heard = self.loop.time()
+        super().on_response_complete()
+
+    def look(self) -> None:
+        """Close the connection if the client keeps us waiting."""
+        if self.cycle is None or self.cycle.response_complete:
+            limit = HEAD_SECONDS
+        elif self.cycle.more_body and not self.flow.read_paused:
+            limit = BODY_SECONDS
+        else:  # it waits for us
+            self.heard, limit = self.loop.time(), HEAD_SECONDS
+        left = self.heard + limit - self.loop.time()
+        if left <= 0:
+            self.leave()
+        else:
+            self.timer = self.loop.call_later(left, self.look)
+
+    def leave(self) -> None:
+        """Drop the connection."""
+        self.silent.pop(self, None)
+        self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self.silent.pop(self, None)
+        if self.timer:
+            self.timer.cancel()
+        super().connection_lost(exc)

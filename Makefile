@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lesson test test-all lab notebooks site check bench lock
+.PHONY: help setup lesson test test-all torture lab notebooks site check bench lock
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ test-all: setup ## the tests, the slow extras, and the notebooks as learners hav
 	$(call environment,awscli,awscli==1.46.3)
 	@$(BIN)/python -m pytest -n auto --dist loadfile tests
 	$(call run_notebooks,notebooks)
+
+torture: setup ## treat a local cloud badly for five minutes, and count (ARGS="--minutes 1 kills": one part)
+	@$(BIN)/python -m tests.torture $(ARGS)
 
 lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browser: without opening a browser)
 	@$(BIN)/python -m tools.workbooks

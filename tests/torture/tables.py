@@ -19,7 +19,7 @@ from local_cloud.home import CHECKOUT
 from tests.torture.tally import Tally
 
 SCRIPT = CHECKOUT / "training" / "train_nn.py"
-PATIENCE = 60.0  # seconds for one run, on a machine with much else to do
+PATIENCE = 45.0  # seconds for one run, on a machine with much else to do
 
 
 class Trap:
@@ -42,7 +42,7 @@ def run(folder: Path, seconds: float) -> Tally:
     end = time.monotonic() + seconds
     cases = [*_tables(work, good, canary), *_checkpoints(work, good, canary)]
     cases += _damaged(work, good)
-    with ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 2)) as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
         said = pool.map(lambda case: _try(case[0], case[1], end), cases)
         for (name, _), verdict in zip(cases, said, strict=True):
             if verdict is None:

@@ -39,6 +39,7 @@ class Places:
     def __init__(self, cloud: Status, scratch: Path) -> None:
         self._cloud, self._scratch = cloud, scratch
         self._made: dict[str, Send] = {}
+        self.secret = cloud.home.secret()
 
     def send(self, script: Script, place: str) -> Sent:
         """Send a script to a place."""
@@ -84,11 +85,14 @@ def run(
 
 def _timed(places: Places, script: Script, place: str) -> tuple[str, float]:
     begun = time.monotonic()
-    return judge(script, places.send(script, place)), time.monotonic() - begun
+    return judge(script, places.send(script, place), places.secret), time.monotonic() - begun
 
 
-def judge(script: Script, sent: Sent) -> str:
-    """Wait for the end of a script and say what is not as its header has it."""
+def judge(script: Script, sent: Sent, secret: str) -> str:
+    """Wait for the end of a script and say what is not as its header has it.
+
+    The local cloud's secret is in no log, for a log is shown to others.
+    """
     look = _wait(script, sent)
     if look.state not in ENDED:
         problem = _cancelled(sent)
@@ -103,6 +107,7 @@ def judge(script: Script, sent: Sent) -> str:
     problems += [
         f"not in the log: {text!r}" for text in script.said.get("log", []) if text not in log
     ]
+    problems += ["the local cloud's secret is in the log"] if secret in log else []
     problems += _folder(script, sent)
     if not _until(sent.over, LEAVES):
         problems.append(f"the job has ended, its study has not{_cancelled(sent)}")

@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from local_cloud import LocalCloudError
 from tests.torture.tally import Tally, table
 
 # Each with its share of the time; what a part needs to come to its end is on top.
@@ -45,7 +46,11 @@ def main() -> int:
             print(f"{name} ...", flush=True)
             begun = time.monotonic()
             part = importlib.import_module(f"tests.torture.{name}")
-            tallies.append(part.run(folder, share * PARTS[name]))
+            try:
+                tallies.append(part.run(folder, share * PARTS[name]))
+            except (OSError, LocalCloudError) as problem:
+                tallies.append(broken := Tally(name))
+                broken.breaks(f"it cannot go on: {problem}")
             print(f"  {time.monotonic() - begun:.0f} s", flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -19,29 +19,28 @@ BOMB = 3 * 2**30  # bytes that an archive of 3 MB unpacks to
 
 def run(folder: Path, seconds: float) -> Tally:
     """Send each archive to each place; every job ends, and nothing lands outside its folder."""
-    tally, rig = Tally("archives"), Rig(folder / "archives")
-    canary = folder / "canary"
-    rig.start()
-    for name, content in hostile(canary):
-        if name.startswith("bomb") and _free(folder) < BOMB * 2:
-            tally.skipped = "the bombs, for the disk has no room to see them go off"
-            continue
-        for job in _sent(rig, name, content):
-            state = rig.wait(job, 60 + seconds)
-            if state not in ENDED:
-                tally.breaks(f"{name}: {job} has not ended: {state}")
-            elif canary.exists():
-                tally.lets_in(f"{name}: written outside the job's folder")
-                canary.unlink()
-            elif name.startswith("bomb") and _size(rig.home.folder) > BOMB:
-                tally.breaks(f"{name}: fills the disk with {_size(rig.home.folder) >> 20} MB")
-            elif _fault(rig, job):
-                tally.breaks(f"{name}: the message speaks of a mistake of the local cloud's")
-            else:
-                tally.survives()
-    status, _ = rig.ask("GET", "/status")
-    tally.check(status == 200, "the server does not answer any more")
-    rig.stop()
+    tally = Tally("archives")
+    with Rig(folder / "archives") as rig:
+        canary = folder / "canary"
+        for name, content in hostile(canary):
+            if name.startswith("bomb") and _free(folder) < BOMB * 2:
+                tally.skipped = "the bombs, for the disk has no room to see them go off"
+                continue
+            for job in _sent(rig, name, content):
+                state = rig.wait(job, 60 + seconds)
+                if state not in ENDED:
+                    tally.breaks(f"{name}: {job} has not ended: {state}")
+                elif canary.exists():
+                    tally.lets_in(f"{name}: written outside the job's folder")
+                    canary.unlink()
+                elif name.startswith("bomb") and _size(rig.home.folder) > BOMB:
+                    tally.breaks(f"{name}: fills the disk with {_size(rig.home.folder) >> 20} MB")
+                elif _fault(rig, job):
+                    tally.breaks(f"{name}: the message speaks of a mistake of the local cloud's")
+                else:
+                    tally.survives()
+        status, _ = rig.ask("GET", "/status")
+        tally.check(status == 200, "the server does not answer any more")
     return tally
 
 

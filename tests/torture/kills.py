@@ -62,27 +62,26 @@ def reading(path: str) -> str:
 
 def run(folder: Path, seconds: float) -> Tally:
     """Kill, restart and compare for about that long."""
-    tally, rig = Tally("kills"), Rig(folder / "kills")
-    rig.start()
-    writers = [Writer(rig, number) for number in range(WRITERS)]
-    for writer in writers:
-        writer.start()
-    chosen, end, kills = random.Random(0), time.monotonic() + seconds * 0.6, 0
-    while time.monotonic() < end:
-        time.sleep(chosen.uniform(0.2, 2.0))
-        rig.kill()
-        kills += 1
-        rig.start()
-    for writer in writers:
-        writer.stopped.set()
-    for writer in writers:
-        writer.join(90)
-    tally.survives(kills)
-    print(f"  {kills} kills; comparing", flush=True)
-    for writer in writers:
-        _compare(rig, writer, tally)
-    _end(rig, [job for writer in writers for job in writer.jobs], seconds, tally)
-    rig.stop()
+    tally = Tally("kills")
+    with Rig(folder / "kills") as rig:
+        writers = [Writer(rig, number) for number in range(WRITERS)]
+        for writer in writers:
+            writer.start()
+        chosen, end, kills = random.Random(0), time.monotonic() + seconds * 0.6, 0
+        while time.monotonic() < end:
+            time.sleep(chosen.uniform(0.2, 2.0))
+            rig.kill()
+            kills += 1
+            rig.start()
+        for writer in writers:
+            writer.stopped.set()
+        for writer in writers:
+            writer.join(90)
+        tally.survives(kills)
+        print(f"  {kills} kills; comparing", flush=True)
+        for writer in writers:
+            _compare(rig, writer, tally)
+        _end(rig, [job for writer in writers for job in writer.jobs], seconds, tally)
     tally.check(not processes(rig), f"processes are left behind: {processes(rig)}")
     return tally
 

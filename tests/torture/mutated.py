@@ -38,30 +38,31 @@ Request = tuple[str, str, bytes, dict[str, str]]
 
 def run(folder: Path, seconds: float) -> Tally:
     """As many as there is time for; every fourth goes without the secret."""
-    tally, rig = Tally("mutated"), Rig(folder / "mutated")
-    rig.start()
-    secret, count, end = rig.home.secret(), 0, time.monotonic() + seconds
-    for method, path, body, headers in mutated(seed=0):
-        count += 1
-        if time.monotonic() > end:
-            break
-        outside = count % 4 == 0
-        word = secret[::-1] if outside else secret
-        try:
-            status, answer = rig.ask_raw(method, f"/{word}{path}", body, headers)
-        except OSError as problem:
-            tally.breaks(f"{method} {path[:200]!r}: no answer: {problem}")
-            continue
-        if outside and status not in (400, 403):
-            tally.lets_in(f"{method} {path[:200]!r} without the secret: {status}")
-        elif secret.encode() in answer and status >= 400:
-            tally.breaks(f"{method} {path[:200]!r}: the error's text holds the secret")
-        else:
-            what = f"{method} {path[:200]!r} {headers} {body[:300]!r}: {status} {answer[:200]!r}"
-            tally.check(status < 500 or status in (501, 503, 507), what)
-    status, _ = rig.ask("GET", "/status")
-    tally.check(status == 200, f"the server's status afterwards: {status}")
-    rig.stop()
+    tally = Tally("mutated")
+    with Rig(folder / "mutated") as rig:
+        secret, count, end = rig.home.secret(), 0, time.monotonic() + seconds
+        for method, path, body, headers in mutated(seed=0):
+            count += 1
+            if time.monotonic() > end:
+                break
+            outside = count % 4 == 0
+            word = secret[::-1] if outside else secret
+            try:
+                status, answer = rig.ask_raw(method, f"/{word}{path}", body, headers)
+            except OSError as problem:
+                tally.breaks(f"{method} {path[:200]!r}: no answer: {problem}")
+                continue
+            if outside and status not in (400, 403):
+                tally.lets_in(f"{method} {path[:200]!r} without the secret: {status}")
+            elif secret.encode() in answer and status >= 400:
+                tally.breaks(f"{method} {path[:200]!r}: the error's text holds the secret")
+            else:
+                what = (
+                    f"{method} {path[:200]!r} {headers} {body[:300]!r}: {status} {answer[:200]!r}"
+                )
+                tally.check(status < 500 or status in (501, 503, 507), what)
+        status, _ = rig.ask("GET", "/status")
+        tally.check(status == 200, f"the server's status afterwards: {status}")
     return tally
 
 

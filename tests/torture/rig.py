@@ -29,15 +29,20 @@ class Rig:
         """folder: for the home, new."""
         self.home = Home(folder)
 
+    def __enter__(self) -> Rig:
+        """Start the server."""
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop it, whatever state it is in."""
+        control.stop(self.home)
+
     def start(self) -> None:
         """Start the server; both clouds have a bucket then."""
         control.start(self.home)
         self.ask("POST", "/storage/v1/b?project=torture", {"name": BUCKET})
         self.ask("PUT", f"/aws/{BUCKET}")
-
-    def stop(self) -> None:
-        """Stop the server."""
-        control.stop(self.home)
 
     def kill(self) -> None:
         """End the server by SIGKILL, and wait until it is gone."""

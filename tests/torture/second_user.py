@@ -97,15 +97,11 @@ def run(folder: Path, seconds: float) -> Tally:
         return tally
     # The owner's own umask counts too: it is what a shared machine has.
     os.umask(0o022)
-    rig = Rig(folder / "second-user")
-    rig.start()
-    try:
+    with Rig(folder / "second-user") as rig:
         _look(rig, stranger, tally, max(2.0, seconds / 8))
         _replicas(rig, stranger, tally, folder, max(5.0, seconds / 4))
         _link(rig, stranger, tally, folder)
         _restart(rig, stranger, tally, folder, max(5.0, seconds / 4))
-    finally:
-        rig.stop()
     return tally
 
 
@@ -202,7 +198,7 @@ def _restart(rig: Rig, stranger: Stranger, tally: Tally, folder: Path, seconds: 
     with _notebook(rig.home, code), stranger.start("port", **facts) as process:
         assert process.stdout
         process.stdout.readline()  # ready
-        rig.stop()
+        control.stop(rig.home)
         if process.stdout.readline().strip() != "taken":
             tally.breaks("port: the stranger did not get it, so nothing was tried")
         control.status(rig.home)

@@ -179,7 +179,10 @@ class SageMakerSent(Sent):
         bucket, _, key = uri.removeprefix("s3://").partition("/")
         if not key:
             return {}
-        body = self.place.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+        try:
+            body = self.place.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+        except self.place.s3.exceptions.NoSuchKey:  # of a job that has left no model
+            return {}
         with tarfile.open(fileobj=io.BytesIO(body)) as archive:
             return {
                 member.name.removeprefix("./"): file.read()

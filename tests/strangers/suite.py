@@ -78,8 +78,10 @@ def run(
             running[pool.submit(_timed, places, script, place)] = script, place
         for done in as_completed(running):
             script, place = running[done]
-            verdicts[script.name, place], seconds = done.result()
-            told(script, place, verdicts[script.name, place], seconds)
+            problem = done.exception()
+            verdict, seconds = (repr(problem), 0.0) if problem else done.result()
+            verdicts[script.name, place] = verdict
+            told(script, place, verdict, seconds)
     return verdicts
 
 

@@ -28,7 +28,7 @@ AT_ONCE = 6  # sent and unended at a time: some run, the others queue
 RUNS = 180.0  # seconds that a script may run before it counts as stuck
 WAITS = 900.0  # and wait for its turn, while others run or are stuck
 LEAVES = 60.0  # and take to end once it is cancelled
-PERIOD = 0.1
+PERIOD = 0.25
 
 Send = Callable[[Script, bool], Sent]
 

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lesson test test-all lab notebooks site check bench lock
+.PHONY: help setup lesson test test-all torture lab notebooks site check bench lock
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ test-all: setup ## the tests, the slow extras, and the notebooks as learners hav
 	@echo "The engine's tests and a notebook of each cloud, without what only Linux has (engine/system.py):"
 	@LOCAL_CLOUD_PORTABLE=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" tests/local_cloud/engine
 	$(call run_notebooks,$(FIRST_JOBS),LOCAL_CLOUD_PORTABLE=1)
+
+torture: setup ## treat a local cloud badly for five minutes, and count (ARGS="--minutes 1 kills": one part)
+	@$(BIN)/python -m tests.torture $(ARGS)
 
 lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browser: without opening a browser)
 	@$(BIN)/python -m tools.workbooks

@@ -1,0 +1,1 @@
+"""Hard treatment of the local cloud in one bounded command: `python -m tests.torture`."""

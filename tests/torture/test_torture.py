@@ -1,0 +1,54 @@
+"""The parts of `make torture` that the threat-model page names, each for a short time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.torture import archives, mutated, second_user, tables
+from tests.torture.tally import Tally, table
+
+
+def test_the_table_adds_up() -> None:
+    kills, load = Tally("kills"), Tally("load", skipped="no time")
+    kills.survives(5)
+    kills.loses("an object", 2)
+    load.lets_in("a stranger")
+    load.check(True, "")
+    assert not kills.well
+    assert table([kills, load]).splitlines() == [
+        "                   tried  survived      lost    let in",
+        "kills                  7         5         2         0",
+        "load                   2         1         0         1",
+        "all                    9         6         2         1",
+        "load: skipped: no time",
+    ]
+
+
+def well(tally: Tally) -> None:
+    assert tally.well, tally.problems
+    if not tally.tried:
+        pytest.skip(tally.skipped)
+
+
+@pytest.mark.slow
+def test_another_user_of_the_machine_gets_nowhere(tmp_path: Path) -> None:
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)  # what keeps the other user out is not pytest's own folder
+    well(second_user.run(tmp_path, 40))
+
+
+@pytest.mark.slow
+def test_hostile_archives_break_nothing(tmp_path: Path) -> None:
+    well(archives.run(tmp_path, 10))
+
+
+@pytest.mark.slow
+def test_hostile_tables_and_checkpoints_break_nothing(tmp_path: Path) -> None:
+    well(tables.run(tmp_path, 30))
+
+
+@pytest.mark.slow
+def test_mutated_requests_break_nothing(tmp_path: Path) -> None:
+    well(mutated.run(tmp_path, 10))

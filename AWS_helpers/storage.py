@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
+import shutil
+import tempfile
 from pathlib import Path
 
+import local_cloud
 from AWS_helpers.session import client, connected, refusals
 from lesson import LessonError
 from lesson.uploads import HowFar, named
@@ -86,12 +87,11 @@ def fetch(address: str, folder: Path) -> Path:
 
 def _unpack(address: str, folder: Path) -> Path:
     bucket, name = split(address)
-    packed = io.BytesIO()
-    client("s3").download_fileobj(bucket, name, packed)
-    packed.seek(0)
-    try:
-        with tarfile.open(fileobj=packed) as archive:
-            archive.extractall(folder, filter="data")  # nothing lands outside the folder
-    except tarfile.TarError as problem:
-        raise LessonError(f"{address} cannot be unpacked: {problem}") from None
+    with tempfile.TemporaryDirectory() as scratch:
+        packed = Path(scratch, ARCHIVE)
+        client("s3").download_file(bucket, name, str(packed))
+        try:
+            local_cloud.extract(packed, folder, shutil.disk_usage(folder).free)
+        except local_cloud.LocalCloudError as problem:
+            raise LessonError(f"{address} cannot be unpacked: {problem}") from None
     return folder

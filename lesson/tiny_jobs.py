@@ -1,18 +1,22 @@
 """The smallest job that each cloud takes: sent to the local cloud, waited for, and deleted.
 
-The check of the set-up sends them. They use the services' own clients, which print nothing.
+The check of the set-up sends them. They use the services' own clients, which print nothing. Their
+code is sent as the SDKs send a script: packed, so that the local cloud has to unpack it.
 """
 
 from __future__ import annotations
 
+import io
 import os
+import tarfile
 import time
 import uuid
 from collections.abc import Callable
 
 from lesson import LessonError
 
-COMMAND = ["python3", "-c", "print('It runs.')"]
+CODE = "print('It runs.')\n"
+MODULE = "lesson_check"
 LONGEST = 20.0  # seconds to wait for one; less than one is usual
 NAME = "lesson-check"
 
@@ -23,8 +27,10 @@ def vertex() -> float:
 
     local_cloud.activate()
     from google.auth.credentials import AnonymousCredentials
-    from google.cloud import aiplatform_v1
+    from google.cloud import aiplatform_v1, storage
 
+    bucket = storage.Client(project=NAME).create_bucket(f"{NAME}-{uuid.uuid4().hex[:12]}")
+    bucket.blob("code.tar.gz").upload_from_string(packed(f"code/{MODULE}.py"))
     client = aiplatform_v1.JobServiceClient(
         client_options={"api_endpoint": os.environ["LOCAL_CLOUD_VERTEX_URL"]},
         credentials=AnonymousCredentials(),  # type: ignore[no-untyped-call]
@@ -33,7 +39,11 @@ def vertex() -> float:
     pool = {
         "machine_spec": {"machine_type": "n1-standard-4"},
         "replica_count": 1,
-        "container_spec": {"image_uri": "example.com/lesson/check:1", "command": COMMAND},
+        "python_package_spec": {
+            "executor_image_uri": "example.com/lesson/check:1",
+            "package_uris": [f"gs://{bucket.name}/code.tar.gz"],
+            "python_module": MODULE,
+        },
     }
     begun = time.monotonic()
     job = client.create_custom_job(
@@ -48,6 +58,7 @@ def vertex() -> float:
     )
     seconds, error = time.monotonic() - begun, client.get_custom_job(name=job.name).error.message
     client.delete_custom_job(name=job.name)
+    bucket.delete(force=True)
     if state != "SUCCEEDED":
         raise LessonError(f"the job ended as {state}: {error or 'no reason given'}")
     return seconds
@@ -62,6 +73,7 @@ def sagemaker() -> float:
 
     client, name = boto3.client("sagemaker"), f"{NAME}-{uuid.uuid4().hex[:12]}"
     bucket = boto3.resource("s3").create_bucket(Bucket=name)  # a job has to name an output
+    bucket.put_object(Key="code.tar.gz", Body=packed(f"{MODULE}.py"))
     role = boto3.client("iam").get_role(RoleName="SageMakerExecutionRole")["Role"]["Arn"]
     begun = time.monotonic()
     client.create_training_job(
@@ -70,7 +82,10 @@ def sagemaker() -> float:
         AlgorithmSpecification={
             "TrainingImage": "123456789012.dkr.ecr.us-east-1.amazonaws.com/lesson-check:1",
             "TrainingInputMode": "File",
-            "ContainerEntrypoint": COMMAND,
+        },
+        HyperParameters={
+            "sagemaker_program": f"{MODULE}.py",
+            "sagemaker_submit_directory": f"s3://{name}/code.tar.gz",
         },
         OutputDataConfig={"S3OutputPath": f"s3://{name}"},
         ResourceConfig={"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 1},
@@ -88,6 +103,15 @@ def sagemaker() -> float:
         reason = found.get("FailureReason", "no reason given")
         raise LessonError(f"the job ended as {state}: {reason}")
     return seconds
+
+
+def packed(name: str) -> bytes:
+    """A .tar.gz with the job's code, as a file of this name."""
+    made, member = io.BytesIO(), tarfile.TarInfo(name)
+    member.size = len(CODE)
+    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+        archive.addfile(member, io.BytesIO(CODE.encode()))
+    return made.getvalue()
 
 
 def _end(state: Callable[[], str], cancel: Callable[[], object]) -> str:

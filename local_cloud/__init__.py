@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from local_cloud.activation import activate
     from local_cloud.control import rehearse, reset, status, stop
+    from local_cloud.engine.archives import extract
 
-__all__ = ["LocalCloudError", "activate", "rehearse", "reset", "status", "stop"]
+__all__ = ["LocalCloudError", "activate", "extract", "rehearse", "reset", "status", "stop"]
 
 
 class LocalCloudError(Exception):
@@ -26,6 +27,7 @@ class LocalCloudError(Exception):
 
 VERBS = {
     "activate": "activation",
+    "extract": "engine.archives",
     "rehearse": "control",
     "reset": "control",
     "status": "control",
@@ -34,7 +36,7 @@ VERBS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load the module of a verb when it is used."""
+    """Load the module of a function when it is used."""
     if name not in VERBS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{VERBS[name]}"), name)

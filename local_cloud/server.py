@@ -34,6 +34,7 @@ from local_cloud.home import Home, identity
 from local_cloud.projects import NotingProjects, Projects
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
+from local_cloud.store.space import Space, limit
 
 # Every Python of a job runs it first, so that its SDKs find this local cloud.
 IN_JOB = Path(__file__).with_name("in_job.py")
@@ -43,16 +44,17 @@ def build(home: Home, port: int) -> Guard:
     """The application: the store and the engine in `home`, and the dialects on top."""
     home.data.mkdir(parents=True, exist_ok=True)
     records = Records(home.data / "records.sqlite")
-    objects = Objects(home.data / "buckets", records)
+    space = Space(home.data, limit(os.environ))
+    objects = Objects(home.data / "buckets", records, space)
     # A bucket of one cloud is none of the other's.
     s3_records = Records(home.data / "s3.sqlite")
-    s3_objects = Objects(home.data / "s3-buckets", s3_records)
+    s3_objects = Objects(home.data / "s3-buckets", s3_records, space)
     projects = Projects(records)
     inside = environment(home, port)
     on_vertex = vertex.Training(records, objects, inside)
     on_sagemaker = sagemaker.Training(records, s3_objects, inside)
     dialects: dict[str, Dialect] = {"vertex": on_vertex, "sagemaker": on_sagemaker}
-    engine = Engine(home.data / "jobs", records, dialects, hook=IN_JOB)
+    engine = Engine(home.data / "jobs", records, dialects, hook=IN_JOB, space=space)
     on_vertex.engine = on_sagemaker.engine = engine
     tuning: dict[str, Cloud] = {"vertex": on_vertex.tuning, "sagemaker": on_sagemaker.tuning}
     studies = Studies(records, engine, tuning)

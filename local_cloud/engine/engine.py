@@ -16,6 +16,7 @@ from pathlib import Path
 
 from local_cloud.engine import keeper, machine, mounts, rehearsal
 from local_cloud.engine.job_environment import JobEnvironment, write_scripts
+from local_cloud.engine.job_space import watch_space
 from local_cloud.engine.pip_command import installed
 from local_cloud.engine.replica import Room, log_path
 from local_cloud.engine.run import Run, check_name
@@ -32,7 +33,9 @@ from local_cloud.engine.spec import (
 )
 from local_cloud.engine.turns import Need, due, need
 from local_cloud.engine.warm import Warm
+from local_cloud.store.errors import StoreError
 from local_cloud.store.records import Records
+from local_cloud.store.space import Space, limit
 
 KIND = "job"
 LEFTOVER_GRACE = 5.0  # seconds between SIGTERM and SIGKILL for what a killed server left behind
@@ -60,16 +63,19 @@ class Engine:
         dialects: Mapping[str, Dialect],
         cores: int | None = None,
         hook: Path | None = None,
+        space: Space | None = None,
     ) -> None:
         """folder: where the jobs' folders and logs are, this engine's alone; cores: None, all.
 
-        hook: a file that every Python of a job runs when it starts.
+        hook: a file that every Python of a job runs when it starts. space: how much may be
+        written; None: what a learner's machine allows by default.
         """
         self._folder = folder.resolve()
         self._records = records
         self._dialects = dialects
         self._cores = cores or machine.cores()
         self._hook = hook
+        self._space = space
         self._gpus: tuple[int, ...] = ()
         self._ports = machine.Ports()
         self._jobs: dict[str, Job] = {}  # in the order in which they came
@@ -88,6 +94,7 @@ class Engine:
     async def start(self) -> None:
         """Put in order what an earlier server left, start the keeper and the queue."""
         self._folder.mkdir(parents=True, exist_ok=True)
+        self._space = self._space or Space(self._folder, limit({}))
         self._scripts = await asyncio.to_thread(write_scripts, self._folder / ".bin")
         # What is left is ended before a record says so.
         marks = _entries(self._engine_mark)
@@ -272,6 +279,7 @@ class Engine:
         ended = time.time()
         if ran:
             outcome = await self._collect(job_id, outcome)
+        await asyncio.to_thread(shutil.rmtree, room.python.folder, ignore_errors=True)
         if self._rehearsal and self._rehearsal.job == job_id:
             self._keep(None)
         self._finish(_with_attempt(self._jobs[job_id], ended=ended), outcome)
@@ -279,23 +287,26 @@ class Engine:
     async def _attempt(self, job_id: str, room: Room) -> Outcome:
         """Run the job once, with ports of its own."""
         run, ports = self._runs[job_id], set[int]()
-        watching: asyncio.Task[None] | None = None
+        watching: list[asyncio.Task[None]] = []
 
         def port() -> int:
             ports.add(fresh := self._ports.take())
             return fresh
 
         def running() -> None:
-            nonlocal watching
             self._running(job_id)
+            assert self._space
+            watching.append(asyncio.create_task(watch_space(run, room.folder, self._space)))
             if reader := run.reader():
-                watching = asyncio.create_task(self._watch(job_id, run, reader))
+                watching.append(asyncio.create_task(self._watch(job_id, run, reader)))
 
         async def stage() -> Plan:
             if (job := self._jobs[job_id]).attempts[-1].ended:
                 self._show(replace(job, attempts=(*job.attempts, Attempt(time.time()))))
             install = functools.partial(installed, room.python)
             place = Workplace(room.folder, room.threads, room.gpus, port, install)
+            assert self._space
+            await asyncio.to_thread(self._space.take)
             await asyncio.to_thread(room.python.make, self._hook)
             plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, place)
             if any(one.warm for one in plan.replicas):
@@ -305,8 +316,8 @@ class Engine:
         try:
             return await run.live(stage, running)
         finally:
-            if watching:
-                watching.cancel()
+            for task in watching:
+                task.cancel()
             self._ports.give_back(ports)
 
     async def _watch(self, job_id: str, run: Run, reader: rehearsal.Reader) -> None:
@@ -335,7 +346,7 @@ class Engine:
         final = replace(job, state=outcome.state, ended=time.time(), outcome=outcome)
         try:
             await asyncio.to_thread(self._dialects[job.dialect].collect, final)
-        except (EngineError, OSError) as problem:
+        except (EngineError, StoreError, OSError) as problem:
             if outcome.state is State.SUCCEEDED:
                 return replace(outcome, state=State.FAILED, reason="collect", message=str(problem))
             logging.getLogger(__name__).error("job %s: collecting failed: %s", job_id, problem)

@@ -44,4 +44,10 @@ def requirements_of(folder: Path) -> list[str]:
     """
     project = folder.parent if folder.name == "src" else folder
     described = [*folder.glob("*.egg-info"), *folder.glob("*.dist-info"), project]
-    return list(metadata.PathDistribution(described[0]).requires or [])
+    try:
+        return list(metadata.PathDistribution(described[0]).requires or [])
+    except (ValueError, KeyError, OSError) as problem:
+        raise archives.ArchiveError(
+            f"{described[0].name} does not say in UTF-8 what it needs ({problem}): make the archive"
+            " again and send that"
+        ) from problem

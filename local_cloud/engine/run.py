@@ -27,6 +27,7 @@ from local_cloud.engine.replica import (
     when_ended,
 )
 from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, State
+from local_cloud.store.errors import StoreError
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")  # of a job or a replica: it names a file
 # Seconds between SIGTERM and SIGKILL, at most, when the server ends: nobody collects the results.
@@ -167,7 +168,7 @@ class Run:
                 )
             self._plan = plan
             self._limit(plan)
-        except (EngineError, OSError) as problem:
+        except (EngineError, StoreError, OSError) as problem:
             self.decide(Outcome(State.FAILED, "staging", str(problem)))
 
     async def _paused(self) -> bool:

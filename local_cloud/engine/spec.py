@@ -75,8 +75,8 @@ class Outcome:
     """How a job ended.
 
     reason is one of: succeeded, exit (a replica failed), timeout, deadline, interrupted (once more
-    than the plan allows), staging, collect (the results could not be brought away), stopped, lost
-    (the server ended while the job ran).
+    than the plan allows), space (it wrote too much), staging, collect (the results could not be
+    brought away), stopped, lost (the server ended while the job ran).
     """
 
     state: State

@@ -57,6 +57,8 @@ def from_store(error: store.StoreError, *, is_read: bool = False) -> Refusal:
             return Refusal(409, "conflict", "The bucket you tried to delete is not empty.")
         case store.Unsteady():
             return Refusal(503, "backendError", str(error))  # clients try again
+        case store.NoSpace():
+            return Refusal(507, "quotaExceeded", str(error))  # with 429, clients would try again
         case store.PreconditionFailed(excluded=True) if is_read:
             return Refusal(304, "notModified", "Not Modified")
         case store.PreconditionFailed():

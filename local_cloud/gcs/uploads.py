@@ -19,7 +19,7 @@ from local_cloud.gcs.ranges import Chunk, chunk
 from local_cloud.gcs.related import Related
 from local_cloud.gcs.resources import object_resource
 from local_cloud.store import files
-from local_cloud.store.errors import StoreError
+from local_cloud.store.errors import NoSpace, StoreError
 from local_cloud.store.objects import Objects
 
 Chunks = AsyncIterator[bytes]
@@ -67,7 +67,7 @@ class Uploads:
             if part.start is not None:
                 try:
                     await self._append(session, part.start, chunks)
-                except OSError:  # the disk is full: nobody goes on, and the room is needed
+                except (OSError, NoSpace):  # nobody goes on, and the room is needed
                     await run_in_threadpool(self._sessions.forget, upload)
                     raise
             received = session.received
@@ -105,7 +105,7 @@ class Uploads:
         """Write what `media` takes from the body to a file; then what it is for is known."""
         body = await run_in_threadpool(self._objects.upload_file)
         try:
-            with body.open("wb") as file:
+            with self._objects.space.open(body) as file:
                 async for part in chunks:
                     await run_in_threadpool(file.write, media(part))
             made = await run_in_threadpool(insert().put, self._objects, body)
@@ -136,7 +136,7 @@ class Uploads:
                 " byte(s)."
             )
         assert session.path
-        with session.path.open("ab") as file:
+        with self._objects.space.open(session.path, "ab") as file:
             async for part in chunks:
                 await run_in_threadpool(file.write, part[known:])
                 known = max(known - len(part), 0)

@@ -7,13 +7,13 @@ import binascii
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from starlette.concurrency import run_in_threadpool
 
 from local_cloud.s3.checksums import HASHERS, Hasher, encoded, known
 from local_cloud.s3.chunked import Chunked
 from local_cloud.s3.errors import Refusal
+from local_cloud.store.space import Counted, Space
 
 Chunks = AsyncIterator[bytes]
 _CHECKSUM = "x-amz-checksum-"
@@ -86,9 +86,9 @@ class Incoming:
             _compare_md5(self._headers["content-md5"], self._hashers["MD5"])
         return found
 
-    async def to_file(self, chunks: Chunks, path: Path) -> Received:
+    async def to_file(self, chunks: Chunks, path: Path, space: Space) -> Received:
         """Write the body to a file."""
-        with path.open("wb") as file:
+        with space.open(path) as file:
             async for chunk in chunks:
                 await run_in_threadpool(self._write, file, chunk)
         return Received(path, self.finish())
@@ -104,7 +104,7 @@ class Incoming:
         self.finish()
         return content
 
-    def _write(self, file: BinaryIO, chunk: bytes) -> None:
+    def _write(self, file: Counted, chunk: bytes) -> None:
         file.write(self.feed(chunk))
 
 

@@ -200,7 +200,7 @@ def extracted(objects: Objects, params: Json) -> Iterator[tuple[Object, Path]]:
     found, file = objects.open(*copy_source(params["CopySource"]))
     body = objects.upload_file()
     try:
-        with file, body.open("wb") as target:
+        with file, objects.space.open(body) as target:
             if _archive(found):
                 message = "The source object of the COPY action is not in the active tier and is"
                 message += " only stored in Amazon S3 Glacier."

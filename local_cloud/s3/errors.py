@@ -62,6 +62,8 @@ def from_store(error: store.StoreError, bucket: str) -> Refusal:
         case store.BucketNotEmpty():
             message = "The bucket you tried to delete is not empty"
             return Refusal("BucketNotEmpty", message, 409, BucketName=bucket)
+        case store.NoSpace():
+            return Refusal("QuotaExceeded", str(error), 507)  # with 503, clients would try again
         case store.Unsteady():
             return Refusal("SlowDown", str(error), 503)  # clients try again
         case _:

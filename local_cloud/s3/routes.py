@@ -170,7 +170,7 @@ async def _answer(
     await run_in_threadpool(objects.bucket, params["Bucket"])
     path_of_body = await run_in_threadpool(objects.upload_file)
     try:
-        params["Body"] = await Incoming(headers).to_file(chunks, path_of_body)
+        params["Body"] = await Incoming(headers).to_file(chunks, path_of_body, objects.space)
         return await run_in_threadpool(_done, operation, call, params)
     finally:
         path_of_body.unlink(missing_ok=True)

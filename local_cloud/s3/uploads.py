@@ -278,7 +278,7 @@ class Uploads:
         return chosen
 
     def _join(self, parts: Sequence[Json], body: Path) -> None:
-        with body.open("wb") as whole:
+        with self._objects.space.open(body) as whole:
             for part in parts:
                 kept = self._objects.kept_file(part["file"])
                 if kept is None:  # completed or aborted meanwhile

@@ -55,11 +55,14 @@ def rewrite(script: Path, places: Mapping[str, Path]) -> None:
     """Put the folders' own paths in the place of the mounts', in a script."""
     if script.suffix in SCRIPTS and script.is_file():
         try:
-            text = _read(script)
-        except UnicodeDecodeError:
+            text = script.read_text(encoding="utf-8")
+        except UnicodeDecodeError:  # what is no text names no path
             return
         script.write_text(mounts.rewrite(text, places), encoding="utf-8")
 
 
 def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise Refused(f"channel {CHANNEL}: {path.name} is not text in UTF-8") from None

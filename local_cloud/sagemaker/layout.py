@@ -149,5 +149,5 @@ def _copy(objects: Objects, bucket: str, key: str, path: Path) -> None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     found, source = objects.open(bucket, key)
-    with source, path.open("wb") as target:
+    with source, objects.space.open(path) as target:
         files.append(target, source, found.size)

@@ -6,11 +6,12 @@ import shutil
 import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from local_cloud.sagemaker.layout import Host
 from local_cloud.sagemaker.names import s3_address
 from local_cloud.store.objects import Objects
+from local_cloud.store.space import Counted
 
 Json = dict[str, Any]
 ARCHIVES = {"model": "model", "output": "output/data"}  # and the folder of /opt/ml that is in it
@@ -48,7 +49,8 @@ def upload(request: Json, hosts: Sequence[Host], objects: Objects) -> None:
         if _packed(request):
             body = objects.upload_file()
             try:
-                pack(entries, body)
+                with objects.space.open(body) as file:
+                    pack(entries, file)
                 objects.put(bucket, f"{prefix}/{name}.tar.gz", body)
             finally:
                 body.unlink(missing_ok=True)
@@ -70,8 +72,8 @@ def merged(folders: Sequence[Path]) -> Iterator[tuple[Path, str]]:
                 yield path, entry
 
 
-def pack(entries: Sequence[tuple[Path, str]], body: Path) -> None:
-    """A .tar.gz of the entries; owners, which are of no use elsewhere, are left out."""
+def pack(entries: Sequence[tuple[Path, str]], body: IO[bytes] | Counted) -> None:
+    """Write a .tar.gz of the entries; owners, which are of no use elsewhere, are left out."""
 
     def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
         member.uid = member.gid = 0
@@ -79,7 +81,7 @@ def pack(entries: Sequence[tuple[Path, str]], body: Path) -> None:
         return member
 
     # Weights hardly shrink: most of the time that a higher level takes is for nothing.
-    with tarfile.open(body, "w:gz", compresslevel=1) as archive:
+    with tarfile.open(fileobj=body, mode="w:gz", compresslevel=1) as archive:
         for path, entry in entries:
             archive.add(path, entry, recursive=False, filter=anonymous)
 
@@ -87,7 +89,8 @@ def pack(entries: Sequence[tuple[Path, str]], body: Path) -> None:
 def _put(objects: Objects, bucket: str, key: str, path: Path) -> None:
     body = objects.upload_file()
     try:
-        shutil.copyfile(path, body)
+        with path.open("rb") as source, objects.space.open(body) as target:
+            shutil.copyfileobj(source, target)
         objects.put(bucket, key, body)
     finally:
         body.unlink(missing_ok=True)

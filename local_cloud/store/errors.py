@@ -38,6 +38,10 @@ class Unsteady(StoreError):
     """A job rewrites the object's file faster than it can be read."""
 
 
+class NoSpace(StoreError):
+    """There is no room for what is to be written."""
+
+
 class DigestMismatch(StoreError):
     """The bytes received are not the bytes that were announced."""
 

@@ -123,7 +123,7 @@ def open_file(path: Path) -> FileIO:
     return open(path, "rb", buffering=0, opener=lambda at, how: os.open(at, how | os.O_NOFOLLOW))
 
 
-def append(target: BinaryIO, source: BinaryIO, size: int) -> None:
+def append(target: BinaryIO | FileIO, source: BinaryIO, size: int) -> None:
     """Copy the first `size` bytes of one file to the end of another."""
     while size > 0 and (block := source.read(min(BLOCK, size))):
         target.write(block)

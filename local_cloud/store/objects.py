@@ -34,6 +34,7 @@ from local_cloud.store.errors import (
 )
 from local_cloud.store.files import Digests
 from local_cloud.store.records import Document, Records
+from local_cloud.store.space import Space, limit
 from local_cloud.store.values import ALWAYS, Attributes, Bucket, Condition, Object
 from local_cloud.store.walk import Walk
 
@@ -54,9 +55,13 @@ class Objects:
     the disk. Conditions are checked and writes done under one lock per bucket.
     """
 
-    def __init__(self, folder: Path, records: Records) -> None:
-        """folder: holds one folder per bucket. Next to it is one for uploads under way."""
+    def __init__(self, folder: Path, records: Records, space: Space | None = None) -> None:
+        """folder: holds one folder per bucket. Next to it is one for uploads under way.
+
+        space: how much may be written; None: what a learner's machine allows by default.
+        """
         folder.mkdir(parents=True, exist_ok=True)
+        self.space = space or Space(folder, limit({}))
         self.folder = folder.resolve()
         self.records = records
         self._locks: dict[str, threading.Lock] = {}
@@ -129,8 +134,10 @@ class Objects:
     def upload_file(self, keep: str = "") -> Path:
         """An empty file to write a body into; put() moves it, otherwise the caller removes it.
 
+        Write with space.open(), which counts. Raises NoSpace.
         keep: an id under which kept_file() finds the file, also after a restart.
         """
+        self.space.take()
         if keep:
             path = self._kept / keep
             path.touch(exist_ok=False)
@@ -379,7 +386,7 @@ class Objects:
         body = self.upload_file()
         try:
             found = []
-            with body.open("wb") as whole:
+            with self.space.open(body) as whole:
                 for bucket, name, condition in sources:
                     source, file = self.open(bucket, name)
                     with file:

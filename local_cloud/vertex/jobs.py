@@ -49,6 +49,7 @@ CODES = {
     "staging": errors.INVALID_ARGUMENT,
     "timeout": errors.DEADLINE_EXCEEDED,
     "interrupted": errors.RESOURCE_EXHAUSTED,
+    "space": errors.RESOURCE_EXHAUSTED,
     "collect": errors.INTERNAL,
     "lost": errors.INTERNAL,
     "stopped": errors.CANCELLED,

@@ -111,8 +111,8 @@ def test_a_job_that_fails_is_told_and_deleted(
     cloud: Status, service: str, monkeypatch: Patch
 ) -> None:
     before = made()
-    monkeypatch.setattr(tiny_jobs, "COMMAND", ["python3", "-c", "raise SystemExit(3)"])
-    with pytest.raises(lesson.LessonError, match=r"(?i)the job ended as failed: .*3"):
+    monkeypatch.setattr(tiny_jobs, "CODE", "raise SystemExit(3)\n")
+    with pytest.raises(lesson.LessonError, match=r"(?is)the job ended as failed: .*3"):
         getattr(tiny_jobs, service)()
     assert made() == before
 

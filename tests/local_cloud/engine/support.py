@@ -14,6 +14,7 @@ from typing import Any
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.spec import Job, Plan, Replica, State, Workplace
 from local_cloud.store.records import Records
+from local_cloud.store.space import Space
 
 LONG = 60  # seconds that no test waits for
 
@@ -59,12 +60,16 @@ class Cloud:
 
 @asynccontextmanager
 async def engine(
-    folder: Path, cloud: Any = None, cores: int = 4, hook: Path | None = None
+    folder: Path,
+    cloud: Any = None,
+    cores: int = 4,
+    hook: Path | None = None,
+    space: Space | None = None,
 ) -> AsyncIterator[Engine]:
     """A running engine on a folder; the next one on the same folder finds what this one left."""
     folder.mkdir(exist_ok=True)
     records = Records(folder / "records.db")
-    running = Engine(folder / "jobs", records, {"cloud": cloud or Cloud()}, cores, hook)
+    running = Engine(folder / "jobs", records, {"cloud": cloud or Cloud()}, cores, hook, space)
     await running.start()
     try:
         yield running

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from local_cloud.engine.archives import ArchiveError
 from local_cloud.engine.packages import requirements_of, unpack
 from tests.local_cloud.engine.packed import file, tar
 
@@ -61,3 +62,9 @@ class TestUnpack:
     def test_two_archives_of_a_name_do_not_mix(self, tmp_path: Path) -> None:
         archive = tar(tmp_path / "x.tar.gz", file("x/a.py"), file("x/b.py"))
         assert unpack(archive, tmp_path / "into") != unpack(archive, tmp_path / "into")
+
+    def test_what_it_needs_is_said_in_utf_8(self, tmp_path: Path) -> None:
+        described = b"Metadata-Version: 2.1\nName: x\nAuthor: caf\xe9\nRequires-Dist: numpy\n"
+        archive = tar(tmp_path / "x-1.tar.gz", file("x-1/x.py"), file("x-1/PKG-INFO", described))
+        with pytest.raises(ArchiveError, match="does not say in UTF-8 what it needs"):
+            requirements_of(unpack(archive, tmp_path / "into"))

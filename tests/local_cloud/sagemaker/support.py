@@ -160,18 +160,19 @@ def channel(name: str, address: str, **source: Any) -> Json:
     return {"ChannelName": name, "DataSource": {"S3DataSource": source}}
 
 
-def packed(files: Mapping[str, str]) -> bytes:
+def packed(files: Mapping[str, str | bytes]) -> bytes:
     """A .tar.gz of these files."""
     body = io.BytesIO()
     with tarfile.open(fileobj=body, mode="w:gz") as archive:
         for name, text in files.items():
+            content = text.encode() if isinstance(text, str) else text
             member = tarfile.TarInfo(name)
-            member.size, member.mtime = len(text.encode()), int(time.time())
-            archive.addfile(member, io.BytesIO(text.encode()))
+            member.size, member.mtime = len(content), int(time.time())
+            archive.addfile(member, io.BytesIO(content))
     return body.getvalue()
 
 
-def sdk2(service: Service, files: Mapping[str, str], **hyperparameters: Any) -> Json:
+def sdk2(service: Service, files: Mapping[str, str | bytes], **hyperparameters: Any) -> Json:
     """HyperParameters as version 2 of the SDK sends them for these files, the first the program."""
     address = service.put("code/sourcedir.tar.gz", packed(files))
     said = hyperparameters | {

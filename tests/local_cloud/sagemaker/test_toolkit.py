@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local_cloud.sagemaker import toolkit
+from tests.local_cloud.engine.wheels import wheel
 from tests.local_cloud.sagemaker.support import BUCKET, go, request, running, sdk2
 
 # What sagemaker-training 5.1.4 sets, but for those of each channel and hyperparameter.
@@ -146,12 +147,16 @@ def test_a_failing_script_is_told_in_the_toolkits_words(tmp_path: Path) -> None:
     ("files", "hyperparameters", "sentence"),
     [
         ({"t.py": "", "requirements.txt": "no-such-package>=3"}, {}, "no-such-package>=3 is req"),
+        ({"t.py": "", "requirements.txt": b"caf\xe9"}, {}, "requirements.txt is not text in UTF-8"),
         ({"t.py": ""}, {"sagemaker_mpi_enabled": True}, "MPI is not implemented"),
         ({"../../t.py": ""}, {}, "cannot be unpacked"),
     ],
 )
 def test_what_cannot_be_run_is_refused_in_a_sentence(
-    tmp_path: Path, files: dict[str, str], hyperparameters: dict[str, object], sentence: str
+    tmp_path: Path,
+    files: dict[str, str | bytes],
+    hyperparameters: dict[str, object],
+    sentence: str,
 ) -> None:
     async def story() -> None:
         async with running(tmp_path) as sagemaker:
@@ -159,6 +164,27 @@ def test_what_cannot_be_run_is_refused_in_a_sentence(
             found = await sagemaker.end(sagemaker.create(**request(HyperParameters=sent)), "Failed")
             assert found["FailureReason"].startswith("ClientError: ")
             assert sentence in found["FailureReason"]
+
+    go(story())
+
+
+def test_requirements_are_installed_once_for_all_hosts_in_whatever_encoding(tmp_path: Path) -> None:
+    archive = wheel(tmp_path / "wheels", "lctop", "1.0")
+
+    async def story() -> None:
+        async with running(tmp_path / "home") as sagemaker:
+            files: dict[str, str | bytes] = {
+                "t.py": "import lctop; print('has', lctop.version)",
+                "requirements.txt": f"numpy>=1\n{archive}\n".encode("utf-16"),
+            }
+            sent = request(HyperParameters=sdk2(sagemaker, files))
+            sent["ResourceConfig"]["InstanceCount"] = 2
+            name = sagemaker.create(**sent)
+            await sagemaker.end(name)
+            for host in ("algo-1", "algo-2"):
+                log = sagemaker.log(name, host)
+                assert log.count("local cloud: Installed lctop==1.0") == 1
+                assert "has 1.0" in log
 
     go(story())
 

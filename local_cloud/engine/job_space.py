@@ -1,0 +1,27 @@
+"""Stop a job that writes more into its own folder than there is room for."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from local_cloud.engine.run import Run
+from local_cloud.engine.spec import Outcome, State
+from local_cloud.store.space import GB, RESERVE, VARIABLE, Space, size
+
+PERIOD = 3.0  # seconds between two looks
+
+
+async def watch_space(run: Run, folder: Path, space: Space) -> None:
+    """Look every few seconds how much is in the job's folder; end the job if that is too much."""
+    while True:
+        await asyncio.sleep(PERIOD)
+        held = await asyncio.to_thread(size, folder)
+        if held > space.most:
+            why = f"more than {VARIABLE} allows ({space.most / GB:g} GB)"
+        elif held > RESERVE and space.free() < 0:
+            why = f"and less than {RESERVE / GB:g} GB of the disk is left"
+        else:
+            continue
+        message = f"The job had written {held / GB:.3g} GB, {why}, and was stopped."
+        run.decide(Outcome(State.FAILED, "space", message))

@@ -1,4 +1,5 @@
 # A child that outlives the script and keeps its standard output open: the job ends all the same.
+# only: vertex, vertex-trial: on SageMaker the SDK's driver and the toolkit read the output to its end, here as there
 # exit: 0
 # log: parent leaves
 # model: child.pid

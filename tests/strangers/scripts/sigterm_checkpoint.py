@@ -1,4 +1,5 @@
 # Catches SIGTERM, saves a checkpoint and leaves; the job is cancelled as soon as it trains.
+# only: vertex, vertex-trial, sagemaker-trial: the driver of SageMaker's SDK 3 passes the log on, and is gone by then
 # stop at: training, waiting to be stopped
 # exit: stopped
 # log: SIGTERM: checkpoint written

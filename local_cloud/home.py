@@ -81,7 +81,8 @@ class Home:
     def make(self) -> None:
         """Make the folder, for the owner's eyes only.
 
-        LocalCloudError for one that holds other things: `reset` would remove its `data`.
+        LocalCloudError for one that holds other things, of which `reset` would remove `data`, and
+        for another user's, who could read what is in it.
         """
         if os.pathsep in str(self.folder):
             raise LocalCloudError(
@@ -89,6 +90,11 @@ class Home:
                 "folder in LOCAL_CLOUD_HOME"
             )
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self.folder.stat().st_uid != os.geteuid():
+            raise LocalCloudError(
+                f"{self.folder} belongs to another user of this machine: name a folder of your own "
+                "in LOCAL_CLOUD_HOME"
+            )
         found = set(os.listdir(self.folder))
         if found and "lock" not in found:
             raise LocalCloudError(

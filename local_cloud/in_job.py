@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 ROOT = __file__.rpartition("/local_cloud/")[0]  # of the checkout that serves this job
-SDKS = frozenset({"aiobotocore", "boto3", "botocore", "gcsfs", "google", "s3fs", "sagemaker"})
+SDKS = frozenset(
+    {"aiobotocore", "boto3", "botocore", "gcsfs", "google", "hypertune", "s3fs", "sagemaker"}
+)
 
 
 class _BeforeTheFirstSdk:

@@ -6,6 +6,7 @@ import functools
 import logging
 import os
 import re
+import tempfile
 import time
 from collections.abc import Callable
 from types import ModuleType
@@ -302,6 +303,13 @@ def _point_sagemaker_2(module: ModuleType) -> None:
     loop.__code__ = loop.__code__.replace(co_consts=tuple(constants))
 
 
+def _report_apart(module: ModuleType) -> None:
+    # In a job that is no trial cloudml-hypertune writes below /tmp, which all users share: whoever
+    # lays a link there first has another file overwritten. A job's temporary folder is its own.
+    own = os.path.join(tempfile.gettempdir(), "hypertune", "output.metrics")
+    module._DEFAULT_METRIC_PATH = own  # type: ignore[attr-defined]
+
+
 HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "requests.exceptions": redacting("RequestException"),
     "urllib3.exceptions": redacting("HTTPError"),
@@ -309,6 +317,7 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "google.cloud.storage.exceptions": redacting("DataCorruption"),
     "google.resumable_media.common": redacting("DataCorruption"),
     "boto3": _forget_session,
+    "hypertune.hypertune": _report_apart,
     "sagemaker.core.helper.session_helper": _forget_instance,  # version 3
     "sagemaker.core.resources": _look_often,
     "sagemaker.core.telemetry.telemetry_logging": _send_no_telemetry,

@@ -91,9 +91,9 @@ def become(asked: Mapping[str, Any], log: int, line: socket.socket) -> None:
     os.close(nothing)
     os.close(log)
     os.chdir(asked["folder"])
+    adopt(asked["environment"])
     if asked["mounts"]:
         namespace().enter(asked["mounts"], asked["read_only"])
-    adopt(asked["environment"])
     enter_environment(os.environ["VIRTUAL_ENV"])
     mark(os.environ.get(JOB, ""))
     _, *words = asked["command"]
@@ -146,7 +146,9 @@ def run(words: Sequence[str], apart: bool = False) -> None:
             if not apart:
                 sys.path.insert(0, os.path.dirname(os.path.realpath(words[0])))
             main.__file__ = os.path.abspath(words[0])
-            exec(compile(source(words[0]), main.__file__, "exec"), main.__dict__)
+            # dont_inherit: this file's `from __future__` is not the script's.
+            code = compile(source(words[0]), main.__file__, "exec", dont_inherit=True)
+            exec(code, main.__dict__)
     except Exception as problem:  # noqa: BLE001 - the script's own
         trace = problem.__traceback__
         problem.__traceback__ = trace and trace.tb_next  # without this file's part

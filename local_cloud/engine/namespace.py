@@ -30,6 +30,9 @@ libc = ctypes.CDLL(None, use_errno=True)
 libc.mount.argtypes = [ctypes.c_char_p] * 3 + [ctypes.c_ulong, ctypes.c_char_p]
 
 OLD = "/.old-root"
+# The environment entries by which the processes of a job are found. They name the new root's
+# source too, for a process may leave its environment behind, and the namespace it cannot.
+MARKS = ("LOCAL_CLOUD_ENGINE", "LOCAL_CLOUD_RUN", "LOCAL_CLOUD_JOB")
 
 Tree = dict[str, "Tree | str"]
 
@@ -113,8 +116,9 @@ def enter(mounts: dict[str, str], read_only: list[str]) -> None:
     """Give this process a new root with everything of the old one, and the mounts."""
     here = os.getcwd()
     own_namespace()
+    marks = "\n".join(f"{name}={os.environ[name]}" for name in MARKS if name in os.environ)
     # Any folder will do: the new root leaves it again at once, and what it covered is seen again.
-    mount("tmpfs", "/tmp", "tmpfs", 0, "mode=755,size=1m")
+    mount(marks, "/tmp", "tmpfs", 0, "mode=755,size=1m")
     os.mkdir(f"/tmp{OLD}")
     number = PIVOT_ROOT[os.uname().machine]
     checked(libc.syscall(number, b"/tmp", os.fsencode(f"/tmp{OLD}")), "pivot_root")

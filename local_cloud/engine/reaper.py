@@ -8,6 +8,7 @@ the script ends those groups and then itself.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,11 +23,11 @@ AFTER_KILL = 5.0  # seconds; what SIGKILL has not ended by then hangs in the ker
 
 
 def living(groups: Collection[int], marks: Collection[str]) -> set[int]:
-    """The processes of these groups, and those whose first environment holds all the marks.
+    """The processes of these groups, and those whose environment or namespace holds all the marks.
 
     A group here is what a process started as a session's leader began: the session counts too.
-    macOS hides the environment of the programs that come with it: one of those that has left both
-    its group and its session is not found there.
+    The environment is the one that the program began with. macOS hides that of the programs that
+    come with it: one of those that has left both its group and its session is not found there.
     """
     wanted = {tuple(mark.split("=", 1)) for mark in marks}
     return {one.pid for one in psutil.process_iter() if _belongs(one, groups, wanted)}
@@ -46,15 +47,35 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def _belongs(
-    process: psutil.Process, groups: Collection[int], marks: Collection[tuple[str, ...]]
+    process: psutil.Process, groups: Collection[int], marks: set[tuple[str, ...]]
 ) -> bool:
     pid = process.pid
     try:
         found = os.getpgid(pid) in groups or os.getsid(pid) in groups
         found = found or bool(marks and marks <= process.environ().items())
+        found = found or bool(marks and marks <= _namespace_marks(pid))
         return found and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
     except (psutil.Error, OSError):  # it ended meanwhile, or is another user's
         return False
+
+
+def _namespace_marks(pid: int) -> set[tuple[str, ...]]:
+    """The marks in the name of a process's root, which namespace.py made; on Linux alone.
+
+    A process that leaves its group, its session and its environment behind cannot leave that.
+    """
+    own, theirs = "/proc/self/ns/mnt", f"/proc/{pid}/ns/mnt"
+    if sys.platform != "linux" or os.readlink(own) == os.readlink(theirs):
+        return set()
+    marks = set[tuple[str, ...]]()
+    with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+        for line in file:
+            # proc(5): "… mount point … - type source options", blanks and line ends in octal
+            kind, source, *_ = line.partition(" - ")[2].split(" ")
+            if kind == "tmpfs" and source.startswith("LOCAL_CLOUD_"):
+                text = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), source)
+                marks.update(tuple(mark.split("=", 1)) for mark in text.split("\n"))
+    return marks
 
 
 def _send(target: int, *signals: signal.Signals) -> None:

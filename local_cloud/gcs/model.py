@@ -34,16 +34,16 @@ class Insert:
     @classmethod
     def of(cls, call: Call, metadata: Json, content_type: str) -> Insert:
         """What a request to insert an object asks for; content_type: of the media."""
-        names = {name for name in (metadata.get("name"), call.query.get("name")) if name}
-        if len(names) > 1:
-            raise invalid("the name in the metadata and the name in the address differ")
+        own, said = metadata.get("name") or "", call.query.get("name") or ""
+        if own and said and own != said:
+            raise invalid("the name in the metadata and the name in the URL differ")
         settings = merged({}, object_settings(metadata))
         if encoding := call.query.get("contentEncoding"):
             settings.setdefault("contentEncoding", header("contentEncoding", encoding))
         hashes = announced(call)
         return cls(
             bucket=call.path("bucket"),
-            name=check_name(names.pop() if names else ""),
+            name=check_name(own or said),
             content_type=header(
                 "contentType", metadata.get("contentType") or content_type or DEFAULT_TYPE
             ),

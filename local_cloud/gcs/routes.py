@@ -78,7 +78,8 @@ def routes(objects: Objects) -> list[BaseRoute]:
 
 async def _refuse(call: Call, _: Chunks) -> Response:
     """Whatever the local cloud does not know of the service."""
-    path = call.request.scope["path"]
+    scope = call.request.scope
+    path = scope["path"].removeprefix(scope["root_path"])  # which is the secret
     raise not_implemented(f"{call.request.method} {template(path)}")
 
 

@@ -45,7 +45,7 @@ QUERIES = (
 
 
 class Count(NamedTuple):
-    """How it went; each server error as a line of text."""
+    """How it went; each server error, and each error that says the secret, as a line of text."""
 
     tried: int
     let_in: int
@@ -80,7 +80,7 @@ def send_mutated(url: str, recorded: list[Recorded], count: int, seed: int) -> C
         status, said = _send(url, request, chance if is_stranger else None)
         if is_stranger:
             let_in += status not in (None, 400, 403)
-        elif status in (None, 500):
+        elif status in (None, 500) or (status >= 400 and urlsplit(url).path[1:] in said):
             errors[_line(request, said)] += 1
     return Count(count, let_in, [f"{number} x {line}" for line, number in errors.most_common()])
 

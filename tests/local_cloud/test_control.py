@@ -187,6 +187,14 @@ def test_the_command_line(own: Home) -> None:
     assert "is not running" in command_line(own, "stop").stdout
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a folder another user's")
+def test_a_folder_of_another_user_is_not_taken(tmp_path: Path) -> None:
+    os.chown(tmp_path, 65_534, 65_534)
+    with pytest.raises(LocalCloudError, match=r"another user.*LOCAL_CLOUD_HOME"):
+        control.start(Home(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     mode = tmp_path.stat().st_mode

@@ -157,6 +157,16 @@ def test_so_do_those_of_a_trial_that_is_forked(buckets: None, tmp_path: Path) ->
     assert said == ["000000000000"]
 
 
+def test_hypertune_outside_a_trial_reports_into_the_jobs_own_folder(run: Send) -> None:
+    """Its default is below /tmp, where another user may have laid a link."""
+    (said,) = run(
+        "import hypertune, json, os\n"
+        "path = hypertune.HyperTune().metric_path\n"
+        "print(json.dumps([path.startswith(os.environ['TMPDIR'])]))"
+    )
+    assert said == [True]
+
+
 def test_a_job_on_vertex_works_in_its_own_project_and_region(buckets: None) -> None:
     """Its project is the one that it was sent to, by its id; the number is in a variable, too."""
     (seen,) = on_vertex("""

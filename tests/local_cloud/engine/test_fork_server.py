@@ -229,6 +229,17 @@ def test_what_a_forked_replica_sets_apart_from_itself_ends_with_its_job(tmp_path
     run(story())
 
 
+def test_the_forking_processes_own_future_imports_are_not_the_scripts(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("def f(x: int): ...\nprint(f.__annotations__['x'] is int)\n")
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(job=plan(str(script)))) as running:
+            assert (await ended(running, "job"))[1] == "True\n"
+
+    run(story())
+
+
 def test_torch_draws_other_numbers_in_every_replica(tmp_path: Path, script: Path) -> None:
     script.write_text("import torch\nprint(torch.initial_seed(), torch.rand(1).item())\n")
     plans = {name: plan(str(script)) for name in ("first", "second")}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from local_cloud.engine import mounts
 from local_cloud.engine.mounts import available, inside, rewrite
 from local_cloud.engine.spec import Plan, Replica, State, Workplace
-from tests.local_cloud.engine.support import Cloud, engine, run, until
+from tests.local_cloud.engine.support import Cloud, alive, engine, run, until
 
 namespaces = pytest.mark.skipif(not available(), reason="this machine has no mount namespaces")
 GCS = {"/gcs": Path("/data/cloud")}
@@ -121,6 +121,27 @@ def test_a_replica_finds_its_mounts(
             assert job.state is State.SUCCEEDED, here.log("a", "r0").read_text()
             assert here.log("a", "r0").read_text() == "hello\n"
             assert (data / "bucket/out").read_text() == "x"
+
+    run(story())
+
+
+@namespaces
+def test_what_leaves_its_environment_behind_still_ends_with_its_job(tmp_path: Path) -> None:
+    """A process of another group and session, with no environment, is found by its namespace."""
+    code = (
+        "import os\nread, write = os.pipe()\nif os.fork() == 0:\n    os.setsid()\n"
+        "    os.write(write, str(os.getpid()).encode())\n"
+        "    os.execve('/bin/sleep', ['sleep', '60'], {})\nprint(os.read(read, 20).decode())\n"
+    )
+    (data := tmp_path / "objects").mkdir()
+    command = (sys.executable, "-c", code)
+    plan = Plan((Replica("r0", command, {}, mounts={"/gcs": data}),))
+
+    async def story() -> None:
+        async with engine(tmp_path / "with a blank", Cloud(a=plan)) as here:
+            here.submit("cloud", "a", 1)
+            assert (await until(here, "a")).state is State.SUCCEEDED
+            assert not alive(int(here.log("a", "r0").read_text()))
 
     run(story())
 

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import google_crc32c
 import pytest
@@ -142,6 +143,22 @@ def test_a_gap_and_a_wrong_header_are_refused(http: requests.Session, address: s
     assert "exceeds already uploaded size" in gap.json()["error"]["message"]
     assert send(http, session, b"0", "nonsense").status_code == 400
     assert send(http, session, b"01234", "0-4/3").status_code == 400
+
+
+@pytest.mark.parametrize("name", [[None], {}, 1, True])
+def test_a_name_that_is_no_text_is_refused(http: requests.Session, address: str, name: Any) -> None:
+    refused = http.post(f"{address}?uploadType=resumable", json={"name": name})
+    assert refused.status_code == 400, refused.text
+
+
+def test_what_is_not_implemented_is_named_without_the_secret(
+    http: requests.Session, address: str
+) -> None:
+    refused = http.patch(f"{address}/x/rewriteTo/b/other/o/y")
+    said = refused.json()["error"]["message"]
+    assert refused.status_code == 501 and said.endswith(
+        ": PATCH /upload/storage/v1/b/{bucket}/o/{object}/rewriteTo/b/{bucket}/o/{object}"
+    )
 
 
 def test_a_cancelled_or_unknown_session_is_not_there(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -38,6 +39,8 @@ class Room:
     gpus: tuple[int, ...]
     marks: Mapping[str, str]  # environment entries by which its processes are found
     warm: Warm  # forks replicas that are to start in a moment
+    # Known to the replicas of this job alone, by which they know each other.
+    token: str = field(default_factory=secrets.token_hex, repr=False)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ def environment(replica: Replica, room: Room, temporary: Path) -> dict[str, str]
         "OMP_NUM_THREADS": str(room.threads),
         "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0",
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, room.gpus)),
+        "JOB_TOKEN": room.token,
         **replica.environment,
         "PYTHONPATH": os.pathsep.join(filter(None, python_path)),
         "LOCAL_CLOUD_PACKAGES": str(packages_folder(own)),

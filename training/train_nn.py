@@ -1,7 +1,6 @@
 """Train a small neural network that answers yes or no about each row of a table.
 
-Run it in a terminal or, with %run, in a notebook, or send it to a training service. It is one file
-and imports nothing of the project it comes from: copy it for your own table.
+Run it in a terminal, with %run in a notebook, or on a training service; copy it for your own table.
     python train_nn.py --train train_data.npz --val val_data.npz --epochs 200 --batch_size 64
 Reads   --train: npz archives with X_train (rows, features) and y_train (rows,), labels 0 or 1: one
         archive, a folder or a pattern of them; several together are one table, in order of name
@@ -30,12 +29,14 @@ import functools
 import gc
 import glob
 import hashlib
+import hmac
 import importlib.util
 import io
 import itertools
 import json
 import math
 import os
+import pickle
 import re
 import secrets
 import signal
@@ -53,8 +54,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 STARTED = time.perf_counter()
-# The exit code of a run that is to be started again: that of SIGABRT, which Vertex AI takes for an
-# error that may pass, and for which it starts the job again, up to three times.
+# The exit code of a run that is to be started again: SIGABRT's, after which Vertex AI does so.
 RESTART = 134
 
 
@@ -86,7 +86,6 @@ class Stopped(BaseException):
     """This run was asked to end; it goes on from its checkpoint when it is started again."""
 
 
-# ---- place --------------------------------------------------------------------------------------
 class Place(NamedTuple):
     """This process among the replicas that train one model together; by default it is alone."""
 
@@ -162,7 +161,6 @@ def open_door(place: Place) -> socket.socket | None:
     return socket.create_server((host if host in ("127.0.0.1", "localhost") else "", port))
 
 
-# ---- several replicas on one machine, and the loss of one ----------------------------------------
 TRIES = 3  # in a row from the same checkpoint
 NOTICING = 10.0  # seconds in which the replicas notice by themselves that one is lost
 
@@ -189,10 +187,7 @@ def start_replicas(places: Sequence[Place]) -> list[Replica]:
 
 
 def wait_for(replicas: Sequence[Replica]) -> int:
-    """The exit code of all when all have ended; what outlives the first failure too long is killed.
-
-    A code that says more than that something ended goes before the others: a start would not help.
-    """
+    """The exit code of all when all have ended; what outlives a failure too long is killed."""
     killing = math.inf
     while None in (codes := [replica.process.poll() for replica in replicas]):
         if any(codes) and killing == math.inf:
@@ -201,15 +196,11 @@ def wait_for(replicas: Sequence[Replica]) -> int:
             for replica in replicas:
                 replica.process.kill()
         time.sleep(0.02)
-    final = (1, 2, 130)
-    return next((code for code in codes if code in final), next(filter(None, codes), 0))
+    return next((code for code in codes if code in (1, 2, 130)), next(filter(None, codes), 0))
 
 
 def supervise(flags: argparse.Namespace) -> int:
-    """Start this machine's replicas, and again from the checkpoint when one is lost.
-
-    Returns the exit code. torchrun would do the same, once it has imported torch: a second later.
-    """
+    """Start this machine's replicas, and again from the checkpoint when one is lost."""
     place, here = flags.place, flags.replicas
     with socket.create_server(("127.0.0.1", 0)) as probe:
         master = place.master or probe.getsockname()
@@ -240,8 +231,7 @@ def supervise(flags: argparse.Namespace) -> int:
             known = max(known, reached)
             if not tries:
                 return RESTART
-            said = "a replica was lost; this machine's replicas start again from the checkpoint"
-            complain(said)
+            complain("a replica was lost; this machine's replicas start again from the checkpoint")
     except KeyboardInterrupt:  # from a terminal the replicas hear it, too
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
         time.sleep(1)
@@ -275,7 +265,6 @@ def hold_line() -> socket.socket:
     return line
 
 
-# ---- flags --------------------------------------------------------------------------------------
 def numeric(low: int, cast: type, text: str) -> Any:
     """A number from `low` up; for int a whole one, also when a tuner writes it as 64.0."""
     try:
@@ -284,8 +273,8 @@ def numeric(low: int, cast: type, text: str) -> Any:
         value = math.nan
     if low <= value <= 2**53 and cast(value) == value:  # up to there a float is exact
         return cast(value)
-    kind = {int: "whole number", float: "number"}[cast]
-    raise argparse.ArgumentTypeError(f"needs a {kind} from {low} up, not {text!r}")
+    whole = "whole " * (cast is int)
+    raise argparse.ArgumentTypeError(f"needs a {whole}number from {low} up, not {text!r}")
 
 
 class Parser(argparse.ArgumentParser):
@@ -401,7 +390,6 @@ class Table(NamedTuple):
     device: torch.device  # where the batches go
 
 
-# ---- device -------------------------------------------------------------------------------------
 def choose_device(wanted: str, local_rank: int = 0) -> torch.device:
     """The device to train on; `auto` takes the first of CUDA, TPU and Apple GPU that is there."""
     cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
@@ -425,18 +413,17 @@ def choose_threads(rows_per_step: int, weights: int) -> int:
 
 
 def keep_memory() -> None:
-    """Have large batches find the memory of the step before, and be twice as fast (benchmarks/).
-
-    glibc hands freed blocks back at once, until it has freed one of nearly 32 MiB, its limit.
-    """
+    """Have large batches find the memory of the step before, and be twice as fast (benchmarks/)."""
+    # glibc hands freed blocks back at once, until it has freed one of nearly 32 MiB, its limit.
     torch.empty(8 * 2**20 - 4096)
 
 
-# ---- replicas -----------------------------------------------------------------------------------
 JOINING = timedelta(minutes=5)  # a service's machines start at different times
+TOKEN = os.environ.get("JOB_TOKEN", "").encode()  # known to the replicas of a job and nobody else
 BRIEFLY = timedelta(seconds=2)  # for rank 0 to answer, before it is asked again
 MEETING = timedelta(seconds=20)  # once all have come, to connect with each other
 ENDED = "another replica ended or cannot be reached"
+STRANGER = "another process takes a replica's place: it does not know JOB_TOKEN; start again"
 
 
 def out_of_memory(problem: Exception) -> bool:
@@ -457,11 +444,8 @@ def connected() -> Iterator[None]:
 
 
 def be_a_batch_job() -> None:
-    """Ask the kernel to let this thread, and those it starts, work on when another one wakes up.
-
-    Else gloo's threads interrupt the replicas of a machine at every message, and with small batches
-    a step takes two or three times as long (benchmarks/). Linux alone can do that.
-    """
+    """Ask the kernel to let this thread, and those it starts, work on when another one wakes up."""
+    # Else gloo's threads interrupt it at every message: small steps take thrice as long.
     with contextlib.suppress(AttributeError, OSError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
@@ -480,10 +464,13 @@ def join(place: Place, flags: argparse.Namespace, device: torch.device) -> None:
         if place.master:
             store = meet(place, flags.door, bool(flags.checkpoint_every))
         else:
-            store = next(dist.rendezvous("env://", timeout=JOINING))[0]  # type: ignore[attr-defined]
+            env = dist.rendezvous("env://", timeout=JOINING)  # type: ignore[attr-defined]
+            store = dist.PrefixStore(mac(TOKEN).decode(), next(env)[0])  # type: ignore[attr-defined]
         store.set_timeout(MEETING)
         backend = "nccl" if device.type == "cuda" else "gloo"
+        store = store if backend == "nccl" else sealed(store)  # nccl's threads wait for no Python
         dist.init_process_group(backend, store=store, rank=place.rank, world_size=place.world_size)
+        prove_membership(place)
     except (RuntimeError, ValueError) as problem:
         reason = str(problem).split("\n")[0]
         raise Lost(f"{place.world_size} replicas did not come together: {reason}") from None
@@ -491,29 +478,65 @@ def join(place: Place, flags: argparse.Namespace, device: torch.device) -> None:
         waiting.cancel()
 
 
-def meet(place: Place, door: socket.socket | None, again: bool) -> Any:
-    """Rank 0's store, once all have come to it; never that of a group that has lost a replica.
+def mac(key: bytes, *words: object) -> bytes:
+    """What only somebody who knows the key can say of these words."""
+    return hmac.new(key, repr(words).encode(), "sha256").hexdigest().encode()
 
-    again: whether a rank 0 that is gone will come again.
-    """
+
+def sealed(inner: Any) -> Any:
+    """A store whose values count only with the job's seal: gloo connects where they tell it to."""
+
+    def get(_: Any, key: str) -> bytes:
+        seal, value = (found := inner.get(key))[:64], found[64:]
+        need(hmac.compare_digest(seal, mac(TOKEN, key, value)), STRANGER)
+        return bytes(value)
+
+    methods = {
+        "get": get,
+        "set": lambda _, key, value: inner.set(key, mac(TOKEN, key, bytes(value)) + bytes(value)),
+        "wait": lambda _, keys, __=None: inner.wait(keys, MEETING),  # all have come already
+    }
+    return type("Sealed", (dist.Store,), methods)()  # type: ignore[attr-defined]
+
+
+def prove_membership(place: Place) -> None:
+    """Have each two replicas prove to each other that both know the token."""
+    rank, ranks = place.rank, range(place.world_size)
+
+    def swap(parts: Sequence[bytes]) -> list[bytes]:  # 64 bytes for each and of each
+        own = on_wire(b"".join(parts))
+        dist.all_to_all_single(found := torch.empty_like(own), own, async_op=True).wait(MEETING)
+        return [bytes(part) for part in found.view(-1, 64).tolist()]
+
+    nonces = [secrets.token_hex(32).encode() for _ in ranks]
+    answers = swap([mac(TOKEN, rank, other, nonce) for other, nonce in enumerate(swap(nonces))])
+    wanted = b"".join(mac(TOKEN, other, rank, nonces[other]) for other in ranks)
+    proven = hmac.compare_digest(b"".join(answers), wanted)
+    need(bytes(64) not in swap([bytes([proven] * 64)] * len(ranks)), STRANGER)  # none is unproven
+
+
+def meet(place: Place, door: socket.socket | None, comes_again: bool) -> Any:
+    """Rank 0's store, once all have come to it; never that of a group that has lost a replica."""
     fd, me = door.detach() if door else None, f"{place.rank} {secrets.token_hex(8)}"
     (host, port), ranks = place.master or ("", 0), [*map(str, range(place.world_size))]
     end, met = time.monotonic() + JOINING.total_seconds(), False
     while True:
         try:
-            store = dist.TCPStore(  # type: ignore[attr-defined]
+            store: Any = dist.TCPStore(  # type: ignore[attr-defined]
                 host, port, len(ranks), place.rank == 0, BRIEFLY, False, master_listen_fd=fd
             )
+            hidden: Any = partial(dist.PrefixStore, store=store)  # type: ignore[attr-defined]
+            store = hidden(mac(TOKEN).decode())
             store.set(str(place.rank), me)
             if store.compare_set("size", "", str(len(ranks))) != str(len(ranks)).encode():
                 store.set("unlike", "")
-            met = not again
+            met = not comes_again
             if place.rank == 0:
                 look_for(store, ranks, end)
                 store.set("group", json.dumps([store.get(rank).decode() for rank in ranks]))
             look_for(store, ["group"], end)
-            if me in json.loads(store.get("group")):
-                return store
+            if me in json.loads(group := store.get("group")):  # whose names are in no other
+                return hidden(mac(TOKEN, group).decode())
         except RuntimeError:
             if place.rank == 0 or met:
                 raise
@@ -548,23 +571,33 @@ def own_rows(rows: int, place: Place) -> range:
     return range(*(rows * rank // place.world_size for rank in (place.rank, place.rank + 1)))
 
 
+def on_wire(content: bytes) -> torch.Tensor:
+    """Bytes on the device of what the replicas tell each other."""
+    device = "cuda" if dist.get_backend() == "nccl" else "cpu"
+    return torch.frombuffer(bytearray(content), dtype=torch.uint8).to(device)
+
+
 def exchange(work: Callable[[], Any], place: Place) -> list[Any]:
-    """What work() returns on each replica, by rank; what one of them refuses, all refuse."""
+    """What work() returns on each replica, as JSON, by rank; what one refuses, all refuse."""
     if place.world_size == 1:
         return [work()]
     try:
         said = (work(), "")
     except (Refused, OSError) as problem:  # an OSError names its file
         said = (None, str(problem))
-    everything = [said] * place.world_size
+    own = on_wire(json.dumps(said).encode())  # a pickle could run code
+    lengths = own.new_zeros(place.world_size, 1, dtype=torch.int64)
     with connected():
-        dist.all_gather_object(everything, said)
+        dist.all_gather(list(lengths), lengths.new_tensor([len(own)]))
+        need((longest := int(lengths.max())) <= 2**26, "the replicas tell each other too much")
+        found = own.new_zeros(place.world_size, longest)
+        dist.all_gather(list(found), torch.nn.functional.pad(own, (0, longest - len(own))))
+    everything = [json.loads(bytes(x[:n])) for x, n in zip(found.tolist(), lengths, strict=True)]
     for refused in (refused for _, refused in everything if refused):
         raise RefusedElsewhere(refused)
     return [found for found, _ in everything]
 
 
-# ---- data ---------------------------------------------------------------------------------------
 WINDOW = 2**24  # so many float32 numbers, 64 MiB, are held at once of a table larger than that
 
 
@@ -672,8 +705,7 @@ def find_shards(path: str, where: str) -> dict[str, str]:
 def fetch(address: str, where: str) -> bytes:
     """The content of an object."""
     with objects(address, where) as store:
-        content: bytes = store.read("")
-        return content
+        return bytes(store.read(""))
 
 
 @contextlib.contextmanager
@@ -681,7 +713,9 @@ def open_archive(address: str, where: str, read: Callable[[str, str], bytes]) ->
     """A file, or an object read into memory, and the beginning of what is said of its damage."""
     advice = "give an npz archive of plain arrays, as numpy.savez writes it"
     try:  # a damaged archive makes numpy and zipfile raise almost anything
-        with io.BytesIO(read(address, where)) if "://" in address else open(address, "rb") as file:
+        if not (remote := "://" in address) and Path(address).stat():  # others may never end
+            need(os.path.isfile(address) or os.path.isdir(address), f"{where} is no file; {advice}")
+        with io.BytesIO(read(address, where)) if remote else open(address, "rb") as file:
             need(zipfile.is_zipfile(file), f"{where} is no whole npz archive; {advice}")
             with zipfile.ZipFile(file) as archive:
                 yield archive, where
@@ -751,11 +785,8 @@ def describe(name: str, archive: zipfile.ZipFile, part: str, where: str) -> Shar
 
 
 def share_out(lists: list[list[Shard]], where: str) -> tuple[list[Shard], list[list[Share]]]:
-    """All shards, in order, and every replica's shares of them.
-
-    Replicas with the same shards share their rows. A machine may have shards of its own, as
-    SageMaker's ShardedByS3Key gives them out: these are for the replicas on it.
-    """
+    """All shards, in order, and every replica's shares of them."""
+    # A machine may have shards of its own, as SageMaker's ShardedByS3Key gives them out.
     shards = sorted(itertools.chain(*{tuple(held) for held in lists}))
     for one, other in itertools.pairwise(shards):
         advice = "give every machine the same files, or each of them names of its own"
@@ -806,11 +837,9 @@ def check(X: Any, y: Any, first: int, part: str, where: str) -> None:
 
 
 def read_table(path: str, part: str, place: Place, device: torch.device) -> tuple[Table, str]:
-    """X_<part> and y_<part> of all archives, checked, and the preparation they carry, else "".
-
-    A table of up to one WINDOW is kept on the device. A larger one is mapped into memory, or kept
-    as float32 where it is compressed or no file; and all on a GPU if half of its memory will do.
-    """
+    """X_<part> and y_<part> of all archives, checked, and the preparation they carry, else ""."""
+    # A table of up to one WINDOW is kept on the device. A larger one is mapped into memory, or kept
+    # as float32 where it is compressed or no file; and all on a GPU if half of its memory will do.
     where, found, parts = f"--{part} {path}:", dict[str, str](), list[Part]()
     read = functools.lru_cache(1)(fetch)  # one archive is not brought twice
 
@@ -826,15 +855,15 @@ def read_table(path: str, part: str, place: Place, device: torch.device) -> tupl
         with opened(name) as (archive, said):
             return describe(name, archive, part, said)
 
-    shards, shares = share_out(exchange(look, place), where)
+    held = [[Shard(*shard) for shard in each] for each in exchange(look, place)]
+    shards, shares = share_out(held, where)
     whole, features = sum(shard.rows for shard in shards), shards[0].features
     small, names = whole * features <= WINDOW, (f"X_{part}", f"y_{part}")
 
     def load() -> None:
         for name, start, rows in shares[place.rank]:
             with opened(name) as (archive, said):
-                headers = read_headers(archive, names)
-                mapped = archive.filename and not small
+                headers, mapped = read_headers(archive, names), archive.filename and not small
                 raw = np.asarray(np.memmap(found[name], mode="r")) if mapped else None
                 X, y = (read_rows(archive, headers[array], rows, raw) for array in names)
                 check(X, y := y.reshape(-1, 1), rows.start, part, said)
@@ -858,8 +887,7 @@ def settle(table: Table, ranges: list[range]) -> list[Part]:
     for some, labels in stretches(table):
         X[done : done + len(some)], y[done : done + len(some)] = some, labels
         done += len(some)
-    starts = [rows.start for rows in ranges]
-    pieces = (torch.split(item, sizes) for item in (X, y))
+    starts, pieces = [rows.start for rows in ranges], (torch.split(x, sizes) for x in (X, y))
     return [Part(*part) for part in zip(*pieces, starts, strict=True)]
 
 
@@ -887,11 +915,9 @@ def stretches(table: Table) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
 
 
 def shuffled(table: Table, batch: int, shuffle: torch.Generator) -> Iterator[torch.Tensor]:
-    """The order of all rows in one epoch, the same for every replica, window by window.
-
-    Of a table larger than a window the order is that of its pieces, which are rows that follow
-    one another on the disk; the rows of 16 pieces or so are then shuffled together.
-    """
+    """The order of all rows in one epoch, the same for every replica, window by window."""
+    # Of a table larger than a window the order is that of its pieces, which are rows that follow
+    # one another on the disk; the rows of 16 pieces or so are then shuffled together.
     whole, window = table.whole, max(1, WINDOW // table.features)
     if whole <= window:
         yield torch.randperm(whole, generator=shuffle)
@@ -969,13 +995,10 @@ def make_batches(table: Table, batch: int, shuffle: torch.Generator,
         skip = 0
 
 
-# ---- model --------------------------------------------------------------------------------------
 def build_model(features: int, hidden: Sequence[int], seed: int, device: Any = "cpu",
                 share: Callable[[int, Linear], object] | None = None) -> Sequential:  # fmt: skip
-    """Linear layers with ReLU between them; the output is one logit per row: above 0 means yes.
-
-    share(number, layer), if given, keeps this replica's part of each layer as soon as it is made.
-    """
+    """Linear layers with ReLU between them; the output is one logit per row: above 0 means yes."""
+    # share(number, layer), if given, keeps this replica's part of each layer as soon as it is made.
     layers: list[torch.nn.Module] = []
     with torch.random.fork_rng(devices=[]):  # a notebook's random state is left as it was
         torch.manual_seed(seed)  # and layers are made on the CPU: every device starts alike
@@ -990,11 +1013,8 @@ def build_model(features: int, hidden: Sequence[int], seed: int, device: Any = "
 
 
 def sharing(hidden: Sequence[int], place: Place, device: torch.device) -> Any:
-    """What keeps a replica's part of a layer: columns of one layer, then the rows of the next.
-
-    So every second layer works on what this replica has computed itself, and the replicas add up
-    its outputs. A last layer without a partner, of one column, is left whole.
-    """
+    """What keeps a replica's part of a layer: columns of one layer, then the rows of the next."""
+    # A last layer without a partner, of one column, is left whole.
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor import parallel
 
@@ -1060,7 +1080,6 @@ class Adam:
         return {name: sum(one.nbytes for one in group) for name, group in groups.items()}
 
 
-# ---- training -----------------------------------------------------------------------------------
 class Progress:
     """How far the training is: with weights and optimiser, all that the next step depends on."""
 
@@ -1080,13 +1099,14 @@ class Progress:
 
     def take(self, state: Mapping[str, Any], device: torch.device) -> None:
         """Be as far as a checkpoint is."""
-        for name in self.PLAIN:
-            setattr(self, name, state[name])
-        self.history = [(int(epoch), *row) for epoch, *row in state["history"].tolist()]
+        for name in self.PLAIN:  # of the same kind, lest a crafted one fail much later
+            setattr(self, name, type(getattr(self, name))(state[name]))
+        history = state["history"].view(self.epoch - 1, 5).tolist()
+        self.history = [(int(epoch), *row) for epoch, *row in history]
         self.shuffle.set_state(state["shuffle"])
         self.steps = [(torch.tensor(loss, device=device), rows) for loss, rows in state["steps"]]
         self.best_weights = [weight.to(device) for weight in state["best_weights"]]
-        self.resumed.append(self.epoch)
+        self.resumed = [*map(int, self.resumed), self.epoch]
 
     def loss(self) -> float:
         """The mean loss of this epoch's steps."""
@@ -1148,10 +1168,8 @@ def train_epoch(model: Sequential, optimiser: Adam, batches: Iterable[Any], prog
 def train(model: Sequential, optimiser: Adam, tables: "Tables", flags: Any, place: Place,
           progress: Progress, checkpoints: "Checkpoints", reports: "Reports",
           say: Any) -> None:  # fmt: skip
-    """Train from where `progress` is until epochs or patience run out, and set the weights.
-
-    place: among those who share out the rows.
-    """
+    """Train from where `progress` is until epochs or patience run out, and set the weights."""
+    # place: among those who share out the rows.
     before = progress.history[-1][-1] if progress.history else 0.0
     begun = shown = time.perf_counter()
     while progress.epoch <= flags.epochs:
@@ -1190,7 +1208,6 @@ def train(model: Sequential, optimiser: Adam, tables: "Tables", flags: Any, plac
         progress.best_weights.clear()
 
 
-# ---- results and checkpoints --------------------------------------------------------------------
 Content = bytes | memoryview
 Results = dict[str, Content | None]  # the content of each file; None: there shall be no such file
 
@@ -1228,7 +1245,7 @@ def files(folder: Path) -> SimpleNamespace:
         grow=grow,
         read=lambda name: (folder / name).read_bytes(),
         delete=lambda name: (folder / name).unlink(missing_ok=True),
-        names=lambda: [path.name for path in folder.iterdir()],
+        names=lambda: [path.name for path in folder.iterdir() if path.is_file()],
     )
 
 
@@ -1265,28 +1282,12 @@ def as_csv(history: Sequence[Sequence[float]]) -> bytes:
     return "".join(",".join(map(str, row)) + "\n" for row in (columns, *history)).encode()
 
 
-# ---- reports ------------------------------------------------------------------------------------
 MEASUREMENTS = 48  # of each of two metrics: cloudml-hypertune's file keeps the latest 100
 POINTS = 1000  # of a curve: TensorBoard shows no more
-CRC32C = [functools.reduce(lambda crc, _: crc >> 1 ^ 0x82F63B78 * (crc & 1), range(8), byte)
-          for byte in range(256)]  # fmt: skip
-
-
-def checked(content: bytes) -> bytes:
-    """A part of a file of events, followed by its checksum."""
-    crc = 2**32 - 1
-    for byte in content:
-        crc = CRC32C[(crc ^ byte) & 255] ^ crc >> 8
-    crc ^= 2**32 - 1
-    return content + (((crc >> 15 | crc << 17) + 0xA282EAD8) % 2**32).to_bytes(4, "little")
 
 
 class Events:
-    """A file of events for TensorBoard: the curves, the hyperparameters and the layers.
-
-    Only what an event is comes from the package tensorboard: to import its writer would take 0.2 s,
-    and torch's own graph of a model another 0.8 s.
-    """
+    """A file of events for TensorBoard: the curves, the hyperparameters and the layers."""
 
     SHOWN = ("epochs", "learning_rate", "batch_size", "hidden", "patience", "min_delta",
              "restore_best", "seed", "parallelism")  # fmt: skip
@@ -1296,8 +1297,10 @@ class Events:
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.graph_pb2 import GraphDef
         from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+        from tensorboard.summary.writer.record_writer import RecordWriter
 
         self.event, self.plugin_data, self.path = Event, HParamsPluginData, flags.tensorboard_dir
+        self.records, self.content = RecordWriter, io.BytesIO()
         self.progress, self.stride = progress, math.ceil(flags.epochs / POINTS)
         self.name = f"events.out.tfevents.{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
         shown = {name: getattr(flags, name) for name in self.SHOWN}
@@ -1309,7 +1312,7 @@ class Events:
             kind, text = type(layer).__name__, {"layer": {"s": str(layer).encode()}}
             before = [nodes[-1]["name"]]
             nodes.append({"name": f"{place}.{kind}", "op": kind, "input": before, "attr": text})
-        self.content, self.new = b"", [
+        self.new = [
             Event(file_version="brain.Event:2"),
             Event(step=progress.told + 1, session_log={"status": "START"}),
             Event(graph_def=GraphDef(node=nodes).SerializeToString()),
@@ -1334,14 +1337,13 @@ class Events:
                 self.new.append(self.event(step=epoch, wall_time=when, summary={"value": values}))
         if ended:
             self.new.append(self._session(session_end_info={"status": 1, "end_time_secs": now}))
-        written, self.progress.told = len(self.content), len(history)
+        written, self.progress.told = self.content.tell(), len(history)
         for event in self.new:
             event.wall_time = event.wall_time or now
-            content = event.SerializeToString()
-            self.content += checked(len(content).to_bytes(8, "little")) + checked(content)
+            self.records(self.content).write(event.SerializeToString())
         self.new = []
         with folder_at(self.path, f"--tensorboard_dir {self.path}:") as folder:
-            folder.grow(self.name, self.content, written)
+            folder.grow(self.name, self.content.getvalue(), written)
 
 
 class Reports:
@@ -1429,22 +1431,18 @@ class Sigterm:
 
 
 class Checkpoints:
-    """A replica's checkpoints, in a folder of its own, from which a run goes on.
+    """A replica's checkpoints, in a folder of its own, from which a run goes on."""
 
-    A checkpoint's name holds the number of the step and the digest of the content: what is damaged
-    is noticed. The newest two stay. Where the replicas share out rows, the first one's are all.
-    """
-
+    # The number of the step, and the digest by which damage is noticed; the newest two stay. Where
+    # the replicas share out rows, the first one's are all.
     NAME = re.compile(r"step-(\d{9})-([0-9a-f]{16})\.pt(\.part)?")
 
     def __init__(self, flags: Any, about: Mapping[str, Any], optimiser: Adam, said: list[str]):
         """about: what a checkpoint must agree with to be gone on from; said: the log so far."""
         self.flags, self.about, self.optimiser, self.said = flags, about, optimiser, said
-        self.place = flags.place
-        self.split = flags.parallelism == "model"
+        self.place, self.split = flags.place, flags.parallelism == "model"
         self.path = f"{flags.checkpoint_dir.rstrip('/')}/worker-{self.place.rank}"
-        self.where = f"--checkpoint_dir {self.path}:"
-        self.sigterm = flags.sigterm or Sigterm()
+        self.where, self.sigterm = f"--checkpoint_dir {self.path}:", flags.sigterm or Sigterm()
         self.leave = self._leave if flags.checkpoint_every else None
         self.writing = threading.Thread()
 
@@ -1497,33 +1495,51 @@ class Checkpoints:
         if not self.flags.checkpoint_every:
             return
         lists = exchange(lambda: self._whole() if self.holds() else None, self.place)
-        held = [set(found) for found in lists if found is not None]
-        number, own = max(set.intersection(*held), default=0), lists[self.place.rank]
+        held = [{number for number, _ in found} for found in lists if found is not None]
+        number, own = max(set.intersection(*held), default=0), dict(lists[self.place.rank] or ())
         content = self._read(own, number) if own else None
         if not number:
             if any(held):
                 print("train_nn.py: no checkpoint that all replicas have; begins anew", flush=True)
             return
-        box = [content]
         if self.place.world_size > 1 and not self.split:  # the first one's are all
+            size = exchange(lambda: len(content or b""), self.place)[0]
+            sent = on_wire(content or bytes(size))
             with connected():
-                dist.broadcast_object_list(box)
-        state = torch.load(io.BytesIO(box[0] or b""), map_location="cpu", weights_only=True)
-        optimiser = self.optimiser
-        for tensor, value in zip(
-            [*optimiser.weights, *optimiser.state], [*state["weights"], *state["adam"]], strict=True
-        ):
-            tensor.copy_(value)
-        need(state["epoch"] <= self.flags.epochs + 1, f"{self.where} the checkpoint is beyond "
-             f"--epochs {self.flags.epochs}; name more, or another --checkpoint_dir")  # fmt: skip
-        progress.take(state, optimiser.weights[0].device)
-        self.said[:] = state["said"]
+                dist.broadcast(sent, 0)
+            content = sent.cpu().numpy().tobytes()
+        exchange(lambda: self._take(content or b"", progress), self.place)
         if self.flags.line:
             self.flags.line.send(str(number).encode())
 
-    def _whole(self) -> dict[int, str]:
+    def _take(self, content: bytes, progress: Progress) -> None:
+        """Be where the checkpoint is; refuses one that this script did not write."""
+        weights, adam, epochs = self.optimiser.weights, self.optimiser.state, self.flags.epochs
+        with self._readable(content) as state:
+            need(state["epoch"] <= epochs + 1, f"{self.where} the checkpoint is beyond --epochs "
+                 f"{epochs}; name more, or another --checkpoint_dir")  # fmt: skip
+            own = [*weights, *adam, *(weights if state["best_epoch"] else ())]
+            found = [*state["weights"], *state["adam"], *state["best_weights"]]
+            if [each.shape for each in own] != [each.shape for each in found]:
+                raise ValueError
+            for tensor, value in zip(weights + adam, found, strict=False):
+                tensor.copy_(value)
+            progress.take(state, weights[0].device)
+            self.said[:] = map(str, state["said"])
+
+    @contextlib.contextmanager
+    def _readable(self, content: bytes) -> Iterator[Any]:
+        """What is in a checkpoint; what does not fit into this script is said in one sentence."""
+        try:
+            yield torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        except (ArithmeticError, AttributeError, EOFError, LookupError, RuntimeError, TypeError,
+                ValueError, pickle.UnpicklingError):  # fmt: skip
+            raise Refused(f"{self.where} holds a checkpoint that this script did not write; name "
+                          "another --checkpoint_dir, or delete it") from None  # fmt: skip
+
+    def _whole(self) -> list[tuple[int, str]]:
         """The number and the name of each whole checkpoint; refuses those of another training."""
-        found = {}
+        found = []
         with folder_at(self.path, self.where) as folder:
             folder.attempt("step")
             for name, match in self._names(folder):
@@ -1532,19 +1548,18 @@ class Checkpoints:
                     print(f"train_nn.py: {self.where} {name} is damaged and of no use", flush=True)
                     folder.delete(name)
                     continue
-                about = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+                with self._readable(content) as state:
+                    about = {what: state["about"].get(what) for what in self.about}
                 for what, here in self.about.items():
-                    there = about["about"].get(what)
-                    need(there == here, f"{self.where} holds a checkpoint of another training, "
-                         f"whose {what} is {there} and not {here}; name another "
+                    need(about[what] == here, f"{self.where} holds a checkpoint of another "
+                         f"training, whose {what} is {about[what]} and not {here}; name another "
                          "--checkpoint_dir, or delete it")  # fmt: skip
-                found[int(match[1])] = name
+                found.append((int(match[1]), name))
         return found
 
     def _names(self, folder: Any) -> list[tuple[str, Any]]:
         """The checkpoints in the folder, in the order of their numbers."""
-        names = sorted(folder.names())
-        return [(name, found) for name in names if (found := self.NAME.fullmatch(name))]
+        return [(n, found) for n in sorted(folder.names()) if (found := self.NAME.fullmatch(n))]
 
     def _read(self, own: Mapping[int, str], number: int) -> bytes | None:
         """The content of this checkpoint; later ones, which others lack, are of no use."""
@@ -1580,7 +1595,7 @@ def read_tables(flags: Any, crew: Place, device: torch.device) -> Tables:
          "not that of --train; prepare both alike, by what was fitted on --train")  # fmt: skip
     features, others = train.features, val.features
     need(others == features, f"--train has {features} features, --val {others}; prepare both alike")
-    digests = exchange(lambda: (train.digest, val.digest), flags.place)
+    digests = exchange(lambda: f"{train.digest} {val.digest}", flags.place)
     need(len(set(digests)) == 1, "--parallelism model: the replicas have different rows, and each "
          "needs all of them; give every replica the same archives")  # fmt: skip
     return Tables(train, val, preparation)
@@ -1614,7 +1629,13 @@ def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) ->
     if flags.unknown:
         say(f"ignored, not flags of this script: {' '.join(flags.unknown)}")
     held = exchange(optimiser.bytes, place)
-    checkpoints = Checkpoints(flags, identity(flags, tables, batch), optimiser, said)
+    identity = {
+        "features": features, "hidden": flags.hidden, "seed": flags.seed, "batch_size": batch,
+        "learning_rate": flags.learning_rate, "min_delta": flags.min_delta,
+        "training table": tables.train.digest, "validation table": tables.val.digest,
+        "number of replicas that share layers": place.world_size if split else 1,
+    }  # fmt: skip
+    checkpoints = Checkpoints(flags, identity, optimiser, said)
     checkpoints.resume(progress)
     if progress.resumed:
         say(f"goes on from a checkpoint, in epoch {progress.resumed[-1]}")
@@ -1627,12 +1648,17 @@ def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) ->
         loss, accuracy = evaluate(model, tables.val, crew)
     state, history = whole_weights(model, place.rank == 0), progress.history
     seconds = {"start_up": begun - STARTED, "data": ready - begun, "training": history[-1][-1]}
+    rows_of = [[{"start": each.start, "stop": each.stop} for each in share or [range(0)]]
+               for share in shares]  # fmt: skip
+    inner = ("place", "door", "line", "replicas", "sigterm")
     metrics = {
         "accuracy": accuracy, "loss": loss, "seconds": seconds, "world_size": place.world_size,
         "epochs": {"last": len(history), "best": progress.best_epoch, "resumed": progress.resumed},
-        "replicas": [{"rank": rank, "rows": as_json(own), "bytes": held[rank]}
-                     for rank, own in enumerate(shares)],
-        "device": str(device), "threads": threads, **circumstances(flags),
+        "replicas": [{"rank": rank, "rows": own[0] if len(own) == 1 else own, "bytes": held[rank]}
+                     for rank, own in enumerate(rows_of)],
+        "device": str(device), "threads": threads,
+        "configuration": {name: value for name, value in vars(flags).items() if name not in inner},
+        "versions": {"python": sys.version.split()[0], "torch": str(torch.__version__)},
     }  # fmt: skip
     about = {"features": features, "hidden": flags.hidden, "preparation": tables.preparation}
     ending = [f"wrote model.pt, metrics.json, history.csv and training.log to {flags.model_dir}",
@@ -1648,32 +1674,6 @@ def run(flags: argparse.Namespace, say: Callable[..., None], said: list[str]) ->
     exchange(lambda: write_results(flags.model_dir, results) if place.rank == 0 else None, place)
     checkpoints.clear()
     say(*ending)
-
-
-def identity(flags: Any, tables: Tables, batch: int) -> dict[str, Any]:
-    """What a checkpoint has to agree with, to be one of this training."""
-    split = flags.parallelism == "model"
-    return {
-        "features": tables.train.features, "hidden": flags.hidden, "seed": flags.seed,
-        "batch_size": batch, "learning_rate": flags.learning_rate, "min_delta": flags.min_delta,
-        "training table": tables.train.digest, "validation table": tables.val.digest,
-        "number of replicas that share layers": flags.place.world_size if split else 1,
-    }  # fmt: skip
-
-
-def circumstances(flags: Any) -> dict[str, Any]:
-    """What somebody needs to know who wants to have the same model again."""
-    inner = ("place", "door", "line", "replicas", "sigterm")
-    return {
-        "configuration": {name: getattr(flags, name) for name in vars(flags) if name not in inner},
-        "versions": {"python": sys.version.split()[0], "torch": str(torch.__version__)},
-    }
-
-
-def as_json(rows: Sequence[range]) -> Any:
-    """A replica's rows as metrics.json has them: start and stop, or a list of such."""
-    found = [{"start": each.start, "stop": each.stop} for each in rows or [range(0)]]
-    return found[0] if len(found) == 1 else found
 
 
 def check_folders(flags: Any) -> None:

@@ -112,6 +112,22 @@ def protect(folder: str) -> None:
     mount("none", folder, "", MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
 
 
+def name_loopback() -> None:
+    """Give 127.0.0.1, written as an IPv6 address, a name in /etc/hosts.
+
+    torch's store asks for that name for its log, and would ask a DNS server elsewhere.
+    """
+    try:
+        with open("/etc/hosts", encoding="utf-8", errors="surrogateescape") as file:
+            hosts = file.read()
+        with open("/.hosts", "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(f"{hosts}\n::ffff:127.0.0.1 loopback\n")
+        mount("/.hosts", "/etc/hosts", "", MS_BIND)
+        os.unlink("/.hosts")
+    except OSError:  # a machine without that file: nothing is lost but a name
+        return
+
+
 def enter(mounts: dict[str, str], read_only: list[str]) -> None:
     """Give this process a new root with everything of the old one, and the mounts."""
     here = os.getcwd()
@@ -128,6 +144,7 @@ def enter(mounts: dict[str, str], read_only: list[str]) -> None:
     os.rmdir(OLD)
     for folder in read_only:
         protect(folder)
+    name_loopback()
     # What a replica writes to / would be lost with it: better that it is told.
     mount("none", "/", "", MS_REMOUNT | MS_BIND | MS_RDONLY)
     os.chdir(here)

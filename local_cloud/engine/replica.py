@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -38,6 +39,8 @@ class Room:
     gpus: tuple[int, ...]
     marks: Mapping[str, str]  # environment entries by which its processes are found
     fork_server: ForkServer  # forks replicas that are to start in a moment
+    # Known to the replicas of this job alone, by which they know each other.
+    token: str = field(default_factory=secrets.token_hex, repr=False)
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ def environment(replica: Replica, room: Room, temporary: Path) -> dict[str, str]
         "OMP_NUM_THREADS": str(room.threads),
         "GLOO_SOCKET_IFNAME": system.LOOPBACK,
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, room.gpus)),
+        "JOB_TOKEN": room.token,
         **replica.environment,
         **room.python.variables(),
         **room.marks,

@@ -125,17 +125,23 @@ def sigterm() -> None:
 
 
 def train_as(
-    rank: int, size: int, flags: tuple[Any, ...], exactly: bool = False, stop: int | None = None
+    rank: int,
+    size: int,
+    flags: tuple[Any, ...],
+    exactly: bool = False,
+    stop: int | None = None,
+    join: Callable[..., None] = lambda *_: None,
 ) -> Ended:
     """The script's main() as this replica of a group that is there already.
 
     exactly: in float64. Adam divides by the gradient's own size: in float32 a gradient of nearly
     nothing is all rounding, and moves its weight as far as any other.
     stop: the step, counted from 1, in which the last replica is sent SIGTERM.
+    join: what it does instead of looking for the others.
     """
     parsed = train_nn.parse_flags(list(map(str, flags)))
     parsed.place = train_nn.Place(rank, size)
-    changes: dict[str, Any] = {"join": lambda *_: None}
+    changes: dict[str, Any] = {"join": join}
     if exactly:
         changes["read_table"] = partial(doubled, train_nn.read_table)
     if stop and rank == size - 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import signal
@@ -326,6 +327,56 @@ def test_of_damaged_checkpoints_the_run_goes_on_from_the_newest_whole_one(
     said = ended.out + ended.err
     for path in struck:
         assert (f"{path.name} is damaged" in said) == (damage is not Path.unlink)
+
+
+def replaced(**changes: Any) -> Callable[[dict[str, Any]], Any]:
+    return lambda content: content | changes
+
+
+@pytest.mark.parametrize(
+    "craft",
+    [
+        lambda _: [],
+        lambda _: {},
+        lambda content: {"about": content["about"]},
+        lambda content: content | {"weights": content["weights"][:-1]},
+        lambda content: content | {"adam": [torch.zeros(2, 2) for _ in content["adam"]]},
+        lambda content: content | {"best_weights": [one.flatten() for one in content["weights"]]},
+        *(replaced(about=7), replaced(epoch=-1), replaced(epoch="two"), replaced(epoch=math.inf)),
+        *(replaced(history=torch.zeros(2, 3)), replaced(history=None), replaced(said=3)),
+        *(replaced(steps=[("one", 2)]), replaced(shuffle=torch.zeros(3)), replaced(resumed=3)),
+        *(replaced(resumed=["x"]), replaced(best_loss="small"), replaced(told=[])),
+    ],
+)
+def test_a_checkpoint_that_the_script_did_not_write_is_refused_in_one_sentence(
+    archive: Path, tmp_path: Path, craft: Callable[[dict[str, Any]], Any]
+) -> None:
+    flags = ("--epochs", 9, "--checkpoint_every", 2)
+    dies(4, archive, tmp_path / "run", *flags)
+    for path in checkpoints(tmp_path / "run"):
+        content = train_nn.saved(craft(torch.load(path, weights_only=True)))
+        path.unlink()
+        digest = hashlib.sha256(content).hexdigest()[:16]
+        path.with_name(f"{path.name[:15]}{digest}.pt").write_bytes(content)
+    ended = train(archive, tmp_path / "run", *flags)
+    assert (ended.code, ended.err.count("\n")) == (2, 1), ended
+    assert "checkpoint" in ended.err and "another --checkpoint_dir" in ended.err
+
+
+def test_a_checkpoint_that_would_run_code_is_refused(archive: Path, tmp_path: Path) -> None:
+    class Trap:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return (Path.touch, (tmp_path / "sprung",))
+
+    content = train_nn.saved({"about": Trap()})
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    folder = tmp_path / "run/checkpoints/worker-0"
+    folder.mkdir(parents=True)
+    (folder / f"step-000000001-{digest}.pt").write_bytes(content)
+    os.mkfifo(folder / f"step-000000002-{digest}.pt")  # is not even looked into
+    ended = train(archive, tmp_path / "run", "--epochs", 3, "--checkpoint_every", 2)
+    assert (ended.code, ended.err.count("\n")) == (2, 1), ended
+    assert not (tmp_path / "sprung").exists()
 
 
 def test_what_a_process_killed_while_writing_leaves_is_no_checkpoint(

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
-from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.plugins.hparams import metadata as hparams
+from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tests.training.pool import in_step, instead
 from tests.training.support import FOR_LONG, as_replicas, save, train, train_nn, wait_until
@@ -164,14 +162,8 @@ def test_a_disk_that_is_full_in_the_end_costs_no_model(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(train_nn, "checked", full)
+    monkeypatch.setattr(RecordWriter, "write", full)
     run, logs = tmp_path / "run", tmp_path / "logs"
     done = train(save(tmp_path / "a.npz"), run, "--epochs", 3, "--tensorboard_dir", logs)
     assert done.code == 0 and (run / "metrics.json").exists()
     assert done.err.count("\n") == 1 and "events for TensorBoard are not whole" in done.err
-
-
-@given(st.binary(max_size=300))
-def test_the_checksum_is_tensorboards_own(content: bytes) -> None:
-    expected = masked_crc32c(content).to_bytes(4, "little")
-    assert train_nn.checked(content) == content + expected

@@ -92,6 +92,11 @@ class TestNamespace:
             assert done.stdout == "65534\n", done.stderr
             assert Path(folder, "his").stat().st_uid == 65_534
 
+    def test_loopback_has_a_name_that_no_dns_server_is_asked_for(self, tmp_path: Path) -> None:
+        asks = "import socket; print(socket.getnameinfo(('::ffff:127.0.0.1', 80), 0)[0])"
+        seen = sh(f'{sys.executable} -c "{asks}"', {"/gcs": tmp_path})
+        assert seen.stdout == "loopback\n", seen.stderr
+
     def test_it_takes_little_time(self, tmp_path: Path) -> None:
         began = time.monotonic()
         for _ in range(5):

@@ -46,9 +46,7 @@ def _cpu_seconds(pid: int) -> float:
     return float(times.user + times.system + times.children_user + times.children_system)
 
 
-def _belongs(
-    process: psutil.Process, groups: Collection[int], marks: set[tuple[str, ...]]
-) -> bool:
+def _belongs(process: psutil.Process, groups: Collection[int], marks: set[tuple[str, ...]]) -> bool:
     pid = process.pid
     try:
         found = os.getpgid(pid) in groups or os.getsid(pid) in groups

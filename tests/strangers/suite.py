@@ -18,7 +18,7 @@ from pathlib import Path
 
 import local_cloud
 from local_cloud.control import Status
-from tests.local_cloud.vertex.support import alive
+from tests.local_cloud.engine.support import alive
 from tests.strangers.sagemaker import SageMaker
 from tests.strangers.script import PLACES, Script, all_scripts
 from tests.strangers.sent import ENDED, Look, Sent

@@ -16,7 +16,8 @@ import pytest
 
 from local_cloud import control
 from local_cloud.home import CHECKOUT, Home
-from tests.local_cloud.vertex.support import IMAGE, alive
+from tests.local_cloud.engine.support import alive
+from tests.local_cloud.vertex.support import IMAGE
 
 SET_UP = f"""
 import os, sys, time

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.local_cloud.engine.support import alive
 from tests.local_cloud.sagemaker.support import Refusal, go, request, running
-from tests.local_cloud.vertex.support import alive
 
 
 @pytest.mark.parametrize("step", ["Training", "Uploading", "Interrupted", "Starting"])

@@ -60,7 +60,9 @@ def build(home: Home, port: int) -> Guard:
     on_vertex = vertex.Training(records, objects, inside)
     on_sagemaker = sagemaker.Training(records, s3_objects, inside)
     dialects: dict[str, Dialect] = {"vertex": on_vertex, "sagemaker": on_sagemaker}
-    engine = Engine(home.data / "jobs", records, dialects, hook=IN_JOB, space=space)
+    engine = Engine(
+        home.data / "jobs", records, dialects, hook=IN_JOB, space=space, hidden=home.secret()
+    )
     on_vertex.engine = on_sagemaker.engine = engine
     tuning: dict[str, Cloud] = {"vertex": on_vertex.tuning, "sagemaker": on_sagemaker.tuning}
     studies = Studies(records, engine, tuning)

@@ -62,11 +62,13 @@ class Engine:
         cores: int | None = None,
         hook: Path | None = None,
         space: Space | None = None,
+        hidden: str = "",
     ) -> None:
         """folder: where the jobs' folders and logs are, this engine's alone; cores: None, all.
 
         hook: a file that every Python of a job runs when it starts. space: how much may be
-        written; None: what a learner's machine allows by default.
+        written; None: what a learner's machine allows by default. hidden: a text that nobody is to
+        read in a log.
         """
         self._folder = folder.resolve()
         self._records = records
@@ -74,6 +76,7 @@ class Engine:
         self._cores = cores or machine.cores()
         self._hook = hook
         self._space = space
+        self.hidden = hidden.encode()
         self._gpus: tuple[int, ...] = ()
         self._ports = machine.Ports()
         self._jobs = JobTable(records)
@@ -260,7 +263,10 @@ class Engine:
         marks = self._marks(job.id)
         folder = self._folder / job.id
         python = JobEnvironment(folder / ".python")
-        room = Room(folder, python, self._scripts, threads, gpus, marks, self._fork_server)
+        room = Room(
+            folder, python, self._scripts, threads, gpus, marks, self._fork_server,
+            hidden=self.hidden,
+        )  # fmt: skip
         self._runs[job.id] = Run(job, room, self._reaper)
         task = asyncio.get_running_loop().create_task(self._live(job.id, room))
         self._tasks[job.id] = task

@@ -41,6 +41,7 @@ class Room:
     fork_server: ForkServer  # forks replicas that are to start in a moment
     # Known to the replicas of this job alone, by which they know each other.
     token: str = field(default_factory=secrets.token_hex, repr=False)
+    hidden: bytes = b""  # what nobody is to read in a log
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ class Run:
     ) -> Outcome:
         """Run to the end, when no process of the job is left; running is called once it runs."""
         await self._stage(stage)
-        stamping = asyncio.create_task(stamps.follow(self._logs()))
+        stamping = asyncio.create_task(stamps.follow(self._logs(), self._room.hidden))
         try:
             if self._plan and not self._outcome:
                 self._start(self._plan)
@@ -143,7 +143,7 @@ class Run:
                 timer.cancel()
             stamping.cancel()
             for log in self._logs():
-                stamps.mark(log)
+                stamps.mark(log, self._room.hidden)
         assert self._outcome  # decided later, perhaps, than what has ended the replicas
         return replace(self._outcome, last_lines=self._lines(self._outcome.replica))
 

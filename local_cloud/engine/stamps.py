@@ -2,12 +2,14 @@
 
 A replica writes its log itself, so that nothing is lost between it and the disk, and a plain file
 knows no times. While the replica runs, its log's size is therefore looked at every half second.
+What nobody is to read there is written over at the same time: scripts print their environment.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+import os
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -35,14 +37,21 @@ def marks_path(log: Path) -> Path:
     return log.with_name(f"{log.name}.times")
 
 
-def mark(log: Path) -> int:
-    """Note that all of the log that is there was written by now; returns how much that is."""
+def mark(log: Path, hidden: bytes = b"") -> int:
+    """Note that all of the log that is there was written by now; returns how much that is.
+
+    hidden: a text that nobody is to read in the log; what was written since the last mark is
+    searched for it first.
+    """
     try:
         size = log.stat().st_size
     except FileNotFoundError:
         return 0
     marks = marks_path(log)
-    if size > (_read(marks) or [(0.0, 0)])[-1][1]:
+    known = (_read(marks) or [(0.0, 0)])[-1][1]
+    if size > known:
+        if hidden:
+            _hide(log, hidden, max(0, known - len(hidden)))
         # On a full disk the times of some lines are lost, and nothing else.
         with suppress(OSError), marks.open("a", encoding="ascii") as file:
             # Rounded down: nothing is written after the job's end.
@@ -50,13 +59,25 @@ def mark(log: Path) -> int:
     return size
 
 
-async def follow(logs: Iterable[Path]) -> None:
-    """Mark the logs every half second until cancelled."""
+def _hide(log: Path, text: bytes, start: int) -> None:
+    """Write over the text, wherever it is from byte start on; a replica only ever appends."""
+    instead = b"SECRET".ljust(len(text), b"*")[: len(text)]
+    with suppress(OSError), log.open("r+b") as file:
+        while len(block := os.pread(file.fileno(), BLOCK, start)) >= len(text):
+            at = block.find(text)
+            while at >= 0:
+                os.pwrite(file.fileno(), instead, start + at)
+                at = block.find(text, at + len(text))
+            start += len(block) - len(text) + 1
+
+
+async def follow(logs: Iterable[Path], hidden: bytes = b"") -> None:
+    """Mark the logs every half second until cancelled; hidden: as in mark."""
     logs = tuple(logs)
     while True:
         await asyncio.sleep(PERIOD)
         for log in logs:
-            mark(log)
+            mark(log, hidden)
 
 
 def lines(log: Path, start: int = 0, *, ended: bool = True) -> Iterator[Line]:

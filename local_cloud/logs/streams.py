@@ -22,6 +22,7 @@ class Stream:
     log: Path
     created: float  # seconds since the epoch
     ended: bool  # whether nothing more will be written
+    hidden: bytes = b""  # what nobody is to read in it
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,13 @@ class Event:
 def streams(engine: Engine) -> list[Stream]:
     """All of them, in the order of their names."""
     found = [
-        Stream(f"{job.id}/{replica}-{int(job.started)}", log, job.started, job.state.ended)
+        Stream(
+            f"{job.id}/{replica}-{int(job.started)}",
+            log,
+            job.started,
+            job.state.ended,
+            engine.hidden,
+        )
         for job in engine.jobs()
         if job.dialect == "sagemaker" and job.started
         for replica, log in engine.logs(job.id).items()
@@ -63,7 +70,7 @@ def events(
         # Times are milliseconds, rounded: an event at `since` was written half of one before.
         start = max(start, stamps.since(stream.log, (since - 0.5) / 1000))
     # What has been shown with a time keeps it: a client that goes on from there relies on that.
-    marked = math.inf if stream.ended else stamps.mark(stream.log)
+    marked = math.inf if stream.ended else stamps.mark(stream.log, stream.hidden)
     for line in stamps.lines(stream.log, start, ended=stream.ended):
         stamp = round(line.time * 1000)
         if line.end > marked or (before is not None and stamp >= before):

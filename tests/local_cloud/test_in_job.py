@@ -157,6 +157,13 @@ def test_so_do_those_of_a_trial_that_is_forked(buckets: None, tmp_path: Path) ->
     assert said == ["000000000000"]
 
 
+def test_the_secret_is_in_no_log(cloud: Status, run: Send) -> None:
+    """Scripts print their environment, and so does the driver of SageMaker's SDK."""
+    (said,) = run("import json, os; print(json.dumps(dict(os.environ)))")
+    assert said["STORAGE_EMULATOR_HOST"].endswith("/SECRET" + "*" * 37)
+    assert cloud.home.secret() not in json.dumps(said)
+
+
 def test_hypertune_outside_a_trial_reports_into_the_jobs_own_folder(run: Send) -> None:
     """Its default is below /tmp, where another user may have laid a link."""
     (said,) = run(

@@ -139,6 +139,22 @@ class TestMark:
         stamps.mark(log)
         assert len(stamps.marks_path(log).read_text().splitlines()) == 2
 
+    @given(st.lists(st.sampled_from([b"word", b"wo", b"rd", b"x" * 70_000, b"w"])), st.data())
+    def test_what_is_hidden_is_nowhere_in_what_has_been_marked(
+        self, pieces: list[bytes], data: st.DataObject
+    ) -> None:
+        """However the log grew, across blocks too; all else stays, and the length with it."""
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder, "r0.log")
+            log.touch()
+            for piece in pieces:
+                with log.open("ab") as file:
+                    file.write(piece)
+                if data.draw(st.booleans()):
+                    stamps.mark(log, b"word")
+            stamps.mark(log, b"word")
+            assert log.read_bytes() == b"".join(pieces).replace(b"word", b"SECR")
+
     def test_a_running_jobs_lines_are_marked(self, tmp_path: Path) -> None:
         code = "import time; print('one', flush=True); time.sleep(1.2); print('two')"
 

@@ -37,7 +37,7 @@ def identity() -> dict[str, str]:
 # What the server imports beside the standard library; a client does without.
 SERVER_NEEDS = (
     *("anyio", "botocore", "google.cloud.aiplatform_v1", "google_crc32c", "numpy", "optuna"),
-    *("packaging", "starlette", "tensorboard", "uvicorn"),
+    *("packaging", "psutil", "starlette", "tensorboard", "uvicorn"),
 )
 
 

@@ -117,7 +117,7 @@ print(json.dumps([
 
 def test_clients_of_both_clouds_find_the_local_cloud(run: Send) -> None:
     here, elsewhere = run(CLIENTS)
-    assert here == [["in-s3"], "000000000000", [], False]
+    assert "in-s3" in here[0] and here[1:] == ["000000000000", [], False]
     assert elsewhere == [True, True]
 
 

@@ -15,7 +15,7 @@ from local_cloud.home import CHECKOUT
 # Runs in a process of its own, with a local cloud of its own, which ends half-way. It prints which
 # calls raised what, and what of it (with all that a traceback shows) held the secret.
 EVERY_ERROR = """
-import io, logging, os, traceback
+import io, logging, os, signal, traceback
 import local_cloud; found = local_cloud.activate()
 log = io.StringIO()
 logging.basicConfig(stream=log, level=logging.DEBUG)
@@ -30,7 +30,13 @@ s3, sagemaker, logs, iam = (
     boto3.client(name, config=once) for name in ("s3", "sagemaker", "logs", "iam")
 )
 JOBS = "projects/p/locations/us-central1/customJobs"
-impatient = Config(connect_timeout=1e-9, read_timeout=1e-9, retries={"max_attempts": 0})
+impatient = Config(read_timeout=0.2, retries={"max_attempts": 0})
+def unanswered(call):
+    os.kill(found.facts["pid"], signal.SIGSTOP)
+    try:
+        call()
+    finally:
+        os.kill(found.facts["pid"], signal.SIGCONT)
 CALLS = {
     "gcs 404": lambda: gcs.get_bucket("none", retry=None),
     "gcs upload": lambda: gcs.bucket("none").blob("x").upload_from_string("x", retry=None),
@@ -47,7 +53,7 @@ CALLS = {
     "vertex 501": lambda: aiplatform.Endpoint.list(),
     "s3 404": lambda: s3.head_bucket(Bucket="none"),
     "s3 upload": lambda: s3.upload_file(os.devnull, "none", "x"),
-    "s3 timeout": lambda: boto3.client("s3", config=impatient).list_buckets(),
+    "s3 timeout": lambda: unanswered(boto3.client("s3", config=impatient).list_buckets),
     "sagemaker": lambda: sagemaker.describe_training_job(TrainingJobName="x"),
     "sagemaker arguments": lambda: sagemaker.describe_training_job(Name="x"),
     "sagemaker 501": lambda: sagemaker.list_endpoints(),

@@ -14,7 +14,8 @@ if "TORCHELASTIC_RUN_ID" in os.environ:
     total = torch.ones(1)
     dist.all_reduce(total)
     assert total.item() == 2
-    print("worker", os.environ["RANK"], "of", os.environ["WORLD_SIZE"], flush=True)
+    # One write: torchrun starts Python unbuffered, and print writes a line in pieces.
+    sys.stdout.write(f"worker {os.environ['RANK']} of {os.environ['WORLD_SIZE']}\n")
     dist.destroy_process_group()
 else:
     cmd = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", os.path.abspath(__file__)]

@@ -292,10 +292,15 @@ def channel(part: str) -> str | None:
     return str(found[0]) if len(found) == 1 else folder or None
 
 
+def default_checkpoints(flags: argparse.Namespace) -> str:
+    """Where the checkpoints belong if neither the user nor a service says so."""
+    return f"{flags.model_dir.rstrip('/')}/checkpoints"
+
+
 def checkpoint_folder(flags: argparse.Namespace) -> str:
     """Where the checkpoints belong: as asked, else where the service keeps them."""
     on_sagemaker = Path(os.environ.get("SM_MODEL_DIR") or os.devnull).with_name("checkpoints")
-    own = on_sagemaker if on_sagemaker.is_dir() else f"{flags.model_dir.rstrip('/')}/checkpoints"
+    own = on_sagemaker if on_sagemaker.is_dir() else default_checkpoints(flags)
     return str(flags.checkpoint_dir or os.environ.get("AIP_CHECKPOINT_DIR") or own)
 
 
@@ -1574,9 +1579,10 @@ class Checkpoints:
             with contextlib.suppress(Refused), folder_at(self.path, self.where) as folder:
                 for name, _ in self._names(folder):
                     folder.delete(name)
-            for empty in (Path(self.path), Path(self.path).parent):
-                with contextlib.suppress(OSError):
-                    empty.rmdir()
+            with contextlib.suppress(OSError):
+                Path(self.path).rmdir()
+                if self.flags.checkpoint_dir == default_checkpoints(self.flags):  # named by nobody
+                    Path(self.path).parent.rmdir()
 
 
 class Tables(NamedTuple):

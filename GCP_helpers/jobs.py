@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from GCP_helpers.looking import Job
 
-SCRIPT = ROOT / "GCP_helpers" / "train_nn.py"
+FOLDER = ROOT / "training"  # is sent whole, as a package; must hold no link
 
 
 def train(
@@ -60,7 +60,7 @@ def train(
     name = f"train-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
     what: dict[str, Any] = {
         "display_name": name,
-        "script_path": os.path.relpath(SCRIPT),
+        "script_path": os.path.relpath(FOLDER),
         "container_uri": image,
         "labels": session.labels,
     }

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from GCP_helpers import images
-from GCP_helpers.jobs import SCRIPT, machines, price, scheduling
+from GCP_helpers.jobs import FOLDER, machines, price, scheduling
 from GCP_helpers.session import connected, refusals
 from GCP_helpers.trials import follow, study_of
 from lesson import jobs, tuning
@@ -68,7 +68,7 @@ def tune(
     name = f"tune-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
     each: dict[str, Any] = {
         "display_name": name,
-        "script_path": os.path.relpath(SCRIPT),
+        "script_path": os.path.relpath(FOLDER),
         "container_uri": image,
         "base_output_dir": f"{session.address}/runs/{name}",  # below it each trial has a folder
         **machines(machine, replicas, gpu, gpu_count),

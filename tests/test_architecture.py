@@ -90,6 +90,29 @@ def test_the_others_use_what_the_local_cloud_names_and_nothing_else() -> None:
             assert inner <= named, path
 
 
+STORY = ROOT / "training" / "train_nn.py"
+COMPANIONS = [
+    path for path in (ROOT / "training").glob("*.py") if path.name not in ("__init__.py", "task.py")
+]
+COMPANIONS.remove(STORY)
+
+
+@pytest.mark.parametrize("path", COMPANIONS, ids=lambda path: path.stem)
+def test_a_companion_is_short_and_knows_neither_the_script_nor_another(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 250
+    assert not imported(path) & {"training", *(each.stem for each in [STORY, *COMPANIONS])}
+
+
+def test_the_script_takes_a_companion_only_inside_the_function_that_needs_it() -> None:
+    assert not imported(STORY) & {path.stem for path in COMPANIONS}
+    tree = ast.parse(STORY.read_text(encoding="utf-8"))
+    functions = [node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    inside = {id(call) for function in functions for call in ast.walk(function)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "companion":
+            assert id(node) in inside
+
+
 @pytest.mark.parametrize("package", ["lesson", "local_cloud", "GCP_helpers", "AWS_helpers"])
 def test_importing_a_package_loads_the_standard_library_only(package: str) -> None:
     code = (

@@ -19,7 +19,8 @@ Exits   with 0 when the model is written; with 2 and one sentence when an input 
 Started as N replicas, by Vertex AI, SageMaker or torchrun, or on a machine with N GPUs, it trains
 one model. --parallelism data: each replica works on rows of its own, the gradients are added up at
 every step. --parallelism model: each replica holds a part of every layer, and all work on all rows.
-Replica 0 prints and writes for all.
+Replica 0 prints and writes for all. Several GPUs of one machine, and --checkpoint_every on several
+replicas, need launch.py beside this file.
 """
 
 import argparse
@@ -41,7 +42,6 @@ import re
 import secrets
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -54,7 +54,8 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 STARTED = time.perf_counter()
-# The exit code of a run that is to be started again: SIGABRT's, after which Vertex AI does so.
+# The exit code of a run that is to be started again: that of SIGABRT, which Vertex AI takes for an
+# error that may pass, and for which it starts the job again, up to three times.
 RESTART = 134
 
 
@@ -97,7 +98,7 @@ class Place(NamedTuple):
 
 def find_place(environment: Mapping[str, str]) -> Place:
     """Work out the place from the variables that torchrun or a training service sets."""
-    if given := environment.get("TRAIN_NN_PLACE"):  # from start_replicas()
+    if given := environment.get("TRAIN_NN_PLACE"):  # from start_here()
         rank, size, master, local_rank = json.loads(given)
         return Place(rank, size, tuple(master), local_rank)
     spec, size, hosts = (environment.get(n, "") for n in ("CLUSTER_SPEC", "WORLD_SIZE", "SM_HOSTS"))
@@ -146,7 +147,7 @@ def gpus_here(environment: Mapping[str, str]) -> int:
 def replicas_here(place: Place, flags: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """How many replicas this process is to start and to watch over; 0: it is a replica itself."""
     if "TRAIN_NN_PLACE" in environment or (place.world_size > 1 and not place.master):
-        return 0  # started by start_replicas() or by torchrun
+        return 0  # started by start_here() or by torchrun
     gpus = gpus_here(environment) if flags.device in ("auto", "cuda") else 0
     if gpus > 1:
         return gpus
@@ -161,108 +162,31 @@ def open_door(place: Place) -> socket.socket | None:
     return socket.create_server((host if host in ("127.0.0.1", "localhost") else "", port))
 
 
-TRIES = 3  # in a row from the same checkpoint
-NOTICING = 10.0  # seconds in which the replicas notice by themselves that one is lost
+@functools.cache
+def companion(name: str, flag: str) -> Any:
+    """A module that lies beside this file, for a flag that needs it."""
+    path = Path(__file__).resolve().with_name(f"{name}.py")
+    need(path.is_file(), f"{flag} needs {path.name}; send the folder training/, not one file alone")
+    spec: Any = importlib.util.spec_from_file_location(f"{__name__}_{name}", path)
+    sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-class Replica(NamedTuple):
-    """A process that trains, and the line to it: at its end the other side leaves, too."""
-
-    process: subprocess.Popen[bytes]
-    line: socket.socket  # on which it tells from which checkpoint it goes on
-
-
-def start_replicas(places: Sequence[Place]) -> list[Replica]:
-    """Start this script once for each place; several share the cores."""
-    replicas, cores = [], max(1, (os.cpu_count() or 1) // len(places))
-    for place in places:
-        ours, theirs = socket.socketpair()
-        threads = {"OMP_NUM_THREADS": str(cores)} if len(places) > 1 else {}
-        environment = threads | os.environ | {"TRAIN_NN_PLACE": json.dumps(place)}
-        command = [sys.executable, __file__, *sys.argv[1:]]
-        with theirs:
-            process = subprocess.Popen(command, stdin=theirs.fileno(), env=environment)
-        replicas.append(Replica(process, ours))
-    return replicas
-
-
-def wait_for(replicas: Sequence[Replica]) -> int:
-    """The exit code of all when all have ended; what outlives a failure too long is killed."""
-    killing = math.inf
-    while None in (codes := [replica.process.poll() for replica in replicas]):
-        if any(codes) and killing == math.inf:
-            killing = time.monotonic() + NOTICING
-        if time.monotonic() > killing:
-            for replica in replicas:
-                replica.process.kill()
-        time.sleep(0.02)
-    return next((code for code in codes if code in (1, 2, 130)), next(filter(None, codes), 0))
-
-
-def supervise(flags: argparse.Namespace) -> int:
-    """Start this machine's replicas, and again from the checkpoint when one is lost."""
+def start_here(flags: argparse.Namespace) -> int:
+    """Start this machine's replicas and watch over them; returns the exit code of them all."""
+    flag = "a machine of several GPUs" if flags.replicas > 1 else "--checkpoint_every on replicas"
+    launch = companion("launch", flag)
     place, here = flags.place, flags.replicas
     with socket.create_server(("127.0.0.1", 0)) as probe:
         master = place.master or probe.getsockname()
     ranks = range(place.rank * here, (place.rank + 1) * here)
     places = [Place(rank, place.world_size * here, master, rank - ranks[0]) for rank in ranks]
-    replicas: list[Replica] = []
-    asked: list[int] = []
-
-    def ask(number: int, _: object) -> None:
-        asked.append(number)
-        for replica in replicas:
-            replica.process.send_signal(number)
-
-    before = signal.signal(signal.SIGTERM, ask), signal.getsignal(signal.SIGINT)
-    tries, known = TRIES, 0
-    try:
-        while True:
-            replicas[:] = start_replicas(places)
-            if asked:  # before they were known
-                ask(asked[0], None)
-            code = wait_for(replicas)
-            if code in (0, 1, 2, 130) or not flags.checkpoint_every:
-                return code if code >= 0 else 128 - code
-            if asked:
-                return RESTART
-            reached = max([heard(replica) for replica in replicas])
-            tries = TRIES if reached > known else tries - 1
-            known = max(known, reached)
-            if not tries:
-                return RESTART
-            complain("a replica was lost; this machine's replicas start again from the checkpoint")
-    except KeyboardInterrupt:  # from a terminal the replicas hear it, too
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
-        time.sleep(1)
-        for replica in replicas:
-            replica.process.send_signal(signal.SIGINT)
-        wait_for(replicas)
-        return 130
-    finally:
-        signal.signal(signal.SIGTERM, before[0])
-        signal.signal(signal.SIGINT, before[1])
-
-
-def heard(replica: Replica) -> int:
-    """The number of the checkpoint from which an ended replica went on; 0: from none."""
-    with replica.line, contextlib.suppress(OSError):
-        return int(replica.line.recv(99, socket.MSG_DONTWAIT) or 0)
-    return 0
-
-
-def hold_line() -> socket.socket:
-    """A replica's end of the line: it leaves when what started it is gone."""
-    line = socket.socket(fileno=os.dup(0))
-
-    def watch() -> None:
-        with contextlib.suppress(OSError):
-            while line.recv(1):
-                pass
-        os._exit(RESTART)
-
-    threading.Thread(target=watch, daemon=True).start()
-    return line
+    token = os.environ.get("JOB_TOKEN", "" if place.master else secrets.token_hex())
+    environments = [{"TRAIN_NN_PLACE": json.dumps(each), "JOB_TOKEN": token} for each in places]
+    command, restarts = [sys.executable, __file__, *sys.argv[1:]], bool(flags.checkpoint_every)
+    code: int = launch.supervise(command, environments, restarts, complain)
+    return code
 
 
 def numeric(low: int, cast: type, text: str) -> Any:
@@ -292,10 +216,15 @@ def channel(part: str) -> str | None:
     return str(found[0]) if len(found) == 1 else folder or None
 
 
+def default_checkpoints(flags: argparse.Namespace) -> str:
+    """Where the checkpoints belong if neither the user nor a service says so."""
+    return f"{flags.model_dir.rstrip('/')}/checkpoints"
+
+
 def checkpoint_folder(flags: argparse.Namespace) -> str:
     """Where the checkpoints belong: as asked, else where the service keeps them."""
     on_sagemaker = Path(os.environ.get("SM_MODEL_DIR") or os.devnull).with_name("checkpoints")
-    own = on_sagemaker if on_sagemaker.is_dir() else f"{flags.model_dir.rstrip('/')}/checkpoints"
+    own = on_sagemaker if on_sagemaker.is_dir() else default_checkpoints(flags)
     return str(flags.checkpoint_dir or os.environ.get("AIP_CHECKPOINT_DIR") or own)
 
 
@@ -337,7 +266,9 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         flags.place = find_place(os.environ)
         flags.replicas = replicas_here(flags.place, flags, os.environ)
         flags.door = None if flags.replicas else open_door(flags.place)
-        flags.line = hold_line() if "TRAIN_NN_PLACE" in os.environ else None
+        flags.line = None
+        if "TRAIN_NN_PLACE" in os.environ:
+            flags.line = companion("launch", "a replica that another process started").hold_line()
     except (Refused, OSError) as problem:
         parser.exit(2, f"train_nn.py: {problem}\n")
     return argparse.Namespace(**vars(flags), unknown=unknown, sigterm=None)
@@ -346,7 +277,11 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 FLAGS = parse_flags() if __name__ == "__main__" else None
 if FLAGS and FLAGS.replicas:
-    sys.exit(supervise(FLAGS))
+    try:
+        sys.exit(start_here(FLAGS))
+    except Refused as problem:
+        complain(str(problem))
+        sys.exit(2)
 # torch takes about a second to import: --help, a mistaken flag and what watches over the replicas
 # should not have to wait for it.
 SPINS = "2000"  # looks of a waiting thread at its work before it sleeps (benchmarks/): it looks for
@@ -445,7 +380,8 @@ def connected() -> Iterator[None]:
 
 def be_a_batch_job() -> None:
     """Ask the kernel to let this thread, and those it starts, work on when another one wakes up."""
-    # Else gloo's threads interrupt it at every message: small steps take thrice as long.
+    # Else gloo's threads interrupt the replicas of a machine at every message, and with small
+    # batches a step takes two or three times as long (benchmarks/). Linux alone can do that.
     with contextlib.suppress(AttributeError, OSError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
@@ -786,7 +722,8 @@ def describe(name: str, archive: zipfile.ZipFile, part: str, where: str) -> Shar
 
 def share_out(lists: list[list[Shard]], where: str) -> tuple[list[Shard], list[list[Share]]]:
     """All shards, in order, and every replica's shares of them."""
-    # A machine may have shards of its own, as SageMaker's ShardedByS3Key gives them out.
+    # Replicas with the same shards share their rows. A machine may have shards of its own, as
+    # SageMaker's ShardedByS3Key gives them out: these are for the replicas on it.
     shards = sorted(itertools.chain(*{tuple(held) for held in lists}))
     for one, other in itertools.pairwise(shards):
         advice = "give every machine the same files, or each of them names of its own"
@@ -1014,7 +951,8 @@ def build_model(features: int, hidden: Sequence[int], seed: int, device: Any = "
 
 def sharing(hidden: Sequence[int], place: Place, device: torch.device) -> Any:
     """What keeps a replica's part of a layer: columns of one layer, then the rows of the next."""
-    # A last layer without a partner, of one column, is left whole.
+    # So every second layer works on what this replica has computed itself, and the replicas add up
+    # its outputs. A last layer without a partner, of one column, is left whole.
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor import parallel
 
@@ -1574,9 +1512,10 @@ class Checkpoints:
             with contextlib.suppress(Refused), folder_at(self.path, self.where) as folder:
                 for name, _ in self._names(folder):
                     folder.delete(name)
-            for empty in (Path(self.path), Path(self.path).parent):
-                with contextlib.suppress(OSError):
-                    empty.rmdir()
+            with contextlib.suppress(OSError):
+                Path(self.path).rmdir()
+                if self.flags.checkpoint_dir == default_checkpoints(self.flags):  # named by nobody
+                    Path(self.path).parent.rmdir()
 
 
 class Tables(NamedTuple):

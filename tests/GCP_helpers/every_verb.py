@@ -89,7 +89,7 @@ def main() -> None:
     flags = {"train": train, "val": val, "epochs": 3}
     call("train", flags)
     space = {"learning_rate": between(0.001, 0.01, scale="log"), "hidden": one_of("8", "16")}
-    tuning.SCRIPT = Path(__file__).with_name("trial.py")  # the search is the point here
+    tuning.FOLDER = Path(__file__).with_name("trial.py")  # the search is the point here
     call("tune", flags, space, trials=2, parallel=1)
     long = flags | {"epochs": 10_000_000, "patience": 0}
     sent = call("train", long, replicas=2, gpu="T4", spot=True, container_uri=OWN_IMAGE, wait=False)

@@ -23,7 +23,7 @@ OWN_IMAGE = "us-central1-docker.pkg.dev/my-project/images/torch:1"
 @pytest.fixture(autouse=True)
 def script(connection: session.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In place of train_nn.py."""
-    monkeypatch.setattr(tuning, "SCRIPT", Path(__file__).with_name("trial.py"))
+    monkeypatch.setattr(tuning, "FOLDER", Path(__file__).with_name("trial.py"))
 
 
 def test_a_study_comes_back_with_its_trials_and_the_run_of_the_best(
@@ -85,7 +85,7 @@ def test_what_a_trial_adds_reaches_the_script_in_any_image(image: str | None) ->
 def test_replicas_of_a_trial_train_one_model_and_report_what_it_has(
     data: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "SCRIPT", Path(__file__).parents[2] / "training" / "train_nn.py")
+    monkeypatch.setattr(tuning, "FOLDER", Path(__file__).parents[2] / "training")
     space: Space = {"learning_rate": one_of(0.01)}
     study = tune({**data, "epochs": 5}, space, trials=1, parallel=1, replicas=2)
     assert study.run and study.run.metrics["world_size"] == 2

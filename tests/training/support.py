@@ -126,14 +126,20 @@ def cluster_specs(replicas: int) -> list[str]:
 class Replicas:
     """Several processes that train one model on this machine, each with a log of its own."""
 
-    def __init__(self, environments: Iterable[Mapping[str, str]], logs: Path, *flags: Any) -> None:
+    def __init__(
+        self,
+        environments: Iterable[Mapping[str, str]],
+        logs: Path,
+        *flags: Any,
+        script: Path = SCRIPT,
+    ) -> None:
         logs.mkdir(parents=True, exist_ok=True)
         self.logs, self.processes = [], []
         for rank, environment in enumerate(environments):
             self.logs.append(logs / f"{rank}.log")
             with self.logs[-1].open("wb") as log:
                 process = subprocess.Popen(
-                    [sys.executable, SCRIPT, *map(str, flags)],
+                    [sys.executable, script, *map(str, flags)],
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     env={

@@ -306,6 +306,17 @@ def empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
+def test_a_run_that_ends_removes_its_own_folders_and_not_the_one_that_the_user_named(
+    archive: Path, tmp_path: Path
+) -> None:
+    named, flags = tmp_path / "kept/here", ("--epochs", 3, "--checkpoint_every", 1)
+    named.mkdir(parents=True)
+    assert train(archive, tmp_path / "one", *flags, "--checkpoint_dir", named).code == 0
+    assert list(named.iterdir()) == []
+    assert train(archive, tmp_path / "two", *flags).code == 0
+    assert not (tmp_path / "two/checkpoints").exists()
+
+
 @pytest.mark.parametrize("damage", [cut, flip, empty, Path.unlink])
 @pytest.mark.parametrize("which", [slice(1, 2), slice(0, 1), slice(0, 2)])
 def test_of_damaged_checkpoints_the_run_goes_on_from_the_newest_whole_one(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
@@ -37,6 +36,8 @@ from tests.training.support import (
     train_nn,
     wait_until,
 )
+
+LAUNCH = train_nn.companion("launch", "")
 
 
 def weights(folder: Path) -> torch.Tensor:
@@ -413,14 +414,13 @@ def test_a_request_to_end_that_comes_while_replicas_start_is_heard(
 ) -> None:
     ours, theirs = socket.socketpair()
 
-    def start(_: object) -> list[Any]:
+    def start(*_: object) -> list[Any]:
         sleeping = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(20)"])
         signal.raise_signal(signal.SIGTERM)  # nobody knows of the replica yet
-        return [train_nn.Replica(sleeping, ours)]
+        return [LAUNCH.Replica(sleeping, ours)]
 
-    monkeypatch.setattr(train_nn, "start_replicas", start)
+    monkeypatch.setattr(LAUNCH, "start_replicas", start)
     begun = time.monotonic()
-    flags = argparse.Namespace(place=train_nn.Place(), replicas=1, checkpoint_every=1)
     with ours, theirs:
-        assert train_nn.supervise(flags) == train_nn.RESTART
+        assert LAUNCH.supervise([], [{}], True, print) == train_nn.RESTART
     assert time.monotonic() - begun < 10

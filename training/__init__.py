@@ -1,0 +1,1 @@
+"""What a training job is sent: train_nn.py, and beside it what some of its flags need."""

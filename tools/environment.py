@@ -90,7 +90,8 @@ def make(folder: Path, wanted: Wanted) -> None:
 
 def find_uv() -> Path | None:
     """An installed uv that can choose a build of PyTorch; the lesson's own first."""
-    for found in (ROOT / ".venv/bin/uv", shutil.which("uv")):
+    for place in (str(ROOT / ".venv/bin"), None):  # None: where the shell looks
+        found = shutil.which("uv", path=place)
         if found and _succeeds(found, "pip", "install", "--torch-backend", "cpu", "--help"):
             return Path(found)
     return None

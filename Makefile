@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lesson test test-all lab notebooks site check bench lock
+.PHONY: help setup lesson test test-all lab notebooks site check bench drift lock
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ bench: setup ## measure against what a reader would pick instead (ARGS="--only s
 	@$(BIN)/python -m tools.environment .venv-bench -r requirements.txt -r benchmarks/requirements.txt
 	@$(BIN)/python -m tools.environment .venv-torchx torch==2.13.0 torchx==0.7.0 numpy
 	@.venv-bench/bin/python -m benchmarks $(ARGS)
+
+drift: setup ## test against the newest SDKs, and name what broke (ARGS=tests/…: other tests)
+	@$(BIN)/python -m tools.drift $(ARGS)
 
 lock: ## resolve pyproject.toml into requirements.txt (ARGS=--upgrade: to the newest versions)
 	@$(PYTHON) -m tools.lock $(ARGS)

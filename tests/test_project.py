@@ -91,6 +91,41 @@ def test_continuous_integration_runs_the_readmes_command() -> None:
     assert commands == ["make test"]
 
 
+@pytest.mark.parametrize(
+    "file",
+    [
+        *ROOT.glob(".github/workflows/*.yml"),
+        *ROOT.glob(".binder/postBuild"),
+        *ROOT.glob(".devcontainer/*.json"),
+    ],
+    ids=lambda file: file.name,
+)
+def test_what_a_forge_or_a_container_runs_is_a_make_target(file: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = re.findall(r"\bmake (?:--[a-z-]+ )*([a-z-]+)", file.read_text())
+    assert set(named) <= targets
+    assert named or file.name == "site.yml"  # the Workbench builds the site
+
+
+def test_every_push_is_tested_on_linux_and_macos_and_with_plain_instructions() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())
+    assert "push" in workflow[True]  # YAML reads `on` as true
+    job = workflow["jobs"]["test"]
+    machines = job["strategy"]["matrix"]["include"]
+    assert {each["os"].partition("-")[0] for each in machines} == {"ubuntu", "macos"}
+    assert {each["instructions"] for each in machines} == {"newest", "default"}
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    assert commands == ["make setup", "make check", "make test"]
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob(".github/workflows/*.yml")), ids=lambda f: f.name)
+def test_a_workflow_may_do_only_what_it_says_and_ends(file: Path) -> None:
+    workflow = yaml.safe_load(file.read_text())
+    for job in workflow["jobs"].values():
+        assert "permissions" in workflow or "permissions" in job
+        assert job["timeout-minutes"] <= 90
+
+
 def test_the_script_does_not_grow_unseen() -> None:
     assert len((ROOT / "training/train_nn.py").read_text().splitlines()) <= 1741
 

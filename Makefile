@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lesson test test-all torture lab notebooks site check bench lock
+.PHONY: help setup lesson test test-all torture lab notebooks site check bench drift lock
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,13 +14,7 @@ setup: ## make .venv with the locked versions (a second run installs nothing)
 	install Python 3.11 or newer, or name one: make setup PYTHON=python3.12"; exit 2; }; \
 	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $(PYTHON) is \
 	older than Python 3.11; name a newer one: make setup PYTHON=python3.12"; exit 2; }; \
-	  echo "Making .venv and installing requirements.txt, about 250 packages: two to four minutes, once." && \
-	  echo "The last step, 'Installing collected packages', is silent for a minute or two." && \
-	  $(PYTHON) -m venv --clear .venv && \
-	  $(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt && \
-	  mkdir -p .venv/share/jupyter/lab/settings && \
-	  cp tools/jupyterlab.json .venv/share/jupyter/lab/settings/overrides.json && \
-	  cp requirements.txt .venv/installed.txt; }
+	  $(PYTHON) -m tools.environment .venv -r requirements.txt; }
 
 lesson: setup ## the main job: train in each place, print the table of runs
 	@$(BIN)/python -m compare
@@ -38,19 +32,10 @@ test: setup ## the tests, and every notebook as instructors have it
 	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" tests
 	$(call run_notebooks,notebooks/instructor)
 
-# $(call environment,NAME,PACKAGES): an environment of its own, made again when PACKAGES change.
-define environment
-	@echo "$(2)" | cmp -s - .venv-$(1)/installed.txt || { \
-	  echo "Making .venv-$(1) with $(2): two to four minutes, once." && \
-	  $(PYTHON) -m venv --clear .venv-$(1) && \
-	  .venv-$(1)/bin/python -m pip install --disable-pip-version-check $(2) && \
-	  echo "$(2)" > .venv-$(1)/installed.txt; }
-endef
-
 test-all: setup ## the tests, the slow extras, and the notebooks as learners have them
-	$(call environment,sagemaker2,sagemaker==2.257.7 ipython pandas scikit-learn torch==2.13.0)
-	$(call environment,awscli,awscli==1.46.3)
-	$(call environment,filesystems,gcsfs==2026.10.1 s3fs==2026.9.0)
+	@$(BIN)/python -m tools.environment .venv-sagemaker2 sagemaker==2.257.7 ipython pandas scikit-learn torch==2.13.0
+	@$(BIN)/python -m tools.environment .venv-awscli awscli==1.46.3
+	@$(BIN)/python -m tools.environment .venv-filesystems gcsfs==2026.10.1 s3fs==2026.9.0
 	@$(BIN)/python -m pytest -n auto --dist loadfile tests
 	$(call run_notebooks,notebooks)
 	@echo "The engine's tests and a notebook of each cloud, without what only Linux has (engine/system.py):"
@@ -62,6 +47,8 @@ torture: setup ## treat a local cloud badly for five minutes, and count (ARGS="-
 
 lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browser: without opening a browser)
 	@$(BIN)/python -m tools.workbooks
+	@mkdir -p .venv/share/jupyter/lab/settings
+	@cp tools/jupyterlab.json .venv/share/jupyter/lab/settings/overrides.json
 	@$(BIN)/python -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/work $(ARGS)
 
 notebooks: setup ## write the notebooks again from the episodes, the diagrams and tables from the code
@@ -81,15 +68,13 @@ check: setup ## lint, types, lesson lint, generated files up to date
 	@$(BIN)/python -m tools.notebooks --check
 	@$(BIN)/python -m tools.coverage --check
 
-bench: ## measure against what a reader would pick instead (ARGS="--only scaling --write": into benchmarks/README.md)
-	@cat requirements.txt benchmarks/requirements.txt | cmp -s - .venv-bench/installed.txt || { \
-	  echo "Making .venv-bench: the lesson's environment, Lightning and moto, once." && \
-	  $(PYTHON) -m venv --clear .venv-bench && \
-	  .venv-bench/bin/python -m pip install --disable-pip-version-check \
-	    -r requirements.txt -r benchmarks/requirements.txt && \
-	  cat requirements.txt benchmarks/requirements.txt > .venv-bench/installed.txt; }
-	$(call environment,torchx,torch==2.13.0 torchx==0.7.0 numpy)
+bench: setup ## measure against what a reader would pick instead (ARGS="--only scaling --write": into benchmarks/README.md)
+	@$(BIN)/python -m tools.environment .venv-bench -r requirements.txt -r benchmarks/requirements.txt
+	@$(BIN)/python -m tools.environment .venv-torchx torch==2.13.0 torchx==0.7.0 numpy
 	@.venv-bench/bin/python -m benchmarks $(ARGS)
 
-lock: ## resolve the newest versions pyproject.toml allows and write requirements.txt
-	@$(PYTHON) -m tools.lock
+drift: setup ## test against the newest SDKs, and name what broke (ARGS=tests/…: other tests)
+	@$(BIN)/python -m tools.drift $(ARGS)
+
+lock: ## resolve pyproject.toml into requirements.txt (ARGS=--upgrade: to the newest versions)
+	@$(PYTHON) -m tools.lock $(ARGS)

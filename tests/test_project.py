@@ -9,14 +9,23 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 
 
+def locked(file: str) -> list[Requirement]:
+    """The entries of a lock, without their hashes."""
+    lines = (ROOT / file).read_text().splitlines()
+    return [Requirement(line.rstrip(" \\")) for line in lines if line[0] not in "# "]
+
+
 def lock() -> dict[str, str]:
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    pins = [line.split("==") for line in lines if not line.startswith("#")]
-    return {normal(name): version for name, version in pins}
+    """The versions that are installed here."""
+    here = [
+        each for each in locked("requirements.txt") if not each.marker or each.marker.evaluate()
+    ]
+    return {normal(each.name): str(each.specifier).removeprefix("==") for each in here}
 
 
 def normal(name: str) -> str:
@@ -34,6 +43,30 @@ def test_the_lock_pins_everything_that_is_wanted_and_names_no_build() -> None:
     assert wanted() <= set(pins)
     assert pins["torch"] == "2.13.0"
     assert all(re.fullmatch(r"[0-9][0-9a-z.]*", version) for version in pins.values())
+
+
+def test_the_lock_names_no_index_and_has_hashes_of_all_but_torch() -> None:
+    files = [ROOT / name for name in ("requirements.txt", "hashes.txt", "environment.yml")]
+    assert not [file.name for file in files if "//" in file.read_text()]
+    pinned = {str(each) for each in locked("requirements.txt")}
+    assert {str(each) for each in locked("hashes.txt")} == pinned - {"torch==2.13.0"}
+    entries = re.split(r"\n(?=\S)", (ROOT / "hashes.txt").read_text().strip())[1:]
+    assert all(re.search(r"\n    --hash=sha256:[0-9a-f]{64}", entry) for entry in entries)
+
+
+@pytest.mark.parametrize("python", ["3.11.0", "3.13.0"])
+@pytest.mark.parametrize("system", ["linux", "darwin"])
+def test_the_lock_has_one_version_of_each_package_on_every_machine(
+    python: str, system: str
+) -> None:
+    machine = {"python_version": python[:4], "python_full_version": python, "sys_platform": system}
+    here = [
+        normal(each.name)
+        for each in locked("requirements.txt")
+        if not each.marker or each.marker.evaluate(machine)
+    ]
+    assert wanted() <= set(here) and len(here) == len(set(here))
+    assert ("appnope" in here) == (system == "darwin")  # ipykernel needs it there, and only there
 
 
 def test_conda_gets_the_versions_of_the_lock() -> None:
@@ -56,6 +89,41 @@ def test_continuous_integration_runs_the_readmes_command() -> None:
         line for line in (ROOT / ".ci/run").read_text().splitlines() if line.startswith("make")
     ]
     assert commands == ["make test"]
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        *ROOT.glob(".github/workflows/*.yml"),
+        *ROOT.glob(".binder/postBuild"),
+        *ROOT.glob(".devcontainer/*.json"),
+    ],
+    ids=lambda file: file.name,
+)
+def test_what_a_forge_or_a_container_runs_is_a_make_target(file: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = re.findall(r"\bmake (?:--[a-z-]+ )*([a-z-]+)", file.read_text())
+    assert set(named) <= targets
+    assert named or file.name == "site.yml"  # the Workbench builds the site
+
+
+def test_every_push_is_tested_on_linux_and_macos_and_with_plain_instructions() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())
+    assert "push" in workflow[True]  # YAML reads `on` as true
+    job = workflow["jobs"]["test"]
+    machines = job["strategy"]["matrix"]["include"]
+    assert {each["os"].partition("-")[0] for each in machines} == {"ubuntu", "macos"}
+    assert {each["instructions"] for each in machines} == {"newest", "default"}
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    assert commands == ["make setup", "make check", "make test"]
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob(".github/workflows/*.yml")), ids=lambda f: f.name)
+def test_a_workflow_may_do_only_what_it_says_and_ends(file: Path) -> None:
+    workflow = yaml.safe_load(file.read_text())
+    for job in workflow["jobs"].values():
+        assert "permissions" in workflow or "permissions" in job
+        assert job["timeout-minutes"] <= 90
 
 
 def test_the_script_does_not_grow_unseen() -> None:

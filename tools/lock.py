@@ -1,12 +1,17 @@
-"""Resolve pyproject.toml afresh: write requirements.txt (every version) and environment.yml.
+"""Resolve pyproject.toml: write requirements.txt, hashes.txt and environment.yml.
 
-`make lock` runs this. The result is what pip chose in an empty environment, so a lock is never a
-mixture of old and new. Local version labels (torch's "+cpu") are dropped: the pin then takes the
-CPU build where the reader's index offers one, and the ordinary build elsewhere.
+`make lock` runs this. It keeps the versions that are locked where it can; `make lock
+ARGS=--upgrade` takes the newest. One lock serves Linux and macOS and each Python from the oldest
+on: uv resolves for all of them and marks what only some need. No file names an index, so that each
+reader's own is used.
+
+torch is pinned without a build and without hashes, because its builds differ from machine to
+machine; what its builds for NVIDIA's cards need besides, they bring themselves.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import subprocess
 import tempfile
@@ -14,35 +19,46 @@ import tomllib
 import venv
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools import environment
+
+ROOT = environment.ROOT
 HEADER = "# Written by `make lock` from pyproject.toml. Do not edit by hand.\n"
+OF_NVIDIA = re.compile(r"(nvidia|cuda|triton)\b")
 
 
-def wanted() -> tuple[list[str], list[str]]:
-    """The direct requirements of pyproject.toml: (for the lesson, for development)."""
+def wanted() -> list[str]:
+    """The direct requirements of pyproject.toml, for the lesson and for its development."""
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    return table["project"]["dependencies"], table["dependency-groups"]["dev"]
+    return [*table["project"]["dependencies"], *table["dependency-groups"]["dev"]]
 
 
-def resolve(requirements: list[str]) -> list[str]:
-    """Install into an empty environment and return the frozen lines, sorted, without labels."""
+def resolve(upgrade: bool) -> list[str]:
+    """The entries that uv resolves to, sorted, each with its hashes on lines of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        venv.create(folder, with_pip=True)
-        pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check"]
-        subprocess.run([*pip, "install", *requirements], check=True)
-        frozen = subprocess.run(
-            [*pip, "freeze", "--all", "--exclude", "pip"],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-    return [line.split("+")[0] for line in frozen.stdout.splitlines()]
+        venv.create(folder)
+        uv = environment.find_uv() or environment.bring_uv(Path(folder, "bin", "python"))
+        if uv is None:
+            raise environment.SetupError("to lock, install uv: pip found none")
+        lock = Path(folder, "lock.txt")
+        lock.write_text(environment.LOCK.read_text())  # uv prefers the versions that it finds
+        command = [str(uv), "pip", "compile", "--quiet", "pyproject.toml", "--group", "dev"]
+        command += ["--universal", "--python-version", "3.11", "--fork-strategy", "fewest"]
+        command += ["--generate-hashes", "--no-annotate", "--no-header", "--output-file", str(lock)]
+        command += ["--upgrade"] if upgrade else []
+        subprocess.run(command, cwd=ROOT, check=True)
+        entries = re.split(r"\n(?=\S)", lock.read_text().strip())
+    return [entry for entry in entries if not OF_NVIDIA.match(entry)]
 
 
-def direct_pins(lock: list[str], requirements: list[str]) -> list[str]:
-    """The lines of the lock that pin a direct requirement."""
-    names = {re.split(r"[=<>~! ]", item)[0].lower().replace("_", "-") for item in requirements}
-    return [line for line in lock if line.split("==")[0].lower().replace("_", "-") in names]
+def pin(entry: str) -> str:
+    """The entry's first line: name, version without a build, marker."""
+    line = entry.splitlines()[0].removesuffix("\\").strip()
+    return re.sub(r"\+\w+", "", line)
+
+
+def normal(name: str) -> str:
+    """The name as every index spells it."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[=<>~! ]", name)[0]).lower()
 
 
 def conda_environment(pins: list[str]) -> str:
@@ -55,13 +71,18 @@ def conda_environment(pins: list[str]) -> str:
 
 
 def main() -> None:
-    """Write both files."""
-    lesson, development = wanted()
-    lock = resolve(lesson + development)
-    (ROOT / "requirements.txt").write_text(HEADER + "\n".join(lock) + "\n")
-    pins = direct_pins(lock, lesson + development)
-    (ROOT / "environment.yml").write_text(conda_environment(pins))
-    print(f"{len(lock)} versions locked, {len(pins)} of them named in pyproject.toml")
+    """Write the three files."""
+    parser = argparse.ArgumentParser("tools.lock")
+    parser.add_argument("--upgrade", action="store_true", help="take the newest versions")
+    entries = resolve(parser.parse_args().upgrade)
+    pins = [pin(entry) for entry in entries]
+    hashed = [entry for entry in entries if normal(entry) != "torch"]
+    names = {normal(item) for item in wanted()}
+    direct = [each for each in pins if normal(each) in names]
+    environment.LOCK.write_text(HEADER + "\n".join(pins) + "\n")
+    environment.HASHES.write_text(HEADER + "\n".join(hashed) + "\n")
+    (ROOT / "environment.yml").write_text(conda_environment(direct))
+    print(f"{len(pins)} versions locked, {len(direct)} of them named in pyproject.toml")
 
 
 if __name__ == "__main__":

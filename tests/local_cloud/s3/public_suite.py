@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import local_cloud
+from tools import environment
 
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = Path(__file__).with_suffix(".json")
@@ -59,13 +60,12 @@ def prepare() -> Path:
     suite = ENVIRONMENT / f"moto-{VERSION}"
     if suite.exists():
         return suite
-    subprocess.run([sys.executable, "-m", "venv", "--clear", ENVIRONMENT], check=True)
-    pip = [ENVIRONMENT / "bin" / "python", "-m", "pip", "--disable-pip-version-check"]
     pinned = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     ours = [line for line in pinned if re.match(r"(boto3|botocore|requests)==", line)]
     wanted = [f"moto[s3]=={VERSION}", "flask", "flask-cors", "freezegun", "pytest"]
-    wanted += ["pytest-timeout", *ours]
-    subprocess.run([*pip, "install", "--quiet", *wanted], check=True)
+    wanted += ["pytest-timeout", "pip", *ours]
+    environment.make(ENVIRONMENT, environment.Wanted((), tuple(wanted)))
+    pip = [ENVIRONMENT / "bin" / "python", "-m", "pip", "--disable-pip-version-check"]
     source = ["--no-binary", ":all:", "--no-deps", f"moto=={VERSION}"]
     subprocess.run([*pip, "download", "--quiet", "--dest", ENVIRONMENT, *source], check=True)
     with (

@@ -1,0 +1,43 @@
+"""`make drift` says which SDKs moved and which tests fail with the newest."""
+
+from __future__ import annotations
+
+from tools import drift
+from tools.drift import Broken
+
+REPORT = """<testsuites><testsuite tests="3">
+<testcase classname="tests.local_cloud.gcs.test_wire" name="test_a" time="0.1"/>
+<testcase classname="tests.local_cloud.gcs.test_wire" name="test_b" time="0.1">
+  <failure message="AssertionError: it said 404&#10;and more">trace</failure></testcase>
+<testcase classname="tests.AWS_helpers.test_jobs" name="test_c" time="0.1">
+  <error message="failed on setup with ImportError: no name"/></testcase>
+</testsuite></testsuites>"""
+
+
+def test_the_sdks_are_free_and_all_else_is_locked() -> None:
+    versions = {"boto3": "1.0", "numpy": "2.4.6", "types-pyyaml": "6.0"}
+    wanted = drift.requirements(["boto3", "numpy", "types-PyYAML", "protobuf>=5"], versions)
+    assert wanted == ("boto3", "numpy==2.4.6", "protobuf", "types-pyyaml==6.0")
+
+
+def test_each_sdk_is_one_of_the_projects_requirements() -> None:
+    named = {drift.lock.normal(each) for each in drift.lock.wanted()}
+    assert {*drift.NEWEST, *drift.MOVE_ALONG} <= named
+    assert all((drift.ROOT / folder).is_dir() for folder in drift.TESTS)
+
+
+def test_what_broke_is_named_with_its_reason() -> None:
+    count, failures = drift.broken(REPORT)
+    assert count == 3
+    assert failures == [
+        Broken("tests.local_cloud.gcs.test_wire::test_b", "AssertionError: it said 404"),
+        Broken("tests.AWS_helpers.test_jobs::test_c", "failed on setup with ImportError: no name"),
+    ]
+
+
+def test_what_moved_is_what_has_another_version() -> None:
+    before = {"boto3": "1.0", "torch": "2.13.0", "numpy": "2.4.6", "gone": "1"}
+    after = {"boto3": "1.1", "torch": "2.13.0+cpu", "numpy": "2.4.6"}
+    assert drift.moved(before, after) == [("boto3", "1.0", "1.1")]
+    text = drift.table([("package", "locked", "newest"), ("boto3", "1.0", "1.1")])
+    assert text == "package  locked  newest\nboto3    1.0     1.1"

@@ -1,0 +1,150 @@
+"""Environments are made with uv, or with pip where uv cannot be had."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tools import environment
+from tools.environment import SetupError, Wanted
+
+TINY = Wanted((), ("tiny-package==1.0",))
+
+
+@pytest.fixture
+def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with one package, which pip is configured to install from, and from nowhere else."""
+    folder = tmp_path / "offered"
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "tiny_package-1.0-py3-none-any.whl", "w") as wheel:
+        about = "tiny_package-1.0.dist-info"
+        wheel.writestr("tiny_package.py", "print('tiny')\n")
+        wheel.writestr(
+            f"{about}/METADATA", "Metadata-Version: 2.1\nName: tiny-package\nVersion: 1.0\n"
+        )
+        wheel.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr(f"{about}/RECORD", "")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    return folder
+
+
+def imports_it(folder: Path) -> bool:
+    done = subprocess.run([folder / "bin/python", "-c", "import tiny_package"])
+    return done.returncode == 0
+
+
+@pytest.mark.usefixtures("offered")
+def test_an_environment_is_made_with_uv_from_where_pip_is_configured_to_look(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "new"
+    environment.make(folder, TINY)
+    assert imports_it(folder)
+    assert "pip tries" not in capfd.readouterr().out
+
+    mark = folder / "mark"
+    mark.touch()
+    environment.make(folder, TINY)
+    assert mark.exists(), "a finished environment is kept"
+
+    environment.make(folder, Wanted((), ("tiny-package",)))
+    assert not mark.exists() and imports_it(folder), "for other packages it is made from scratch"
+
+    (folder / "installed.txt").unlink()  # the last thing that is written
+    mark.touch()
+    environment.make(folder, TINY)
+    assert not mark.exists() and imports_it(folder), "and so is one that was not finished"
+
+
+@pytest.mark.usefixtures("offered")
+def test_pip_installs_where_uv_cannot_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "find_uv", lambda: None)  # nor does the folder offer it
+    environment.make(tmp_path / "new", TINY)
+    assert imports_it(tmp_path / "new")
+
+
+@pytest.mark.usefixtures("offered")
+def test_what_cannot_be_installed_leaves_no_finished_environment(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="run the same command again"):
+        environment.make(tmp_path / "new", Wanted((), ("tiny-package==2.0",)))
+    assert not (tmp_path / "new/installed.txt").exists()
+
+
+def test_pip_s_configuration_in_the_words_of_uv() -> None:
+    listed = "\n".join(
+        [
+            ":env:.find-links='/mine'",
+            "global.disable-pip-version-check='1'",
+            "global.extra-index-url='file:///one\\nfile:///two'",
+            "global.find-links='/theirs'",
+            "install.cert='/a.crt'",
+        ]
+    )
+    assert environment.pip_configuration(listed) == {
+        "UV_FIND_LINKS": "/mine",
+        "UV_INDEX": "file:///one file:///two",
+        "UV_INDEX_STRATEGY": "unsafe-best-match",
+        "SSL_CERT_FILE": "/a.crt",
+    }
+    assert environment.pip_configuration("ERROR: unknown command") == {}
+
+
+@pytest.mark.parametrize(
+    ("offers", "card", "reachable", "options"),
+    [
+        ("2.13.0+cpu", False, True, []),  # the reader has seen to it
+        ("2.13.0", False, True, ["--torch-backend", "cpu"]),
+        ("2.13.0", True, True, ["--torch-backend", "auto"]),
+        ("2.13.0", False, False, []),
+    ],
+)
+def test_the_build_of_torch_suits_the_machine(
+    offers: str,
+    card: bool,
+    reachable: bool,
+    options: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    uv = tmp_path / "uv"  # a stand-in: it answers as uv does
+    uv.write_text(
+        f'#!/bin/sh\ncase "$*" in *--torch-backend*) exit {int(not reachable)};; esac\n'
+        f'echo " + torch=={offers}" >&2\n'
+    )
+    uv.chmod(0o755)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(environment, "has_nvidia_card", lambda: card)
+    wanted = Wanted((), ("numpy", "torch==2.13.0"))
+    assert environment.torch_build([str(uv)], wanted, {}) == options
+    assert environment.torch_build([str(uv)], TINY, {}) == []
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert environment.torch_build([str(uv)], wanted, {}) == []
+
+
+def test_a_file_that_is_not_the_locked_one_is_refused(
+    tmp_path: Path, offered: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By uv, and by pip, which tries when uv has refused."""
+    lock, hashes = tmp_path / "requirements.txt", tmp_path / "hashes.txt"
+    lock.write_text("tiny-package==1.0\n")
+    hashes.write_text(f"tiny-package==1.0 --hash=sha256:{'0' * 64}\n")
+    monkeypatch.setattr(environment, "LOCK", lock)
+    monkeypatch.setattr(environment, "HASHES", hashes)
+    with pytest.raises(SetupError):
+        environment.make(tmp_path / "new", Wanted((lock,)))
+    (wheel,) = offered.iterdir()
+    right = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    hashes.write_text(f"tiny-package==1.0 --hash=sha256:{right}\n")
+    environment.make(tmp_path / "new", Wanted((lock,)))
+    assert imports_it(tmp_path / "new")

@@ -1,0 +1,137 @@
+"""Try the newest SDKs: which tests fail with them that pass with the locked ones.
+
+`make drift` runs this, and a forge does every week. It makes `.venv-drift` afresh, with the newest
+versions of the four SDKs and what they need, and of all else what the lock says; it runs the tests
+that drive the SDKs; it prints which versions moved and what broke, and ends with 1
+if something did.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools import environment, lock
+
+ROOT = environment.ROOT
+FOLDER = ROOT / ".venv-drift"
+NEWEST = ("boto3", "google-cloud-aiplatform", "google-cloud-storage", "sagemaker")
+MOVE_ALONG = ("botocore", "google-crc32c", "protobuf")  # the SDKs say which versions they need
+TESTS = (
+    *("tests/GCP_helpers", "tests/AWS_helpers"),
+    *(f"tests/local_cloud/{each}" for each in ("gcs", "vertex", "s3", "sagemaker", "iam", "logs")),
+)
+SECONDS = 45 * 60  # for all tests together
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A test that failed."""
+
+    test: str
+    reason: str
+
+
+def requirements(project: list[str], locked: Mapping[str, str]) -> tuple[str, ...]:
+    """What the environment is made from: direct requirements, pinned but for the SDKs."""
+    free = {*NEWEST, *MOVE_ALONG}
+    names = sorted({lock.normal(each) for each in project})
+    return tuple(name if name in free else f"{name}=={locked[name]}" for name in names)
+
+
+def locked_versions(text: str) -> dict[str, str]:
+    """The versions in requirements.txt of packages that every machine has in one version."""
+    return dict(re.findall(r"^([\w.-]+)==(\S+)$", text, re.MULTILINE))
+
+
+def installed(python: Path) -> dict[str, str]:
+    """The versions in an environment."""
+    code = (
+        "import json, importlib.metadata as m;"
+        "print(json.dumps({d.name: d.version for d in m.distributions()}))"
+    )
+    done = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True)
+    return {lock.normal(name): version for name, version in json.loads(done.stdout).items()}
+
+
+def moved(before: Mapping[str, str], after: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Name, locked and new version of what differs; a build's label is no difference."""
+    return [
+        (name, version, after[name])
+        for name, version in sorted(before.items())
+        if name in after and after[name].partition("+")[0] != version
+    ]
+
+
+def broken(report: str) -> tuple[int, list[Broken]]:
+    """How many tests ran, and which of them failed, according to pytest's JUnit report."""
+    cases = list(ET.fromstring(report).iter("testcase"))
+    found = []
+    for case in cases:
+        problem = case.find("failure")
+        problem = case.find("error") if problem is None else problem
+        if problem is not None:
+            first = problem.get("message", "").strip().partition("\n")[0]
+            found.append(Broken(f"{case.get('classname')}::{case.get('name')}", first[:160]))
+    return len(cases), found
+
+
+def table(rows: list[tuple[str, ...]]) -> str:
+    """The rows as lines of equally wide columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def run_tests(python: Path, tests: list[str]) -> str:
+    """pytest's JUnit report; SetupError if there is none."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.xml")
+        command = [str(python), "-m", "pytest", "-q", "-n", "auto", "--dist", "loadfile"]
+        command += ["-m", "not slow", "--tb=no", f"--junitxml={report}", *tests]
+        try:
+            subprocess.run(command, cwd=ROOT, timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            raise environment.SetupError(f"the tests took more than {SECONDS} s") from None
+        if not report.is_file():
+            raise environment.SetupError("pytest did not run; its message is above")
+        return report.read_text(encoding="utf-8")
+
+
+def main() -> int:
+    """Print what moved and what broke; 1 if something did."""
+    parser = argparse.ArgumentParser("tools.drift", description=__doc__)
+    parser.add_argument("tests", nargs="*", default=TESTS, help="other tests than the usual ones")
+    tests = list(parser.parse_args().tests)
+    before = locked_versions(environment.LOCK.read_text(encoding="utf-8"))
+    shutil.rmtree(FOLDER, ignore_errors=True)  # the newest of today, not of the last time
+    try:
+        wanted = environment.Wanted((), requirements(lock.wanted(), before))
+        environment.make(FOLDER, wanted)
+        python = FOLDER / "bin" / "python"
+        changes = moved(before, installed(python))
+        count, failures = broken(run_tests(python, tests))
+    except environment.SetupError as problem:
+        print(f"make: {problem}")
+        return 1
+    print()
+    print(table([("package", "locked", "newest"), *changes]) if changes else "No version moved.")
+    print(f"\n{count} tests ran with these, {len(failures)} failed.")
+    if failures:
+        print(table([("broke", "by"), *((each.test, each.reason) for each in failures)]))
+    return int(bool(failures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

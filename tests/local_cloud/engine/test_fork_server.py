@@ -35,7 +35,7 @@ print(torch.get_num_threads(), sys.path[0] == os.environ["FIRST"], sys.path[1])
 print(sys.executable, sys.prefix, sys.exec_prefix, sys.base_prefix, sys.path[1:])
 print("warm" if before else "cold", file=sys.stderr)
 sys.exit(7)
-""".replace("VARIES", repr(("HOME", "TMPDIR", "LOCAL_CLOUD_JOB")))
+""".replace("VARIES", repr(("HOME", "TMPDIR", "JOB_TOKEN", "LOCAL_CLOUD_JOB")))
 
 
 @pytest.fixture(autouse=True)

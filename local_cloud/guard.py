@@ -25,7 +25,7 @@ class Guard:
     """Check Host, Origin and secret, then pass the request on without the secret.
 
     The application meets the path undecoded (`o/a%2Fb` is one segment), and `root_path` is the
-    secret's, so that links it builds lead back through this door.
+    secret's, so that links it builds lead back through this guard.
     """
 
     def __init__(self, app: ASGIApp, secret: str, port: int) -> None:

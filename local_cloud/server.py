@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from local_cloud import bodies, iam, logs, resourcemanager, s3, sagemaker, vertex
 from local_cloud.answers import handlers
-from local_cloud.aws.door import Door
+from local_cloud.aws.dispatcher import Dispatcher
 from local_cloud.connections import Connection
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.spec import Dialect, EngineError
@@ -67,7 +67,7 @@ def build(home: Home, port: int) -> Guard:
     tuning: dict[str, Cloud] = {"vertex": on_vertex.tuning, "sagemaker": on_sagemaker.tuning}
     studies = Studies(records, engine, tuning)
     on_vertex.tuning.studies = on_sagemaker.tuning.studies = studies
-    amazon = Door(
+    amazon = Dispatcher(
         {"SageMaker": sagemaker.service(on_sagemaker), "Logs_20140328": logs.service(engine)},
         iam.services(),
         s3.storage(s3_objects),

@@ -1,1 +1,1 @@
-"""What Amazon's services have in common on the wire: one door, their protocols, their errors."""
+"""What Amazon's services share on the wire: one endpoint, their protocols, their errors."""

@@ -14,23 +14,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from local_cloud.engine import job_table, machine, mounts, reaper, rehearsal, scheduler
+from local_cloud.engine.attempt_runner import AttemptRunner, check_name
 from local_cloud.engine.fork_server import ForkServer
 from local_cloud.engine.job_environment import JobEnvironment, write_scripts
 from local_cloud.engine.job_space import watch_space
 from local_cloud.engine.job_table import JobTable
 from local_cloud.engine.pip_command import installed
-from local_cloud.engine.replica import Room, environment, log_path
-from local_cloud.engine.run import Run, check_name
+from local_cloud.engine.replica import ReplicaContext, environment, log_path
 from local_cloud.engine.scheduler import Scheduler
 from local_cloud.engine.spec import (
     Attempt,
     Dialect,
     EngineError,
     Job,
+    JobContext,
     Outcome,
     Plan,
     State,
-    Workplace,
 )
 from local_cloud.store.errors import StoreError
 from local_cloud.store.records import NOT_WRITTEN, Records
@@ -81,7 +81,7 @@ class Engine:
         self._ports = machine.Ports()
         self._jobs = JobTable(records)
         self._turn = 0  # of the latest job
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, AttemptRunner] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._looking: asyncio.Task[None] | None = None
         self._open = False
@@ -263,34 +263,34 @@ class Engine:
         marks = self._marks(job.id)
         folder = self._folder / job.id
         python = JobEnvironment(folder / ".python")
-        room = Room(
+        context = ReplicaContext(
             folder, python, self._scripts, threads, gpus, marks, self._fork_server,
             hidden=self.hidden,
         )  # fmt: skip
-        self._runs[job.id] = Run(job, room, self._reaper)
-        task = asyncio.get_running_loop().create_task(self._live(job.id, room))
+        self._runs[job.id] = AttemptRunner(job, context, self._reaper)
+        task = asyncio.get_running_loop().create_task(self._live(job.id, context))
         self._tasks[job.id] = task
         task.add_done_callback(functools.partial(self._left, job.id))
 
-    async def _live(self, job_id: str, room: Room) -> None:
+    async def _live(self, job_id: str, context: ReplicaContext) -> None:
         """A job from its turn to its end, in one attempt or several."""
-        outcome = await self._attempt(job_id, room)
+        outcome = await self._attempt(job_id, context)
         ran = self._runs[job_id].ran
         while self._runs[job_id].again:
             # Nothing is awaited before the next one is there, for stop() to find.
             job = _with_attempt(self._jobs.latest(job_id), ended=time.time())
-            self._runs[job_id] = Run(job, room, self._reaper)
+            self._runs[job_id] = AttemptRunner(job, context, self._reaper)
             self._jobs.update(replace(job, state=State.STAGING))
-            outcome = await self._attempt(job_id, room)
+            outcome = await self._attempt(job_id, context)
         ended = time.time()
         if ran:
             outcome = await self._collect(job_id, outcome)
-        await asyncio.to_thread(shutil.rmtree, room.python.folder, ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, context.python.folder, ignore_errors=True)
         if self._rehearsal and self._rehearsal.job == job_id:
             self._forget_rehearsal()
         self._finish(_with_attempt(self._jobs.latest(job_id), ended=ended), outcome)
 
-    async def _attempt(self, job_id: str, room: Room) -> Outcome:
+    async def _attempt(self, job_id: str, context: ReplicaContext) -> Outcome:
         """Run the job once, with ports of its own."""
         run, ports = self._runs[job_id], set[int]()
         watching: list[asyncio.Task[None]] = []
@@ -302,22 +302,22 @@ class Engine:
         def running() -> None:
             self._running(job_id)
             assert self._space
-            watching.append(asyncio.create_task(watch_space(run, room.folder, self._space)))
+            watching.append(asyncio.create_task(watch_space(run, context.folder, self._space)))
             if reader := run.reader():
                 watching.append(asyncio.create_task(self._watch(job_id, run, reader)))
 
         async def stage() -> Plan:
-            room.folder.mkdir(parents=True, exist_ok=True)
+            context.folder.mkdir(parents=True, exist_ok=True)
             if (job := self._jobs.latest(job_id)).attempts[-1].ended:
                 self._jobs.update(replace(job, attempts=(*job.attempts, Attempt(time.time()))))
-            install = functools.partial(installed, room.python)
-            place = Workplace(room.folder, room.threads, room.gpus, port, install)
+            install = functools.partial(installed, context.python)
+            job_context = JobContext(context.folder, context.threads, context.gpus, port, install)
             assert self._space
             await asyncio.to_thread(self._space.take)
-            await asyncio.to_thread(room.python.make, self._hook)
-            plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, place)
-            if many := [one for one in plan.replicas if one.warm]:
-                await self._fork_server.ready(environment(many[0], room, room.folder))
+            await asyncio.to_thread(context.python.make, self._hook)
+            plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, job_context)
+            if many := [one for one in plan.replicas if one.forkable]:
+                await self._fork_server.ready(environment(many[0], context, context.folder))
             return plan
 
         try:
@@ -327,7 +327,7 @@ class Engine:
                 task.cancel()
             self._ports.give_back(ports)
 
-    async def _watch(self, job_id: str, run: Run, reader: rehearsal.Reader) -> None:
+    async def _watch(self, job_id: str, run: AttemptRunner, reader: rehearsal.Reader) -> None:
         """Interrupt the job as soon as its log gets to an epoch at which it is to be."""
         while run.reader():
             await asyncio.sleep(0 if reader.news() else rehearsal.PERIOD)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from local_cloud.engine.run import Run
+from local_cloud.engine.attempt_runner import AttemptRunner
 from local_cloud.engine.spec import Outcome, State
 from local_cloud.store.space import GB, RESERVE, VARIABLE, Space, size
 
 PERIOD = 3.0  # seconds between two looks
 
 
-async def watch_space(run: Run, folder: Path, space: Space) -> None:
+async def watch_space(run: AttemptRunner, folder: Path, space: Space) -> None:
     """Look every few seconds how much is in the job's folder; end the job if that is too much."""
     while True:
         await asyncio.sleep(PERIOD)

@@ -29,7 +29,7 @@ class NotStarted(EngineError):
 
 
 @dataclass(frozen=True)
-class Room:
+class ReplicaContext:
     """What every replica of a job gets."""
 
     folder: Path  # the job's
@@ -52,23 +52,23 @@ class Started:
     temporary: Path
 
 
-def environment(replica: Replica, room: Room, temporary: Path) -> dict[str, str]:
+def environment(replica: Replica, context: ReplicaContext, temporary: Path) -> dict[str, str]:
     """The whole environment of a replica: nothing of the server's own leaks into it."""
-    own = room.folder / replica.name
-    path = (room.python.scripts, room.scripts, Path(sys.executable).parent, SYSTEM_PATH)
+    own = context.folder / replica.name
+    path = (context.python.scripts, context.scripts, Path(sys.executable).parent, SYSTEM_PATH)
     return {
         "PATH": os.pathsep.join(map(str, path)),
         "HOME": str(own / ".home"),
         "TMPDIR": str(temporary),
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
-        "OMP_NUM_THREADS": str(room.threads),
+        "OMP_NUM_THREADS": str(context.threads),
         "GLOO_SOCKET_IFNAME": system.LOOPBACK,
-        "CUDA_VISIBLE_DEVICES": ",".join(map(str, room.gpus)),
-        "JOB_TOKEN": room.token,
+        "CUDA_VISIBLE_DEVICES": ",".join(map(str, context.gpus)),
+        "JOB_TOKEN": context.token,
         **replica.environment,
-        **room.python.variables(),
-        **room.marks,
+        **context.python.variables(),
+        **context.marks,
     }
 
 
@@ -86,24 +86,24 @@ def temporary_folder(own: Path) -> Path:
     return folder
 
 
-def start(replica: Replica, notes: Sequence[str], room: Room) -> Started:
+def start(replica: Replica, notes: Sequence[str], context: ReplicaContext) -> Started:
     """Start a replica as a session of its own, writing straight into its log.
 
     The notes come first, a line each. The log then goes on when the server ends. NotStarted:
     there is no such command or folder, or a word that no process can be given; the log says which.
     """
-    own = room.folder / replica.name
+    own = context.folder / replica.name
     if replica.command[:1] == (sys.executable,):  # the server's stands for the job's
-        replica = replace(replica, command=(str(room.python.python), *replica.command[1:]))
+        replica = replace(replica, command=(str(context.python.python), *replica.command[1:]))
     for folder in (own, own / ".home"):
         folder.mkdir(parents=True, exist_ok=True)
     temporary = temporary_folder(own)
-    with log_path(room.folder, replica.name).open("ab") as log:
+    with log_path(context.folder, replica.name).open("ab") as log:
         log.write("".join(f"{note}\n" for note in notes).encode())
         log.flush()
         try:
-            process = _forked(replica, room, temporary, log) or _spawned(
-                mounts.mounted(replica) if replica.mounts else replica, room, temporary, log
+            process = _forked(replica, context, temporary, log) or _spawned(
+                mounts.mounted(replica) if replica.mounts else replica, context, temporary, log
             )
         except (OSError, ValueError, IndexError) as problem:
             log.write(f"The replica cannot be started: {problem}\n".encode(errors="replace"))
@@ -112,12 +112,12 @@ def start(replica: Replica, notes: Sequence[str], room: Room) -> Started:
 
 
 def _spawned(
-    replica: Replica, room: Room, temporary: Path, log: BinaryIO
+    replica: Replica, context: ReplicaContext, temporary: Path, log: BinaryIO
 ) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         replica.command,
-        cwd=os.fspath(replica.folder or room.folder / replica.name),
-        env=environment(replica, room, temporary),
+        cwd=os.fspath(replica.folder or context.folder / replica.name),
+        env=environment(replica, context, temporary),
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=subprocess.STDOUT,
@@ -125,19 +125,23 @@ def _spawned(
     )
 
 
-def _forked(replica: Replica, room: Room, temporary: Path, log: BinaryIO) -> Forked | None:
+def _forked(
+    replica: Replica, context: ReplicaContext, temporary: Path, log: BinaryIO
+) -> Forked | None:
     """The replica as a process that is forked, if that is asked for and possible."""
-    if not replica.warm or not suits(replica.command, replica.environment, room.python.python):
+    if not replica.forkable or not suits(
+        replica.command, replica.environment, context.python.python
+    ):
         return None
-    if room.python.installed():  # torch or what it imports may be another one there
+    if context.python.installed():  # torch or what it imports may be another one there
         return None
     places = {path: str(folder) for path, folder in replica.mounts.items()}
     if places and not mounts.available():
         replica, places = mounts.mounted(replica), {}
-    folder = os.fspath(replica.folder or room.folder / replica.name)
-    variables = environment(replica, room, temporary)
+    folder = os.fspath(replica.folder or context.folder / replica.name)
+    variables = environment(replica, context, temporary)
     try:
-        return room.fork_server.fork(
+        return context.fork_server.fork(
             replica.command, variables, folder, places, mounts.READ_ONLY, log.fileno()
         )
     except OSError:

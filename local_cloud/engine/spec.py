@@ -49,7 +49,9 @@ class Replica:
     environment: Mapping[str, str]
     folder: Path | None = None  # working directory; None: the replica's own folder
     mounts: Mapping[str, Path] = field(default_factory=dict)  # "/gcs" -> the folder seen there
-    warm: bool = False  # one of many alike: may be forked from a process that has torch imported
+    forkable: bool = (
+        False  # one of many alike: may be forked from a process that has torch imported
+    )
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Workplace:
+class JobContext:
     """What a job has of this machine."""
 
     folder: Path  # the job's own
@@ -155,7 +157,7 @@ class Workplace:
 class Dialect(Protocol):
     """What the engine asks of a cloud; both are called in a thread."""
 
-    def stage(self, job_id: str, place: Workplace) -> Plan:
+    def stage(self, job_id: str, context: JobContext) -> Plan:
         """Bring the inputs and say what to run; Refused fails the job with its sentence."""
 
     def collect(self, job: Job) -> None:

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from local_cloud.engine.conduct import Conductor
 from local_cloud.engine.search import Value
 from local_cloud.engine.spec import EngineError, State
-from local_cloud.engine.study import Aim, Cloud, Study, TrialJob
+from local_cloud.engine.study import Cloud, Study, StudySpec, TrialJob
+from local_cloud.engine.study_runner import StudyRunner
 from local_cloud.store.records import Records
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ KIND, TRIAL = "study", "study-trial"
 
 
 class Studies:
-    """All studies of this machine, each conducted to its end; their records outlive it."""
+    """All studies of this machine, each run to its end; their records outlive it."""
 
     def __init__(self, records: Records, engine: Engine, clouds: Mapping[str, Cloud]) -> None:
         """clouds: those that can have studies, by the names that begin() is given."""
@@ -40,30 +40,30 @@ class Studies:
     def start(self) -> None:
         """Go on with what an earlier server has left; the engine has started."""
         for name, document in self._records.list(KIND):
-            runs = [run for _, run in self._records.list(TRIAL, prefix=f"{name}/")]
-            self._studies[name] = Study.of(document, runs)
+            trials = [trial for _, trial in self._records.list(TRIAL, prefix=f"{name}/")]
+            self._studies[name] = Study.of(document, trials)
             if not self._studies[name].state.ended:
-                self._conduct(name)
+                self._run(name)
 
     async def close(self) -> None:
-        """Conduct no further; what is under way goes on with the next start."""
+        """Run them no further; what is under way goes on with the next start."""
         for task in self._tasks.values():
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks.values())
 
-    def begin(self, cloud: str, study_id: str, aim: Aim) -> Study:
+    def begin(self, cloud: str, study_id: str, spec: StudySpec) -> Study:
         """Begin a study; it is on the disk when this returns."""
         if study_id in self._studies:
             raise EngineError(f"there is a study {study_id} already: choose another name")
-        study = Study(study_id, cloud, aim, State.RUNNING, time.time())
-        self._show(study, then=lambda: self._conduct(study_id))
+        study = Study(study_id, cloud, spec, State.RUNNING, time.time())
+        self._show(study, then=lambda: self._run(study_id))
         return study
 
     def stop(self, study_id: str) -> Study:
         """Send no more trials, and stop those that run; one that has ended stays as it is."""
         if self.get(study_id).state is State.RUNNING:
-            self.end_runs(study_id)
+            self.end_trials(study_id)
         return self.get(study_id)
 
     def get(self, study_id: str) -> Study:
@@ -91,7 +91,7 @@ class Studies:
         if not study.state.ended:
             raise EngineError(f"study {study_id} has not ended: stop it first")
         with self._records.transaction():
-            for place in range(len(study.runs)):
+            for place in range(len(study.trials)):
                 self._records.delete(TRIAL, _name(study_id, place))
             self._records.delete(KIND, study_id)
             self._records.when_written(lambda: self._forget(study_id))
@@ -100,31 +100,31 @@ class Studies:
         del self._studies[study_id]
         self._wake(study_id)
 
-    # ---- what the conductors of the studies do --------------------------------------------------
-    def end_runs(self, study_id: str) -> None:
+    # ---- what the runners of the studies do -----------------------------------------------------
+    def end_trials(self, study_id: str) -> None:
         """Stop the jobs of the trials that run; what comes of them is still to be judged."""
         study = self.get(study_id)
         self._show(replace(study, state=State.STOPPING))
-        for run in study.runs:
-            if not run.ended:
-                self.engine.stop(run.job)
+        for trial in study.trials:
+            if not trial.ended:
+                self.engine.stop(trial.job)
 
     def send(self, study_id: str, values: Mapping[str, Value]) -> None:
         """Send the next trial, with these values."""
         study = self.get(study_id)
         with self._records.transaction():
-            job = self.clouds[study.cloud].send(study, len(study.runs) + 1, values)
-            self._show_run(study, len(study.runs), TrialJob(job, values))
+            job = self.clouds[study.cloud].send(study, len(study.trials) + 1, values)
+            self._show_trial(study, len(study.trials), TrialJob(job, values))
 
     def note(self, study_id: str, place: int, **facts: Any) -> None:
         """Keep what has come to be known of a trial."""
         study = self.get(study_id)
-        self._show_run(study, place, replace(study.runs[place], **facts))
+        self._show_trial(study, place, replace(study.trials[place], **facts))
 
     def stop_early(self, study_id: str, place: int) -> None:
         """Stop a trial whose further reports are not waited for."""
         self.note(study_id, place, early=True)
-        self.engine.stop(self.get(study_id).runs[place].job)
+        self.engine.stop(self.get(study_id).trials[place].job)
 
     def end(self, study_id: str) -> None:
         """Nothing runs any more, and nothing is to be sent."""
@@ -142,36 +142,36 @@ class Studies:
         self._records.put(KIND, study.id, study.document())
         self._records.when_written(see)
 
-    def _show_run(self, study: Study, place: int, run: TrialJob) -> None:
+    def _show_trial(self, study: Study, place: int, trial: TrialJob) -> None:
         """The same for one of its trials, new or known."""
 
         def see() -> None:
-            runs = (*study.runs[:place], run, *study.runs[place + 1 :])
-            self._studies[study.id] = replace(study, runs=runs)
+            trials = (*study.trials[:place], trial, *study.trials[place + 1 :])
+            self._studies[study.id] = replace(study, trials=trials)
             self._wake(study.id)
 
-        self._records.put(TRIAL, _name(study.id, place), asdict(run))
+        self._records.put(TRIAL, _name(study.id, place), asdict(trial))
         self._records.when_written(see)
 
     def _wake(self, study_id: str) -> None:
         if event := self._changed.pop(study_id, None):
             event.set()
 
-    def _conduct(self, study_id: str) -> None:
-        conductor = Conductor(self, study_id)
-        task = asyncio.get_running_loop().create_task(conductor.live())
+    def _run(self, study_id: str) -> None:
+        runner = StudyRunner(self, study_id)
+        task = asyncio.get_running_loop().create_task(runner.live())
         self._tasks[study_id] = task
         task.add_done_callback(lambda ended: self._left(study_id, ended))
 
     def _left(self, study_id: str, task: asyncio.Task[None]) -> None:
-        """A study is conducted no further: it has ended, or the server does."""
+        """A study is run no further: it has ended, or the server does."""
         self._tasks.pop(study_id)
         if not task.cancelled() and (problem := task.exception()):
             # A fault in this program; neither study nor trials must seem to run for ever.
             logging.getLogger(__name__).error("study %s", study_id, exc_info=problem)
-            for place, run in enumerate(self.get(study_id).runs):
-                if not run.ended:
-                    self.engine.stop(run.job)
+            for place, trial in enumerate(self.get(study_id).trials):
+                if not trial.ended:
+                    self.engine.stop(trial.job)
                     self.note(study_id, place, reason=f"A fault of the local cloud: {problem!r}")
             self._show(replace(self.get(study_id), state=State.FAILED, ended=time.time()))
 

@@ -15,7 +15,7 @@ from local_cloud.aws.account import ACCOUNT, REGION
 from local_cloud.aws.errors import ServiceError, not_implemented
 from local_cloud.aws.json_protocol import JsonService
 from local_cloud.aws.model import Json
-from local_cloud.engine import stamps
+from local_cloud.engine import log_timestamps
 from local_cloud.engine.engine import Engine
 from local_cloud.logs.patterns import compiled
 from local_cloud.logs.streams import GROUP, Event, Stream, events, streams
@@ -191,7 +191,7 @@ def _page_before(
     end = size if place is None else min(place, size)
     found: list[Event] = []
     while end > 0 and len(_page(reversed(found), limit)) == len(found) < limit:
-        start = stamps.line_start(stream.log, max(0, end - 2 * stamps.LONGEST))
+        start = log_timestamps.line_start(stream.log, max(0, end - 2 * log_timestamps.LONGEST))
         block = events(stream, start, since, before)
         found[:0] = takewhile(functools.partial(_ends_by, end), block)
         end = start
@@ -228,7 +228,7 @@ def _shown(stream: Stream) -> Json:
         "arn": f"{GROUP_ARN}:log-stream:{stream.name}",
         "storedBytes": 0,
     }
-    if span := stamps.span(stream.log):
+    if span := log_timestamps.span(stream.log):
         first, latest = map(_milliseconds, span)
         shown |= {"firstEventTimestamp": first, "lastEventTimestamp": latest}
         shown |= {"lastIngestionTime": latest}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from local_cloud.engine import stamps
+from local_cloud.engine import log_timestamps
 from local_cloud.engine.engine import Engine
 
 GROUP = "/aws/sagemaker/TrainingJobs"
@@ -68,10 +68,10 @@ def events(
     """
     if since is not None:
         # Times are milliseconds, rounded: an event at `since` was written half of one before.
-        start = max(start, stamps.since(stream.log, (since - 0.5) / 1000))
+        start = max(start, log_timestamps.since(stream.log, (since - 0.5) / 1000))
     # What has been shown with a time keeps it: a client that goes on from there relies on that.
-    marked = math.inf if stream.ended else stamps.mark(stream.log, stream.hidden)
-    for line in stamps.lines(stream.log, start, ended=stream.ended):
+    marked = math.inf if stream.ended else log_timestamps.mark(stream.log, stream.hidden)
+    for line in log_timestamps.lines(stream.log, start, ended=stream.ended):
         stamp = round(line.time * 1000)
         if line.end > marked or (before is not None and stamp >= before):
             return

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from local_cloud.aws.account import ACCOUNT
-from local_cloud.aws.door import Storage
+from local_cloud.aws.dispatcher import Storage
 from local_cloud.aws.errors import ServiceError, not_implemented
 from local_cloud.aws.model import Json
 from local_cloud.s3 import operations, presigned, reading, writing

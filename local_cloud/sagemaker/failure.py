@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from local_cloud.engine.run import AGAIN
+from local_cloud.engine.attempt_runner import AGAIN
 from local_cloud.engine.spec import Outcome
 
 MOST = 1024  # characters of a FailureReason, and of output/failure that are read

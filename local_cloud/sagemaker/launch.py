@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.engine import archives, mounts
-from local_cloud.engine.spec import ANY_NUMBER, EngineError, Plan, Refused, Replica, Workplace
+from local_cloud.engine.spec import ANY_NUMBER, EngineError, JobContext, Plan, Refused, Replica
 from local_cloud.sagemaker import drivers, layout
 from local_cloud.sagemaker.failure import OURS
 from local_cloud.sagemaker.instances import gpus_of
 from local_cloud.sagemaker.layout import ML, Host
-from local_cloud.sagemaker.names import arn, s3_address
+from local_cloud.sagemaker.names import arn, s3_uri
 from local_cloud.sagemaker.request import limit, patience
 from local_cloud.store.errors import StoreError
 from local_cloud.store.names import to_path
@@ -45,26 +45,26 @@ OTHER_LAUNCHERS = {
 }
 
 
-def plan(document: Json, place: Workplace, objects: Objects, base: Json) -> Plan:
+def plan(document: Json, context: JobContext, objects: Objects, base: Json) -> Plan:
     """Make the instances' /opt/ml and say what they run; raises Refused where that cannot be.
 
     document: the job's request, a note on what it will lack, and, of a trial, its tuning job.
     """
     request = document["request"]
-    port = place.port()
+    port = context.port()
     count = request["ResourceConfig"]["InstanceCount"]
-    shared = _environment(request, port, place.port(), base)
+    shared = _environment(request, port, context.port(), base)
     replicas, installed = [], list[str]()
-    for host in hosts(place.folder, count):
+    for host in hosts(context.folder, count):
         layout.make(host, request, objects)
-        own = _gpus(request, place.gpus, host.rank)
+        own = _gpus(request, context.gpus, host.rank)
         places = {ML: host.ml} | _live(request, host, objects)
         drivers.fit(host, port, len(own), places)
         command = _command(request, host, objects)
-        installed += _install(host, place)
+        installed += _install(host, context)
         env = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, own))} | shared
         replicas.append(
-            Replica(host.name, command, env, mounts=places, warm=bool(document.get("tuning")))
+            Replica(host.name, command, env, mounts=places, forkable=bool(document.get("tuning")))
         )
     spot = request.get("EnableManagedSpotTraining")
     return Plan(
@@ -162,7 +162,7 @@ def _show(address: str, local: str, field: str, host: Host, objects: Objects) ->
 
 def _folder_of(address: str, field: str, objects: Objects) -> Path:
     """The folder of the bucket that holds the objects below this address."""
-    bucket, prefix = s3_address(address.removesuffix("/"))
+    bucket, prefix = s3_uri(address.removesuffix("/"))
     folder = objects.folder / bucket / prefix
     # Only where a key is its own path has what is written there the right key.
     if (prefix and to_path(prefix) != prefix) or folder.resolve() != folder:
@@ -223,7 +223,7 @@ def _bring_code(request: Json, host: Host, objects: Objects) -> None:
             )
     address = _said(request, "sagemaker_submit_directory")
     try:
-        bucket, key = s3_address(address)
+        bucket, key = s3_uri(address)
         archive = objects.get(bucket, key)
     except (ValueError, StoreError) as problem:
         raise Refused(f"sagemaker_submit_directory: {problem}") from None
@@ -237,7 +237,7 @@ def _bring_code(request: Json, host: Host, objects: Objects) -> None:
             drivers.rewrite(script, {ML: host.ml})
 
 
-def _install(host: Host, place: Workplace) -> list[str]:
+def _install(host: Host, context: JobContext) -> list[str]:
     """Install what the requirements.txt beside the code names, once for all hosts; lines on it.
 
     Beside the code of a toolkit's job; the SDK's drivers install their own.
@@ -246,7 +246,7 @@ def _install(host: Host, place: Workplace) -> list[str]:
     if not file.is_file():
         return []
     try:
-        return [f"{OURS}{line}" for line in place.install(["-r", str(file)])]
+        return [f"{OURS}{line}" for line in context.install(["-r", str(file)])]
     except EngineError as problem:
         raise Refused(f"requirements.txt: {problem}") from None
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from local_cloud.engine import stamps
+from local_cloud.engine import log_timestamps
 
 Json = dict[str, Any]
 SEARCH = Path(__file__).with_name("search.py")
@@ -31,7 +31,10 @@ def final(
     latest: dict[str, Json] = {}
     regexes = [each["Regex"] for each in definitions]
     for metric, log, start, value in _search(regexes, logs, seconds, every=False):
-        name, moment = definitions[metric]["Name"], next(stamps.lines(logs[log], start)).time
+        name, moment = (
+            definitions[metric]["Name"],
+            next(log_timestamps.lines(logs[log], start)).time,
+        )
         known = latest.get(name)
         if known is None or known["Timestamp"] <= moment:
             latest[name] = {"MetricName": name, "Value": value, "Timestamp": moment}
@@ -49,7 +52,7 @@ def _search(
     """What search.py finds."""
     task = {
         "seconds": seconds,
-        "longest": stamps.LONGEST,
+        "longest": log_timestamps.LONGEST,
         "every": every,
         "metrics": regexes,
         "logs": [str(log) for log in logs],

@@ -8,7 +8,7 @@ def arn(resource: str) -> str:
     return f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{resource}"
 
 
-def s3_address(address: str) -> tuple[str, str]:
+def s3_uri(address: str) -> tuple[str, str]:
     """Bucket and key (or prefix) of an s3:// address; ValueError for another."""
     if not address.startswith("s3://"):
         raise ValueError(f"{address!r} is no s3:// address")

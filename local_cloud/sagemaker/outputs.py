@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from local_cloud.sagemaker.layout import Host
-from local_cloud.sagemaker.names import s3_address
+from local_cloud.sagemaker.names import s3_uri
 from local_cloud.store.objects import Objects
 from local_cloud.store.space import Counted
 
@@ -39,7 +39,7 @@ def upload(request: Json, hosts: Sequence[Host], objects: Objects) -> None:
     Links are kept as such in an archive; a file is also one that a link in the folder leads to.
     An archive of nothing is not written. Of files with the same name the first host's counts.
     """
-    bucket, prefix = s3_address(folder(request))
+    bucket, prefix = s3_uri(folder(request))
     for name, where in ARCHIVES.items():
         # A link in a folder's place would lead anywhere.
         folders = [at for host in hosts if not (at := host.ml / where).is_symlink()]

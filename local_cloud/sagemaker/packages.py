@@ -11,7 +11,7 @@ from typing import Any
 from local_cloud.aws.account import CALLER_ARN, ROLE_ID
 from local_cloud.aws.errors import ServiceError, not_implemented
 from local_cloud.sagemaker import listing
-from local_cloud.sagemaker.names import arn, s3_address
+from local_cloud.sagemaker.names import arn, s3_uri
 from local_cloud.sagemaker.request import invalid
 from local_cloud.sagemaker.tags import Tags
 from local_cloud.store.errors import StoreError
@@ -179,7 +179,7 @@ class Packages:
     def _check_address(self, address: str, is_prefix: bool) -> None:
         if address.startswith("https://"):
             raise not_implemented(f"{address}: model data by https; write s3://BUCKET/KEY")
-        bucket, key = s3_address(address)
+        bucket, key = s3_uri(address)
         try:
             if is_prefix:
                 found = any(True for _ in self.objects.names(bucket, key))

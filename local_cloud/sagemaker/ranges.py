@@ -1,4 +1,4 @@
-"""What a tuning job looks for: its request as the aim of a study, checked.
+"""What a tuning job looks for: its request as a StudySpec, checked.
 
 Sources: HyperParameterTuningJobConfig in the API reference; "Define hyperparameter ranges" and
 "Hyperparameter tuning strategies" in the developer guide (read 2026).
@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from local_cloud.aws.errors import not_implemented
+from local_cloud.engine.early_stopping import Rule
 from local_cloud.engine.search import Parameter, Value
-from local_cloud.engine.stopping import Rule
-from local_cloud.engine.study import Aim
+from local_cloud.engine.study import StudySpec
 from local_cloud.sagemaker.request import invalid
 
 Json = dict[str, Any]
@@ -28,8 +28,8 @@ STRATEGIES = {"Bayesian": "bayesian", "Random": "random", "Grid": "grid", "Hyper
 EPOCHS = ("epochs", "numepochs", "n-epochs", "n_epochs", "num_epochs")
 
 
-def aim(name: str, config: Json, static: Mapping[str, str]) -> Aim:
-    """The aim of a tuning job of this name, HyperParameterTuningJobConfig and static parameters."""
+def spec(name: str, config: Json, static: Mapping[str, str]) -> StudySpec:
+    """Return what a tuning job of this name looks for; config: HyperParameterTuningJobConfig."""
     if config.get("TuningJobCompletionCriteria"):
         raise not_implemented("HyperParameterTuningJobConfig.TuningJobCompletionCriteria")
     if (config.get("ParameterRanges") or {}).get("AutoParameters"):
@@ -38,18 +38,18 @@ def aim(name: str, config: Json, static: Mapping[str, str]) -> Aim:
     grid = config["Strategy"] == "Grid"
     most = _most(config, parameters if grid else ())
     seed = config.get("RandomSeed")
-    return Aim(
+    return StudySpec(
         parameters,
         config["HyperParameterTuningJobObjective"]["Type"] == "Maximize",
         most,
         config["ResourceLimits"]["MaxParallelTrainingJobs"],
         STRATEGIES[config["Strategy"]],
-        failures=most,
-        silent=SILENT,
+        max_failed_trials=most,
+        max_without_metric=SILENT,
         # Without one, a job of the same name tries the same again.
         seed=zlib.crc32(name.encode()) if seed is None else seed,
         seconds=config["ResourceLimits"].get("MaxRuntimeInSeconds"),
-        stopping=_rule(config, static),
+        early_stopping=_rule(config, static),
     )
 
 

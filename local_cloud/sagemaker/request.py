@@ -7,7 +7,7 @@ from typing import Any
 
 from local_cloud.aws.account import REGION
 from local_cloud.aws.errors import ServiceError, not_implemented
-from local_cloud.sagemaker.names import s3_address
+from local_cloud.sagemaker.names import s3_uri
 from local_cloud.store.errors import NoSuchBucket
 from local_cloud.store.objects import Objects
 
@@ -140,7 +140,7 @@ def _check_stopping(request: Json) -> None:
 
 def _check_bucket(field: str, address: str, objects: Objects) -> None:
     try:
-        bucket, _ = s3_address(address)
+        bucket, _ = s3_uri(address)
         objects.bucket(bucket)
     except (ValueError, NoSuchBucket) as problem:
         raise invalid(f"{field}: {problem}; make the bucket first and name it in full") from None
@@ -171,7 +171,7 @@ def _check_channel(channel: Json, request: Json, objects: Objects) -> None:
 def _check_source(channel: str, address: str, role: str, objects: Objects) -> None:
     """The service looks at create time whether there is anything to read, in these words."""
     try:
-        bucket, prefix = s3_address(address)
+        bucket, prefix = s3_uri(address)
     except ValueError as problem:
         raise invalid(f"InputDataConfig: channel {channel}: {problem}") from None
     try:

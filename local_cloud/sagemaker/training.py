@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from local_cloud.aws.errors import ServiceError, not_implemented
-from local_cloud.engine import stamps
-from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, State, Workplace
+from local_cloud.engine import log_timestamps
+from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
 from local_cloud.sagemaker import failure, launch, layout, listing, metrics, outputs, status
 from local_cloud.sagemaker.instances import device
 from local_cloud.sagemaker.names import arn
@@ -196,9 +196,9 @@ class Training:
         return job
 
     # ---- what the engine asks -------------------------------------------------------------------
-    def stage(self, job_id: str, place: Workplace) -> Plan:
+    def stage(self, job_id: str, context: JobContext) -> Plan:
         """Make what the instances of this job need, when its turn has come."""
-        return launch.plan(self._document(job_id), place, self.objects, self.environment)
+        return launch.plan(self._document(job_id), context, self.objects, self.environment)
 
     def collect(self, job: Job) -> None:
         """Read metrics and the reason of a failure, then bring the results to S3."""
@@ -230,7 +230,7 @@ class Training:
         failed = next((host for host in hosts if host.name == outcome.replica), None)
         if failed is None:
             return ""
-        log = stamps.lines(self.engine.log(job.id, failed.name))
+        log = log_timestamps.lines(self.engine.log(job.id, failed.name))
         return failure.reason(
             outcome, failed.ml / "output" / "failure", (line.text for line in log)
         )
@@ -251,7 +251,7 @@ def _metrics(definitions: Sequence[Json], logs: Sequence[Path]) -> list[Json]:
     except metrics.TooSlow as problem:
         with written[0].open("a", encoding="utf-8") as log:
             log.write(f"{failure.OURS}MetricDefinitions: {problem}; no metric was read\n")
-        stamps.mark(written[0])
+        log_timestamps.mark(written[0])
         return []
 
 

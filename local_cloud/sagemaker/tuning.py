@@ -13,15 +13,15 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from local_cloud.aws.errors import ServiceError, not_implemented
+from local_cloud.engine.early_stopping import Curve
 from local_cloud.engine.search import Value
 from local_cloud.engine.spec import Job, State
-from local_cloud.engine.stopping import Curve
 from local_cloud.engine.studies import Studies
-from local_cloud.engine.study import Aim, Study, TrialJob
-from local_cloud.sagemaker import listing, metrics, ranges, request, status, warm_start
+from local_cloud.engine.study import Study, StudySpec, TrialJob
+from local_cloud.sagemaker import listing, metrics, ranges, status, warm_start
 from local_cloud.sagemaker.failure import MOST
 from local_cloud.sagemaker.names import arn
-from local_cloud.sagemaker.request import invalid
+from local_cloud.sagemaker.request import check, invalid
 
 if TYPE_CHECKING:
     from local_cloud.sagemaker.training import Training
@@ -63,10 +63,10 @@ class Tuning:
         params = {name: value for name, value in params.items() if value is not None}
         name = params["HyperParameterTuningJobName"]
         _check(params)
-        aim = ranges.aim(name, params["HyperParameterTuningJobConfig"], _static(params))
-        _check_hyperparameters(params, [parameter.name for parameter in aim.parameters])
-        aim = self._warmed(aim, params)
-        request.check(_trial_request(params, "a-trial", {}), self.training.objects)
+        spec = ranges.spec(name, params["HyperParameterTuningJobConfig"], _static(params))
+        _check_hyperparameters(params, [parameter.name for parameter in spec.parameters])
+        spec = self._warmed(spec, params)
+        check(_trial_request(params, "a-trial", {}), self.training.objects)
         if self.records.get(KIND, name):
             raise ServiceError(
                 "ResourceInUse",
@@ -76,21 +76,21 @@ class Tuning:
         with self.records.transaction():
             self.records.put(KIND, name, params)
             self.training.tags.make(_arn(name), params.get("Tags", []))
-            self.studies.begin(CLOUD, name, aim)
+            self.studies.begin(CLOUD, name, spec)
         return {"HyperParameterTuningJobArn": _arn(name)}
 
     def describe(self, params: Json) -> Json:
-        """DescribeHyperParameterTuningJob: what was asked for, and where it stands."""
+        """DescribeHyperParameterTuningJob: what was request for, and where it stands."""
         study = self._study(params)
-        asked = self._asked(study.id)
-        found = {name: value for name, value in asked.items() if name != "Tags"}
+        request = self._request_of(study.id)
+        found = {name: value for name, value in request.items() if name != "Tags"}
         found |= self._standing(study)
-        definition = copy.deepcopy(asked["TrainingJobDefinition"])
-        definition["StaticHyperParameters"] = _static(asked)
+        definition = copy.deepcopy(request["TrainingJobDefinition"])
+        definition["StaticHyperParameters"] = _static(request)
         found["TrainingJobDefinition"] = definition
         if study.best:
             found["BestTrainingJob"] = self._summary(study, study.best)
-        found |= self._overall(study, asked)
+        found |= self._overall(study, request)
         if study.ended:
             seconds = int(study.ended - study.created)
             found["ConsumedResources"] = {"RuntimeInSeconds": seconds}
@@ -109,7 +109,7 @@ class Tuning:
     def _listed(self) -> Iterator[Json]:
         for study in self.studies.all():
             if study.cloud == CLOUD:
-                config = self._asked(study.id)["HyperParameterTuningJobConfig"]
+                config = self._request_of(study.id)["HyperParameterTuningJobConfig"]
                 limits = {name: config[name] for name in ("Strategy", "ResourceLimits")}
                 yield self._standing(study) | limits
 
@@ -117,7 +117,7 @@ class Tuning:
         """ListTrainingJobsForHyperParameterTuningJob: by name, unless the request has an order."""
         study = self._study(params)
         wanted = params.get("StatusEquals")
-        found = [self._summary(study, run) for run in study.runs]
+        found = [self._summary(study, trial) for trial in study.trials]
         found = [one for one in found if wanted in (None, one["TrainingJobStatus"])]
         final = "FinalHyperParameterTuningJobObjectiveMetric"
         if params.get("SortBy") == "FinalObjectiveMetricValue":  # then those without are not listed
@@ -162,23 +162,26 @@ class Tuning:
         """Whether a tuning job with this ARN is on record."""
         return self.records.get(KIND, resource.rpartition("/")[2]) is not None
 
-    def _warmed(self, aim: Aim, params: Json) -> Aim:
-        """The aim with what its parents have found, if it has any."""
+    def _warmed(self, spec: StudySpec, params: Json) -> StudySpec:
+        """The spec with what its parents have found, if it has any."""
         if not (start := params.get("WarmStartConfig")):
-            return aim
+            return spec
         parents = [
-            (self._asked(name), self.studies.get(name)) for name in warm_start.parents(start)
+            (self._request_of(name), self.studies.get(name)) for name in warm_start.parents(start)
         ]
-        return warm_start.warmed(aim, params, parents)
+        return warm_start.warmed(spec, params, parents)
 
-    def _overall(self, study: Study, asked: Json) -> Json:
+    def _overall(self, study: Study, request: Json) -> Json:
         """OverallBestTrainingJob of a tuning job and of its parents, as far as they are there."""
-        if not (start := asked.get("WarmStartConfig")) or start["WarmStartType"] != warm_start.SAME:
+        if (
+            not (start := request.get("WarmStartConfig"))
+            or start["WarmStartType"] != warm_start.SAME
+        ):
             return {}
         there = [name for name in warm_start.parents(start) if self.records.get(KIND, name)]
         every = [study, *map(self.studies.get, there)]
         found = [(one, one.best) for one in every if one.best]
-        sign = -1 if study.aim.maximize else 1
+        sign = -1 if study.spec.maximize else 1
         whose, best = min(
             found, key=lambda pair: sign * (pair[1].result or 0), default=(None, None)
         )
@@ -186,7 +189,7 @@ class Tuning:
             return {}
         return {"OverallBestTrainingJob": self._summary(whose, best) | {"TuningJobName": whose.id}}
 
-    def _asked(self, name: str) -> Json:
+    def _request_of(self, name: str) -> Json:
         found = self.records.get(KIND, name)
         if found is None:
             raise ServiceError(
@@ -196,12 +199,12 @@ class Tuning:
 
     def _study(self, params: Json) -> Study:
         name = params["HyperParameterTuningJobName"]
-        self._asked(name)
+        self._request_of(name)
         return self.studies.get(name)
 
     def _standing(self, study: Study) -> Json:
         """What describing and listing have in common."""
-        jobs = [self.training.engine.get(run.job) for run in study.runs]
+        jobs = [self.training.engine.get(trial.job) for trial in study.trials]
         states = Counter(status.status(job) for job in jobs)
         times = [study.created, *(job.ended or job.started or job.created for job in jobs)]
         found: Json = {
@@ -218,32 +221,32 @@ class Tuning:
                 "Stopped": states["Stopped"],
             },
             "ObjectiveStatusCounters": {
-                "Succeeded": sum(run.result is not None for run in study.runs),
-                "Pending": sum(not run.ended for run in study.runs),
+                "Succeeded": sum(trial.result is not None for trial in study.trials),
+                "Pending": sum(not trial.ended for trial in study.trials),
                 "Failed": study.failed,
             },
         }
         return found | ({"HyperParameterTuningEndTime": study.ended} if study.ended else {})
 
-    def _summary(self, study: Study, run: TrialJob) -> Json:
+    def _summary(self, study: Study, trial: TrialJob) -> Json:
         """A trial, as HyperParameterTrainingJobSummary has it."""
-        job = self.training.describe({"TrainingJobName": run.job})
+        job = self.training.describe({"TrainingJobName": trial.job})
         given = ("TrainingJobName", "TrainingJobArn", "TrainingJobStatus", "CreationTime")
         times = ("TrainingStartTime", "TrainingEndTime")
         found: Json = {field: job[field] for field in given}
         found |= {field: job[field] for field in times if field in job}
-        found["TunedHyperParameters"] = _texts(run.values)
-        found["ObjectiveStatus"] = "Failed" if run.reason else "Pending"
-        if run.reason:
-            found["FailureReason"] = run.reason
-        if run.result is not None:
+        found["TunedHyperParameters"] = _texts(trial.values)
+        found["ObjectiveStatus"] = "Failed" if trial.reason else "Pending"
+        if trial.reason:
+            found["FailureReason"] = trial.reason
+        if trial.result is not None:
             goal = self._objective(study.id)
             found["ObjectiveStatus"] = "Succeeded"
-            found["FinalHyperParameterTuningJobObjectiveMetric"] = goal | {"Value": run.result}
+            found["FinalHyperParameterTuningJobObjectiveMetric"] = goal | {"Value": trial.result}
         return found
 
     def _objective(self, name: str) -> Json:
-        config = self._asked(name)["HyperParameterTuningJobConfig"]
+        config = self._request_of(name)["HyperParameterTuningJobConfig"]
         objective: Json = config["HyperParameterTuningJobObjective"]
         return objective
 
@@ -251,9 +254,9 @@ class Tuning:
     def send(self, study: Study, number: int, values: Mapping[str, Value]) -> str:
         """Queue the training job of a trial: the definition, with its values."""
         name = f"{study.id}-{number:03}-{secrets.token_hex(4)}"
-        asked = self._asked(study.id)
-        wanted = _trial_request(asked, name, _texts(values))
-        self.training.queue(wanted, asked.get("Tags", []), tuning=_arn(study.id))
+        request = self._request_of(study.id)
+        wanted = _trial_request(request, name, _texts(values))
+        self.training.queue(wanted, request.get("Tags", []), tuning=_arn(study.id))
         return name
 
     def reports(self, study: Study, number: int, job: Job) -> Curve:
@@ -261,7 +264,7 @@ class Tuning:
 
         They are read where most of them are: an instance's log, for not every one writes them.
         """
-        definition = self._asked(study.id)["TrainingJobDefinition"]
+        definition = self._request_of(study.id)["TrainingJobDefinition"]
         metric = self._objective(study.id)["MetricName"]
         defined = definition["AlgorithmSpecification"]["MetricDefinitions"]
         regex = next(one["Regex"] for one in defined if one["Name"] == metric)
@@ -298,16 +301,16 @@ def _texts(values: Mapping[str, Value]) -> dict[str, str]:
     return {name: ranges.text(value) for name, value in values.items()}
 
 
-def _static(asked: Json) -> dict[str, str]:
+def _static(request: Json) -> dict[str, str]:
     """The hyperparameters that all trials share."""
-    objective = asked["HyperParameterTuningJobConfig"]["HyperParameterTuningJobObjective"]
-    given: Json = asked["TrainingJobDefinition"].get("StaticHyperParameters") or {}
+    objective = request["HyperParameterTuningJobConfig"]["HyperParameterTuningJobObjective"]
+    given: Json = request["TrainingJobDefinition"].get("StaticHyperParameters") or {}
     return {**given, OBJECTIVE: objective["MetricName"]}
 
 
-def _trial_request(asked: Json, name: str, tuned: Mapping[str, str]) -> Json:
+def _trial_request(request: Json, name: str, tuned: Mapping[str, str]) -> Json:
     """The request for the training job of a trial; its checkpoints have a folder of their own."""
-    definition: Json = copy.deepcopy(asked["TrainingJobDefinition"])
+    definition: Json = copy.deepcopy(request["TrainingJobDefinition"])
     definition.pop("DefinitionName", None)
     definition.pop("StaticHyperParameters", None)
     if resources := definition.pop(RESOURCES, None):  # the SDK's version 2 sends these instead
@@ -315,7 +318,7 @@ def _trial_request(asked: Json, name: str, tuned: Mapping[str, str]) -> Json:
         definition["ResourceConfig"] = resources
     if checkpoints := definition.get("CheckpointConfig"):
         checkpoints["S3Uri"] = f"{checkpoints['S3Uri'].rstrip('/')}/{name}"
-    return definition | {"TrainingJobName": name, "HyperParameters": {**_static(asked), **tuned}}
+    return definition | {"TrainingJobName": name, "HyperParameters": {**_static(request), **tuned}}
 
 
 def _check(params: Json) -> None:
@@ -354,8 +357,8 @@ def _check_hyperparameters(params: Json, tuned: list[str]) -> None:
 
 def _failure(study: Study) -> str:
     """Why a tuning job has failed, in the service's words, then the last trial's reason."""
-    last = next((run.reason for run in reversed(study.runs) if run.reason), "")
-    if any(run.silent for run in study.runs):
+    last = next((trial.reason for trial in reversed(study.trials) if trial.reason), "")
+    if any(trial.without_metric for trial in study.trials):
         words = (
             f"No objective metrics found after running {study.failed} training jobs. Please ensure"
             " that the custom algorithm is emitting the objective metric as defined by the regular"

@@ -10,7 +10,7 @@ from typing import Any
 from local_cloud.store.records import Records
 from local_cloud.vertex import resources
 from local_cloud.vertex.errors import ApiError, not_found
-from local_cloud.vertex.schema import OUTPUT_ONLY, Json, checked, need, new_id, timestamp
+from local_cloud.vertex.schema import OUTPUT_ONLY, Json, checked, new_id, require, timestamp
 
 # "1-128 characters, and valid characters are [a-z][0-9]-": types/tensorboard_service.py and others
 ID = re.compile(r"[a-z0-9-]{1,128}")
@@ -46,7 +46,7 @@ class Collection:
     def create(self, parent: str, body: Json, chosen: str = "", **more: Any) -> Json:
         """Check and record a resource; `more` are fields that the service fills in."""
         document = checked(self.proto, body, self.proto.__name__, self.output_only)
-        need(
+        require(
             not chosen or self.ids.fullmatch(chosen),
             f"{self.proto.__name__}: the id {chosen!r} does not match {self.ids.pattern}",
         )
@@ -98,8 +98,8 @@ class Collection:
     def _check_mask(self, named: list[str]) -> None:
         known = [resources.camel(field.name) for field in self.proto.pb().DESCRIPTOR.fields]
         for field in named:
-            need(field in known, f"updateMask: {field!r} is no field of {self.proto.__name__}")
-            need(field not in self.fixed, f"updateMask: {field} cannot be changed")
+            require(field in known, f"updateMask: {field!r} is no field of {self.proto.__name__}")
+            require(field not in self.fixed, f"updateMask: {field} cannot be changed")
 
     def _same_etag(self, sent: str, document: Json) -> None:
         if sent and sent != document["etag"]:
@@ -119,7 +119,7 @@ class Collection:
         """Delete a resource; it is an error if there is none."""
         with self.records.transaction():
             document = self.get(name)
-            need(not etag or etag == document["etag"], f"{name} has another etag")
+            require(not etag or etag == document["etag"], f"{name} has another etag")
             self.records.delete(self.kind, name)
 
     def delete_below(self, name: str) -> None:

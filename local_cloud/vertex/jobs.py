@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, State, Workplace
+from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
 from local_cloud.projects import Projects
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
@@ -20,8 +20,8 @@ from local_cloud.vertex.schema import (
     TrainingPipeline,
     check_job_spec,
     checked,
-    need,
     new_id,
+    require,
     timestamp,
     with_text_args,
 )
@@ -80,7 +80,7 @@ class Training:
     def create_custom_job(self, parent: str, body: Json) -> Json:
         """Check, record and queue a custom job; returns it."""
         job = checked(CustomJob, body, "custom_job")
-        need(job.get("displayName"), "custom_job.displayName: required")
+        require(job.get("displayName"), "custom_job.displayName: required")
         return self.custom_job(self._queue(parent, job))
 
     def send(self, parent: str, job: Json, **trial: Any) -> str:
@@ -150,7 +150,7 @@ class Training:
     def create_training_pipeline(self, parent: str, body: Json) -> Json:
         """Check, record and queue a training pipeline of the custom task; returns it."""
         pipeline = checked(TrainingPipeline, body, "training_pipeline")
-        need(pipeline.get("displayName"), "training_pipeline.displayName: required")
+        require(pipeline.get("displayName"), "training_pipeline.displayName: required")
         if pipeline.get("trainingTaskDefinition") != CUSTOM_TASK:
             raise ApiError(
                 "UNIMPLEMENTED",
@@ -162,7 +162,9 @@ class Training:
                 "UNIMPLEMENTED", "not implemented in the local cloud: managed datasets as input"
             )
         inputs = pipeline.get("trainingTaskInputs")
-        need(isinstance(inputs, dict), "training_pipeline.trainingTaskInputs: an object is needed")
+        require(
+            isinstance(inputs, dict), "training_pipeline.trainingTaskInputs: an object is needed"
+        )
         spec = checked(CustomJobSpec, with_text_args(inputs), "training_task_inputs")
         if "modelToUpload" in pipeline:
             self.models.check(parent, *_model(pipeline))
@@ -205,13 +207,13 @@ class Training:
         return operation
 
     # ---- what the engine asks -------------------------------------------------------------------
-    def stage(self, job_id: str, place: Workplace) -> Plan:
+    def stage(self, job_id: str, context: JobContext) -> Plan:
         """Make what the replicas of this job need, when its turn has come."""
         document = self._by_id(job_id)
         _, number, _, location, *_ = document["resource"]["name"].split("/")
         # A job's clients work in the project and in the region that it was sent to.
         own = {"GOOGLE_CLOUD_PROJECT": self.projects.id_of(number), "CLOUD_ML_REGION": location}
-        return launch.plan(document, place, self.objects, self.environment | own)
+        return launch.plan(document, context, self.objects, self.environment | own)
 
     def collect(self, job: Job) -> None:
         """Take up the job's events, and add the model of a pipeline whose job has succeeded.

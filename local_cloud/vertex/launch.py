@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.engine import mounts, packages
-from local_cloud.engine.spec import EngineError, Plan, Refused, Replica, Workplace
+from local_cloud.engine.spec import EngineError, JobContext, Plan, Refused, Replica
 from local_cloud.projects import project_number
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
@@ -102,33 +102,33 @@ def metric_file(folder: Path, replica: str) -> Path:
     return folder / f"{replica}.metrics"
 
 
-def plan(document: Json, place: Workplace, objects: Objects, base: dict[str, str]) -> Plan:
+def plan(document: Json, context: JobContext, objects: Objects, base: dict[str, str]) -> Plan:
     """What the engine has to run for this job; raises Refused where something is missing."""
     job = document["resource"]
     spec = job["jobSpec"]
     members = _members(spec)
     cluster: dict[str, list[str]] = {}
     for pool, _, _ in members:
-        cluster.setdefault(f"workerpool{pool}", []).append(f"127.0.0.1:{place.port()}")
-    shared = {**base, **_shared(job, place.port())}
+        cluster.setdefault(f"workerpool{pool}", []).append(f"127.0.0.1:{context.port()}")
+    shared = {**base, **_shared(job, context.port())}
     code, installed = {}, []
     for pool_spec in spec["workerPoolSpecs"]:
         for uri in pool_spec.get("pythonPackageSpec", {}).get("packageUris", []):
-            code[uri] = _unpacked(uri, place.folder / "code", objects)
-            installed += _install(uri, packages.requirements_of(code[uri]), place)
+            code[uri] = _unpacked(uri, context.folder / "code", objects)
+            installed += _install(uri, packages.requirements_of(code[uri]), context)
     replicas = []
     for rank, (pool, index, pool_spec) in enumerate(members):
         env = shared | {"RANK": str(rank), "WORLD_SIZE": str(len(members))}
-        env |= _gpus(pool_spec, place.gpus, rank)
+        env |= _gpus(pool_spec, context.gpus, rank)
         env |= _cluster(cluster, pool, index, spec)
         command, extra = _command(pool_spec, code)
         name = f"workerpool{pool}-{index}"
         if trial := document.get("trial"):
             extra |= {"CLOUD_ML_TRIAL_ID": str(trial)}
-            extra |= {"CLOUD_ML_HP_METRIC_FILE": str(metric_file(place.folder, name))}
+            extra |= {"CLOUD_ML_HP_METRIC_FILE": str(metric_file(context.folder, name))}
         mounts = {"/gcs": objects.folder}
         replicas.append(
-            Replica(name, tuple(command), env | extra, mounts=mounts, warm="trial" in document)
+            Replica(name, tuple(command), env | extra, mounts=mounts, forkable="trial" in document)
         )
     scheduling = spec.get("scheduling", {})
     timeout = scheduling.get("timeout", "0s").removesuffix("s")
@@ -240,12 +240,12 @@ def _unpacked(uri: str, into: Path, objects: Objects) -> Path:
     return packages.unpack(archive.path, into)
 
 
-def _install(uri: str, requirements: list[str], place: Workplace) -> list[str]:
+def _install(uri: str, requirements: list[str], context: JobContext) -> list[str]:
     """Install what a package needs into the job's environment; a line for each thing."""
     if not requirements:
         return []
     try:
-        return [f"local cloud: {line}" for line in place.install(requirements)]
+        return [f"local cloud: {line}" for line in context.install(requirements)]
     except EngineError as problem:
         raise Refused(f"package {uri}: {problem}") from None
 

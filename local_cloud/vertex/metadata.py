@@ -23,7 +23,7 @@ from local_cloud.vertex import resources
 from local_cloud.vertex.collection import Collection
 from local_cloud.vertex.errors import ApiError, not_found
 from local_cloud.vertex.resources import numbered
-from local_cloud.vertex.schema import Json, checked, need, timestamp
+from local_cloud.vertex.schema import Json, checked, require, timestamp
 
 # "4-128 characters in length. Valid characters are [a-z][0-9]-": types/metadata_service.py
 ID = re.compile(r"[a-z0-9-]{4,128}")
@@ -73,7 +73,9 @@ class Metadata:
         self.stores.get(store)
         more: Json = {}
         if kind is self.contexts:
-            need(not body.get("parentContexts"), "context.parentContexts: use addContextChildren")
+            require(
+                not body.get("parentContexts"), "context.parentContexts: use addContextChildren"
+            )
         return kind.create(store, body, chosen or str(uuid.uuid4()), **more)
 
     def page(self, kind: Collection, store: str, query: dict[str, str]) -> tuple[list[Json], str]:
@@ -106,7 +108,7 @@ class Metadata:
         """These names with projects by number, each that of a resource of this store."""
         found = [numbered(name) for name in names]
         for name in found:
-            need(
+            require(
                 name.startswith(f"{store}/{kind.noun}/"),
                 f"{name!r} is not the name of one of the {kind.noun} of {store}",
             )
@@ -132,7 +134,7 @@ class Metadata:
         with self.records.transaction():
             above = self._with_parents(context)
             for name in self._all(self.contexts, _store(context), request.get("childContexts", [])):
-                need(name not in above, f"{name} would be a parent of itself")
+                require(name not in above, f"{name} would be a parent of itself")
                 child = self.contexts.get(name)
                 parents = child.setdefault("parentContexts", [])
                 if context not in parents:
@@ -159,7 +161,7 @@ class Metadata:
             for name in self._all(self.contexts, _store(context), request.get("childContexts", [])):
                 child = self.contexts.get(name)
                 parents = child.get("parentContexts", [])
-                need(context in parents, f"{name} is no child of {context}")
+                require(context in parents, f"{name} is no child of {context}")
                 parents.remove(context)
                 self.records.put(self.contexts.kind, name, child)
         return {}
@@ -185,7 +187,7 @@ class Metadata:
             self.executions.get(execution)
             for event in request.get("events", []):
                 kind = event.get("type", "TYPE_UNSPECIFIED")
-                need(EVENT.fullmatch(kind), f"events[].type: {kind}; INPUT or OUTPUT")
+                require(EVENT.fullmatch(kind), f"events[].type: {kind}; INPUT or OUTPUT")
                 (artifact,) = self._all(self.artifacts, store, [event.get("artifact", "")])
                 name = f"{execution} {artifact} {kind}"
                 if not self.records.get(EVENTS, name):
@@ -211,7 +213,7 @@ class Metadata:
                 "UNIMPLEMENTED", "not implemented in the local cloud: a filter of a lineage"
             )
         hops = query.get("maxHops", "") or str(MOST_HOPS)
-        need(hops.isdecimal(), f"max_hops: {hops!r} is not a number from 0")
+        require(hops.isdecimal(), f"max_hops: {hops!r} is not a number from 0")
         self.artifacts.get(artifact)
         every = [event for _, event in self.records.list(EVENTS, f"{_store(artifact)}/")]
         found, events = {artifact}, list[Json]()

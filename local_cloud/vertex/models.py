@@ -19,8 +19,8 @@ from local_cloud.vertex.schema import (
     Model,
     UploadModelRequest,
     checked,
-    need,
     new_id,
+    require,
 )
 from local_cloud.vertex.schema import timestamp as rfc3339
 
@@ -49,7 +49,7 @@ class Models:
     def upload(self, parent: str, body: Json) -> Json:
         """models:upload, answered with an operation that has ended."""
         request = checked(UploadModelRequest, body | {"parent": parent})
-        need(request.get("model"), "model: required")
+        require(request.get("model"), "model: required")
         self._check_artifacts(request["model"].get("artifactUri", ""))
         model = self.add(
             parent, request["model"], request.get("parentModel", ""), request.get("modelId", "")
@@ -65,7 +65,9 @@ class Models:
         """The service copies what is there, so that something must be."""
         if not address:
             return
-        need(GCS.match(address), f"model.artifactUri: {address!r} does not begin with gs://BUCKET")
+        require(
+            GCS.match(address), f"model.artifactUri: {address!r} does not begin with gs://BUCKET"
+        )
         bucket, _, folder = address.removeprefix("gs://").partition("/")
         prefix = f"{folder.rstrip('/')}/" if folder else ""
         try:
@@ -110,15 +112,15 @@ class Models:
 
     def check(self, parent: str, model: Json, parent_model: str, model_id: str) -> str:
         """The name that `add` would give the model, or the error that it would raise."""
-        need(model.get("displayName"), "model.displayName: required")
+        require(model.get("displayName"), "model.displayName: required")
         for alias in model.get("versionAliases", []):
-            need(ALIAS.fullmatch(alias), f"model.versionAliases: {alias!r} is not valid")
+            require(ALIAS.fullmatch(alias), f"model.versionAliases: {alias!r} is not valid")
         if parent_model:
             name = _base(parent_model)
             if not self.versions(name):
                 raise not_found(name)
             return name
-        need(not model_id or ID.fullmatch(model_id), f"modelId: {model_id!r} is not valid")
+        require(not model_id or ID.fullmatch(model_id), f"modelId: {model_id!r} is not valid")
         name = f"{parent}/models/{model_id or new_id()}"
         if self.versions(name):
             raise ApiError("ALREADY_EXISTS", f"The Model {name} already exists.")
@@ -170,9 +172,9 @@ class Models:
         An alias that another version had moves; the default one can only move.
         """
         changes = checked(MergeVersionAliasesRequest, body).get("versionAliases", [])
-        need(changes, "versionAliases: required")
+        require(changes, "versionAliases: required")
         for alias in changes:
-            need(
+            require(
                 ALIAS.fullmatch(alias.removeprefix("-")), f"versionAliases: {alias!r} is not valid"
             )
         removed = {alias[1:] for alias in changes if alias.startswith("-")}
@@ -197,7 +199,7 @@ class Models:
     def patch(self, name: str, body: Json, mask: str) -> Json:
         """models:patch of a model, or with `@VERSION` in its name of one version."""
         fields = [_camel_case(field) for field in mask.split(",") if field]
-        need(fields, "updateMask: required")
+        require(fields, "updateMask: required")
         is_version = "@" in name and not name.endswith("@-")
         allowed = OF_VERSION if is_version else OF_MODEL
         for field in fields:
@@ -210,7 +212,7 @@ class Models:
                 )
         model = checked(Model, body)
         changes = {field: model.get(field, {} if field == "labels" else "") for field in fields}
-        need(changes.get("displayName", "set"), "model.displayName: required")
+        require(changes.get("displayName", "set"), "model.displayName: required")
         with self.records.transaction():
             if is_version:
                 self._change(self.find(name), changes)

@@ -11,7 +11,7 @@ from local_cloud.projects import project_number
 from local_cloud.store.records import Records
 from local_cloud.vertex.errors import not_found
 from local_cloud.vertex.filters import Functions, camel, compile_filter, order
-from local_cloud.vertex.schema import Json, need, new_id, timestamp
+from local_cloud.vertex.schema import Json, new_id, require, timestamp
 
 TYPES = "type.googleapis.com/google.cloud.aiplatform.v1."
 EMPTY = "type.googleapis.com/google.protobuf.Empty"
@@ -61,7 +61,7 @@ def cut(
         size = int(query.get("pageSize", 0)) or PAGE
     except ValueError:
         start = size = -1
-    need(start >= 0 and size > 0, "pageToken or pageSize is not valid")
+    require(start >= 0 and size > 0, "pageToken or pageSize is not valid")
     rest = start + size < len(found)
     token = base64.urlsafe_b64encode(str(start + size).encode()).decode() if rest else ""
     return found[start : start + size], token

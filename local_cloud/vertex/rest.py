@@ -13,7 +13,7 @@ from local_cloud import bodies
 from local_cloud.projects import project_number
 from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.resources import numbered
-from local_cloud.vertex.schema import Json, need
+from local_cloud.vertex.schema import Json, require
 
 LOCATION = "/projects/{project}/locations/{location}"
 PARENT = f"/v1{LOCATION}"
@@ -43,7 +43,7 @@ def resource_name(request: Request, collection: str) -> str:
 def _id(encoded: str) -> str:
     """A part of a resource's name, decoded; what is one segment of the path stays one."""
     found = unquote(encoded)
-    need("/" not in found, f"{found!r} is not a valid resource id")
+    require("/" not in found, f"{found!r} is not a valid resource id")
     return found
 
 

@@ -96,7 +96,7 @@ def snake_case(kind: Any, resource: Json) -> Json:
     return found
 
 
-def need(fulfilled: object, message: str) -> None:
+def require(fulfilled: object, message: str) -> None:
     """INVALID_ARGUMENT with this message unless the condition is fulfilled."""
     if not fulfilled:
         raise ApiError("INVALID_ARGUMENT", message)
@@ -105,46 +105,46 @@ def need(fulfilled: object, message: str) -> None:
 def check_job_spec(spec: Json) -> None:
     """What the protos cannot say about a CustomJobSpec (contracts: Worker pools)."""
     pools = spec.get("workerPoolSpecs", [])
-    need(pools and pools[0], "workerPoolSpecs: the first worker pool needs a replica")
-    need(len(pools) <= 4, f"workerPoolSpecs: {len(pools)} pools; there are four roles at most")
+    require(pools and pools[0], "workerPoolSpecs: the first worker pool needs a replica")
+    require(len(pools) <= 4, f"workerPoolSpecs: {len(pools)} pools; there are four roles at most")
     for place, pool in enumerate(pools):
         if pool:
             _check_pool(f"workerPoolSpecs[{place}]", place, pool)
     prefix = spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "gs://none")
-    need(GCS.match(prefix), f"baseOutputDirectory: {prefix!r} does not begin with gs://BUCKET")
+    require(GCS.match(prefix), f"baseOutputDirectory: {prefix!r} does not begin with gs://BUCKET")
     limit = spec.get("scheduling", {}).get("timeout", "0s")
-    need(not limit.startswith("-"), f"scheduling.timeout: {limit} is negative")
+    require(not limit.startswith("-"), f"scheduling.timeout: {limit} is negative")
     count = sum(int(pool.get("replicaCount", 0)) for pool in pools)
-    need(count <= MOST, f"workerPoolSpecs: {count} replicas; {MOST} at most run on one machine")
+    require(count <= MOST, f"workerPoolSpecs: {count} replicas; {MOST} at most run on one machine")
 
 
 def _check_pool(where: str, place: int, pool: Json) -> None:
     count = int(pool.get("replicaCount", 0))
-    need(count >= 1, f"{where}.replicaCount: {count}; a pool needs at least one replica")
-    need(place or count == 1, f"{where}.replicaCount: {count}; the first pool has one replica")
+    require(count >= 1, f"{where}.replicaCount: {count}; a pool needs at least one replica")
+    require(place or count == 1, f"{where}.replicaCount: {count}; the first pool has one replica")
     machine = pool.get("machineSpec", {})
     kind = machine.get("machineType", "")
-    need(MACHINES.fullmatch(kind), f"{where}.machineSpec.machineType: {kind!r} is not supported")
+    require(MACHINES.fullmatch(kind), f"{where}.machineSpec.machineType: {kind!r} is not supported")
     accelerators = int(machine.get("acceleratorCount", 0))
     named = machine.get("acceleratorType", "ACCELERATOR_TYPE_UNSPECIFIED") != (
         "ACCELERATOR_TYPE_UNSPECIFIED"
     )
-    need(
+    require(
         named == bool(accelerators),
         f"{where}.machineSpec: acceleratorType and acceleratorCount go together",
     )
     package, container = pool.get("pythonPackageSpec", {}), pool.get("containerSpec", {})
-    need(
+    require(
         bool(package) != bool(container),
         f"{where}: give either pythonPackageSpec or containerSpec",
     )
     if package:
         for name in ("executorImageUri", "packageUris", "pythonModule"):
-            need(package.get(name), f"{where}.pythonPackageSpec.{name}: required")
+            require(package.get(name), f"{where}.pythonPackageSpec.{name}: required")
         for uri in package["packageUris"]:
-            need(GCS.match(uri), f"{where}: {uri!r} does not begin with gs://BUCKET")
+            require(GCS.match(uri), f"{where}: {uri!r} does not begin with gs://BUCKET")
     else:
-        need(container.get("imageUri"), f"{where}.containerSpec.imageUri: required")
+        require(container.get("imageUri"), f"{where}.containerSpec.imageUri: required")
 
 
 def timestamp(seconds: float) -> str:

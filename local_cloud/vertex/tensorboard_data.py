@@ -16,7 +16,7 @@ from local_cloud.store.records import Records
 from local_cloud.vertex import resources
 from local_cloud.vertex.collection import Collection
 from local_cloud.vertex.errors import ApiError
-from local_cloud.vertex.schema import Json, checked, need, timestamp
+from local_cloud.vertex.schema import Json, checked, require, timestamp
 
 KIND = "vertex-points"  # records of the name `SERIES/STEP`
 FIELD = {"SCALAR": "scalar", "TENSOR": "tensor"}
@@ -48,7 +48,7 @@ class Points:
         with self.records.transaction():
             for one in request.get("writeRunDataRequests", []):
                 run = resources.numbered(one.get("tensorboardRun", ""))
-                need(
+                require(
                     run.startswith(f"{experiment}/runs/"),
                     f"writeRunDataRequests[].tensorboardRun: {run!r} is no run of {experiment}",
                 )
@@ -59,7 +59,7 @@ class Points:
         for data in request.get("timeSeriesData", []):
             series = self.series.get(f"{run}/timeSeries/{data.get('tensorboardTimeSeriesId', '')}")
             kind = series["valueType"]
-            need(
+            require(
                 data.get("valueType") == kind,
                 f"timeSeriesData[].valueType: {series['name']} is of {kind}",
             )
@@ -70,7 +70,7 @@ class Points:
         name, field = series["name"], FIELD[series["valueType"]]
         found = series.get("metadata", {})
         for point in points:
-            need(field in point, f"timeSeriesData[].values[].{field}: required in {name}")
+            require(field in point, f"timeSeriesData[].values[].{field}: required in {name}")
             point.setdefault("wallTime", timestamp(time.time()))
             step = int(point.get("step", 0))
             self.records.put(KIND, f"{name}/{_place(step)}", point)
@@ -84,16 +84,18 @@ class Points:
         """timeSeries/ID:read."""
         _no_filter(query.get("filter"))
         most = query.get("maxDataPoints", "") or "0"
-        need(most.removeprefix("-").isdecimal(), f"maxDataPoints: {most!r} is not a number")
-        need(int(most) >= -1, "maxDataPoints: a number from 1, or -1 for all")
+        require(most.removeprefix("-").isdecimal(), f"maxDataPoints: {most!r} is not a number")
+        require(int(most) >= -1, "maxDataPoints: a number from 1, or -1 for all")
         return {"timeSeriesData": self._data(self.series.get(name), int(most))}
 
     def read_many(self, board: str, names: list[str]) -> Json:
         """tensorboards/ID:batchRead."""
-        need(names, "timeSeries: required")
+        require(names, "timeSeries: required")
         found = []
         for name in map(resources.numbered, names):
-            need(name.startswith(f"{board}/experiments/"), f"{name!r} is no time series of {board}")
+            require(
+                name.startswith(f"{board}/experiments/"), f"{name!r} is no time series of {board}"
+            )
             found.append(self._data(self.series.get(name), 0))
         return {"timeSeriesData": found}
 
@@ -127,7 +129,7 @@ class Points:
             start = int(base64.urlsafe_b64decode(request.get("pageToken", "")) or b"0")
         except ValueError:
             start = -1
-        need(size > 0 and start >= 0, "pageToken or pageSize is not valid")
+        require(size > 0 and start >= 0, "pageToken or pageSize is not valid")
         points = self.points(name)
         end = start + min(size, MOST_EXPORTED)
         token = base64.urlsafe_b64encode(str(end).encode()).decode() if end < len(points) else ""

@@ -15,7 +15,7 @@ from local_cloud.store.records import Records
 from local_cloud.vertex import resources
 from local_cloud.vertex.collection import Collection
 from local_cloud.vertex.errors import ApiError
-from local_cloud.vertex.schema import Json, checked, need, new_id
+from local_cloud.vertex.schema import Json, checked, new_id, require
 from local_cloud.vertex.tensorboard_data import Points
 
 MOST_AT_ONCE = 1000  # "A maximum of 1000 … can be created in a batch": both batchCreate requests
@@ -39,7 +39,7 @@ class Tensorboards:
     # ---- tensorboards -----------------------------------------------------------------------
     def create(self, parent: str, body: Json) -> Json:
         """Make a Tensorboard; answered with an operation that has ended."""
-        need(
+        require(
             body.get("displayName") or body.get("display_name"), "tensorboard.displayName: required"
         )
         # Where the service would keep blobs: a bucket that no resource here ever needs.
@@ -97,9 +97,9 @@ class Tensorboards:
             if kind is not self.experiments:
                 _check(kind, body)
             else:
-                need(chosen, "tensorboardExperimentId: required")
+                require(chosen, "tensorboardExperimentId: required")
             if kind is self.runs:
-                need(chosen, "tensorboardRunId: required")
+                require(chosen, "tensorboardRunId: required")
             name = body.get("displayName") or body.get("display_name")
             names = [one.get("displayName") for one in kind.children(parent)]
             if kind is not self.experiments and name in names:
@@ -115,7 +115,7 @@ class Tensorboards:
         with self.records.transaction():
             for one in asked:
                 parent = resources.numbered(one.get("parent", ""))
-                need(parent == experiment, f"requests[].parent: {parent!r} is not {experiment}")
+                require(parent == experiment, f"requests[].parent: {parent!r} is not {experiment}")
             return {
                 "tensorboardRuns": [
                     self.add(
@@ -135,7 +135,7 @@ class Tensorboards:
         with self.records.transaction():
             for one in _batch(request):
                 run = resources.numbered(one.get("parent", ""))
-                need(
+                require(
                     run.startswith(f"{experiment}/runs/"),
                     f"requests[].parent: {run!r} is no run of {experiment}",
                 )
@@ -151,10 +151,10 @@ def _check(kind: Collection, body: Json) -> None:
     """What the protos say in words about a Tensorboard, a run and a time series."""
     what = kind.proto.__name__
     found = checked(kind.proto, body, what, ())
-    need(found.get("displayName"), f"{what}.displayName: required")
+    require(found.get("displayName"), f"{what}.displayName: required")
     if kind.noun == "timeSeries":
         value = found.get("valueType", "VALUE_TYPE_UNSPECIFIED")
-        need(value != "VALUE_TYPE_UNSPECIFIED", f"{what}.valueType: required")
+        require(value != "VALUE_TYPE_UNSPECIFIED", f"{what}.valueType: required")
         if value not in KEPT_TYPES:
             raise ApiError(
                 "UNIMPLEMENTED",
@@ -165,5 +165,5 @@ def _check(kind: Collection, body: Json) -> None:
 
 def _batch(request: Json) -> list[Json]:
     asked: list[Json] = request.get("requests", [])
-    need(0 < len(asked) <= MOST_AT_ONCE, f"requests: {len(asked)}; from 1 to {MOST_AT_ONCE}")
+    require(0 < len(asked) <= MOST_AT_ONCE, f"requests: {len(asked)}; from 1 to {MOST_AT_ONCE}")
     return asked

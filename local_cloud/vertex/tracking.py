@@ -18,7 +18,7 @@ from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.launch import folders
 from local_cloud.vertex.metadata import Metadata
 from local_cloud.vertex.resources import numbered
-from local_cloud.vertex.schema import Json, need, timestamp
+from local_cloud.vertex.schema import Json, require, timestamp
 from local_cloud.vertex.tensorboards import Tensorboards
 
 DEFAULT_RUN = "default"  # of event files in the log folder itself: the SDK's uploader names it so
@@ -45,14 +45,14 @@ class Tracking:
     def check(self, spec: Json) -> None:
         """The fields of a CustomJobSpec, and that what they name is there."""
         for field in ("tensorboard", "experiment"):
-            need(
+            require(
                 field not in spec or spec.get("serviceAccount"),
                 f"jobSpec.serviceAccount: required with {field}",
             )
         if "tensorboard" in spec:
-            need("baseOutputDirectory" in spec, "jobSpec.tensorboard: needs baseOutputDirectory")
+            require("baseOutputDirectory" in spec, "jobSpec.tensorboard: needs baseOutputDirectory")
             self.tensorboards.boards.get(numbered(spec["tensorboard"]))
-        need(
+        require(
             "experiment" in spec or "experimentRun" not in spec,
             "jobSpec.experimentRun: needs experiment",
         )
@@ -62,7 +62,7 @@ class Tracking:
         ):
             if field in spec:
                 found = self.metadata.contexts.get(numbered(spec[field])).get("schemaTitle")
-                need(found == title, f"jobSpec.{field}: {spec[field]} is no {title}")
+                require(found == title, f"jobSpec.{field}: {spec[field]} is no {title}")
 
     def begin(self, job: Json) -> None:
         """A job of an experiment but of no run gets a run, named by the job's id."""

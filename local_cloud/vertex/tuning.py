@@ -15,11 +15,11 @@ import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from local_cloud.engine.early_stopping import Curve, Rule
 from local_cloud.engine.search import Parameter, Value
 from local_cloud.engine.spec import Job, State
-from local_cloud.engine.stopping import Curve, Rule
 from local_cloud.engine.studies import Studies
-from local_cloud.engine.study import Aim, Study, TrialJob
+from local_cloud.engine.study import Study, StudySpec, TrialJob
 from local_cloud.vertex import resources
 from local_cloud.vertex.errors import INVALID_ARGUMENT, ApiError
 from local_cloud.vertex.launch import PRIMARY, metric_file
@@ -28,8 +28,8 @@ from local_cloud.vertex.schema import (
     Json,
     check_job_spec,
     checked,
-    need,
     new_id,
+    require,
     timestamp,
 )
 
@@ -71,24 +71,24 @@ class Tuning:
     def create(self, parent: str, body: Json) -> Json:
         """Check, record and begin a tuning job; returns it."""
         job = checked(HyperparameterTuningJob, body, "hyperparameter_tuning_job")
-        need(job.get("displayName"), "hyperparameter_tuning_job.displayName: required")
+        require(job.get("displayName"), "hyperparameter_tuning_job.displayName: required")
         job.pop("trials", None)
         spec = job.get("trialJobSpec", {})
         check_job_spec(spec)
         self.training.tracking.check(spec)
-        aim = _aim(job)
+        spec = _study_spec(job)
         now = timestamp(time.time())
         job |= {"name": f"{parent}/hyperparameterTuningJobs/{new_id()}"}
         job |= {"createTime": now, "updateTime": now}
         with self.records.transaction():
             self.records.put("vertex", job["name"], job)
-            self.studies.begin("vertex", job["name"], aim)
+            self.studies.begin("vertex", job["name"], spec)
         return self.shown(job)
 
     def shown(self, job: Json) -> Json:
         """The resource with its state and its trials."""
         study = self.studies.get(job["name"])
-        trials = [self._trial(job, number, run) for number, run in enumerate(study.runs, 1)]
+        trials = [self._trial(job, number, trial) for number, trial in enumerate(study.trials, 1)]
         found: Json = {"state": STATES[study.state], "trials": trials}
         if not (trials or study.state.ended):
             found["state"] = "JOB_STATE_PENDING"
@@ -97,7 +97,7 @@ class Tuning:
         if study.ended:
             found |= dict.fromkeys(("endTime", "updateTime"), timestamp(study.ended))
         if study.state is State.FAILED:
-            last = next((run.reason for run in reversed(study.runs) if run.reason), "")
+            last = next((trial.reason for trial in reversed(study.trials) if trial.reason), "")
             message = f"{study.failed} of {len(trials)} trials failed. The last: {last}"
             found["error"] = {"code": INVALID_ARGUMENT, "message": message}
         return job | found
@@ -115,32 +115,34 @@ class Tuning:
             self.studies.delete(name)
             return resources.deleted(self.records, name)
 
-    def _trial(self, job: Json, number: int, run: TrialJob) -> Json:
+    def _trial(self, job: Json, number: int, trial: TrialJob) -> Json:
         """A trial, as types/study.py has it."""
-        backing = self.training.engine.get(run.job)
+        backing = self.training.engine.get(trial.job)
         state = "ACTIVE" if backing.started else "REQUESTED"
-        if run.ended:
-            state = "INFEASIBLE" if run.reason else "SUCCEEDED"
+        if trial.ended:
+            state = "INFEASIBLE" if trial.reason else "SUCCEEDED"
         elif backing.state is State.STOPPING:
             state = "STOPPING"
         found: Json = {
             "id": str(number),
             "state": state,
             "parameters": [
-                {"parameterId": name, "value": value} for name, value in run.values.items()
+                {"parameterId": name, "value": value} for name, value in trial.values.items()
             ],
-            "customJob": self.training.name_of(run.job),
+            "customJob": self.training.name_of(trial.job),
         }
         if backing.started:
             found["startTime"] = timestamp(backing.started)
         if backing.ended:
             found["endTime"] = timestamp(backing.ended)
-        if run.reason:
-            found["infeasibleReason"] = run.reason
-        if run.result is not None:
+        if trial.reason:
+            found["infeasibleReason"] = trial.reason
+        if trial.result is not None:
             (metric,) = job["studySpec"]["metrics"]
-            measured = {"metricId": metric["metricId"], "value": run.result}
-            steps = max((step for step, _ in self._reports(run.job, metric["metricId"])), default=0)
+            measured = {"metricId": metric["metricId"], "value": trial.result}
+            steps = max(
+                (step for step, _ in self._reports(trial.job, metric["metricId"])), default=0
+            )
             found["finalMeasurement"] = {"stepCount": str(steps), "metrics": [measured]}
         return found
 
@@ -162,7 +164,7 @@ class Tuning:
 
     def judge(self, study: Study, number: int, job: Job) -> float | str:
         """The trial's best or last report of the metric, or why there is none."""
-        early = study.runs[number - 1].early
+        early = study.trials[number - 1].early
         if job.state is State.STOPPED and not early:
             return "The trial was stopped."
         if job.state is State.FAILED and job.outcome:
@@ -178,10 +180,10 @@ class Tuning:
             return f"No metric of the tag {tag} was reported; {arrived}."
         if spec.get("measurementSelectionType") == "LAST_MEASUREMENT":
             return values[-1]
-        return max(values) if study.aim.maximize else min(values)
+        return max(values) if study.spec.maximize else min(values)
 
     def reports(self, study: Study, number: int, job: Job) -> Curve:
-        """What a trial has reported so far, by its steps or by the seconds it has run."""
+        """What a trial has reported so far, by its steps or by the seconds it has trial."""
         spec = resources.get(self.records, study.id)["studySpec"]
         tag = spec["metrics"][0]["metricId"]
         timed = any(spec.get(field, {}).get("useElapsedDuration") for field in STOPPING)
@@ -231,7 +233,7 @@ def _text(value: Value) -> str:
     return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
-def _aim(job: Json) -> Aim:
+def _study_spec(job: Json) -> StudySpec:
     """What the study of this tuning job looks for, checked."""
     spec = job.get("studySpec", {})
     for field in MISSING:
@@ -240,75 +242,81 @@ def _aim(job: Json) -> Aim:
                 "UNIMPLEMENTED", f"not implemented in the local cloud: studySpec.{field}"
             )
     metrics = spec.get("metrics", [])
-    need(metrics, "studySpec.metrics: a metric is needed")
+    require(metrics, "studySpec.metrics: a metric is needed")
     if len(metrics) > 1:
         raise ApiError(
             "UNIMPLEMENTED",
             "not implemented in the local cloud: studySpec.metrics with several metrics",
         )
     goal = metrics[0].get("goal", "GOAL_TYPE_UNSPECIFIED")
-    need(metrics[0].get("metricId"), "studySpec.metrics[0].metricId: required")
-    need(goal in ("MAXIMIZE", "MINIMIZE"), "studySpec.metrics[0].goal: MAXIMIZE or MINIMIZE")
-    need(spec.get("parameters"), "studySpec.parameters: a parameter is needed")
+    require(metrics[0].get("metricId"), "studySpec.metrics[0].metricId: required")
+    require(goal in ("MAXIMIZE", "MINIMIZE"), "studySpec.metrics[0].goal: MAXIMIZE or MINIMIZE")
+    require(spec.get("parameters"), "studySpec.parameters: a parameter is needed")
     parameters: list[Parameter] = []
     for place, parameter in enumerate(spec["parameters"]):
         _add(parameters, f"studySpec.parameters[{place}]", parameter)
     algorithm = ALGORITHMS.get(spec.get("algorithm", ""), "bayesian")
     real = [parameter.name for parameter in parameters if parameter.kind == "real"]
-    need(algorithm != "grid" or not real, f"GRID_SEARCH: {real} have no grid; use discrete values")
-    most, at_once = (int(job.get(name, 0)) for name in ("maxTrialCount", "parallelTrialCount"))
-    need(most >= 1, f"maxTrialCount: {most}; at least one trial is needed")
-    need(at_once >= 1, f"parallelTrialCount: {at_once}; at least one trial has to run")
+    require(
+        algorithm != "grid" or not real, f"GRID_SEARCH: {real} have no grid; use discrete values"
+    )
+    most, parallel = (int(job.get(name, 0)) for name in ("maxTrialCount", "parallelTrialCount"))
+    require(most >= 1, f"maxTrialCount: {most}; at least one trial is needed")
+    require(parallel >= 1, f"parallelTrialCount: {parallel}; at least one trial has to run")
     # 0 leaves it to the service, which does not say how many: here, all of them.
     failures = int(job.get("maxFailedTrialCount", 0)) or most
     # The service has no seed: here a job of the same name tries the same again.
     seed = zlib.crc32(job["displayName"].encode())
     maximize = goal == "MAXIMIZE"
     given = [kind for field, kind in STOPPING.items() if field in spec]
-    need(len(given) <= 1, f"studySpec: one of {', '.join(STOPPING)}, not both")
-    return Aim(
-        tuple(parameters), maximize, most, at_once, algorithm, failures, seed=seed,
-        stopping=Rule(given[0]) if given else None,
+    require(len(given) <= 1, f"studySpec: one of {', '.join(STOPPING)}, not both")
+    return StudySpec(
+        tuple(parameters), maximize, most, parallel, algorithm, failures, seed=seed,
+        early_stopping=Rule(given[0]) if given else None,
     )  # fmt: skip
 
 
 def _add(parameters: list[Parameter], where: str, spec: Json, **condition: Any) -> None:
     """Add a parameter and those that are there only with some of its values, checked."""
     name = spec.get("parameterId", "")
-    need(name, f"{where}.parameterId: required")
-    need(not re.search(r"\s", name), f"{where}.parameterId: {name!r} contains whitespace")
-    need(name not in [one.name for one in parameters], f"{where}.parameterId: {name!r} twice")
+    require(name, f"{where}.parameterId: required")
+    require(not re.search(r"\s", name), f"{where}.parameterId: {name!r} contains whitespace")
+    require(name not in [one.name for one in parameters], f"{where}.parameterId: {name!r} twice")
     kinds = [kind for kind in spec if kind.endswith("ValueSpec")]
-    need(len(kinds) == 1, f"{where}: give {name} a kind: double, integer, discrete or categorical")
+    require(
+        len(kinds) == 1, f"{where}: give {name} a kind: double, integer, discrete or categorical"
+    )
     values, scale = spec[kinds[0]], SCALES.get(spec.get("scaleType", ""), "linear")
     if kinds[0] in ("doubleValueSpec", "integerValueSpec"):
         kind = {"d": "real", "i": "whole"}[kinds[0][0]]
         low, high = (float(values.get(end, 0)) for end in ("minValue", "maxValue"))
-        need(low <= high, f"{where}: {name}'s minValue {low:g} is above its maxValue {high:g}")
-        need(
+        require(low <= high, f"{where}: {name}'s minValue {low:g} is above its maxValue {high:g}")
+        require(
             math.isfinite(high - low),
             f"{where}: {name} has no finite range from {low:g} to {high:g}",
         )
-        need(scale == "linear" or low > 0, f"{where}: {name} is scaled by its logarithm: from > 0")
+        require(
+            scale == "linear" or low > 0, f"{where}: {name} is scaled by its logarithm: from > 0"
+        )
         made = Parameter(name, kind, low, high, scale=scale, **condition)
     else:
         ordered = kinds[0] == "discreteValueSpec"
         choices = values.get("values", [])
-        need(choices, f"{where}: {name} has no values")
-        need(len(set(choices)) == len(choices), f"{where}: {name} has a value twice")
-        need(not ordered or choices == sorted(choices), f"{where}: {name}'s values must rise")
+        require(choices, f"{where}: {name} has no values")
+        require(len(set(choices)) == len(choices), f"{where}: {name} has a value twice")
+        require(not ordered or choices == sorted(choices), f"{where}: {name}'s values must rise")
         kind = "ordered" if ordered else "unordered"
         made = Parameter(name, kind, choices=tuple(choices), **condition)
     parameters.append(made)
     for place, child in enumerate(spec.get("conditionalParameterSpecs", [])):
         below = f"{where}.conditionalParameterSpecs[{place}]"
         fitting = PARENTS.get(made.kind, "")
-        need(fitting, f"{below}: {name} is a double, and those have no conditional parameters")
+        require(fitting, f"{below}: {name} is a double, and those have no conditional parameters")
         when = tuple(child.get(fitting, {}).get("values", []))
-        need(when, f"{below}.{fitting}: say with which values of {name} it is there")
+        require(when, f"{below}.{fitting}: say with which values of {name} it is there")
         when = tuple(map(int, when)) if made.kind == "whole" else when
         never = [value for value in when if not _takes(made, value)]
-        need(not never, f"{below}.{fitting}: {name} never has {', '.join(map(str, never))}")
+        require(not never, f"{below}.{fitting}: {name} never has {', '.join(map(str, never))}")
         _add(parameters, below, child.get("parameterSpec", {}), parent=name, when=when)
 
 

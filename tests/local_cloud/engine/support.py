@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 
 from local_cloud.engine.engine import Engine
-from local_cloud.engine.spec import Job, Plan, Replica, State, Workplace
+from local_cloud.engine.spec import Job, JobContext, Plan, Replica, State
 from local_cloud.store.records import Records
 from local_cloud.store.space import Space
 
@@ -48,13 +48,13 @@ def plan(*commands: tuple[str, ...], **options: Any) -> Plan:
 class Cloud:
     """A dialect: a job's plan is looked up, or worked out from its place."""
 
-    def __init__(self, **plans: Plan | Callable[[Workplace], Plan]) -> None:
+    def __init__(self, **plans: Plan | Callable[[JobContext], Plan]) -> None:
         self.plans = plans
         self.collected: list[Job] = []
 
-    def stage(self, job_id: str, place: Workplace) -> Plan:
+    def stage(self, job_id: str, context: JobContext) -> Plan:
         found = self.plans[job_id]
-        return found if isinstance(found, Plan) else found(place)
+        return found if isinstance(found, Plan) else found(context)
 
     def collect(self, job: Job) -> None:
         self.collected.append(job)

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud.engine import run as run_module
+from local_cloud.engine import attempt_runner
+from local_cloud.engine.attempt_runner import AGAIN
 from local_cloud.engine.engine import Engine
-from local_cloud.engine.run import AGAIN
-from local_cloud.engine.spec import ANY_NUMBER, Attempt, Job, Outcome, Refused, State, Workplace
+from local_cloud.engine.spec import ANY_NUMBER, Attempt, Job, JobContext, Outcome, Refused, State
 from local_cloud.store.records import Records
 from tests.local_cloud.engine.support import (
     LEAVES,
@@ -46,7 +46,7 @@ LEAVES_A_FILE = python(
 
 @pytest.fixture(autouse=True)
 def _short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "PAUSE", 0.05)
+    monkeypatch.setattr(attempt_runner, "PAUSE", 0.05)
 
 
 def counting(folder: Path, *codes: int) -> tuple[str, ...]:
@@ -157,8 +157,8 @@ class TestInterruption:
     def test_every_attempt_has_ports_of_its_own_and_leaves_them(self, tmp_path: Path) -> None:
         ports: list[int] = []
 
-        def staged(place: Workplace) -> Any:
-            ports.append(place.port())
+        def staged(context: JobContext) -> Any:
+            ports.append(context.port())
             return plan(SLEEP, interruptions=ANY_NUMBER)
 
         async def story() -> None:
@@ -244,7 +244,7 @@ class TestEnd:
     def test_cancel_between_two_attempts(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(run_module, "PAUSE", 30)
+        monkeypatch.setattr(attempt_runner, "PAUSE", 30)
         cloud = Cloud(a=plan(LEAVES_A_FILE, interruptions=1))
 
         async def story() -> None:
@@ -279,7 +279,7 @@ class TestEnd:
     def test_an_input_that_is_gone_when_the_job_is_run_again(self, tmp_path: Path) -> None:
         plans = [plan(SLEEP, interruptions=1)]
 
-        def staged(_: Workplace) -> Any:
+        def staged(_: JobContext) -> Any:
             if plans:
                 return plans.pop()
             raise Refused("the input is gone")
@@ -323,7 +323,7 @@ class TestEnd:
     def test_a_limit_that_is_over_before_the_next_attempt(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(run_module, "PAUSE", 0.5)
+        monkeypatch.setattr(attempt_runner, "PAUSE", 0.5)
 
         async def story() -> None:
             async with engine(
@@ -370,10 +370,10 @@ def test_a_server_that_is_killed_after_an_interruption(tmp_path: Path, pause: fl
     code = f"""if True:
         import asyncio, sys
         from pathlib import Path
-        from local_cloud.engine import run
+        from local_cloud.engine import attempt_runner
         from local_cloud.engine.spec import State
         from tests.local_cloud.engine.support import Cloud, LEAVES, engine, plan, until, written
-        run.PAUSE = {pause}
+        attempt_runner.PAUSE = {pause}
 
         async def main():
             async with engine(Path(sys.argv[1]), Cloud(a=plan(LEAVES, interruptions=1))) as here:

@@ -16,12 +16,12 @@ from local_cloud.engine.engine import Engine
 from local_cloud.engine.spec import (
     EngineError,
     Job,
+    JobContext,
     NoSuchJob,
     Plan,
     Refused,
     Replica,
     State,
-    Workplace,
 )
 from tests.local_cloud.engine.support import (
     LEAVES,
@@ -190,7 +190,7 @@ class TestFailure:
         run(story())
 
     def test_a_deadline_counts_the_running(self, tmp_path: Path) -> None:
-        def slowly(place: Workplace) -> Plan:
+        def slowly(context: JobContext) -> Plan:
             time.sleep(0.5)
             return plan(python("import time; time.sleep(0.05)"), timeout=0.4)
 
@@ -207,13 +207,13 @@ class TestFailure:
         run(story())
 
     def test_what_staging_refuses_is_the_jobs_message(self, tmp_path: Path) -> None:
-        def refuse(place: Workplace) -> Plan:
+        def refuse(context: JobContext) -> Plan:
             raise Refused("there is no gs://bucket/x")
 
-        def two_of_a_name(place: Workplace) -> Plan:
+        def two_of_a_name(context: JobContext) -> Plan:
             return Plan((Replica("r", (), {}), Replica("r", (), {})))
 
-        def outside(place: Workplace) -> Plan:
+        def outside(context: JobContext) -> Plan:
             return Plan((Replica("../r", (), {}),))
 
         cloud = Cloud(a=refuse, b=two_of_a_name, c=outside, d=plan(SLEEP))
@@ -286,7 +286,7 @@ class TestStop:
         run(story())
 
     def test_a_job_that_is_being_staged_never_starts(self, tmp_path: Path) -> None:
-        def slowly(place: Workplace) -> Plan:
+        def slowly(context: JobContext) -> Plan:
             time.sleep(0.3)
             return plan(python("print('ran')"))
 
@@ -315,7 +315,7 @@ class TestStop:
     def test_when_the_server_ends_it_does_not_wait_so_long(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("local_cloud.engine.run.LOST_GRACE", 0.2)
+        monkeypatch.setattr("local_cloud.engine.attempt_runner.LOST_GRACE", 0.2)
 
         async def story() -> None:
             async with engine(tmp_path, Cloud(a=plan(STUBBORN, grace=600))) as here:
@@ -494,7 +494,7 @@ class TestReplica:
         monkeypatch.setenv("PYTHONPATH", "/servers/own")
         tell = python("import os, json; print(json.dumps([os.getcwd(), dict(os.environ)]))")
 
-        def staged(place: Workplace) -> Plan:
+        def staged(context: JobContext) -> Plan:
             return Plan((Replica("r0", tell, {"FROM_PLAN": "x", "LANG": "C"}),))
 
         async def story() -> None:
@@ -558,8 +558,8 @@ class TestReplica:
     def test_ports_are_the_jobs_own_until_it_ends(self, tmp_path: Path) -> None:
         given: list[int] = []
 
-        def staged(place: Workplace) -> Plan:
-            given.extend(place.port() for _ in range(3))
+        def staged(context: JobContext) -> Plan:
+            given.extend(context.port() for _ in range(3))
             return plan(python(""))
 
         async def story() -> None:

@@ -54,7 +54,7 @@ def script(tmp_path: Path) -> Iterator[Path]:
 
 
 def plan(*command: str, hot: bool = True, folder: Path | None = None, **environment: str) -> Plan:
-    return Plan((Replica("r", (sys.executable, *command), environment, folder, warm=hot),))
+    return Plan((Replica("r", (sys.executable, *command), environment, folder, forkable=hot),))
 
 
 async def ended(engine: Engine, name: str) -> tuple[Job, str]:
@@ -253,7 +253,7 @@ def test_torch_draws_other_numbers_in_every_replica(tmp_path: Path, script: Path
 
 
 def test_what_cannot_be_forked_is_started(tmp_path: Path) -> None:
-    odd = Plan((Replica("r", (*SLEEP[:2], "print('here')"), {}, warm=True),))
+    odd = Plan((Replica("r", (*SLEEP[:2], "print('here')"), {}, forkable=True),))
 
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(odd=odd)) as running:
@@ -311,7 +311,9 @@ def test_it_sees_its_mounts_and_draws_its_own_random_numbers(tmp_path: Path) -> 
     (tmp_path / "bucket/script.py").write_text("import numpy\nprint(numpy.random.rand())\n")
     command = (sys.executable, "/gcs-of-a-test/bucket/script.py")
     places = {"/gcs-of-a-test": tmp_path}
-    made = Plan(tuple(Replica(f"r{n}", command, {}, mounts=places, warm=True) for n in range(2)))
+    made = Plan(
+        tuple(Replica(f"r{n}", command, {}, mounts=places, forkable=True) for n in range(2))
+    )
 
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(job=made)) as running:

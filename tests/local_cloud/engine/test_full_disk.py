@@ -15,10 +15,10 @@ import pytest
 
 from local_cloud.engine import job_table
 from local_cloud.engine.engine import Engine
-from local_cloud.engine.spec import Job, NoSuchJob, Plan, State, Workplace
+from local_cloud.engine.spec import Job, JobContext, NoSuchJob, Plan, State
 from local_cloud.store.records import Document, Records
 from tests.local_cloud.engine.support import SLEEP, Cloud, plan, python, run, until, written
-from tests.local_cloud.engine.test_study import AIM, Lab, end, laboratory
+from tests.local_cloud.engine.test_study import SPEC, Lab, end, laboratory
 
 
 class Full(Records):
@@ -95,7 +95,7 @@ def test_a_job_that_ends_meanwhile_has_its_state_as_soon_as_it_can_be_written(
 
 
 def test_a_job_runs_on_when_it_cannot_be_recorded_that_it_runs(tmp_path: Path) -> None:
-    def staged(place: Workplace) -> Plan:
+    def staged(context: JobContext) -> Plan:
         disk[0].full = True
         return plan(python("print('ran')"))
 
@@ -154,8 +154,8 @@ def test_what_is_refused_does_not_exist(tmp_path: Path) -> None:
 @pytest.mark.parametrize("step", ["stage", "collect"])
 def test_a_step_that_the_disk_refuses_fails_the_job_in_words(tmp_path: Path, step: str) -> None:
     class Refusing(Cloud):
-        def stage(self, job_id: str, place: Workplace) -> Plan:
-            return self._refuse("stage") or super().stage(job_id, place)
+        def stage(self, job_id: str, context: JobContext) -> Plan:
+            return self._refuse("stage") or super().stage(job_id, context)
 
         def collect(self, job: Job) -> None:
             self._refuse("collect")
@@ -209,18 +209,18 @@ def test_a_study_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
         async with laboratory(tmp_path, lab, records=Full) as studies:
             records = studies._records
             assert isinstance(records, Full)
-            studies.begin("lab", "s", AIM)
+            studies.begin("lab", "s", SPEC)
             while not studies.get("s").best:
                 await studies.changed(studies.get("s"), 10)
             records.full = True
             await asyncio.sleep(1)
-            assert [run.ended for run in studies.get("s").runs].count(False)
+            assert [trial.ended for trial in studies.get("s").trials].count(False)
             records.full = False
             study = await end(studies)
-            assert (study.state, len(study.runs)) == (State.SUCCEEDED, 6)
-            assert all(run.result is not None for run in study.runs)
+            assert (study.state, len(study.trials)) == (State.SUCCEEDED, 6)
+            assert all(trial.result is not None for trial in study.trials)
             with pytest.raises(ZeroDivisionError), records.transaction():
-                studies.begin("lab", "refused", AIM)
+                studies.begin("lab", "refused", SPEC)
                 raise ZeroDivisionError
             assert [one.id for one in studies.all()] == ["s"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from local_cloud.engine import job_environment, mounts, uv
-from local_cloud.engine.spec import Job, Plan, Replica, State, Workplace
+from local_cloud.engine.spec import Job, JobContext, Plan, Replica, State
 from tests.local_cloud.engine.support import Cloud, engine, run, until
 from tests.local_cloud.engine.wheels import index, run_line, wheel
 
@@ -277,7 +277,7 @@ def test_every_python_of_a_job_first_runs_the_engines_hook(tmp_path: Path, forke
     hook.write_text("import builtins; builtins.hooked = __file__")
     code = tmp_path / "code.py"
     code.write_text("print(hooked)")
-    plans = {"a": Plan((Replica("r", ("python", str(code)), {}, warm=forked),))}
+    plans = {"a": Plan((Replica("r", ("python", str(code)), {}, forkable=forked),))}
 
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(**plans), hook=hook) as here:
@@ -295,10 +295,10 @@ def test_a_job_that_installs_is_started_not_forked_and_all_replicas_see_it(
     code.write_text(f"import sys, {OTHER}; print('numpy' in sys.modules, {OTHER}.version)")
     lines: list[list[str]] = []
 
-    def staged(place: Workplace) -> Plan:
-        lines.extend(place.install([f"{OTHER}==0.1"]) for _ in range(2))
+    def staged(context: JobContext) -> Plan:
+        lines.extend(context.install([f"{OTHER}==0.1"]) for _ in range(2))
         words = (sys.executable, str(code))
-        return Plan(tuple(Replica(f"r{n}", words, {}, warm=True) for n in range(2)))
+        return Plan(tuple(Replica(f"r{n}", words, {}, forkable=True) for n in range(2)))
 
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(a=staged)) as here:

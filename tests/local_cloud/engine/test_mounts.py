@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from local_cloud.engine import mounts
 from local_cloud.engine.mounts import available, inside, rewrite
-from local_cloud.engine.spec import Plan, Replica, State, Workplace
+from local_cloud.engine.spec import JobContext, Plan, Replica, State
 from tests.local_cloud.engine.support import Cloud, alive, engine, run, until
 
 namespaces = pytest.mark.skipif(not available(), reason="this machine has no mount namespaces")
@@ -113,7 +113,7 @@ def test_a_replica_finds_its_mounts(
     (data / "bucket").mkdir(parents=True)
     (data / "bucket/in").write_text("hello")
 
-    def staged(place: Workplace) -> Plan:
+    def staged(context: JobContext) -> Plan:
         code = "import os, sys; print(open(sys.argv[1][8:]).read());"
         code += "open(os.environ['OUT'], 'w').write('x')"
         command = (sys.executable, "-c", code, "--train=/gcs/bucket/in")

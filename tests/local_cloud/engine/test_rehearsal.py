@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud.engine import rehearsal
-from local_cloud.engine import run as run_module
+from local_cloud.engine import attempt_runner, rehearsal
+from local_cloud.engine.attempt_runner import AGAIN
 from local_cloud.engine.engine import INTERRUPTED, Engine
 from local_cloud.engine.rehearsal import Reader
-from local_cloud.engine.run import AGAIN
 from local_cloud.engine.spec import EngineError, Job, State
 from local_cloud.store.records import Records
 from tests.local_cloud.engine.support import Cloud, engine, plan, python, run, until, written
@@ -40,7 +39,7 @@ def trains(folder: Path, epochs: int = 60, every: float = 0.02) -> tuple[str, ..
 
 @pytest.fixture(autouse=True)
 def _short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "PAUSE", 0.05)
+    monkeypatch.setattr(attempt_runner, "PAUSE", 0.05)
 
 
 async def sent(here: Engine, job_id: str) -> Job:

@@ -1,4 +1,4 @@
-"""An engine with jobs of a test's own making, and its logs behind a real door for boto3."""
+"""An engine with jobs of a test's own making, and its logs behind a real dispatcher for boto3."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 
 from local_cloud import logs
-from local_cloud.aws.door import Door
+from local_cloud.aws.dispatcher import Dispatcher
 from local_cloud.engine.engine import Engine
-from local_cloud.engine.spec import Job, Plan, State, Workplace
-from local_cloud.engine.stamps import marks_path
+from local_cloud.engine.log_timestamps import marks_path
+from local_cloud.engine.spec import Job, JobContext, Plan, State
 from local_cloud.store.records import Records
 
 GROUP = "/aws/sagemaker/TrainingJobs"
@@ -33,7 +33,7 @@ class Cloud:
     def __init__(self) -> None:
         self.plans: dict[str, Plan] = {}
 
-    def stage(self, job_id: str, place: Workplace) -> Plan:
+    def stage(self, job_id: str, context: JobContext) -> Plan:
         return self.plans[job_id]
 
     def collect(self, job: Job) -> None:
@@ -74,10 +74,10 @@ class Served:
         self.cloud = Cloud()
         self.records = Records(folder / "records.db")
         self.engine = Engine(folder / "jobs", self.records, {"sagemaker": self.cloud}, 4)
-        door = Door({"Logs_20140328": logs.service(self.engine)}, {}, _no_storage)
+        dispatcher = Dispatcher({"Logs_20140328": logs.service(self.engine)}, {}, _no_storage)
         self.loop = asyncio.new_event_loop()
         self.listener = socket.create_server(("127.0.0.1", 0))
-        config = uvicorn.Config(Starlette(routes=door.routes()), log_level="warning")
+        config = uvicorn.Config(Starlette(routes=dispatcher.routes()), log_level="warning")
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.loop.run_until_complete, args=[self.serve()])
         self.client: Any = boto3.client(

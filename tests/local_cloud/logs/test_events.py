@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 
-from local_cloud.engine import stamps
+from local_cloud.engine import log_timestamps
 from local_cloud.engine.spec import Plan, Replica
 from tests.local_cloud.logs.support import START, Served, ended, served
 
@@ -109,25 +109,25 @@ def test_the_end_of_a_large_log_is_read_without_the_rest(
     jobs: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
-    block = stamps._block
+    block = log_timestamps._block
 
     def counted(log: Path, start: int) -> list[bytes]:
         read.append(sum(map(len, found := block(log, start))))
         return found
 
-    monkeypatch.setattr(stamps, "_block", counted)
+    monkeypatch.setattr(log_timestamps, "_block", counted)
     seen: list[str] = []
     token: dict[str, str] = {}
     while page := (answer := jobs.get(LARGE, **token))["events"]:
         if not seen:
-            assert 0 < sum(read) < 3 * stamps.LONGEST
+            assert 0 < sum(read) < 3 * log_timestamps.LONGEST
         seen[:0] = [event["message"] for event in page]
         token = {"nextToken": answer["nextBackwardToken"]}
     assert [message.split()[1] for message in seen] == [str(n // 200) for n in range(12_000)]
     read.clear()
     times = {"startTime": (START + 59) * 1000, "startFromHead": True}
     assert len(jobs.messages(LARGE, **times)) == 200
-    assert sum(read) < stamps.LONGEST
+    assert sum(read) < log_timestamps.LONGEST
 
 
 @pytest.mark.parametrize("token", ["x", "f/1", "f/" + "9" * 56 + "/s"])

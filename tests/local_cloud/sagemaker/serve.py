@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from local_cloud.engine import run
+from local_cloud.engine import attempt_runner
 from tests.local_cloud.sagemaker.support import running
 
 # Takes long to end, and says which process it is.
@@ -29,7 +29,7 @@ SPOT = {
 
 
 async def main(folder: Path, step: str) -> None:
-    run.PAUSE = 600
+    attempt_runner.PAUSE = 600
     async with running(folder, cores=1) as sagemaker:
         sagemaker.send("first", SCRIPTS[step], **SPOT)
         sagemaker.send("second", "open('/opt/ml/model/x', 'w').close()")

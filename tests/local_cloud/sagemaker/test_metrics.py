@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local_cloud.engine.stamps import LONGEST, marks_path
+from local_cloud.engine.log_timestamps import LONGEST, marks_path
 from local_cloud.sagemaker import metrics, search
 from tests.local_cloud.sagemaker.support import go, running
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud.engine import run as run_module
-from local_cloud.engine.run import AGAIN
+from local_cloud.engine import attempt_runner
+from local_cloud.engine.attempt_runner import AGAIN
 from local_cloud.engine.spec import Attempt, Job, Outcome, State
 from local_cloud.sagemaker import failure, status
 from tests.local_cloud.sagemaker.support import BUCKET, Json, go, running
@@ -55,7 +55,7 @@ def trains(epochs: int = 60) -> str:
 
 @pytest.fixture(autouse=True)
 def _short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "PAUSE", 0.1)
+    monkeypatch.setattr(attempt_runner, "PAUSE", 0.1)
 
 
 def epochs(log: str) -> list[int]:
@@ -173,7 +173,7 @@ class TestLimits:
         limits: Json,
         secondary: str,
     ) -> None:
-        monkeypatch.setattr(run_module, "PAUSE", 0.7)
+        monkeypatch.setattr(attempt_runner, "PAUSE", 0.7)
 
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
@@ -191,7 +191,7 @@ class TestLimits:
     def test_the_time_that_is_billed_is_that_of_the_machines(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(run_module, "PAUSE", 3)
+        monkeypatch.setattr(attempt_runner, "PAUSE", 3)
 
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
@@ -209,7 +209,7 @@ class TestLimits:
 
 class TestStopped:
     def test_between_two_attempts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(run_module, "PAUSE", 30)
+        monkeypatch.setattr(attempt_runner, "PAUSE", 30)
 
         async def story() -> None:
             async with running(tmp_path) as sagemaker:

@@ -292,7 +292,7 @@ def test_a_stopped_tuning_job_stops_its_trials(tmp_path: Path) -> None:
         async with running(tmp_path) as sagemaker:
             send(sagemaker, config(), definition(sagemaker, "import time; time.sleep(600)"))
             studies = sagemaker.training.tuning.studies
-            while len(studies.get("tuned").runs) < 2:
+            while len(studies.get("tuned").trials) < 2:
                 await studies.changed(studies.get("tuned"), 20)
             with pytest.raises(Refusal, match="stop it first"):
                 sagemaker("DeleteHyperParameterTuningJob", **NAME)
@@ -414,7 +414,7 @@ def test_a_warm_start_goes_on_where_its_parent_ended(tmp_path: Path) -> None:
             assert value(overall) == min(map(value, (parent[BEST], child[BEST])))
             assert overall["TuningJobName"] in ("parent", "child")
             # Where it begins is chosen by what is known, not by chance.
-            known = sagemaker.training.tuning.studies.get("child").aim.earlier
+            known = sagemaker.training.tuning.studies.get("child").spec.earlier
             assert 3 <= len(known) <= 12
             assert all(2 <= float(one.values["rate"]) <= 6 for one in known)
             send(sagemaker, asked, definition(sagemaker), "cold")

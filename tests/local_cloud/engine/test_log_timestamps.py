@@ -11,12 +11,12 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud.engine import stamps
+from local_cloud.engine import log_timestamps
 from tests.local_cloud.engine.support import Cloud, engine, plan, python, run, until
 
 
 def texts(log: Path, start: int = 0, *, ended: bool = True) -> list[str]:
-    return [line.text for line in stamps.lines(log, start, ended=ended)]
+    return [line.text for line in log_timestamps.lines(log, start, ended=ended)]
 
 
 def written(log: Path, *pieces: str) -> None:
@@ -25,15 +25,15 @@ def written(log: Path, *pieces: str) -> None:
 
 
 def marked(log: Path, at: float) -> None:
-    """Mark as stamps.mark does, at a time of the test's own."""
-    with stamps.marks_path(log).open("a") as file:
+    """Mark as log_timestamps.mark does, at a time of the test's own."""
+    with log_timestamps.marks_path(log).open("a") as file:
         file.write(f"{at:.3f} {log.stat().st_size}\n")
 
 
 class TestLines:
     def test_of_a_log_that_is_not_there(self, tmp_path: Path) -> None:
         assert texts(tmp_path / "no.log") == []
-        stamps.mark(tmp_path / "no.log")
+        log_timestamps.mark(tmp_path / "no.log")
         assert list(tmp_path.iterdir()) == []
 
     def test_count_as_written_when_the_log_was_first_seen_to_hold_them(
@@ -46,14 +46,14 @@ class TestLines:
         marked(log, 200)
         written(log, "ur\n")
         marked(log, 300)
-        times = {line.text: line.time for line in stamps.lines(log)}
+        times = {line.text: line.time for line in log_timestamps.lines(log)}
         assert times == {"one": 100, "two": 100, "three": 200, "four": 300}
 
     def test_before_that_count_from_the_logs_own_time(self, tmp_path: Path) -> None:
         log = tmp_path / "r0.log"
         written(log, "one\n")
         os.utime(log, (500, 500))
-        (line,) = stamps.lines(log)
+        (line,) = log_timestamps.lines(log)
         assert line.time == 500
 
     def test_the_last_is_held_back_until_it_is_whole(self, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ class TestLines:
     def test_go_on_from_where_the_last_one_ended(self, tmp_path: Path) -> None:
         log = tmp_path / "r0.log"
         written(log, "ä\r\n", "two\n")
-        first, second = stamps.lines(log)
+        first, second = log_timestamps.lines(log)
         assert (first.text, first.start, first.end) == ("ä", 0, 4)
         assert texts(log, first.end) == ["two"]
         assert texts(log, second.end) == []
@@ -81,20 +81,25 @@ class TestLines:
         log = tmp_path / "r0.log"
         written(log, "one\n")
         marked(log, 100)
-        with stamps.marks_path(log).open("a") as file:
+        with log_timestamps.marks_path(log).open("a") as file:
             file.write("200.0")
-        (line,) = stamps.lines(log)
+        (line,) = log_timestamps.lines(log)
         assert line.time == 100
 
     def test_one_that_is_too_long_counts_as_several(self, tmp_path: Path) -> None:
         log = tmp_path / "r0.log"
-        written(log, "x" * (stamps.LONGEST + 5), "\n", "two\n")
-        assert [*map(len, texts(log))] == [stamps.LONGEST, 5, 3]
-        written(log, "y" * stamps.LONGEST, "y")
-        assert [*map(len, texts(log, ended=False))] == [stamps.LONGEST, 5, 3, stamps.LONGEST]
-        for line in stamps.lines(log):
+        written(log, "x" * (log_timestamps.LONGEST + 5), "\n", "two\n")
+        assert [*map(len, texts(log))] == [log_timestamps.LONGEST, 5, 3]
+        written(log, "y" * log_timestamps.LONGEST, "y")
+        assert [*map(len, texts(log, ended=False))] == [
+            log_timestamps.LONGEST,
+            5,
+            3,
+            log_timestamps.LONGEST,
+        ]
+        for line in log_timestamps.lines(log):
             for place in (line.start, line.end - 1):
-                assert stamps.line_start(log, place) == line.start
+                assert log_timestamps.line_start(log, place) == line.start
 
     # A log is written in pieces that need not be lines, and marked in between or not.
     @given(st.lists(st.tuples(st.text(st.sampled_from("ab\n")), st.booleans())))
@@ -111,7 +116,7 @@ class TestLines:
                     marked(log, number)
                     for byte in range(max(known, default=-1) + 1, log.stat().st_size):
                         known[byte] = number
-            lines = list(stamps.lines(log))
+            lines = list(log_timestamps.lines(log))
             whole = log.read_text()
             whole += "\n" if whole and not whole.endswith("\n") else ""
             assert "".join(line.text + "\n" for line in lines) == whole
@@ -119,25 +124,27 @@ class TestLines:
             for line in lines:
                 assert line.time == known.get(line.end - 1, log.stat().st_mtime)
                 for place in range(line.start, line.end):
-                    assert stamps.line_start(log, place) == line.start
+                    assert log_timestamps.line_start(log, place) == line.start
             for moment in range(len(pieces) + 1):
                 late = [line for line in lines if line.time >= moment]
-                start = stamps.since(log, moment)
+                start = log_timestamps.since(log, moment)
                 assert start in [0, *(line.start for line in lines), log.stat().st_size]
-                assert [line for line in stamps.lines(log, start) if line.time >= moment] == late
-                assert sum(line.time < moment for line in stamps.lines(log, start)) <= 1
+                assert [
+                    line for line in log_timestamps.lines(log, start) if line.time >= moment
+                ] == late
+                assert sum(line.time < moment for line in log_timestamps.lines(log, start)) <= 1
 
 
 class TestMark:
     def test_says_nothing_twice(self, tmp_path: Path) -> None:
         log = tmp_path / "r0.log"
         written(log, "one\n")
-        stamps.mark(log)
-        stamps.mark(log)
-        assert len(stamps.marks_path(log).read_text().splitlines()) == 1
+        log_timestamps.mark(log)
+        log_timestamps.mark(log)
+        assert len(log_timestamps.marks_path(log).read_text().splitlines()) == 1
         written(log, "two\n")
-        stamps.mark(log)
-        assert len(stamps.marks_path(log).read_text().splitlines()) == 2
+        log_timestamps.mark(log)
+        assert len(log_timestamps.marks_path(log).read_text().splitlines()) == 2
 
     @given(st.lists(st.sampled_from([b"word", b"wo", b"rd", b"x" * 70_000, b"w"])), st.data())
     def test_what_is_hidden_is_nowhere_in_what_has_been_marked(
@@ -151,8 +158,8 @@ class TestMark:
                 with log.open("ab") as file:
                     file.write(piece)
                 if data.draw(st.booleans()):
-                    stamps.mark(log, b"word")
-            stamps.mark(log, b"word")
+                    log_timestamps.mark(log, b"word")
+            log_timestamps.mark(log, b"word")
             assert log.read_bytes() == b"".join(pieces).replace(b"word", b"SECR")
 
     def test_a_running_jobs_lines_are_marked(self, tmp_path: Path) -> None:
@@ -163,7 +170,7 @@ class TestMark:
             async with engine(tmp_path, Cloud(a=plan(python(code)))) as here:
                 here.submit("cloud", "a", 1)
                 job = await until(here, "a")
-                one, two = stamps.lines(here.log("a", "r0"))
+                one, two = log_timestamps.lines(here.log("a", "r0"))
                 assert job.ended
                 assert began < one.time < two.time <= job.ended
 

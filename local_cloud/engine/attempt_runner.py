@@ -14,11 +14,11 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from local_cloud.engine import reaper, stamps, system
+from local_cloud.engine import log_timestamps, reaper, system
 from local_cloud.engine.rehearsal import Reader
 from local_cloud.engine.replica import (
     NotStarted,
-    Room,
+    ReplicaContext,
     Started,
     last_lines,
     log_path,
@@ -53,16 +53,16 @@ def clear(folder: Path) -> None:
             shutil.rmtree(entry)
 
 
-class Run:
+class AttemptRunner:
     """One attempt of a job that has left the queue."""
 
-    def __init__(self, job: Job, room: Room, guard: reaper.Reaper) -> None:
-        """job: with its earlier attempts; room: what the replicas get.
+    def __init__(self, job: Job, context: ReplicaContext, guard: reaper.Reaper) -> None:
+        """job: with its earlier attempts; context: what the replicas get.
 
         guard: what ends the replicas if this process is killed.
         """
         self._job = job
-        self._room = room
+        self._context = context
         self._guard = guard
         self._plan: Plan | None = None
         self._started: list[Started] = []
@@ -109,7 +109,7 @@ class Run:
         if self._plan.interruptions is None:
             return None
         name = self._plan.replicas[self._plan.primary or 0].name
-        return Reader(log_path(self._room.folder, name), self._begun[name])
+        return Reader(log_path(self._context.folder, name), self._begun[name])
 
     def _settle(self, outcome: Outcome) -> None:
         """The attempt ends like this, unless something else has decided already."""
@@ -130,7 +130,7 @@ class Run:
     ) -> Outcome:
         """Run to the end, when no process of the job is left; running is called once it runs."""
         await self._stage(stage)
-        stamping = asyncio.create_task(stamps.follow(self._logs(), self._room.hidden))
+        stamping = asyncio.create_task(log_timestamps.follow(self._logs(), self._context.hidden))
         try:
             if self._plan and not self._outcome:
                 self._start(self._plan)
@@ -143,7 +143,7 @@ class Run:
                 timer.cancel()
             stamping.cancel()
             for log in self._logs():
-                stamps.mark(log, self._room.hidden)
+                log_timestamps.mark(log, self._context.hidden)
         assert self._outcome  # decided later, perhaps, than what has ended the replicas
         return replace(self._outcome, last_lines=self._lines(self._outcome.replica))
 
@@ -172,20 +172,20 @@ class Run:
 
     async def _paused(self) -> bool:
         """Clear up after the attempt before, and wait a while; whether the job ends meanwhile."""
-        await asyncio.to_thread(clear, self._room.folder)
+        await asyncio.to_thread(clear, self._context.folder)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._decided.wait(), PAUSE)
         return self._decided.is_set()
 
     def _start(self, plan: Plan) -> None:
         for one in plan.replicas:
-            log = log_path(self._room.folder, one.name)
+            log = log_path(self._context.folder, one.name)
             self._begun[one.name] = log.stat().st_size if log.exists() else 0
         number = len(self._job.attempts) + 1
         notes = plan.notes if number == 1 else (f"{AGAIN}{number}",)
         for index, one in enumerate(plan.replicas):
             try:
-                started = start(one, notes, self._room)
+                started = start(one, notes, self._context)
             except NotStarted:
                 self._exited(index, NOT_FOUND)
                 return
@@ -238,7 +238,7 @@ class Run:
             ended = f"was ended by {_signal_name(-code)}"
             if -code == signal.SIGKILL:
                 ended += " (the usual cause is memory running out)"
-        return f"Replica {name} {ended}; its log is {log_path(self._room.folder, name)}."
+        return f"Replica {name} {ended}; its log is {log_path(self._context.folder, name)}."
 
     def _grace(self, plan: Plan) -> float:
         lost = self._outcome is not None and self._outcome.reason == "lost"
@@ -246,14 +246,14 @@ class Run:
 
     def _logs(self) -> list[Path]:
         names = [one.name for one in self._plan.replicas] if self._plan else []
-        return [log_path(self._room.folder, name) for name in names]
+        return [log_path(self._context.folder, name) for name in names]
 
     def _lines(self, name: str | None) -> tuple[str, ...]:
-        return last_lines(log_path(self._room.folder, name)) if name else ()
+        return last_lines(log_path(self._context.folder, name)) if name else ()
 
     async def _end(self, grace: float) -> None:
         groups = [one.process.pid for one in self._started]
-        marks = [f"{name}={text}" for name, text in self._room.marks.items()]
+        marks = [f"{name}={text}" for name, text in self._context.marks.items()]
         if not await asyncio.to_thread(reaper.end, groups, marks, grace):
             logging.getLogger(__name__).error(
                 "job %s: a process outlived SIGKILL; it hangs in the kernel", self._job.id

@@ -1,4 +1,4 @@
-"""How a study is conducted: trials are judged and sent until there have been enough.
+"""Run a study: trials are judged and sent until there have been enough.
 
 What is tried next is chosen in `search`.
 """
@@ -13,7 +13,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from local_cloud.engine import job_table, stopping
+from local_cloud.engine import early_stopping, job_table
 from local_cloud.engine.search import next_values
 from local_cloud.engine.spec import State
 
@@ -25,15 +25,17 @@ if TYPE_CHECKING:
 PERIOD = 0.5  # seconds between two looks at what the trials report
 
 
-class Conductor:
-    """Conducts one study to its end."""
+class StudyRunner:
+    """Run one study to its end."""
 
     def __init__(self, studies: Studies, study_id: str) -> None:
         """studies: where it is on record."""
         self._studies, self._id = studies, study_id
         self._engine = studies.engine
         self._watching: dict[str, asyncio.Task[None]] = {}  # the trials' jobs that run
-        self._curves: dict[int, stopping.Curve] = {}  # what those have reported, by their places
+        self._curves: dict[
+            int, early_stopping.Curve
+        ] = {}  # what those have reported, by their places
 
     @property
     def _study(self) -> Study:
@@ -60,14 +62,14 @@ class Conductor:
     async def _go_on(self) -> None:
         """Do what there is to do, and wait for news or end the study."""
         if self._study.state is State.STOPPING:  # also those whose jobs an earlier server had
-            self._studies.end_runs(self._id)
+            self._studies.end_trials(self._id)
         await self._judge()
         if self._study.state is State.RUNNING and self._is_over():
-            self._studies.end_runs(self._id)
+            self._studies.end_trials(self._id)
         await self._stop_early()
         while self._has_room() and await self._send():
             pass
-        if all(run.ended for run in self._study.runs):
+        if all(trial.ended for trial in self._study.trials):
             self._studies.end(self._id)
         else:
             await self._news()
@@ -78,20 +80,20 @@ class Conductor:
 
     def _left(self) -> float | None:
         """For how many seconds the study may still go on; None: for ever."""
-        seconds = self._study.aim.seconds
+        seconds = self._study.spec.seconds
         return None if seconds is None else max(0.0, self._study.created + seconds - time.time())
 
     def _has_room(self) -> bool:
         study = self._study
-        running = sum(not run.ended for run in study.runs)
-        fits = running < study.aim.at_once and len(study.runs) < study.aim.trials
+        running = sum(not trial.ended for trial in study.trials)
+        fits = running < study.spec.parallel_trials and len(study.trials) < study.spec.max_trials
         return study.state is State.RUNNING and fits
 
     async def _send(self) -> bool:
         """Send one more trial; False: there is nothing else to try."""
-        aim, trials = self._study.aim, [run.trial() for run in self._study.runs]
-        ask = (aim.parameters, trials, aim.algorithm, aim.maximize, aim.seed)
-        values = await asyncio.to_thread(next_values, *ask, aim.earlier, aim.alike)
+        spec, trials = self._study.spec, [trial.for_search() for trial in self._study.trials]
+        ask = (spec.parameters, trials, spec.algorithm, spec.maximize, spec.seed)
+        values = await asyncio.to_thread(next_values, *ask, spec.earlier, spec.alike)
         # It may have been stopped meanwhile.
         if values is None or self._study.state is not State.RUNNING:
             return False
@@ -100,46 +102,48 @@ class Conductor:
 
     async def _judge(self) -> None:
         """Write down what came of the trials whose jobs have ended."""
-        for place, run in enumerate(self._study.runs):
-            if run.ended or not (job := self._engine.get(run.job)).state.ended:
+        for place, trial in enumerate(self._study.trials):
+            if trial.ended or not (job := self._engine.get(trial.job)).state.ended:
                 continue
             found = await asyncio.to_thread(self._cloud.judge, self._study, place + 1, job)
             facts: dict[str, Any] = {"result": found}
             if isinstance(found, str):
-                facts = {"reason": found, "silent": job.state is State.SUCCEEDED}
-            elif self._study.aim.stopping:
+                facts = {"reason": found, "without_metric": job.state is State.SUCCEEDED}
+            elif self._study.spec.early_stopping:
                 facts["curve"] = await self._reports(place)
             self._curves.pop(place, None)
             self._studies.note(self._id, place, **facts)
 
-    async def _reports(self, place: int) -> stopping.Curve:
-        job = self._engine.get(self._study.runs[place].job)
+    async def _reports(self, place: int) -> early_stopping.Curve:
+        job = self._engine.get(self._study.trials[place].job)
         found = await asyncio.to_thread(self._cloud.reports, self._study, place + 1, job)
         return tuple(found)
 
     async def _stop_early(self) -> None:
         """Stop the trials that the study's rule gives up."""
-        if not (rule := self._study.aim.stopping):
+        if not (rule := self._study.spec.early_stopping):
             return
-        for place, run in enumerate(self._study.runs):
-            if run.early or self._engine.get(run.job).state is not State.RUNNING:
+        for place, trial in enumerate(self._study.trials):
+            if trial.early or self._engine.get(trial.job).state is not State.RUNNING:
                 continue
             curve, before = await self._reports(place), self._curves.get(place, ())
             self._curves[place] = curve
             others = [
                 replace(other.other(at), curve=self._curves.get(at, other.curve))
-                for at, other in enumerate(self._study.runs)
+                for at, other in enumerate(self._study.trials)
             ]
             since = before[-1][0] if before else -math.inf
-            if stopping.is_over(rule, others[place], since, others, self._study.aim.maximize):
+            if early_stopping.is_over(
+                rule, others[place], since, others, self._study.spec.maximize
+            ):
                 self._studies.stop_early(self._id, place)
 
     async def _news(self) -> None:
         """Wait until the job of a trial has ended, or until something else is to be looked at."""
-        for run in self._study.runs:
-            if not run.ended and run.job not in self._watching:
-                self._watching[run.job] = asyncio.create_task(self._end_of(run.job))
-        times = [self._left(), PERIOD if self._study.aim.stopping else None]
+        for trial in self._study.trials:
+            if not trial.ended and trial.job not in self._watching:
+                self._watching[trial.job] = asyncio.create_task(self._end_of(trial.job))
+        times = [self._left(), PERIOD if self._study.spec.early_stopping else None]
         soon = min((one for one in times if one is not None), default=None)
         if self._study.state is not State.RUNNING:
             soon = None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from local_cloud.engine.stopping import Other, Rule, is_over
+from local_cloud.engine.early_stopping import Other, Rule, is_over
 
 MEDIAN, LATEST = Rule("median"), Rule("median", latest=True)
 DECAY = Rule("decay curve")

@@ -28,7 +28,7 @@ MOST_FIELDS = 5000  # of a form
 Storage = Callable[[Request, str], Awaitable[Response]]
 
 
-class Door:
+class Dispatcher:
     """Passes each request on to its service."""
 
     def __init__(

@@ -9,20 +9,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from local_cloud.errors import LocalCloudError
+
 if TYPE_CHECKING:
     from local_cloud.activation import activate
     from local_cloud.control import rehearse, reset, status, stop
     from local_cloud.engine.archives import extract
 
 __all__ = ["LocalCloudError", "activate", "extract", "rehearse", "reset", "status", "stop"]
-
-
-class LocalCloudError(Exception):
-    """Something the user can mend; the message says what happened, where and what to do next."""
-
-    def _render_traceback_(self) -> list[str]:
-        """What a notebook shows instead of a traceback, which would hide the sentence."""
-        return [f"{type(self).__name__}: {self}"]
 
 
 VERBS = {

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from local_cloud import LocalCloudError, control
+from local_cloud import control
 from local_cloud.environment import export_lines
+from local_cloud.errors import LocalCloudError
 from local_cloud.home import Home, default_folder
 
 COMMANDS = {

@@ -13,10 +13,10 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
 STATUS = {404: "NOT_FOUND", 405: "UNIMPLEMENTED", 500: "INTERNAL", 507: "RESOURCE_EXHAUSTED"}
-Handler = Callable[[Request, Any], JSONResponse]
+Handler = Callable[[Request, Any], Response]
 
 
 def handlers(log: Path) -> dict[Any, Handler]:

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from local_cloud import LocalCloudError, peers
+from local_cloud import peers
+from local_cloud.errors import LocalCloudError
 from local_cloud.home import CHECKOUT, Home, default_folder, identity, missing_packages
 from local_cloud.sdks import is_local
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from local_cloud import LocalCloudError
+from local_cloud.errors import LocalCloudError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 

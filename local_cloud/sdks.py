@@ -13,7 +13,8 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-from local_cloud import LocalCloudError, peers
+from local_cloud import peers
+from local_cloud.errors import LocalCloudError
 from local_cloud.redaction import redacting
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -21,22 +21,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from local_cloud import bodies, iam, logs, resourcemanager, s3, sagemaker, vertex
+from local_cloud import amazon, bodies, google
 from local_cloud.answers import handlers
-from local_cloud.aws.dispatcher import Dispatcher
 from local_cloud.connections import Connection
-from local_cloud.engine.engine import Engine
-from local_cloud.engine.spec import Dialect, EngineError
-from local_cloud.engine.studies import Studies
-from local_cloud.engine.study import Cloud
+from local_cloud.engine.spec import EngineError
 from local_cloud.environment import environment
-from local_cloud.gcs.routes import routes as gcs_routes
 from local_cloud.guard import Guard
 from local_cloud.home import Home, identity
-from local_cloud.projects import NotingProjects, Projects
+from local_cloud.projects import NotingProjects
 from local_cloud.server_log import spare
-from local_cloud.store.objects import Objects
-from local_cloud.store.records import Records
+from local_cloud.service import Platform
 from local_cloud.store.space import Space, limit
 
 # Every Python of a job runs it first, so that its SDKs find this local cloud.
@@ -49,43 +43,25 @@ BACKLOG = 256  # connections that asyncio accepts before it looks at any of them
 def build(home: Home, port: int) -> Guard:
     """The application: the store and the engine in `home`, and the dialects on top."""
     home.data.mkdir(parents=True, exist_ok=True)
-    records = Records(home.data / "records.sqlite")
-    space = Space(home.data, limit(os.environ))
-    objects = Objects(home.data / "buckets", records, space)
-    # A bucket of one cloud is none of the other's.
-    s3_records = Records(home.data / "s3.sqlite")
-    s3_objects = Objects(home.data / "s3-buckets", s3_records, space)
-    projects = Projects(records)
-    inside = environment(home, port)
-    on_vertex = vertex.Training(records, objects, inside)
-    on_sagemaker = sagemaker.Training(records, s3_objects, inside)
-    dialects: dict[str, Dialect] = {"vertex": on_vertex, "sagemaker": on_sagemaker}
-    engine = Engine(
-        home.data / "jobs", records, dialects, hook=IN_JOB, space=space, hidden=home.secret()
+    platform = Platform.of(
+        home.data,
+        environment(home, port),
+        Space(home.data, limit(os.environ)),
+        hook=IN_JOB,
+        hidden=home.secret(),
     )
-    on_vertex.engine = on_sagemaker.engine = engine
-    tuning: dict[str, Cloud] = {"vertex": on_vertex.tuning, "sagemaker": on_sagemaker.tuning}
-    studies = Studies(records, engine, tuning)
-    on_vertex.tuning.studies = on_sagemaker.tuning.studies = studies
-    amazon = Dispatcher(
-        {"SageMaker": sagemaker.service(on_sagemaker), "Logs_20140328": logs.service(engine)},
-        iam.services(),
-        s3.storage(s3_objects),
-    )
+    engine, projects = platform.engine, platform.projects
+    clouds = [google.service(platform), amazon.service(platform)]
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        await engine.start()
-        studies.start()
+        await platform.start(clouds)
         yield
-        await studies.close()
-        await engine.close()
-        records.close()
-        s3_records.close()
+        await platform.close()
 
     def status(_: Request) -> JSONResponse:
         jobs = Counter(job.state.value for job in engine.jobs())
-        buckets = sum(len(list(each.buckets())) for each in (objects, s3_objects))
+        buckets = sum(len(list(each.buckets())) for each in (platform.gs, platform.s3))
         facts = {"pid": os.getpid(), "buckets": buckets, "jobs": jobs}
         return JSONResponse(facts | identity())
 
@@ -99,12 +75,11 @@ def build(home: Home, port: int) -> Guard:
     routes = [
         Route("/status", status),
         Route("/rehearse", rehearse, methods=["POST"]),
-        *gcs_routes(objects),
-        *resourcemanager.routes(projects),
-        *vertex.routes(on_vertex),
-        *amazon.routes(),
+        *(route for cloud in clouds for route in cloud.routes),
     ]
-    answers = {**handlers(home.log), vertex.ApiError: vertex.render}
+    answers = dict(handlers(home.log))
+    for cloud in clouds:
+        answers |= cloud.errors
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=answers)
     app.router.redirect_slashes = False  # the services know no such redirection
     return Guard(NotingProjects(app, projects), home.secret(), port)

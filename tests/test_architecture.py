@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,55 @@ def test_the_others_use_what_the_local_cloud_names_and_nothing_else() -> None:
         for path in (ROOT / package).rglob("*.py"):
             inner = {name for name in modules(path) if name.startswith("local_cloud.")}
             assert inner <= named, path
+
+
+def test_no_module_of_the_local_cloud_imports_one_that_imports_it() -> None:
+    """Imports in functions and for type checkers alone tie modules to each other, too."""
+    files = {_module(path): path for path in (ROOT / "local_cloud").rglob("*.py")}
+    graph = {
+        name: {near for found in modules(path) if (near := _nearest(found, files)) and near != name}
+        for name, path in files.items()
+    }
+    assert "local_cloud.engine.engine" in graph["local_cloud.engine.studies"]
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as problem:
+        pytest.fail(" imports ".join(reversed(problem.args[1])))
+
+
+def _module(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _nearest(name: str, files: dict[str, Path]) -> str:
+    """The module that this name is, or that it is in; "" for one of another package."""
+    while name and name not in files:
+        name = name.rpartition(".")[0]
+    return name
+
+
+# What each file is for, in both clouds, and what it has that the rest relies on.
+ROLES = {
+    "service": {"service"},
+    "parts": {"Parts"},
+    "routes": {"training", "tuning", "models"},
+    "training": {"Training", "DIALECT"},
+    "tuning": {"Tuning"},
+    "launch": {"plan"},
+    "request": set(),
+    "status": {"progress"},
+    "study_spec": {"of"},
+    "metrics": set(),
+    "model_registry": {"ModelRegistry"},
+}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_both_clouds_have_the_same_file_for_the_same_role(role: str) -> None:
+    for cloud in ("vertex", "sagemaker"):
+        module = importlib.import_module(f"local_cloud.{cloud}.{role}")
+        assert vars(module).keys() >= ROLES[role], cloud
 
 
 STORY = ROOT / "training" / "train_nn.py"

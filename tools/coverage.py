@@ -8,6 +8,7 @@ to the local cloud's own routes: a call counts as working only if a route of its
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import json
 import pkgutil
@@ -19,18 +20,16 @@ from pathlib import Path
 
 from starlette.routing import BaseRoute, Match, Route
 
-from local_cloud import sagemaker
-from local_cloud.gcs.routes import routes as gcs_routes
-from local_cloud.projects import Projects
-from local_cloud.resourcemanager import routes as project_routes
+from local_cloud.aws.json_protocol import JsonService
+from local_cloud.gcs import service as gcs
+from local_cloud.resourcemanager import service as resourcemanager
 from local_cloud.s3 import operations
 from local_cloud.s3.routes import HARMLESS
 from local_cloud.s3.routes import calls as s3_calls
+from local_cloud.sagemaker import service as sagemaker
 from local_cloud.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
-from local_cloud.store.objects import Objects
-from local_cloud.store.records import Records
-from local_cloud.vertex import Training
-from local_cloud.vertex import routes as vertex_routes
+from local_cloud.service import Platform
+from local_cloud.vertex import service as vertex
 from local_cloud.vertex.launch import IGNORED
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,6 +79,15 @@ batch POST /batch/storage/v1
 # The calls that every service of Vertex AI has beside its own: google.longrunning.Operations,
 # google.cloud.location.Locations and google.iam.v1.IAMPolicy.
 SHARED = re.compile(r"(Get|List|Cancel|Delete|Wait)Operations?|(Get|List)Locations?|\w+Iam\w+")
+
+
+@contextlib.contextmanager
+def empty() -> Iterator[Platform]:
+    """What services are built on, with nothing in it and nothing running."""
+    with tempfile.TemporaryDirectory() as folder:
+        platform = Platform.of(Path(folder), {})
+        yield platform
+        platform.close_records()
 
 
 def answered(routes: Sequence[BaseRoute], method: str, path: str) -> bool:
@@ -132,10 +140,8 @@ def _example(uri: str) -> str:
 
 def of_s3() -> Iterator[str]:
     """The lines on S3: a request is made up for each operation of botocore's model."""
-    with tempfile.TemporaryDirectory() as folder:
-        records = Records(Path(folder, "records"))
-        ours = s3_calls(Objects(Path(folder, "objects"), records))
-        records.close()
+    with empty() as platform:
+        ours = s3_calls(platform.s3)
     works = {}
     for rule in operations.rules():
         query = {**rule.fixed, **dict.fromkeys(rule.query, "1")}
@@ -165,11 +171,9 @@ def _public_suite() -> str:
 
 def of_sagemaker() -> Iterator[str]:
     """The lines on SageMaker: botocore's model has all calls, the service those that work."""
-    with tempfile.TemporaryDirectory() as folder:
-        records = Records(Path(folder, "records"))
-        objects = Objects(Path(folder, "objects"), records)
-        service = sagemaker.service(sagemaker.Training(records, objects, {}))
-        records.close()
+    with empty() as platform:
+        (service,) = sagemaker.service(platform).apis
+    assert isinstance(service, JsonService)
     works = [f"`{name}`" for name in service.operations]
     missing = len(service.model.operation_names) - len(works)
     yield from ("### SageMaker {#coverage-sagemaker}", "")
@@ -186,18 +190,14 @@ def of_sagemaker() -> Iterator[str]:
 
 def table() -> str:
     """The generated part of the page."""
-    with tempfile.TemporaryDirectory() as folder:
-        records = Records(Path(folder, "records"))
-        objects = Objects(Path(folder, "objects"), records)
-        of_storage = storage(gcs_routes(objects))
+    with empty() as platform:
+        of_storage = storage(gcs.service(platform).routes)
         services = by_service(
-            "google.cloud.aiplatform_v1.services",
-            vertex_routes(Training(records, objects, {})),
+            "google.cloud.aiplatform_v1.services", vertex.service(platform).routes
         )
         of_projects = by_service(
-            "google.cloud.resourcemanager_v3.services", project_routes(Projects(records))
+            "google.cloud.resourcemanager_v3.services", resourcemanager.service(platform).routes
         )["Projects"]
-        records.close()
     lines = ["### Cloud Storage {#coverage-storage}", "", *_paragraphs(of_storage)]
     lines += ["### Projects {#coverage-projects}", "", *_paragraphs(of_projects)]
     lines += ["### Vertex AI {#coverage-vertex}", ""]

@@ -1,14 +1,15 @@
-"""One address for all of Amazon's services: which of them a request is for.
+"""One endpoint for all of Amazon's services: which of them a request is for.
 
-`AWS_ENDPOINT_URL` points every client at the same address; what tells them apart is, for the JSON
-protocol, the header X-Amz-Target, for the query protocol the API's version in the form; what else
-comes is for S3, unless its signature names another service.
+`AWS_ENDPOINT_URL` points every client at the same URL. The JSON protocol names its service in the
+header X-Amz-Target, the query protocol in the API's version, and the REST protocols by the name
+that the request is signed for; what is not signed is for S3.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Sequence
+from typing import Protocol
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
@@ -23,27 +24,34 @@ from local_cloud.aws.query_protocol import QueryService
 
 PREFIX = "/aws"
 SIGNED_FOR = re.compile(r"Credential=[^,]*/([a-z0-9-]+)/aws4_request")  # a service's signing name
+UNSIGNED = "s3"  # alone it has presigned URLs and public objects
 METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]
 MOST_FIELDS = 5000  # of a form
-Storage = Callable[[Request, str], Awaitable[Response]]
+
+
+class RestApi(Protocol):
+    """A service of a REST protocol, in which method and path name the operation."""
+
+    signing_name: str
+
+    def takes(self, method: str, path: str) -> bool:
+        """Whether the request may be this service's: several share a signing name."""
+
+    async def answer(self, request: Request, path: str) -> Response:
+        """The answer; errors are answers too. path: behind PREFIX, undecoded, "/a%20b" say."""
+
+
+Api = JsonService | QueryService | RestApi
 
 
 class Dispatcher:
-    """Passes each request on to its service."""
+    """Pass each request on to its service."""
 
-    def __init__(
-        self,
-        by_target: Mapping[str, JsonService],
-        by_version: Mapping[str, QueryService],
-        storage: Storage,
-    ) -> None:
-        """by_target: by the target's prefix; by_version: by API version; storage: S3.
-
-        storage gets the request and its path behind PREFIX, undecoded, such as "/bucket/a%20b".
-        """
-        self.by_target = by_target
-        self.by_version = by_version
-        self.storage = storage
+    def __init__(self, apis: Sequence[Api]) -> None:
+        """apis: all services, of all protocols."""
+        self.by_target = {one.target: one for one in apis if isinstance(one, JsonService)}
+        self.by_version = {one.version: one for one in apis if isinstance(one, QueryService)}
+        self.rest = [one for one in apis if not isinstance(one, JsonService | QueryService)]
 
     def routes(self) -> list[BaseRoute]:
         """Everything below PREFIX."""
@@ -53,33 +61,38 @@ class Dispatcher:
         ]
 
     async def answer(self, request: Request) -> Response:
-        """What the service that the request is for answers."""
+        """Return what the service that the request is for answers."""
         path = request.scope["path"].removeprefix(request.scope["root_path"] + PREFIX) or "/"
         if target := request.headers.get("x-amz-target"):
-            prefix, _, operation = target.rpartition(".")
-            if service := self.by_target.get(prefix):
-                try:
-                    return service.answer(operation, await bodies.read(request))
-                except bodies.TooLarge as problem:
-                    return json_protocol.render(too_large(problem))
-            return json_protocol.render(not_implemented(target))
+            return await self._json(request, target)
         kind = request.headers.get("content-type", "")
         if path == "/" and kind.startswith("application/x-www-form-urlencoded"):
-            try:
-                text = (await bodies.read(request)).decode(errors="replace")
-            except bodies.TooLarge as problem:
-                return query_protocol.render(too_large(problem))
-            try:
-                form = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
-            except ValueError as problem:
-                refusal = ServiceError("MalformedQueryString", str(problem))
-                return query_protocol.render(refusal)
-            if query := self.by_version.get(form.get("Version", "")):
-                return query.answer(form)
-            what = f"{form.get('Action')} of API version {form.get('Version')}"
-            return query_protocol.render(not_implemented(what))
+            return await self._query(request)
         signed_for = SIGNED_FOR.search(request.headers.get("authorization", ""))
-        if signed_for and signed_for[1] != "s3":
-            what = f"{signed_for[1]}, {request.method} {path}"
-            return json_protocol.render(not_implemented(what))
-        return await self.storage(request, path)
+        name = signed_for[1] if signed_for else UNSIGNED
+        for api in self.rest:
+            if api.signing_name == name and api.takes(request.method, path):
+                return await api.answer(request, path)
+        return json_protocol.render(not_implemented(f"{name}, {request.method} {path}"))
+
+    async def _json(self, request: Request, target: str) -> Response:
+        prefix, _, operation = target.rpartition(".")
+        if not (service := self.by_target.get(prefix)):
+            return json_protocol.render(not_implemented(target))
+        try:
+            return service.answer(operation, await bodies.read(request))
+        except bodies.TooLarge as problem:
+            return json_protocol.render(too_large(problem))
+
+    async def _query(self, request: Request) -> Response:
+        try:
+            text = (await bodies.read(request)).decode(errors="replace")
+            form = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
+        except bodies.TooLarge as problem:
+            return query_protocol.render(too_large(problem))
+        except ValueError as problem:
+            return query_protocol.render(ServiceError("MalformedQueryString", str(problem)))
+        if service := self.by_version.get(form.get("Version", "")):
+            return service.answer(form)
+        what = f"{form.get('Action')} of API version {form.get('Version')}"
+        return query_protocol.render(not_implemented(what))

@@ -24,6 +24,7 @@ class JsonService:
     def __init__(self, model: str, operations: Mapping[str, Operation]) -> None:
         """`model` is botocore's name of the service."""
         self.model = service_model(model)
+        self.target: str = self.model.metadata["targetPrefix"]
         self.operations = operations
 
     def answer(self, operation: str, body: bytes) -> Response:

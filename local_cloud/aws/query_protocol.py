@@ -24,6 +24,7 @@ class QueryService:
     def __init__(self, model: str, operations: Mapping[str, Operation]) -> None:
         """`model` is botocore's name of the service."""
         self.model = service_model(model)
+        self.version: str = self.model.metadata["apiVersion"]
         self.operations = operations
 
     def answer(self, form: Form) -> Response:

@@ -253,7 +253,7 @@ class AttemptRunner:
 
     async def _end(self, grace: float) -> None:
         groups = [one.process.pid for one in self._started]
-        marks = [f"{name}={text}" for name, text in self._context.marks.items()]
+        marks = reaper.entries(self._context.marks)
         if not await asyncio.to_thread(reaper.end, groups, marks, grace):
             logging.getLogger(__name__).error(
                 "job %s: a process outlived SIGKILL; it hangs in the kernel", self._job.id

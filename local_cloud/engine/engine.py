@@ -15,6 +15,7 @@ from pathlib import Path
 
 from local_cloud.engine import job_table, machine, mounts, reaper, rehearsal, scheduler
 from local_cloud.engine.attempt_runner import AttemptRunner, check_name
+from local_cloud.engine.dialect import TrainingDialect
 from local_cloud.engine.fork_server import ForkServer
 from local_cloud.engine.job_environment import JobEnvironment, write_scripts
 from local_cloud.engine.job_space import watch_space
@@ -24,7 +25,6 @@ from local_cloud.engine.replica import ReplicaContext, environment, log_path
 from local_cloud.engine.scheduler import Scheduler
 from local_cloud.engine.spec import (
     Attempt,
-    Dialect,
     EngineError,
     Job,
     JobContext,
@@ -58,7 +58,6 @@ class Engine:
         self,
         folder: Path,
         records: Records,
-        dialects: Mapping[str, Dialect],
         cores: int | None = None,
         hook: Path | None = None,
         space: Space | None = None,
@@ -72,7 +71,7 @@ class Engine:
         """
         self._folder = folder.resolve()
         self._records = records
-        self._dialects = dialects
+        self._dialects: Mapping[str, TrainingDialect] = {}
         self._cores = cores or machine.cores()
         self._hook = hook
         self._space = space
@@ -91,13 +90,17 @@ class Engine:
         self._run_mark = {"LOCAL_CLOUD_RUN": secrets.token_hex(8)}
         self._fork_server = ForkServer(self._engine_mark | self._run_mark)
 
-    async def start(self) -> None:
-        """Put in order what an earlier server left, start the reaper and the queue."""
+    async def start(self, dialects: Mapping[str, TrainingDialect]) -> None:
+        """Put in order what an earlier server left, start the reaper and the queue.
+
+        dialects: the clouds that can send jobs, by the names that submit() is given.
+        """
+        self._dialects = dialects
         self._folder.mkdir(parents=True, exist_ok=True)
         self._space = self._space or Space(self._folder, limit({}))
         self._scripts = await asyncio.to_thread(write_scripts, self._folder / ".bin")
         # What is left is ended before a record says so.
-        await asyncio.to_thread(reaper.end, (), _entries(self._engine_mark), LEFTOVER_GRACE)
+        await asyncio.to_thread(reaper.end, (), reaper.entries(self._engine_mark), LEFTOVER_GRACE)
         self._gpus, _ = await asyncio.gather(
             asyncio.to_thread(machine.gpus),
             asyncio.to_thread(mounts.available),  # asked now, so that no job waits for the answer
@@ -110,7 +113,7 @@ class Engine:
         self._rehearsal = rehearsal.read(self._records)
         if self._rehearsal and self._rehearsal.job:  # none that has begun outlives its job
             self._forget_rehearsal()
-        self._reaper = reaper.Reaper(_entries(self._run_mark))
+        self._reaper = reaper.Reaper(reaper.entries(self._run_mark))
         self._open = True
         self._next()
 
@@ -390,8 +393,6 @@ def _with_attempt(job: Job, **facts: float) -> Job:
 
 def _work(marks: Mapping[str, Mapping[str, str]]) -> dict[str, float]:
     """The CPU seconds of jobs, by the marks of their processes."""
-    return {job: reaper.cpu_seconds(reaper.living((), _entries(m))) for job, m in marks.items()}
-
-
-def _entries(marks: Mapping[str, str]) -> list[str]:
-    return [f"{name}={text}" for name, text in marks.items()]
+    return {
+        job: reaper.cpu_seconds(reaper.living((), reaper.entries(m))) for job, m in marks.items()
+    }

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import psutil
 
@@ -82,6 +82,11 @@ def _send(target: int, *signals: signal.Signals) -> None:
             os.kill(target, number)
         except (ProcessLookupError, PermissionError):
             return
+
+
+def entries(marks: Mapping[str, str]) -> list[str]:
+    """The environment entries by which processes with these marks are found."""
+    return [f"{name}={text}" for name, text in marks.items()]
 
 
 def end(groups: Collection[int], marks: Collection[str], grace: float) -> bool:

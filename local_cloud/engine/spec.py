@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from local_cloud import LocalCloudError
+from local_cloud.errors import LocalCloudError
 
 
 class EngineError(LocalCloudError):
@@ -152,17 +152,3 @@ class JobContext:
     # `pip install` with these arguments, into the job's own environment: lines that say what was
     # done, none if all was there; EngineError if something cannot be had.
     install: Callable[[Sequence[str]], list[str]]
-
-
-class Dialect(Protocol):
-    """What the engine asks of a cloud; both are called in a thread."""
-
-    def stage(self, job_id: str, context: JobContext) -> Plan:
-        """Bring the inputs and say what to run; Refused fails the job with its sentence."""
-
-    def collect(self, job: Job) -> None:
-        """Take the results away; job is as it will be seen as soon as this returns.
-
-        Called once the replicas have ended, whatever the outcome; not for a job that never
-        started one, nor for one that the server's own end cut off.
-        """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from local_cloud.engine.early_stopping import Curve, Other, Rule
 from local_cloud.engine.search import Parameter, Trial, Value
-from local_cloud.engine.spec import Job, State
+from local_cloud.engine.spec import State
 
 
 @dataclass(frozen=True)
@@ -142,16 +142,3 @@ def _trial(document: Mapping[str, Any]) -> TrialJob:
     document["without_metric"] = document.pop("silent", document.get("without_metric", False))
     curve = tuple((step, value) for step, value in document.get("curve", ()))
     return TrialJob(**{**document, "curve": curve})
-
-
-class Cloud(Protocol):
-    """What a study asks of a cloud."""
-
-    def send(self, study: Study, number: int, values: Mapping[str, Value]) -> str:
-        """Queue the job of a trial, the first of which has number 1; returns the job's id."""
-
-    def judge(self, study: Study, number: int, job: Job) -> float | str:
-        """The result of a trial whose job has ended, or why there is none; called in a thread."""
-
-    def reports(self, study: Study, number: int, job: Job) -> Curve:
-        """What a trial has reported so far, as (step, value); called in a thread."""

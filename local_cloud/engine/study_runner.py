@@ -10,17 +10,17 @@ import logging
 import math
 import sqlite3
 import time
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from local_cloud.engine import early_stopping, job_table
-from local_cloud.engine.search import next_values
+from local_cloud.engine.dialect import TuningDialect
+from local_cloud.engine.engine import Engine
+from local_cloud.engine.search import Value, next_values
 from local_cloud.engine.spec import State
-
-if TYPE_CHECKING:
-    from local_cloud.engine.studies import Studies
-    from local_cloud.engine.study import Cloud, Study
-
+from local_cloud.engine.study import Study, TrialJob
+from local_cloud.engine.study_table import StudyTable
 
 PERIOD = 0.5  # seconds between two looks at what the trials report
 
@@ -28,23 +28,27 @@ PERIOD = 0.5  # seconds between two looks at what the trials report
 class StudyRunner:
     """Run one study to its end."""
 
-    def __init__(self, studies: Studies, study_id: str) -> None:
-        """studies: where it is on record."""
-        self._studies, self._id = studies, study_id
-        self._engine = studies.engine
+    def __init__(
+        self, table: StudyTable, engine: Engine, dialect: TuningDialect, study_id: str
+    ) -> None:
+        """table: where the study is on record; dialect: its cloud's."""
+        self._table, self._engine, self._dialect = table, engine, dialect
+        self._id = study_id
         self._watching: dict[str, asyncio.Task[None]] = {}  # the trials' jobs that run
-        self._curves: dict[
-            int, early_stopping.Curve
-        ] = {}  # what those have reported, by their places
+        self._curves: dict[int, early_stopping.Curve] = {}  # their reports, by their places
+
+    def stop(self) -> None:
+        """Stop the jobs of the trials that run; what comes of them is still to be judged."""
+        study = self._study
+        self._table.put(replace(study, state=State.STOPPING))
+        for trial in study.trials:
+            if not trial.ended:
+                self._engine.stop(trial.job)
 
     @property
     def _study(self) -> Study:
         """The study as it stands."""
-        return self._studies.get(self._id)
-
-    @property
-    def _cloud(self) -> Cloud:
-        return self._studies.clouds[self._study.cloud]
+        return self._table.get(self._id)
 
     async def live(self) -> None:
         """Judge and send, until nothing runs any more and nothing is to be sent."""
@@ -62,15 +66,16 @@ class StudyRunner:
     async def _go_on(self) -> None:
         """Do what there is to do, and wait for news or end the study."""
         if self._study.state is State.STOPPING:  # also those whose jobs an earlier server had
-            self._studies.end_trials(self._id)
+            self.stop()
         await self._judge()
         if self._study.state is State.RUNNING and self._is_over():
-            self._studies.end_trials(self._id)
+            self.stop()
         await self._stop_early()
         while self._has_room() and await self._send():
             pass
         if all(trial.ended for trial in self._study.trials):
-            self._studies.end(self._id)
+            study = self._study
+            self._table.put(replace(study, state=_ending(study), ended=time.time()))
         else:
             await self._news()
 
@@ -97,26 +102,33 @@ class StudyRunner:
         # It may have been stopped meanwhile.
         if values is None or self._study.state is not State.RUNNING:
             return False
-        self._studies.send(self._id, values)
+        self._queue(values)
         return True
+
+    def _queue(self, values: Mapping[str, Value]) -> None:
+        """Record the next trial together with its job."""
+        study = self._study
+        with self._table.records.transaction():
+            job = self._dialect.send(study, len(study.trials) + 1, values)
+            self._table.put_trial(study, len(study.trials), TrialJob(job, values))
 
     async def _judge(self) -> None:
         """Write down what came of the trials whose jobs have ended."""
         for place, trial in enumerate(self._study.trials):
             if trial.ended or not (job := self._engine.get(trial.job)).state.ended:
                 continue
-            found = await asyncio.to_thread(self._cloud.judge, self._study, place + 1, job)
+            found = await asyncio.to_thread(self._dialect.judge, self._study, place + 1, job)
             facts: dict[str, Any] = {"result": found}
             if isinstance(found, str):
                 facts = {"reason": found, "without_metric": job.state is State.SUCCEEDED}
             elif self._study.spec.early_stopping:
                 facts["curve"] = await self._reports(place)
             self._curves.pop(place, None)
-            self._studies.note(self._id, place, **facts)
+            self._table.note(self._id, place, **facts)
 
     async def _reports(self, place: int) -> early_stopping.Curve:
         job = self._engine.get(self._study.trials[place].job)
-        found = await asyncio.to_thread(self._cloud.reports, self._study, place + 1, job)
+        found = await asyncio.to_thread(self._dialect.reports, self._study, place + 1, job)
         return tuple(found)
 
     async def _stop_early(self) -> None:
@@ -136,7 +148,8 @@ class StudyRunner:
             if early_stopping.is_over(
                 rule, others[place], since, others, self._study.spec.maximize
             ):
-                self._studies.stop_early(self._id, place)
+                self._table.note(self._id, place, early=True)
+                self._engine.stop(trial.job)
 
     async def _news(self) -> None:
         """Wait until the job of a trial has ended, or until something else is to be looked at."""
@@ -156,3 +169,10 @@ class StudyRunner:
         job = self._engine.get(job_id)
         while not job.state.ended:
             job = await self._engine.changed(job, 3600)
+
+
+def _ending(study: Study) -> State:
+    """How a study has ended of which nothing runs any more."""
+    if study.hopeless:
+        return State.FAILED
+    return State.STOPPED if study.state is State.STOPPING else State.SUCCEEDED

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse, Response
 
-from local_cloud import LocalCloudError
+from local_cloud.errors import LocalCloudError
 from local_cloud.store import errors as store
 
 

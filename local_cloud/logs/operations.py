@@ -156,7 +156,7 @@ class Logs:
         return [stream for stream in group.values() if stream.name.startswith(prefix or "")]
 
 
-def service(engine: Engine) -> JsonService:
+def api(engine: Engine) -> JsonService:
     """CloudWatch Logs' API."""
     logs = Logs(engine)
     operations = {

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
 from botocore.model import ListShape, OperationModel, Shape, StructureShape
 
+from local_cloud.aws import rest_parameters
 from local_cloud.aws.model import Json
 from local_cloud.s3.errors import Refusal, invalid, malformed
 
@@ -17,43 +16,13 @@ from local_cloud.s3.errors import Refusal, invalid, malformed
 def parameters(
     operation: OperationModel, query: Mapping[str, str], headers: Mapping[str, str]
 ) -> Json:
-    """What is in query and headers, under the model's names."""
-    found: Json = {}
-    shape = operation.input_shape
-    for name, member in shape.members.items() if shape else ():
-        where = member.serialization
-        key = where.get("name", name)
-        match where.get("location"):
-            case "querystring" if key in query:
-                found[name] = value(member, query[key], key)
-            case "header" if key.lower() in headers:
-                found[name] = value(member, headers[key.lower()], key)
-            case "headers":
-                found[name] = {
-                    header[len(key) :]: text
-                    for header, text in headers.items()
-                    if header.startswith(key.lower())
-                }
-    return found
+    """What is in query and headers, under the model's names. Raises Refusal."""
+    return rest_parameters.parameters(operation, query, headers, _no_number)
 
 
-def value(shape: Shape, text: str, key: str) -> Any:
-    """A parameter of this shape from its text. Raises Refusal."""
-    match shape.type_name:
-        case "integer" | "long":
-            try:
-                return int(text)
-            except ValueError:
-                message = f"Provided {key} not an integer or within integer range"
-                raise invalid(message, ArgumentName=key, ArgumentValue=text) from None
-        case "boolean":
-            return text.lower() == "true"
-        case "timestamp":
-            return _time(text)
-        case "list":
-            return [part.strip() for part in text.split(",")]
-        case _:
-            return text
+def _no_number(key: str, text: str, _: str) -> Refusal:
+    message = f"Provided {key} not an integer or within integer range"
+    return invalid(message, ArgumentName=key, ArgumentValue=text)
 
 
 def document(operation: OperationModel, body: bytes) -> Json:
@@ -104,7 +73,7 @@ def _value(shape: Shape, element: ElementTree.Element) -> Any:
     if isinstance(shape, ListShape):
         return [_value(shape.member, child) for child in element]
     try:
-        return value(shape, element.text or "", _tag(element))
+        return rest_parameters.value(shape, element.text or "", _tag(element), _no_number)
     except Refusal:
         raise malformed() from None
 
@@ -121,18 +90,3 @@ def _list_name(name: str, member: Shape) -> str:
 def _tag(element: ElementTree.Element) -> str:
     """Without its namespace."""
     return element.tag.rpartition("}")[2]
-
-
-def _time(text: str) -> float | None:
-    """Seconds since the epoch; None for what is no time, which headers' readers ignore."""
-    parsers: tuple[Callable[[str], datetime], ...] = (
-        parsedate_to_datetime,
-        datetime.fromisoformat,
-    )
-    for parse_time in parsers:
-        try:
-            found = parse_time(text)
-        except ValueError:
-            continue
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
-    return None

@@ -17,7 +17,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from local_cloud.aws.account import ACCOUNT
-from local_cloud.aws.dispatcher import Storage
 from local_cloud.aws.errors import ServiceError, not_implemented
 from local_cloud.aws.model import Json
 from local_cloud.s3 import operations, presigned, reading, writing
@@ -118,14 +117,25 @@ def calls(objects: Objects) -> dict[str, Call]:
     }
 
 
-def storage(objects: Objects) -> Storage:
-    """What answers requests to S3."""
-    ours = calls(objects)
+class S3:
+    """What answers requests to S3: of the REST protocols the one with XML."""
 
-    async def answer(request: Request, path: str) -> Response:
+    signing_name = "s3"
+
+    def __init__(self, objects: Objects) -> None:
+        """objects: its buckets."""
+        self.objects = objects
+        self.calls = calls(objects)
+
+    def takes(self, method: str, path: str) -> bool:
+        """Every path is a bucket's or an object's."""
+        return True
+
+    async def answer(self, request: Request, path: str) -> Response:
+        """The answer; refusals are answers too. path: undecoded, such as "/bucket/a%20b"."""
         chunks = request.stream()
         try:
-            response = await _answer(objects, ours, request, path, chunks)
+            response = await _answer(self.objects, self.calls, request, path, chunks)
             response.headers["x-amz-request-id"] = secrets.token_hex(8).upper()
             return response
         except ClientDisconnect:
@@ -136,8 +146,6 @@ def storage(objects: Objects) -> Storage:
                 async for _ in chunks:
                     pass
             return render(_refusal(problem, path), path)
-
-    return answer
 
 
 async def _answer(

@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from local_cloud.aws.errors import ServiceError, not_implemented
 from local_cloud.engine import log_timestamps
@@ -16,36 +16,30 @@ from local_cloud.sagemaker.instances import device
 from local_cloud.sagemaker.names import arn
 from local_cloud.sagemaker.request import check, invalid, limit
 from local_cloud.sagemaker.tags import Tags
-from local_cloud.sagemaker.tuning import Tuning
+from local_cloud.service import Platform
 from local_cloud.store.errors import StoreError
-from local_cloud.store.objects import Objects
-from local_cloud.store.records import Records
-
-if TYPE_CHECKING:
-    from local_cloud.engine.engine import Engine
 
 Json = dict[str, Any]
 
 DIALECT = "sagemaker"  # the engine's name for this
 KIND = "training-job"  # the request, as it came
+TUNING = "tuning-job"  # the request for a tuning job, as it came
 MOMENTS = "training-job-moments"  # when its steps began, and what came out of it
 
 
 class Training:
-    """What the service knows of its jobs; the engine asks it how to run one (engine.spec.Dialect).
+    """What the service knows of its jobs; the engine asks it how to run one (engine.dialect).
 
     A document holds the request; states, times and errors are the engine's.
     """
 
-    engine: Engine
-
-    def __init__(self, records: Records, objects: Objects, environment: dict[str, str]) -> None:
-        """`environment` lets a replica's own SDKs find this local cloud."""
-        self.records = records
-        self.objects = objects
-        self.environment = environment
-        self.tags = Tags(records)
-        self.tuning = Tuning(self)
+    def __init__(self, platform: Platform, tags: Tags) -> None:
+        """tags: those of all of SageMaker's resources."""
+        self.records = platform.records
+        self.objects = platform.s3
+        self.engine = platform.engine
+        self.environment = platform.environment
+        self.tags = tags
 
     # ---- requests -------------------------------------------------------------------------------
     def create(self, request: Json) -> Json:
@@ -150,7 +144,8 @@ class Training:
                 "ResourceInUse",
                 f"The training job {job.id} is in status {status.status(job)}; stop it first.",
             )
-        if self.tuning.has(self._document(job.id).get("tuning", "")):
+        _, _, owner = self._document(job.id).get("tuning", "").rpartition("/")
+        if owner and self.records.get(TUNING, owner):
             raise ServiceError(
                 "ResourceInUse",
                 f"The training job {job.id} belongs to a tuning job; delete that first.",

@@ -10,7 +10,7 @@ import copy
 import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from local_cloud.aws.errors import ServiceError, not_implemented
 from local_cloud.engine.early_stopping import Curve
@@ -18,18 +18,13 @@ from local_cloud.engine.search import Value
 from local_cloud.engine.spec import Job, State
 from local_cloud.engine.studies import Studies
 from local_cloud.engine.study import Study, StudySpec, TrialJob
-from local_cloud.sagemaker import listing, metrics, ranges, status, warm_start
+from local_cloud.sagemaker import listing, metrics, status, study_spec, warm_start
 from local_cloud.sagemaker.failure import MOST
 from local_cloud.sagemaker.names import arn
 from local_cloud.sagemaker.request import check, invalid
-
-if TYPE_CHECKING:
-    from local_cloud.sagemaker.training import Training
+from local_cloud.sagemaker.training import DIALECT, TUNING, Training
 
 Json = dict[str, Any]
-
-CLOUD = "sagemaker"  # the studies' name for this
-KIND = "tuning-job"  # the request, as it came
 
 RESOURCES = "HyperParameterTuningResourceConfig"
 OBJECTIVE = "_tuning_objective_metric"  # the hyperparameter that names the metric
@@ -50,11 +45,10 @@ MISSING = {
 class Tuning:
     """What the service knows of its tuning jobs; a study asks it to send and to judge trials."""
 
-    studies: Studies
-
-    def __init__(self, training: Training) -> None:
-        """training: where the trials are sent."""
+    def __init__(self, training: Training, studies: Studies) -> None:
+        """training: where the trials are sent; studies: where they are run."""
         self.training = training
+        self.studies = studies
         self.records = training.records
 
     # ---- requests -------------------------------------------------------------------------------
@@ -63,20 +57,20 @@ class Tuning:
         params = {name: value for name, value in params.items() if value is not None}
         name = params["HyperParameterTuningJobName"]
         _check(params)
-        spec = ranges.spec(name, params["HyperParameterTuningJobConfig"], _static(params))
+        spec = study_spec.of(name, params["HyperParameterTuningJobConfig"], _static(params))
         _check_hyperparameters(params, [parameter.name for parameter in spec.parameters])
         spec = self._warmed(spec, params)
         check(_trial_request(params, "a-trial", {}), self.training.objects)
-        if self.records.get(KIND, name):
+        if self.records.get(TUNING, name):
             raise ServiceError(
                 "ResourceInUse",
                 "Hyperparameter tuning job names must be unique within an AWS account and region,"
                 f" and a tuning job with this name already exists ({_arn(name)})",
             )
         with self.records.transaction():
-            self.records.put(KIND, name, params)
+            self.records.put(TUNING, name, params)
             self.training.tags.make(_arn(name), params.get("Tags", []))
-            self.studies.begin(CLOUD, name, spec)
+            self.studies.begin(DIALECT, name, spec)
         return {"HyperParameterTuningJobArn": _arn(name)}
 
     def describe(self, params: Json) -> Json:
@@ -108,7 +102,7 @@ class Tuning:
 
     def _listed(self) -> Iterator[Json]:
         for study in self.studies.all():
-            if study.cloud == CLOUD:
+            if study.cloud == DIALECT:
                 config = self._request_of(study.id)["HyperParameterTuningJobConfig"]
                 limits = {name: config[name] for name in ("Strategy", "ResourceLimits")}
                 yield self._standing(study) | limits
@@ -153,14 +147,10 @@ class Tuning:
                 f"The tuning job {study.id} is in status {STATUS[study.state]}; stop it first.",
             )
         with self.records.transaction():
-            self.records.delete(KIND, study.id)
+            self.records.delete(TUNING, study.id)
             self.training.tags.forget(_arn(study.id))
             self.studies.delete(study.id)
         return {}
-
-    def has(self, resource: str) -> bool:
-        """Whether a tuning job with this ARN is on record."""
-        return self.records.get(KIND, resource.rpartition("/")[2]) is not None
 
     def _warmed(self, spec: StudySpec, params: Json) -> StudySpec:
         """The spec with what its parents have found, if it has any."""
@@ -178,7 +168,7 @@ class Tuning:
             or start["WarmStartType"] != warm_start.SAME
         ):
             return {}
-        there = [name for name in warm_start.parents(start) if self.records.get(KIND, name)]
+        there = [name for name in warm_start.parents(start) if self.records.get(TUNING, name)]
         every = [study, *map(self.studies.get, there)]
         found = [(one, one.best) for one in every if one.best]
         sign = -1 if study.spec.maximize else 1
@@ -190,7 +180,7 @@ class Tuning:
         return {"OverallBestTrainingJob": self._summary(whose, best) | {"TuningJobName": whose.id}}
 
     def _request_of(self, name: str) -> Json:
-        found = self.records.get(KIND, name)
+        found = self.records.get(TUNING, name)
         if found is None:
             raise ServiceError(
                 "ResourceNotFound", f"Amazon SageMaker can't find a tuning job with name {name}"
@@ -298,7 +288,7 @@ def _arn(name: str) -> str:
 
 
 def _texts(values: Mapping[str, Value]) -> dict[str, str]:
-    return {name: ranges.text(value) for name, value in values.items()}
+    return {name: study_spec.text(value) for name, value in values.items()}
 
 
 def _static(request: Json) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from local_cloud.engine.search import Parameter, Trial, Value
 from local_cloud.engine.study import Study, StudySpec
-from local_cloud.sagemaker import ranges
+from local_cloud.sagemaker import study_spec
 from local_cloud.sagemaker.request import invalid
 
 Json = dict[str, Any]
@@ -86,10 +86,10 @@ def _trials(parameters: Sequence[Parameter], parent: Json, study: Study) -> Iter
     """The trials that lie in the new ranges; what was static then counts with its one value."""
     static = parent["TrainingJobDefinition"].get("StaticHyperParameters") or {}
     for trial in study.trials:
-        said = {**static, **{name: ranges.text(value) for name, value in trial.values.items()}}
+        said = {**static, **{name: study_spec.text(value) for name, value in trial.values.items()}}
         values: dict[str, Value] = {}
         for parameter in parameters:
-            value = ranges.read(parameter, said.get(parameter.name, ""))
+            value = study_spec.read(parameter, said.get(parameter.name, ""))
             if value is not None:
                 values[parameter.name] = value
         if trial.result is not None and len(values) == len(parameters):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from local_cloud import LocalCloudError
+from local_cloud.errors import LocalCloudError
 
 
 class StoreError(LocalCloudError):

@@ -11,7 +11,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from local_cloud import LocalCloudError
+from local_cloud.errors import LocalCloudError
 from local_cloud.store.errors import NoSpace
 
 VARIABLE = "LOCAL_CLOUD_MAX_GB"

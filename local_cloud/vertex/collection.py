@@ -39,6 +39,9 @@ class Collection:
         self.noun = noun
         self.kind = f"vertex-{noun}"
         self.proto = proto
+        # As protos and parameters name it: tensorboardRun, tensorboardRuns, tensorboardTimeSeries.
+        self.singular = proto.__name__[:1].lower() + proto.__name__[1:]
+        self.plural = self.singular if self.singular.endswith("s") else f"{self.singular}s"
         self.ids = ids
         self.output_only = tuple(field for field in OUTPUT_ONLY if field not in kept)
         self.fixed = (*FIXED, *fixed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from local_cloud import LocalCloudError
+from local_cloud.errors import LocalCloudError
 
 # HTTP status of each canonical code: google/rpc/code.proto
 HTTP = {

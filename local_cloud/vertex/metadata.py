@@ -48,16 +48,11 @@ class Metadata:
 
     # ---- stores -----------------------------------------------------------------------------
     def create_store(self, parent: str, body: Json, chosen: str) -> Json:
-        """Make a store; answered with an operation that has ended."""
-        with self.records.transaction():
-            store = self.stores.create(parent, body, chosen)
-            response = {"@type": resources.TYPES + "MetadataStore", **store}
-            response.pop("etag")
-            return resources.done(
-                self.records, parent, response, "CreateMetadataStoreOperationMetadata"
-            )
+        """Make a store, and return it."""
+        store = self.stores.create(parent, body, chosen)
+        return {field: value for field, value in store.items() if field != "etag"}
 
-    def delete_store(self, name: str) -> Json:
+    def delete_store(self, name: str) -> None:
         """Delete a store with all that is in it."""
         with self.records.transaction():
             self.stores.delete(name)
@@ -65,7 +60,6 @@ class Metadata:
                 collection.delete_below(name)
             self.records.delete_below(MEMBERS, f"{name}/")
             self.records.delete_below(EVENTS, f"{name}/")
-            return resources.emptied(self.records, name)
 
     # ---- what is in a store -----------------------------------------------------------------
     def create(self, kind: Collection, store: str, body: Json, chosen: str) -> Json:
@@ -88,14 +82,13 @@ class Metadata:
             )
         return kind.page(store, query, functions)
 
-    def delete(self, kind: Collection, name: str, etag: str = "") -> Json:
+    def delete(self, kind: Collection, name: str, etag: str = "") -> None:
         """Delete a context, an execution or an artifact; what it is linked to stays."""
         with self.records.transaction():
             kind.delete(name, etag)
             if kind is self.contexts:
                 self.records.delete_below(MEMBERS, f"{name} ")
                 self._forget_parent(name)
-            return resources.emptied(self.records, name)
 
     def _forget_parent(self, name: str) -> None:
         for context in self.contexts.children(_store(name)):

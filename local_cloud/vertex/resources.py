@@ -89,11 +89,4 @@ def emptied(records: Records, name: str) -> Json:
     return done(records, parent, {"@type": EMPTY}, "DeleteOperationMetadata")
 
 
-def deleted(records: Records, name: str) -> Json:
-    """Delete a document; the operation that says so."""
-    with records.transaction():
-        records.delete("vertex", name)
-        return emptied(records, name)
-
-
-__all__ = ["Functions", "camel", "deleted", "done", "emptied", "get", "numbered", "page"]
+__all__ = ["Functions", "camel", "done", "emptied", "get", "numbered", "page"]

@@ -1,17 +1,25 @@
-"""What the routes of every service share: paths, names, bodies and pages."""
+"""The REST routes of the declared resources: paths, names, bodies and answers.
+
+Paths and methods: the http rules in google.cloud.aiplatform_v1.services.*.transports.rest_base.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from typing import Any, cast
 from urllib.parse import unquote
 
+from starlette.concurrency import run_in_threadpool
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Route
 
 from local_cloud import bodies
-from local_cloud.projects import project_number
+from local_cloud.store.records import Records
+from local_cloud.vertex import resources
 from local_cloud.vertex.errors import ApiError
+from local_cloud.vertex.resource import Call, Method, Resource
 from local_cloud.vertex.resources import numbered
 from local_cloud.vertex.schema import Json, require
 
@@ -28,16 +36,66 @@ class _Id(StringConvertor):
 register_url_convertor("id", _Id())
 
 
-def parent(request: Request) -> str:
-    """`projects/NUMBER/locations/LOCATION` of a request: the service names projects by number."""
-    path = request.path_params
-    project, location = _id(path["project"]), _id(path["location"])
-    return f"projects/{project_number(project)}/locations/{location}"
+STANDARD = {  # method and path of each, "*" for a resource's id
+    "create": "POST",
+    "list": "GET",
+    "get": "GET *",
+    "patch": "PATCH *",
+    "delete": "DELETE *",
+}
+# In the names of operations' metadata; the other long-running methods delete something.
+VERBS = {"create": "Create", "patch": "Update"}
 
 
-def resource_name(request: Request, collection: str) -> str:
-    """The full name of the resource that a request is about."""
-    return f"{parent(request)}/{collection}/{_id(request.path_params['id'])}"
+def routes(resource: Resource, records: Records) -> list[BaseRoute]:
+    """Return the routes of a kind of resource; records: where its operations are kept."""
+    collection = _pattern(f"{PARENT}/{resource.collection}")
+    return [
+        _route(resource, name, method, collection, records)
+        for name, method in resource.methods.items()
+    ]
+
+
+def _pattern(path: str) -> str:
+    """The path with a parameter for each star; a colon ends an id, a custom method follows it."""
+    first, *others = path.split("*")
+    return first + "".join(f"{{id{n}:id}}{part}" for n, part in enumerate(others))
+
+
+def _route(
+    resource: Resource, name: str, method: Method, collection: str, records: Records
+) -> BaseRoute:
+    verb, _, rest = STANDARD.get(name, name).partition(" ")
+    path = collection + (f"/{{id:id}}{rest[1:]}" if rest.startswith("*") else rest)
+
+    def operation(call: Call) -> Any:
+        return answered(resource, name, method, call, records)
+
+    async def answer(request: Request) -> JSONResponse:
+        content = await body(request) if verb in ("POST", "PATCH", "PUT") else {}
+        call = Call(named(request), request.query_params, content)
+        if resource.on_loop or inspect.iscoroutinefunction(method):
+            found = operation(call)
+        else:
+            found = await run_in_threadpool(operation, call)
+        return JSONResponse((await found if inspect.isawaitable(found) else found) or {})
+
+    return Route(path, answer, methods=[verb])
+
+
+def answered(resource: Resource, name: str, method: Method, call: Call, records: Records) -> Any:
+    """What the method answers, in an operation that has ended if it is a long-running one."""
+    if name not in resource.long_running:
+        return method(call)
+    with records.transaction():
+        found = method(call)
+        if name not in VERBS:
+            return resources.emptied(records, call.name)
+        kind = resource.proto.__name__
+        location = "/".join(call.name.split("/")[:4])
+        response = {"@type": resources.TYPES + kind, **cast(Json, found)}
+        metadata = f"{VERBS[name]}{kind}OperationMetadata"
+        return resources.done(records, location, response, metadata)
 
 
 def _id(encoded: str) -> str:
@@ -49,20 +107,15 @@ def _id(encoded: str) -> str:
 
 def named(request: Request) -> str:
     """What a request's path names, however deep it lies: without the method after a colon."""
-    path: str = request.scope["path"].partition("/v1/")[2]
+    path = "projects/" + request.scope["path"].partition("/projects/")[2]
     *above, last = path.split("/")
     return numbered("/".join(map(_id, [*above, last.partition(":")[0]])))
-
-
-def above(request: Request) -> str:
-    """The parent of the collection that a request is about."""
-    return named(request).rpartition("/")[0]
 
 
 async def body(request: Request) -> Json:
     """The request's JSON object, or INVALID_ARGUMENT."""
     try:
-        found = bodies.parse(await bodies.read(request))
+        found = bodies.parse(await bodies.read(request) or b"{}")
     except bodies.TooLarge as problem:
         raise ApiError("INVALID_ARGUMENT", str(problem), http=413) from None
     except ValueError as problem:
@@ -70,9 +123,3 @@ async def body(request: Request) -> Json:
     if not isinstance(found, dict):
         raise ApiError("INVALID_ARGUMENT", "Invalid JSON payload received: not an object")
     return found
-
-
-def page(field: str, found: tuple[list[Any], str]) -> JSONResponse:
-    """The answer to a list request."""
-    items, token = found
-    return JSONResponse({field: items, "nextPageToken": token})

@@ -38,7 +38,7 @@ class Tensorboards:
 
     # ---- tensorboards -----------------------------------------------------------------------
     def create(self, parent: str, body: Json) -> Json:
-        """Make a Tensorboard; answered with an operation that has ended."""
+        """Make a Tensorboard, and return it."""
         require(
             body.get("displayName") or body.get("display_name"), "tensorboard.displayName: required"
         )
@@ -47,10 +47,7 @@ class Tensorboards:
         with self.records.transaction():
             board = self.boards.create(parent, body, "", blobStoragePathPrefix=place)
             self._only_default(board)
-            response = {"@type": resources.TYPES + "Tensorboard", **self.shown(board)}
-            return resources.done(
-                self.records, parent, response, "CreateTensorboardOperationMetadata"
-            )
+            return self.shown(board)
 
     def _only_default(self, board: Json) -> None:
         """A new default takes the place of the old one: types/tensorboard.py, is_default."""
@@ -65,24 +62,19 @@ class Tensorboards:
         return {**board, **({"runCount": runs} if runs else {})}
 
     def patch(self, name: str, body: Json, mask: str) -> Json:
-        """Change a Tensorboard; answered with an operation that has ended."""
+        """Change a Tensorboard, and return it."""
         with self.records.transaction():
             board = self.boards.patch(name, body, mask)
             self._only_default(board)
-            parent = name.rsplit("/", 2)[0]
-            response = {"@type": resources.TYPES + "Tensorboard", **self.shown(board)}
-            return resources.done(
-                self.records, parent, response, "UpdateTensorboardOperationMetadata"
-            )
+            return self.shown(board)
 
-    def delete(self, kind: Collection, name: str) -> Json:
+    def delete(self, kind: Collection, name: str) -> None:
         """Delete a Tensorboard or what is in one, with all that is below it."""
         with self.records.transaction():
             kind.delete(name)
             for other in (self.experiments, self.runs, self.series):
                 other.delete_below(name)
             self.points.delete_below(name)
-            return resources.emptied(self.records, name)
 
     # ---- what is in a Tensorboard -----------------------------------------------------------
     def above(self, kind: Collection) -> Collection:

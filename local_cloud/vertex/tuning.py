@@ -7,47 +7,29 @@ page "Create a hyperparameter tuning job" (read 2026).
 from __future__ import annotations
 
 import copy
-import json
 import math
-import re
 import time
-import zlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
-from local_cloud.engine.early_stopping import Curve, Rule
-from local_cloud.engine.search import Parameter, Value
+from local_cloud.engine.early_stopping import Curve
+from local_cloud.engine.search import Value
 from local_cloud.engine.spec import Job, State
 from local_cloud.engine.studies import Studies
-from local_cloud.engine.study import Study, StudySpec, TrialJob
-from local_cloud.vertex import resources
+from local_cloud.engine.study import Study, TrialJob
+from local_cloud.vertex import metrics, resources, study_spec
 from local_cloud.vertex.errors import INVALID_ARGUMENT, ApiError
 from local_cloud.vertex.launch import PRIMARY, metric_file
+from local_cloud.vertex.request import check_job_spec
 from local_cloud.vertex.schema import (
     HyperparameterTuningJob,
     Json,
-    check_job_spec,
     checked,
     new_id,
     require,
     timestamp,
 )
+from local_cloud.vertex.training import DIALECT, Training
 
-if TYPE_CHECKING:
-    from local_cloud.vertex.jobs import Training
-
-ALGORITHMS = {"GRID_SEARCH": "grid", "RANDOM_SEARCH": "random"}  # without one: bayesian
-SCALES = {"UNIT_LOG_SCALE": "log", "UNIT_REVERSE_LOG_SCALE": "reverse log"}
-MISSING = (  # fields of a StudySpec that change what happens, and are not there yet
-    "convexAutomatedStoppingSpec",
-    "studyStoppingConfig",
-)
-STOPPING = {"decayCurveStoppingSpec": "decay curve", "medianAutomatedStoppingSpec": "median"}
-PARENTS = {  # what says when a parameter is there, by the kind of the one it depends on
-    "whole": "parentIntValues",
-    "ordered": "parentDiscreteValues",
-    "unordered": "parentCategoricalValues",
-}
 STATES = {
     State.RUNNING: "JOB_STATE_RUNNING",
     State.STOPPING: "JOB_STATE_CANCELLING",
@@ -60,11 +42,10 @@ STATES = {
 class Tuning:
     """What the service knows of its tuning jobs; a study asks it to send and to judge trials."""
 
-    studies: Studies
-
-    def __init__(self, training: Training) -> None:
-        """training: where the trials are sent."""
+    def __init__(self, training: Training, studies: Studies) -> None:
+        """training: where the trials are sent; studies: where they are run."""
         self.training = training
+        self.studies = studies
         self.records = training.records
 
     # ---- requests -------------------------------------------------------------------------------
@@ -76,13 +57,13 @@ class Tuning:
         spec = job.get("trialJobSpec", {})
         check_job_spec(spec)
         self.training.tracking.check(spec)
-        spec = _study_spec(job)
+        wanted = study_spec.of(job)
         now = timestamp(time.time())
         job |= {"name": f"{parent}/hyperparameterTuningJobs/{new_id()}"}
         job |= {"createTime": now, "updateTime": now}
         with self.records.transaction():
             self.records.put("vertex", job["name"], job)
-            self.studies.begin("vertex", job["name"], spec)
+            self.studies.begin(DIALECT, job["name"], wanted)
         return self.shown(job)
 
     def shown(self, job: Json) -> Json:
@@ -106,14 +87,14 @@ class Tuning:
         """Stop its trials, and send no more; nothing happens to one that has ended."""
         self.studies.stop(job["name"])
 
-    def delete(self, job: Json) -> Json:
+    def delete(self, job: Json) -> None:
         """Delete one that has ended; its trials' custom jobs stay."""
         name = job["name"]
         if not self.studies.get(name).state.ended:
             raise ApiError("FAILED_PRECONDITION", f"{name} is still running; cancel it first.")
         with self.records.transaction():
             self.studies.delete(name)
-            return resources.deleted(self.records, name)
+            self.records.delete("vertex", name)
 
     def _trial(self, job: Json, number: int, trial: TrialJob) -> Json:
         """A trial, as types/study.py has it."""
@@ -173,7 +154,7 @@ class Tuning:
         tag = spec["metrics"][0]["metricId"]
         values = [value for _, value in self._reports(job.id, tag)]
         if not values:
-            tags = sorted({name for line in self._lines(job.id) for name in line["metrics"]})
+            tags = sorted({name for line in self._lines(job.id) for name in line.metrics})
             if tag in tags:
                 return f"The metric {tag} was reported, but never as a finite number."
             arrived = f"those that arrived: {', '.join(tags)}" if tags else "none arrived at all"
@@ -183,145 +164,27 @@ class Tuning:
         return max(values) if study.spec.maximize else min(values)
 
     def reports(self, study: Study, number: int, job: Job) -> Curve:
-        """What a trial has reported so far, by its steps or by the seconds it has trial."""
+        """What a trial has reported so far, by its steps or by the seconds it has run."""
         spec = resources.get(self.records, study.id)["studySpec"]
         tag = spec["metrics"][0]["metricId"]
-        timed = any(spec.get(field, {}).get("useElapsedDuration") for field in STOPPING)
+        timed = any(spec.get(field, {}).get("useElapsedDuration") for field in study_spec.STOPPING)
         begun = job.attempts[-1].staged if job.attempts else job.created
         return [
-            (line["time"] - begun if timed else line["step"], value)
+            (line.time - begun if timed else line.step, value)
             for line in self._lines(job.id)
-            if math.isfinite(value := line["metrics"].get(tag, math.nan))
+            if math.isfinite(value := line.metrics.get(tag, math.nan))
         ]
 
     def _reports(self, job_id: str, tag: str) -> list[tuple[int, float]]:
         """(step, value) of each report of this tag that is a number, in the order they came in."""
-        found = [(line["step"], line["metrics"].get(tag, math.nan)) for line in self._lines(job_id)]
+        found = [(line.step, line.metrics.get(tag, math.nan)) for line in self._lines(job_id)]
         return [(step, value) for step, value in found if math.isfinite(value)]
 
-    def _lines(self, job_id: str) -> list[dict[str, Any]]:
-        """What cloudml-hypertune has written: a line of JSON for each report, numbers as text."""
-        found = []
+    def _lines(self, job_id: str) -> list[metrics.Report]:
         file = metric_file(self.training.engine.log(job_id, PRIMARY).parent, PRIMARY)
-        # The trial's script may have written, or made, anything there.
-        text = file.read_text(errors="replace") if file.is_file() else ""
-        for line in text.splitlines():
-            try:
-                report = json.loads(line)
-                metrics = {
-                    name: _number(value)
-                    for name, value in report.items()
-                    if name not in ("timestamp", "trial", "global_step", "checkpoint_path")
-                }
-                step, seen = int(report.get("global_step", 0)), float(report.get("timestamp", 0))
-                found.append({"step": step, "time": seen, "metrics": metrics})
-            except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
-                continue  # a line that is being written, or somebody else's
-        return found
-
-
-def _number(value: Any) -> float:
-    """A metric's value; NaN for what is no number, or none that a float can hold."""
-    try:
-        return float(value)
-    except (ValueError, TypeError, OverflowError):
-        return math.nan
+        return metrics.reports(file)
 
 
 def _text(value: Value) -> str:
     """A value as a flag's text: a whole number has no point."""
     return f"{value:.15g}" if isinstance(value, float) else str(value)
-
-
-def _study_spec(job: Json) -> StudySpec:
-    """What the study of this tuning job looks for, checked."""
-    spec = job.get("studySpec", {})
-    for field in MISSING:
-        if field in spec:
-            raise ApiError(
-                "UNIMPLEMENTED", f"not implemented in the local cloud: studySpec.{field}"
-            )
-    metrics = spec.get("metrics", [])
-    require(metrics, "studySpec.metrics: a metric is needed")
-    if len(metrics) > 1:
-        raise ApiError(
-            "UNIMPLEMENTED",
-            "not implemented in the local cloud: studySpec.metrics with several metrics",
-        )
-    goal = metrics[0].get("goal", "GOAL_TYPE_UNSPECIFIED")
-    require(metrics[0].get("metricId"), "studySpec.metrics[0].metricId: required")
-    require(goal in ("MAXIMIZE", "MINIMIZE"), "studySpec.metrics[0].goal: MAXIMIZE or MINIMIZE")
-    require(spec.get("parameters"), "studySpec.parameters: a parameter is needed")
-    parameters: list[Parameter] = []
-    for place, parameter in enumerate(spec["parameters"]):
-        _add(parameters, f"studySpec.parameters[{place}]", parameter)
-    algorithm = ALGORITHMS.get(spec.get("algorithm", ""), "bayesian")
-    real = [parameter.name for parameter in parameters if parameter.kind == "real"]
-    require(
-        algorithm != "grid" or not real, f"GRID_SEARCH: {real} have no grid; use discrete values"
-    )
-    most, parallel = (int(job.get(name, 0)) for name in ("maxTrialCount", "parallelTrialCount"))
-    require(most >= 1, f"maxTrialCount: {most}; at least one trial is needed")
-    require(parallel >= 1, f"parallelTrialCount: {parallel}; at least one trial has to run")
-    # 0 leaves it to the service, which does not say how many: here, all of them.
-    failures = int(job.get("maxFailedTrialCount", 0)) or most
-    # The service has no seed: here a job of the same name tries the same again.
-    seed = zlib.crc32(job["displayName"].encode())
-    maximize = goal == "MAXIMIZE"
-    given = [kind for field, kind in STOPPING.items() if field in spec]
-    require(len(given) <= 1, f"studySpec: one of {', '.join(STOPPING)}, not both")
-    return StudySpec(
-        tuple(parameters), maximize, most, parallel, algorithm, failures, seed=seed,
-        early_stopping=Rule(given[0]) if given else None,
-    )  # fmt: skip
-
-
-def _add(parameters: list[Parameter], where: str, spec: Json, **condition: Any) -> None:
-    """Add a parameter and those that are there only with some of its values, checked."""
-    name = spec.get("parameterId", "")
-    require(name, f"{where}.parameterId: required")
-    require(not re.search(r"\s", name), f"{where}.parameterId: {name!r} contains whitespace")
-    require(name not in [one.name for one in parameters], f"{where}.parameterId: {name!r} twice")
-    kinds = [kind for kind in spec if kind.endswith("ValueSpec")]
-    require(
-        len(kinds) == 1, f"{where}: give {name} a kind: double, integer, discrete or categorical"
-    )
-    values, scale = spec[kinds[0]], SCALES.get(spec.get("scaleType", ""), "linear")
-    if kinds[0] in ("doubleValueSpec", "integerValueSpec"):
-        kind = {"d": "real", "i": "whole"}[kinds[0][0]]
-        low, high = (float(values.get(end, 0)) for end in ("minValue", "maxValue"))
-        require(low <= high, f"{where}: {name}'s minValue {low:g} is above its maxValue {high:g}")
-        require(
-            math.isfinite(high - low),
-            f"{where}: {name} has no finite range from {low:g} to {high:g}",
-        )
-        require(
-            scale == "linear" or low > 0, f"{where}: {name} is scaled by its logarithm: from > 0"
-        )
-        made = Parameter(name, kind, low, high, scale=scale, **condition)
-    else:
-        ordered = kinds[0] == "discreteValueSpec"
-        choices = values.get("values", [])
-        require(choices, f"{where}: {name} has no values")
-        require(len(set(choices)) == len(choices), f"{where}: {name} has a value twice")
-        require(not ordered or choices == sorted(choices), f"{where}: {name}'s values must rise")
-        kind = "ordered" if ordered else "unordered"
-        made = Parameter(name, kind, choices=tuple(choices), **condition)
-    parameters.append(made)
-    for place, child in enumerate(spec.get("conditionalParameterSpecs", [])):
-        below = f"{where}.conditionalParameterSpecs[{place}]"
-        fitting = PARENTS.get(made.kind, "")
-        require(fitting, f"{below}: {name} is a double, and those have no conditional parameters")
-        when = tuple(child.get(fitting, {}).get("values", []))
-        require(when, f"{below}.{fitting}: say with which values of {name} it is there")
-        when = tuple(map(int, when)) if made.kind == "whole" else when
-        never = [value for value in when if not _takes(made, value)]
-        require(not never, f"{below}.{fitting}: {name} never has {', '.join(map(str, never))}")
-        _add(parameters, below, child.get("parameterSpec", {}), parent=name, when=when)
-
-
-def _takes(parameter: Parameter, value: Value) -> bool:
-    """Whether a parameter that is not real can have this value."""
-    if parameter.kind == "whole":
-        return parameter.low <= float(value) <= parameter.high
-    return value in parameter.choices

@@ -71,8 +71,8 @@ async def engine(
     """A running engine on a folder; the next one on the same folder finds what this one left."""
     folder.mkdir(exist_ok=True)
     records = Records(folder / "records.db")
-    running = Engine(folder / "jobs", records, {"cloud": cloud or Cloud()}, cores, hook, space)
-    await running.start()
+    running = Engine(folder / "jobs", records, cores, hook, space)
+    await running.start({"cloud": cloud or Cloud()})
     try:
         yield running
     finally:

@@ -49,8 +49,8 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 async def on_disk(folder: Path, cloud: Any) -> AsyncIterator[tuple[Engine, Full]]:
     """An engine with one core, and its records."""
     records = Full(folder / "records.db")
-    running = Engine(folder / "jobs", records, {"cloud": cloud}, 1)
-    await running.start()
+    running = Engine(folder / "jobs", records, 1)
+    await running.start({"cloud": cloud})
     try:
         yield running, records
     finally:
@@ -207,7 +207,7 @@ def test_a_study_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
         lab = Lab()
         lab.instead[2] = python("import time; time.sleep(0.5); print(1)")
         async with laboratory(tmp_path, lab, records=Full) as studies:
-            records = studies._records
+            records = studies._table.records
             assert isinstance(records, Full)
             studies.begin("lab", "s", SPEC)
             while not studies.get("s").best:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.engine.early_stopping import Curve, Rule
+from local_cloud.engine.early_stopping import Curve, Other, Rule
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.search import Parameter, Trial, Value
 from local_cloud.engine.spec import EngineError, Job, JobContext, Plan, State
 from local_cloud.engine.studies import Studies
-from local_cloud.engine.study import EARLIER, Study, StudySpec
+from local_cloud.engine.study import EARLIER, Study, StudySpec, TrialJob
 from local_cloud.store.records import Records
 from tests.local_cloud.engine.support import SLEEP, plan, python, run, until, written
 
@@ -65,10 +65,10 @@ async def laboratory(
     """A running engine and its studies on a folder; the next one finds what this one left."""
     folder.mkdir(exist_ok=True)
     kept = records(folder / "records.db")
-    lab.engine = Engine(folder / "jobs", kept, {"lab": lab}, cores)
-    studies = Studies(kept, lab.engine, {"lab": lab})
-    await lab.engine.start()
-    studies.start()
+    lab.engine = Engine(folder / "jobs", kept, cores)
+    studies = Studies(kept, lab.engine)
+    await lab.engine.start({"lab": lab})
+    studies.start({"lab": lab})
     try:
         yield studies
     finally:
@@ -343,6 +343,15 @@ def test_more_trials_than_cores_wait_for_their_turn_and_all_end(tmp_path: Path) 
             assert sum(trial.result is not None for trial in study.trials) == 60
 
     run(story())
+
+
+def test_what_a_trial_came_to_that_was_stopped_early_is_no_result_to_compare_with() -> None:
+    curve = ((1.0, 0.5), (2.0, 0.4))
+    ran = TrialJob("j", {}, result=0.4, curve=curve)
+    assert ran.other(3) == Other(3, curve, ended=True, result=0.4)
+    stopped = replace(ran, early=True)
+    assert stopped.other(3) == Other(3, curve, ended=True, result=None)
+    assert stopped.for_search().result == 0.4  # the search learns from it nonetheless
 
 
 def test_a_study_that_an_earlier_version_has_recorded_is_read() -> None:

@@ -13,13 +13,12 @@ from typing import Any
 import boto3
 import uvicorn
 from starlette.applications import Starlette
-from starlette.responses import Response
 
-from local_cloud import logs
 from local_cloud.aws.dispatcher import Dispatcher
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.log_timestamps import marks_path
 from local_cloud.engine.spec import Job, JobContext, Plan, State
+from local_cloud.logs.operations import api
 from local_cloud.store.records import Records
 
 GROUP = "/aws/sagemaker/TrainingJobs"
@@ -73,8 +72,8 @@ class Served:
     def __init__(self, folder: Path) -> None:
         self.cloud = Cloud()
         self.records = Records(folder / "records.db")
-        self.engine = Engine(folder / "jobs", self.records, {"sagemaker": self.cloud}, 4)
-        dispatcher = Dispatcher({"Logs_20140328": logs.service(self.engine)}, {}, _no_storage)
+        self.engine = Engine(folder / "jobs", self.records, 4)
+        dispatcher = Dispatcher([api(self.engine)])
         self.loop = asyncio.new_event_loop()
         self.listener = socket.create_server(("127.0.0.1", 0))
         config = uvicorn.Config(Starlette(routes=dispatcher.routes()), log_level="warning")
@@ -89,7 +88,7 @@ class Served:
         )
 
     async def serve(self) -> None:
-        await self.engine.start()
+        await self.engine.start({"sagemaker": self.cloud})
         await self.server.serve([self.listener])
         await self.engine.close()
 
@@ -141,7 +140,3 @@ def served(folder: Path) -> Iterator[Served]:
         found.client.close()
         found.records.close()
         found.loop.close()
-
-
-async def _no_storage(request: object, path: str) -> Response:
-    raise AssertionError(f"not a request of logs: {path}")

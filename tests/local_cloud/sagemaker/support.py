@@ -15,11 +15,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from local_cloud.engine.engine import Engine
-from local_cloud.engine.studies import Studies
-from local_cloud.sagemaker import Training, service
-from local_cloud.store.objects import Objects
-from local_cloud.store.records import Records
+from local_cloud import service as server
+from local_cloud.aws.json_protocol import JsonService
+from local_cloud.sagemaker import service as sagemaker
+from local_cloud.service import Platform
 
 Json = dict[str, Any]
 BUCKET = "a-bucket"
@@ -38,11 +37,11 @@ class Refusal(Exception):
 class Service:
     """SageMaker, spoken to as a client's requests do, without the sockets in between."""
 
-    def __init__(self, training: Training) -> None:
-        self.training = training
-        self.engine = training.engine
-        self.objects = training.objects
-        self._json = service(training)
+    def __init__(self, platform: Platform, api: JsonService) -> None:
+        self.engine = platform.engine
+        self.studies = platform.studies
+        self.objects = platform.s3
+        self._json = api
 
     def __call__(self, operation: str, **params: Any) -> Json:
         answer = self._json.answer(operation, json.dumps(params).encode())
@@ -109,23 +108,19 @@ class Service:
 @asynccontextmanager
 async def running(folder: Path, cores: int | None = None) -> AsyncIterator[Service]:
     """A server's inner half, without the rest of the server."""
-    records = Records(folder / "records.sqlite")
-    objects = Objects(folder / "buckets", Records(folder / "s3.sqlite"))
-    training = Training(records, objects, {"AWS_ENDPOINT_URL": "http://127.0.0.1:1/SECRET/aws"})
-    engine = training.engine = Engine(folder / "jobs", records, {"sagemaker": training}, cores)
-    studies = training.tuning.studies = Studies(records, engine, {"sagemaker": training.tuning})
-    await engine.start()
-    studies.start()
-    here = Service(training)
+    environment = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1/SECRET/aws"}
+    platform = Platform.of(folder, environment, cores=cores)
+    found = sagemaker.service(platform)
+    (api,) = found.apis
+    assert isinstance(api, JsonService)
+    await platform.start([server.Service(dialect=found.dialect)])
+    here, objects = Service(platform, api), platform.s3
     try:
         if not any(objects.buckets()):
             objects.create_bucket(BUCKET, {})
         yield here
     finally:
-        await studies.close()
-        await engine.close()
-        records.close()
-        objects.records.close()
+        await platform.close()
 
 
 def request(

@@ -114,7 +114,7 @@ def send(sagemaker: Service, asked: Json, wanted: Json, name: str = "tuned", **m
 
 async def end(sagemaker: Service, name: str = "tuned") -> Json:
     """The tuning job's description as soon as it has ended."""
-    studies = sagemaker.training.tuning.studies
+    studies = sagemaker.studies
     study = studies.get(name)
     while not study.state.ended:
         study = await studies.changed(study, 60)
@@ -199,9 +199,9 @@ def test_the_script_of_a_trial_is_forked_and_finds_what_that_of_a_training_job_d
             (trial,) = trials(sagemaker)
             found = []
             for name, how in (("alone", "started"), (trial["TrainingJobName"], "forked")):
-                assert f"distance = 1 {how}" in sagemaker.training.engine.log(
-                    name, "algo-1"
-                ).read_text(encoding="utf-8")
+                assert f"distance = 1 {how}" in sagemaker.engine.log(name, "algo-1").read_text(
+                    encoding="utf-8"
+                )
                 model = sagemaker.archive(f"out/{name}/output/model.tar.gz")
                 found.append(json.loads(model["seen.json"]))
             assert found[0] == found[1]
@@ -226,7 +226,7 @@ def test_a_failing_trial_is_told_as_a_failing_training_job_is(
             (trial,) = trials(sagemaker)
             told = []
             for name in ("alone", trial["TrainingJobName"]):
-                log = sagemaker.training.engine.log(name, "algo-1").read_text(encoding="utf-8")
+                log = sagemaker.engine.log(name, "algo-1").read_text(encoding="utf-8")
                 told.append(log[log.index("Traceback") :])
                 reason = sagemaker("DescribeTrainingJob", TrainingJobName=name)["FailureReason"]
                 assert 'ErrorMessage "ValueError: no such rate"' in reason
@@ -291,7 +291,7 @@ def test_a_stopped_tuning_job_stops_its_trials(tmp_path: Path) -> None:
     async def story() -> None:
         async with running(tmp_path) as sagemaker:
             send(sagemaker, config(), definition(sagemaker, "import time; time.sleep(600)"))
-            studies = sagemaker.training.tuning.studies
+            studies = sagemaker.studies
             while len(studies.get("tuned").trials) < 2:
                 await studies.changed(studies.get("tuned"), 20)
             with pytest.raises(Refusal, match="stop it first"):
@@ -414,7 +414,7 @@ def test_a_warm_start_goes_on_where_its_parent_ended(tmp_path: Path) -> None:
             assert value(overall) == min(map(value, (parent[BEST], child[BEST])))
             assert overall["TuningJobName"] in ("parent", "child")
             # Where it begins is chosen by what is known, not by chance.
-            known = sagemaker.training.tuning.studies.get("child").spec.earlier
+            known = sagemaker.studies.get("child").spec.earlier
             assert 3 <= len(known) <= 12
             assert all(2 <= float(one.values["rate"]) <= 6 for one in known)
             send(sagemaker, asked, definition(sagemaker), "cold")

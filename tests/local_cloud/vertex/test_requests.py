@@ -12,7 +12,7 @@ import pytest
 from google.api_core import exceptions
 
 from local_cloud.control import Status
-from local_cloud.vertex.jobs import CUSTOM_TASK
+from local_cloud.vertex.training import CUSTOM_TASK
 from tests.local_cloud.vertex.support import IMAGE
 
 PARENT = "/v1/projects/my-project/locations/us-central1"

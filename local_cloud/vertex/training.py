@@ -3,78 +3,46 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
-from local_cloud.projects import Projects
-from local_cloud.store.objects import Objects
-from local_cloud.store.records import Records
-from local_cloud.vertex import errors, launch, resources
+from local_cloud.service import Platform
+from local_cloud.vertex import launch, resources, status
 from local_cloud.vertex.errors import ApiError
-from local_cloud.vertex.metadata import Metadata
-from local_cloud.vertex.models import Models
+from local_cloud.vertex.model_registry import ModelRegistry
+from local_cloud.vertex.request import check_job_spec
 from local_cloud.vertex.schema import (
     CustomJob,
     CustomJobSpec,
     Json,
     TrainingPipeline,
-    check_job_spec,
     checked,
     new_id,
     require,
     timestamp,
     with_text_args,
 )
-from local_cloud.vertex.tensorboards import Tensorboards
 from local_cloud.vertex.tracking import Tracking
-from local_cloud.vertex.tuning import Tuning
 
-if TYPE_CHECKING:
-    from local_cloud.engine.engine import Engine
-
+DIALECT = "vertex"  # the engine's name for this
 CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
-
-# The engine's states in the service's words: types/job_state.py, types/pipeline_state.py.
-STATES = {
-    State.QUEUED: "STATE_QUEUED",
-    State.STAGING: "STATE_PENDING",
-    State.RUNNING: "STATE_RUNNING",
-    State.STOPPING: "STATE_CANCELLING",
-    State.SUCCEEDED: "STATE_SUCCEEDED",
-    State.FAILED: "STATE_FAILED",
-    State.STOPPED: "STATE_CANCELLED",
-}
-CODES = {
-    "exit": errors.INVALID_ARGUMENT,
-    "staging": errors.INVALID_ARGUMENT,
-    "timeout": errors.DEADLINE_EXCEEDED,
-    "interrupted": errors.RESOURCE_EXHAUSTED,
-    "space": errors.RESOURCE_EXHAUSTED,
-    "collect": errors.INTERNAL,
-    "lost": errors.INTERNAL,
-    "stopped": errors.CANCELLED,
-}
 
 
 class Training:
-    """What the service knows of its jobs; the engine asks it how to run one (engine.spec.Dialect).
+    """What the service knows of its jobs; the engine asks it how to run one (engine.dialect).
 
     A document holds the resource as it was asked for; states, times and errors are the engine's.
     """
 
-    engine: Engine
-
-    def __init__(self, records: Records, objects: Objects, environment: dict[str, str]) -> None:
-        """`environment` lets a replica's own SDKs find this local cloud."""
-        self.records = records
-        self.objects = objects
-        self.environment = environment
-        self.projects = Projects(records)
-        self.models = Models(records, objects)
-        self.metadata = Metadata(records)
-        self.tensorboards = Tensorboards(records)
-        self.tracking = Tracking(records, objects, self.metadata, self.tensorboards)
-        self.tuning = Tuning(self)
+    def __init__(self, platform: Platform, models: ModelRegistry, tracking: Tracking) -> None:
+        """models: where pipelines upload; tracking: what takes up the jobs' experiments."""
+        self.records = platform.records
+        self.objects = platform.gs
+        self.engine = platform.engine
+        self.projects = platform.projects
+        self.environment = platform.environment
+        self.models = models
+        self.tracking = tracking
 
     # ---- requests -------------------------------------------------------------------------------
     def create_custom_job(self, parent: str, body: Json) -> Json:
@@ -109,7 +77,7 @@ class Training:
                 self.records.put("vertex", pipeline["name"], pipeline | {"job": job["name"]})
             self.records.put("vertex", job["name"], document)
             self.records.put("vertex-job", _id(job["name"]), {"name": job["name"]})
-            self.engine.submit("vertex", _id(job["name"]), launch.size(spec), gpus=device.gpus)
+            self.engine.submit(DIALECT, _id(job["name"]), launch.size(spec), gpus=device.gpus)
         return document
 
     def custom_job(self, document: Json) -> Json:
@@ -119,33 +87,12 @@ class Training:
 
     def _progress(self, document: Json, prefix: str) -> Json:
         job = self.engine.get(_id(document["resource"]["name"]))
-        found: Json = {"state": prefix + STATES[job.state]}
-        if job.started:
-            latest = job.attempts[-1] if job.attempts else None
-            updated = (latest and (latest.ended or latest.started)) or job.started
-            found |= {"startTime": timestamp(job.started), "updateTime": timestamp(updated)}
-        if job.ended:
-            found |= {"endTime": timestamp(job.ended), "updateTime": timestamp(job.ended)}
-        if job.outcome and job.state != State.SUCCEEDED:
-            code = CODES[job.outcome.reason]
-            found["error"] = {"code": code, "message": self.message(job, job.outcome)}
-        return found
+        return status.progress(job, prefix, self.message)
 
     def message(self, job: Job, outcome: Outcome) -> str:
-        """The service's own words for a replica's failure, then the end of that replica's log."""
-        if outcome.reason == "stopped":
-            return "CANCELED"
-        if outcome.reason == "interrupted":
-            return f"STOCKOUT: {outcome.message}"
-        if outcome.replica is None or outcome.code is None:
-            return outcome.message
-        # A container reports the signal that ended it as 128 and its number.
-        status = outcome.code if outcome.code > 0 else 128 - outcome.code
-        log = self.engine.log(job.id, outcome.replica)
-        return (
-            f"The replica {outcome.replica} exited with a non-zero status of {status}. "
-            f"Termination reason: Error.\n" + "\n".join([*outcome.last_lines, f"Its log: {log}"])
-        )
+        """Why the job has failed, in the service's words."""
+        log = outcome.replica and self.engine.log(job.id, outcome.replica)
+        return status.message(outcome, str(log))
 
     def create_training_pipeline(self, parent: str, body: Json) -> Json:
         """Check, record and queue a training pipeline of the custom task; returns it."""
@@ -174,7 +121,7 @@ class Training:
         return self.training_pipeline(resources.get(self.records, pipeline["name"]))
 
     def training_pipeline(self, document: Json) -> Json:
-        """The resource with the state of the custom job behind it."""
+        """The resource with the state of its backing custom job."""
         resource = {name: value for name, value in document.items() if name != "job"}
         job = resources.get(self.records, document["job"])
         metadata = {"backingCustomJob": document["job"]}
@@ -182,15 +129,15 @@ class Training:
         return resource | {"trainingTaskMetadata": metadata} | self._progress(job, "PIPELINE_")
 
     def engine_job(self, document: Json) -> Job:
-        """The engine's job behind a custom job's or a pipeline's document."""
+        """The backing engine job of a custom job's or a pipeline's document."""
         return self.engine.get(_id(document.get("job") or document["resource"]["name"]))
 
     def cancel(self, document: Json) -> None:
         """Begin to stop it; nothing happens to one that has ended."""
         self.engine.stop(self.engine_job(document).id)
 
-    def delete(self, document: Json) -> Json:
-        """Delete a job or pipeline that has ended; answered with an operation that has ended."""
+    def delete(self, document: Json) -> None:
+        """Delete a job or pipeline that has ended."""
         name = document.get("name") or document["resource"]["name"]
         job = self.engine_job(document)
         if not job.state.ended:
@@ -199,12 +146,10 @@ class Training:
         if self.records.get("vertex", owner):
             raise ApiError("FAILED_PRECONDITION", f"{name} belongs to {owner}; delete that first.")
         with self.records.transaction():
-            if "resource" in document:
+            self.records.delete("vertex", name)
+            if "resource" in document:  # both or none: a document without a job spoils every list
                 self.records.delete("vertex-job", job.id)
-            operation = resources.deleted(self.records, name)
-        if "resource" in document:
-            self.engine.delete(job.id)  # last: a document without its job would spoil every list
-        return operation
+                self.engine.delete(job.id)
 
     # ---- what the engine asks -------------------------------------------------------------------
     def stage(self, job_id: str, context: JobContext) -> Plan:

@@ -12,8 +12,8 @@ from local_cloud.store.records import Records
 from local_cloud.vertex import resources
 from local_cloud.vertex.errors import ApiError, not_found
 from local_cloud.vertex.filters import compile_filter
+from local_cloud.vertex.request import GS_URI
 from local_cloud.vertex.schema import (
-    GCS,
     Json,
     MergeVersionAliasesRequest,
     Model,
@@ -34,7 +34,7 @@ OF_MODEL = ("displayName", "description", "labels")
 OF_VERSION = ("versionDescription", "labels")
 
 
-class Models:
+class ModelRegistry:
     """Documents `…/models/ID@VERSION`, one for each version.
 
     `modelLabels` of a document are the model's own labels, the same in all its versions; whoever
@@ -66,7 +66,7 @@ class Models:
         if not address:
             return
         require(
-            GCS.match(address), f"model.artifactUri: {address!r} does not begin with gs://BUCKET"
+            GS_URI.match(address), f"model.artifactUri: {address!r} does not begin with gs://BUCKET"
         )
         bucket, _, folder = address.removeprefix("gs://").partition("/")
         prefix = f"{folder.rstrip('/')}/" if folder else ""
@@ -232,15 +232,14 @@ class Models:
         changed = {"versionUpdateTime": rfc3339(time.time()), "etag": new_id()}
         self._put(version | changes | changed)
 
-    def delete(self, name: str) -> Json:
-        """Delete a model with all its versions; answered with an operation that has ended."""
+    def delete(self, name: str) -> None:
+        """Delete a model with all its versions."""
         self.find(name)
         with self.records.transaction():
             for model in self.versions(name):
                 self.records.delete("vertex", f"{name}@{model['versionId']}")
-            return resources.deleted(self.records, name)
 
-    def delete_version(self, name: str) -> Json:
+    def delete_version(self, name: str) -> None:
         """models:deleteVersion: any version but the default one."""
         model = self.find(name)
         if DEFAULT in model["versionAliases"]:
@@ -248,7 +247,7 @@ class Models:
                 "FAILED_PRECONDITION",
                 f"The model version {name} is the default one; make another the default first.",
             )
-        return resources.deleted(self.records, f"{model['name']}@{model['versionId']}")
+        self.records.delete("vertex", f"{model['name']}@{model['versionId']}")
 
 
 def _shown(model: Json) -> Json:
@@ -274,6 +273,3 @@ def _base(name: str) -> str:
     if parts is None:
         raise ApiError("INVALID_ARGUMENT", f"parentModel: {name!r} is not the name of a model")
     return f"projects/{project_number(parts[1])}/{parts[2]}"
-
-
-__all__ = ["Model", "Models"]

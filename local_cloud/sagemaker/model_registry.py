@@ -42,7 +42,7 @@ SUMMARY = (
 )
 
 
-class Packages:
+class ModelRegistry:
     """Groups by name; packages by `NAME`, or by `GROUP/VERSION`."""
 
     def __init__(self, records: Records, objects: Objects, tags: Tags) -> None:

@@ -28,7 +28,7 @@ STRATEGIES = {"Bayesian": "bayesian", "Random": "random", "Grid": "grid", "Hyper
 EPOCHS = ("epochs", "numepochs", "n-epochs", "n_epochs", "num_epochs")
 
 
-def spec(name: str, config: Json, static: Mapping[str, str]) -> StudySpec:
+def of(name: str, config: Json, static: Mapping[str, str]) -> StudySpec:
     """Return what a tuning job of this name looks for; config: HyperParameterTuningJobConfig."""
     if config.get("TuningJobCompletionCriteria"):
         raise not_implemented("HyperParameterTuningJobConfig.TuningJobCompletionCriteria")

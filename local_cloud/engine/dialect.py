@@ -1,0 +1,48 @@
+"""What a cloud gives the engine: how its jobs are run, and how its studies' trials are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from local_cloud.engine.early_stopping import Curve
+from local_cloud.engine.search import Value
+from local_cloud.engine.spec import Job, JobContext, Plan
+from local_cloud.engine.study import Study
+
+
+class TrainingDialect(Protocol):
+    """What the engine asks of a cloud about its jobs; both methods are called in a thread."""
+
+    def stage(self, job_id: str, context: JobContext) -> Plan:
+        """Bring the inputs and say what to run; Refused fails the job with its sentence."""
+
+    def collect(self, job: Job) -> None:
+        """Take the results away; job is as it will be seen as soon as this returns.
+
+        Called once the replicas have ended, whatever the outcome; not for a job that never
+        started one, nor for one that the server's own end cut off.
+        """
+
+
+class TuningDialect(Protocol):
+    """What the engine asks of a cloud about its studies, whose trials are jobs."""
+
+    def send(self, study: Study, number: int, values: Mapping[str, Value]) -> str:
+        """Queue the job of a trial, the first of which has number 1; returns the job's id."""
+
+    def judge(self, study: Study, number: int, job: Job) -> float | str:
+        """The result of a trial whose job has ended, or why there is none; called in a thread."""
+
+    def reports(self, study: Study, number: int, job: Job) -> Curve:
+        """What a trial has reported so far, as (step, value); called in a thread."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Both, under the name by which jobs and studies are on record."""
+
+    name: str
+    training: TrainingDialect
+    tuning: TuningDialect

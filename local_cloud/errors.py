@@ -1,0 +1,11 @@
+"""The one family of exceptions that users see."""
+
+from __future__ import annotations
+
+
+class LocalCloudError(Exception):
+    """Something the user can fix; the message says what happened, where and what to do next."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows instead of a traceback, which would hide the sentence."""
+        return [f"{type(self).__name__}: {self}"]

@@ -1,0 +1,71 @@
+"""The operations of SageMaker's API that the local cloud has; it refuses all others by name."""
+
+from __future__ import annotations
+
+from local_cloud.aws.json_protocol import Operation
+from local_cloud.sagemaker.parts import Parts
+
+
+def training(parts: Parts) -> dict[str, Operation]:
+    """Return the operations on training jobs, by name."""
+    jobs = parts.training
+    return {
+        "CreateTrainingJob": jobs.create,
+        "DescribeTrainingJob": jobs.describe,
+        "ListTrainingJobs": jobs.list,
+        "StopTrainingJob": jobs.stop,
+        "DeleteTrainingJob": jobs.delete,
+        "UpdateTrainingJob": jobs.update,
+    }
+
+
+def tuning(parts: Parts) -> dict[str, Operation]:
+    """Return the operations on tuning jobs."""
+    jobs = parts.tuning
+    return {
+        "CreateHyperParameterTuningJob": jobs.create,
+        "DescribeHyperParameterTuningJob": jobs.describe,
+        "ListHyperParameterTuningJobs": jobs.list,
+        "ListTrainingJobsForHyperParameterTuningJob": jobs.trials,
+        "StopHyperParameterTuningJob": jobs.stop,
+        "DeleteHyperParameterTuningJob": jobs.delete,
+    }
+
+
+def tags(parts: Parts) -> dict[str, Operation]:
+    """Return the operations on tags."""
+    return {
+        "AddTags": parts.tags.add,
+        "ListTags": parts.tags.list,
+        "DeleteTags": parts.tags.delete,
+    }
+
+
+def notebooks(parts: Parts) -> dict[str, Operation]:
+    """Return the operations on notebook instances."""
+    notebooks = parts.notebooks
+    return {
+        "CreateNotebookInstance": notebooks.create,
+        "DescribeNotebookInstance": notebooks.describe,
+        "ListNotebookInstances": notebooks.list,
+        "StartNotebookInstance": notebooks.start,
+        "StopNotebookInstance": notebooks.stop,
+        "UpdateNotebookInstance": notebooks.update,
+        "DeleteNotebookInstance": notebooks.delete,
+    }
+
+
+def models(parts: Parts) -> dict[str, Operation]:
+    """Return the operations on model packages and their groups."""
+    registry = parts.models
+    return {
+        "CreateModelPackageGroup": registry.create_group,
+        "DescribeModelPackageGroup": registry.describe_group,
+        "ListModelPackageGroups": registry.list_groups,
+        "DeleteModelPackageGroup": registry.delete_group,
+        "CreateModelPackage": registry.create,
+        "DescribeModelPackage": registry.describe,
+        "ListModelPackages": registry.list,
+        "UpdateModelPackage": registry.update,
+        "DeleteModelPackage": registry.delete,
+    }

@@ -1,0 +1,28 @@
+"""SageMaker as a service: its operations, one line each, and what it gives the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from local_cloud.aws.json_protocol import JsonService, Operation
+from local_cloud.engine.dialect import Dialect
+from local_cloud.sagemaker import routes
+from local_cloud.sagemaker.parts import Parts
+from local_cloud.sagemaker.training import DIALECT
+from local_cloud.service import Platform, Service
+
+OPERATIONS: tuple[Callable[[Parts], Mapping[str, Operation]], ...] = (
+    routes.training,
+    routes.tuning,
+    routes.tags,
+    routes.notebooks,
+    routes.models,
+)
+
+
+def service(platform: Platform) -> Service:
+    """Return SageMaker, with all that is declared in OPERATIONS."""
+    parts = Parts.of(platform)
+    operations = {name: call for declare in OPERATIONS for name, call in declare(parts).items()}
+    api = JsonService("sagemaker", operations)
+    return Service(apis=[api], dialect=Dialect(DIALECT, parts.training, parts.tuning))

@@ -1,0 +1,45 @@
+"""What a trial reports of its metrics: lines of JSON that cloudml-hypertune has written."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+OTHERS = ("timestamp", "trial", "global_step", "checkpoint_path")  # fields that are no metric
+
+
+@dataclass(frozen=True)
+class Report:
+    """One of a trial's reports."""
+
+    step: int
+    time: float  # seconds since the epoch
+    metrics: Mapping[str, float]  # by tag; NaN for what is no number
+
+
+def reports(file: Path) -> list[Report]:
+    """Return what the file holds, in the order in which it was reported."""
+    # The trial's script may have written, or made, anything there.
+    text = file.read_text(errors="replace") if file.is_file() else ""
+    found = []
+    for line in text.splitlines():
+        try:
+            report = json.loads(line)
+            metrics = {name: _number(v) for name, v in report.items() if name not in OTHERS}
+            step, seen = int(report.get("global_step", 0)), float(report.get("timestamp", 0))
+            found.append(Report(step, seen, metrics))
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+            continue  # a line that is being written, or somebody else's
+    return found
+
+
+def _number(value: Any) -> float:
+    """A metric's value; NaN for what is no number, or none that a float can hold."""
+    try:
+        return float(value)
+    except (ValueError, TypeError, OverflowError):
+        return math.nan

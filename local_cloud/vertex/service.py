@@ -1,0 +1,64 @@
+"""Vertex AI as a service: its resources, one line each, and what it gives the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Route
+
+from local_cloud.engine.dialect import Dialect
+from local_cloud.service import Platform, Service
+from local_cloud.store.records import Records
+from local_cloud.vertex import metadata_routes, resources, rest, routes, tensorboard_routes
+from local_cloud.vertex.errors import ApiError, render
+from local_cloud.vertex.parts import Parts
+from local_cloud.vertex.resource import Resource
+from local_cloud.vertex.training import DIALECT
+
+RESOURCES: tuple[Callable[[Parts], Sequence[Resource]], ...] = (
+    routes.training,
+    routes.tuning,
+    routes.models,
+    metadata_routes.resources,
+    tensorboard_routes.resources,
+)
+METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
+
+
+def service(platform: Platform) -> Service:
+    """Return Vertex AI, with all that is declared in RESOURCES."""
+    parts = Parts.of(platform)
+    declared = [resource for declare in RESOURCES for resource in declare(parts)]
+    found = [route for one in declared for route in rest.routes(one, platform.records)]
+    missing = [
+        Route(f"/{version}/{{rest:path}}", _missing, methods=METHODS)
+        for version in ("v1", "v1beta1")
+    ]
+    return Service(
+        routes=[*found, *_operations(platform.records), *missing],
+        dialect=Dialect(DIALECT, parts.training, parts.tuning),
+        errors={ApiError: render},
+    )
+
+
+def _operations(records: Records) -> list[BaseRoute]:
+    """Operations belong to a location or to a resource; the SDK asks for them below /ui."""
+
+    def get(request: Request) -> JSONResponse:
+        return JSONResponse(resources.get(records, rest.named(request)))
+
+    return [
+        Route(f"{root}{rest.LOCATION}{place}/operations/{{id:id}}", get, methods=["GET"])
+        for root in ("/ui", "/v1")
+        for place in ("", "/{kind}/{owner:id}")
+    ]
+
+
+async def _missing(request: Request) -> JSONResponse:
+    problem = ApiError(
+        "UNIMPLEMENTED",
+        f"not implemented in the local cloud: {request.method} /v1/{request.path_params['rest']}",
+    )
+    return render(request, problem)

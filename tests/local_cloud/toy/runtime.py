@@ -1,0 +1,35 @@
+"""Two of Amazon's REST services that share a signing name; one takes bytes, one JSON."""
+
+from __future__ import annotations
+
+from local_cloud.aws.errors import ServiceError
+from local_cloud.aws.model import Json
+from local_cloud.aws.rest_protocol import RestService
+from local_cloud.service import Platform, Service
+
+
+async def invoke(params: Json) -> Json:
+    """Return the body backwards, and what else arrived."""
+    if params["EndpointName"] == "broken":
+        raise ServiceError("ModelError", "the model is broken", 424)
+    said = f"{params['EndpointName']} {params.get('TargetVariant')} {params['ContentType']}"
+    return {
+        "Body": params["Body"][::-1],
+        "ContentType": "text/csv",
+        "InvokedProductionVariant": "blue",
+        "CustomAttributes": said,
+    }
+
+
+def put_metrics(params: Json) -> Json:
+    wrong = [n for n, one in enumerate(params["MetricData"]) if one["Value"] < 0]
+    return {"Errors": [{"Code": "VALIDATION_ERROR", "MetricIndex": n} for n in wrong]}
+
+
+def service(_: Platform) -> Service:
+    return Service(
+        apis=[
+            RestService("sagemaker-runtime", {"InvokeEndpoint": invoke}),
+            RestService("sagemaker-metrics", {"BatchPutMetrics": put_metrics}),
+        ]
+    )

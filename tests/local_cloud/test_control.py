@@ -35,6 +35,15 @@ def test_start_stop_and_start_again_at_the_same_address(own: Home) -> None:
     assert control.start(own).url == first.url  # open notebooks go on
 
 
+def test_a_server_that_is_stopped_has_time_to_end(own: Home) -> None:
+    """It closes its records, which a process that is killed cannot: SQLite's log is left then."""
+    control.start(own)
+    log = own.data / "records.sqlite-wal"
+    assert log.exists()
+    control.stop(own)
+    assert not log.exists()
+
+
 def test_two_starts_at_once_make_one_server(own: Home) -> None:
     pids: list[int] = []
     threads = [

@@ -48,6 +48,19 @@ def test_a_foreign_host_or_origin_is_refused_although_it_knows_the_secret(cloud:
     assert ask(cloud, path, Origin=f"http://127.0.0.1:{port}")[0] == 200
 
 
+@pytest.mark.parametrize("header", ["Host", "Origin"])
+@pytest.mark.parametrize("others", [".evil.example", "0", "@evil.example", "/"])
+def test_a_host_or_origin_that_only_begins_like_ours_is_refused(
+    cloud: Status, header: str, others: str
+) -> None:
+    scheme = "http://" if header == "Origin" else ""
+    port = urlsplit(cloud.url or "").port
+    path = f"{secret(cloud)}/status"
+    for ours in ("127.0.0.1", f"127.0.0.1:{port}"):
+        assert ask(cloud, path, **{header: f"{scheme}{ours}{others}"})[0] == 403
+        assert ask(cloud, path, **{header: f"{scheme}evil.example.{ours}"})[0] == 403
+
+
 def test_it_listens_on_loopback_only(cloud: Status) -> None:
     port = urlsplit(cloud.url or "").port or 0
     names = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=True)

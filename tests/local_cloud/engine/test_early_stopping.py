@@ -93,6 +93,11 @@ class TestHalving:
         assert not over(HALVING, trial(1, 9), *better)
         assert over(HALVING, trial(1, 9, 9, 9), *better)
 
+    def test_rivals_of_other_brackets_do_not_count(self) -> None:
+        better = [trial(place, 1, 1, 1) for place in (0, 2, 3, 5, 6)]
+        assert not over(HALVING, trial(1, 9, 9, 9), *better)
+        assert over(HALVING, trial(1, 9, 9, 9), *better, trial(4, 1, 1, 1))
+
     def test_no_decision_is_made_twice(self) -> None:
         better = [trial(place, 1, 1) for place in (3, 6)]
         assert over(HALVING, trial(0, 9, 9), *better)

@@ -128,6 +128,19 @@ def test_bytes_that_come_twice_are_taken_once(
     assert bucket.blob("file").download_as_bytes() == b"0123456789"
 
 
+def test_of_a_long_chunk_that_comes_twice_what_is_known_is_left_out(
+    http: requests.Session, address: str, bucket: storage.Bucket
+) -> None:
+    """It arrives in pieces of a quarter of a megabyte at most; several of them are known."""
+    content = os.urandom(12 * CHUNK)
+    known = 5 * CHUNK + 3
+    session = start(http, address)
+    send(http, session, content[:known], f"0-{known - 1}/*")
+    total = len(content)
+    assert send(http, session, content, f"0-{total - 1}/{total}").status_code == 200
+    assert bucket.blob("file").download_as_bytes() == content
+
+
 def test_one_request_may_bring_it_all(
     http: requests.Session, address: str, bucket: storage.Bucket
 ) -> None:

@@ -143,6 +143,19 @@ def test_a_failing_script_is_told_in_the_toolkits_words(tmp_path: Path) -> None:
     go(story())
 
 
+def test_a_scripts_own_failure_file_is_left_as_it_is(tmp_path: Path) -> None:
+    script = "open('/opt/ml/output/failure', 'w').write('no rows'); raise ValueError('other words')"
+
+    async def story() -> None:
+        async with running(tmp_path) as sagemaker:
+            sent = sdk2(sagemaker, {"train.py": script})
+            name = sagemaker.create(**request(HyperParameters=sent))
+            found = await sagemaker.end(name, "Failed")
+            assert found["FailureReason"] == "AlgorithmError: no rows, exit code: 1"
+
+    go(story())
+
+
 @pytest.mark.parametrize(
     ("files", "hyperparameters", "sentence"),
     [

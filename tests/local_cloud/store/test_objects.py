@@ -34,6 +34,30 @@ def put(
     return objects.put("k", name, body, attributes={"by": "put"}, when=when or Condition())
 
 
+def test_the_disk_holds_the_content_before_the_name_and_then_the_name(
+    objects: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut in between leaves the old object; the other way round, one without content."""
+    order: list[tuple[str, int]] = []
+    fsync, rename = os.fsync, os.replace
+
+    def synced(descriptor: int) -> None:
+        fsync(descriptor)
+        order.append(("fsync", os.fstat(descriptor).st_ino))
+
+    def renamed(source: Path, target: Path) -> None:
+        rename(source, target)
+        order.append(("rename", os.stat(target).st_ino))
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    found = put(objects, "folder/a")
+    content, folder = os.stat(found.path).st_ino, os.stat(found.path.parent).st_ino
+    own = [step for step in order if step[1] in (content, folder)]
+    after = own.index(("rename", content))
+    assert ("fsync", content) in own[:after] and ("fsync", folder) in own[after:]
+
+
 def read(objects: Objects, name: str) -> bytes:
     found, file = objects.open("k", name)
     with file:

@@ -40,7 +40,12 @@ def slice_of(header: str | None, size: int) -> tuple[int, int] | None:
 
 
 class Download(StreamingResponse):
-    """A part of a file; the file is closed when it has been sent."""
+    """A part of a file; the file is closed when it has been sent.
+
+    Not Starlette's FileResponse: that opens the path when it sends, when another object may be
+    there, and has errors of its own for ranges that the services refuse in their own words, or
+    ignore.
+    """
 
     def __init__(
         self, file: BinaryIO, part: tuple[int, int], status: int, headers: Mapping[str, str]

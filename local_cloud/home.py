@@ -36,7 +36,15 @@ def identity() -> dict[str, str]:
 
 # What the server imports beside the standard library; a client does without.
 SERVER_NEEDS = (
-    *("anyio", "botocore", "google.cloud.aiplatform_v1", "google_crc32c", "numpy", "optuna"),
+    *(
+        "anyio",
+        "botocore",
+        "filelock",
+        "google.cloud.aiplatform_v1",
+        "google_crc32c",
+        "numpy",
+        "optuna",
+    ),
     *("packaging", "psutil", "starlette", "tensorboard", "uvicorn"),
 )
 
@@ -162,7 +170,8 @@ class Home:
         """Take the lock that a server holds while it runs; None if another holds it.
 
         Whoever only looks whether it is held (`running`) holds it for an instant: to get it for
-        sure, try some times, 10 ms apart.
+        sure, try some times, 10 ms apart. By hand, for a client has the standard library alone, and
+        the holder's process id is written in it.
         """
         self.make()
         file = (self.folder / "lock").open("a+")  # what the holder wrote stays

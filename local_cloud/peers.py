@@ -1,7 +1,8 @@
 """Whose sockets are at the ends of a connection on loopback: other users are strangers.
 
 Linux tells it (sock_diag(7); the structures are in linux/inet_diag.h). Elsewhere nothing does
-without more permissions, and the secret alone has to keep strangers out.
+without more permissions, and the secret alone has to keep strangers out. psutil does not tell it:
+it finds the processes of our own sockets, and a client has the standard library alone.
 """
 
 from __future__ import annotations

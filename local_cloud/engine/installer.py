@@ -6,17 +6,16 @@ server's packages, so what is missing is worked out here.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shlex
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
+from filelock import FileLock
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -57,7 +56,8 @@ class Installer:
         """Install all of it and what it needs; lines that say what was done. Or InstallError."""
         if wish.folder:
             _check_folder(wish.folder)
-        with _locked(self.environment.folder):
+        # The replicas of a job install one after the other: the second finds all there.
+        with FileLock(self.environment.folder / "lock"):
             named = deque[Requirement]()
             for target in wish.targets:
                 if is_local(target):
@@ -271,11 +271,3 @@ def _check_folder(folder: Path) -> None:
             f"{folder} belongs to the environment that the local cloud runs in, which no job"
             " changes: choose another folder"
         )
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Let the replicas of a job install one after the other: the second finds all there."""
-    with open(folder / "lock", "a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import optuna
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -97,6 +98,26 @@ class TestHalving:
         better = [trial(place, 1, 1, 1) for place in (0, 2, 3, 5, 6)]
         assert not over(HALVING, trial(1, 9, 9, 9), *better)
         assert over(HALVING, trial(1, 9, 9, 9), *better, trial(4, 1, 1, 1))
+
+    @given(st.lists(st.lists(st.integers(0, 9), min_size=8, max_size=8), max_size=7))
+    def test_decides_as_optunas_pruner_where_both_are_asked_after_every_step(
+        self, reports: list[list[int]]
+    ) -> None:
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        pruner = optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=3)
+        study = optuna.create_study(pruner=pruner)
+        earlier: list[Other] = []
+        for place, values in enumerate(reports):
+            theirs = study.ask()
+            for step, value in enumerate(values, 1):
+                mine = trial(3 * place, *values[:step])  # every third trial is in the first bracket
+                theirs.report(value, step)
+                stopped = over(HALVING, mine, *earlier, since=step - 1)
+                assert stopped == theirs.should_prune()
+                if stopped:
+                    break
+            earlier.append(mine)
+            study.tell(theirs, 0.0)
 
     def test_no_decision_is_made_twice(self) -> None:
         better = [trial(place, 1, 1) for place in (3, 6)]

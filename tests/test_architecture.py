@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
@@ -116,6 +117,18 @@ def _nearest(name: str, files: dict[str, Path]) -> str:
     while name and name not in files:
         name = name.rpartition(".")[0]
     return name
+
+
+def test_where_is_what_names_files_that_are_there() -> None:
+    """Those without a folder are in the package of the column that names them."""
+    page = (ROOT / "instructors/where-is-what.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_/]+(?:/|\.py))`", page))
+    assert {path for path in named if "/" in path and not (ROOT / path).exists()} == set()
+    rows = [line.split("|")[2:4] for line in page.splitlines() if line.startswith("| ")][2:]
+    for column, package in enumerate(("vertex", "sagemaker")):
+        own = {name for row in rows for name in re.findall(r"`(\w+\.py)`", row[column])}
+        assert len(own) >= 6
+        assert not {name for name in own if not (ROOT / "local_cloud" / package / name).exists()}
 
 
 # What each file is for, in both clouds, and what it has that the rest relies on.

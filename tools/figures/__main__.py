@@ -6,11 +6,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from tools.figures import job_states, layers, replicas, three_places
+from tools.figures import architecture, job_states, layers, replicas, three_places
 from tools.folder import ROOT
 
 FOLDER = Path("episodes") / "fig"
 FIGURES = {
+    "architecture.svg": architecture.draw,
     "job-states.svg": job_states.draw,
     "replicas.svg": replicas.draw,
     "layers.svg": layers.draw,

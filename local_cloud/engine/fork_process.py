@@ -67,20 +67,20 @@ def main(orders: socket.socket, modules: Sequence[str]) -> None:
             log, line = descriptors[0], socket.socket(fileno=descriptors[1])
             with open(descriptors[2], encoding="utf-8") as file:
                 file.seek(0)
-                asked = json.load(file)
+                requested = json.load(file)
             pid = os.fork()
             if pid == 0:
                 orders.close()
                 for watch, (_, other) in lines.items():
                     os.close(watch)
                     other.close()
-                become(asked, log, line)
+                become(requested, log, line)
                 return
             os.close(log)
             lines[os.pidfd_open(pid)] = pid, line
 
 
-def become(asked: Mapping[str, Any], log: int, line: socket.socket) -> None:
+def become(requested: Mapping[str, Any], log: int, line: socket.socket) -> None:
     """Turn this process into a replica, and run its command."""
     os.setsid()
     with line:
@@ -90,13 +90,13 @@ def become(asked: Mapping[str, Any], log: int, line: socket.socket) -> None:
         os.dup2(target, stream)
     os.close(nothing)
     os.close(log)
-    os.chdir(asked["folder"])
-    adopt(asked["environment"])
-    if asked["mounts"]:
-        namespace().enter(asked["mounts"], asked["read_only"])
+    os.chdir(requested["folder"])
+    adopt(requested["environment"])
+    if requested["mounts"]:
+        namespace().enter(requested["mounts"], requested["read_only"])
     enter_environment(os.environ["VIRTUAL_ENV"])
     mark(os.environ.get(JOB, ""))
-    _, *words = asked["command"]
+    _, *words = requested["command"]
     if apart := words[0] == "-I":
         del words[0]
     else:

@@ -151,14 +151,14 @@ class ForkServer:
         """Start a replica that writes into this log; OSError if no process can fork it."""
         if self._line is None or self._early != early(environment):
             raise OSError("no process has been started for such a replica")
-        asked = {
+        requested = {
             "command": command, "environment": environment, "folder": folder, "mounts": mounts,
             "read_only": read_only,
         }  # fmt: skip
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # A request may be longer than a packet: it goes through a file in memory.
         with theirs, open(os.memfd_create("request"), "w+", encoding="utf-8") as file:
-            json.dump(asked, file)
+            json.dump(requested, file)
             file.flush()
             socket.send_fds(self._line, [b"+"], [log, theirs.fileno(), file.fileno()])
         return Forked(ours)

@@ -97,17 +97,17 @@ def end(groups: Collection[int], marks: Collection[str], grace: float) -> bool:
     False when something outlived SIGKILL by 5 seconds.
     """
     killing = time.monotonic() + grace
-    asked: set[int] = set()
+    requested: set[int] = set()
     pause = 0.002
     while left := living(groups, marks):
         now = time.monotonic()
         if now > killing + AFTER_KILL:
             return False
-        for target in left if now >= killing else left - asked:
+        for target in left if now >= killing else left - requested:
             _send(
                 target, *([signal.SIGKILL] if now >= killing else [signal.SIGTERM, signal.SIGCONT])
             )
-        asked |= left
+        requested |= left
         time.sleep(pause)
         pause = min(1.5 * pause, 0.1)
     return True

@@ -112,10 +112,10 @@ def next_values(
     )
     known = [*earlier, *trials] if alike else [*_by_order(earlier), *_by_order(trials)]
     study.add_trials([_recorded(parameters, trial) for trial in known])
-    asked, values = study.ask(), dict[str, Value]()
+    requested, values = study.ask(), dict[str, Value]()
     for parameter in parameters:
         if exists(parameter, values):
-            values[parameter.name] = parameter.outside(_ask(asked, parameter))
+            values[parameter.name] = parameter.outside(_ask(requested, parameter))
     return values
 
 

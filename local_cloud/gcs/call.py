@@ -77,14 +77,14 @@ class Call:
 def condition(given: Any, kind: str = "") -> Condition:
     """The preconditions among parameters (or in a source of compose)."""
 
-    def asked(name: str) -> int | None:
+    def requested(name: str) -> int | None:
         return whole(f"if{kind}{name}", given.get(f"if{kind}{name}"))
 
     return Condition(
-        generation=asked("GenerationMatch"),
-        generation_not=asked("GenerationNotMatch"),
-        metageneration=asked("MetagenerationMatch"),
-        metageneration_not=asked("MetagenerationNotMatch"),
+        generation=requested("GenerationMatch"),
+        generation_not=requested("GenerationNotMatch"),
+        metageneration=requested("MetagenerationMatch"),
+        metageneration_not=requested("MetagenerationNotMatch"),
     )
 
 

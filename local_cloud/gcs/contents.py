@@ -34,10 +34,10 @@ def check_name(name: object) -> str:
     return name
 
 
-def check_generation(found: Object, asked: int | None) -> None:
+def check_generation(found: Object, requested: int | None) -> None:
     """Only the live generation is there; another is not found."""
-    if asked not in (None, found.generation):
-        raise Refusal(404, "notFound", f"No such object: {found.bucket}/{found.name}#{asked}")
+    if requested not in (None, found.generation):
+        raise Refusal(404, "notFound", f"No such object: {found.bucket}/{found.name}#{requested}")
 
 
 class Contents:
@@ -160,9 +160,9 @@ class Contents:
     def _source(self, bucket: str, source: Json) -> tuple[str, Condition]:
         """A source of compose, and what must hold of it."""
         name = check_name(source.get("name"))
-        asked = whole("generation", source.get("generation"))
+        requested = whole("generation", source.get("generation"))
         when = condition(inner(source, "objectPreconditions"))
-        return name, self._live(bucket, name, asked, when)
+        return name, self._live(bucket, name, requested, when)
 
     def _copied(self, call: Call) -> Object:
         source = call.path("bucket"), call.path("object")
@@ -176,12 +176,12 @@ class Contents:
                 kept = settings | _count(found.attributes)
             return content_type or found.content_type, kept
 
-        asked = call.whole("sourceGeneration")
+        requested = call.whole("sourceGeneration")
         return self._objects.copy(
             source,
             (call.path("to_bucket"), check_name(call.path("to_object"))),
             change,
-            source_when=self._live(*source, asked, call.condition("Source")),
+            source_when=self._live(*source, requested, call.condition("Source")),
             when=call.condition(),
         )
 
@@ -196,12 +196,12 @@ class Contents:
         changed = self._objects.update(bucket, name, both, when)
         return JSONResponse(object_resource(changed, call.base))
 
-    def _live(self, bucket: str, name: str, asked: int | None, when: Condition) -> Condition:
+    def _live(self, bucket: str, name: str, requested: int | None, when: Condition) -> Condition:
         """The condition and, if a generation is asked for, that it be the live one."""
-        if asked is None:
+        if requested is None:
             return when
-        check_generation(self._objects.get(bucket, name), asked)
-        return replace(when, generation=asked) if when.generation is None else when
+        check_generation(self._objects.get(bucket, name), requested)
+        return replace(when, generation=requested) if when.generation is None else when
 
 
 def _check_read(call: Call, found: Object) -> None:

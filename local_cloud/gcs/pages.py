@@ -13,10 +13,10 @@ _LARGEST = 1000  # cloud.google.com/storage/docs/json_api/v1/objects/list, maxRe
 
 def page_size(call: Call) -> int:
     """How many results to give at most."""
-    asked = call.whole("maxResults")
-    if asked is not None and asked < 0:
-        raise invalid(f"Invalid value for maxResults: {asked}")
-    return min(asked or _LARGEST, _LARGEST)
+    requested = call.whole("maxResults")
+    if requested is not None and requested < 0:
+        raise invalid(f"Invalid value for maxResults: {requested}")
+    return min(requested or _LARGEST, _LARGEST)
 
 
 def token(last: str) -> str:

@@ -107,13 +107,13 @@ def page_size(params: Json, name: str, argument: str) -> int:
 
 def whole(params: Json, name: str, argument: str, default: int) -> int:
     """A parameter that is a whole number of 31 bits; argument: its name in the address."""
-    asked: int = params.get(name, default)
-    named = {"ArgumentName": argument, "ArgumentValue": asked}
-    if asked < 0:
+    requested: int = params.get(name, default)
+    named = {"ArgumentName": argument, "ArgumentValue": requested}
+    if requested < 0:
         raise invalid(f"Argument {argument} must be an integer between 0 and 2147483647", **named)
-    if asked >= 1 << 31:
+    if requested >= 1 << 31:
         raise invalid(f"Provided {argument} not an integer or within integer range", **named)
-    return asked
+    return requested
 
 
 _TEXTS = {
@@ -124,10 +124,10 @@ _TEXTS = {
 
 def _in_encoding(params: Json, result: Json) -> Json:
     """The result with its names as an address has them, if this was asked for."""
-    asked = params.get("EncodingType")
-    if asked is None:
+    requested = params.get("EncodingType")
+    if requested is None:
         return result
-    if asked != "url":
+    if requested != "url":
         raise invalid("Invalid Encoding Method specified in Request", ArgumentName="encoding-type")
     return url_encoded(result)
 

@@ -345,15 +345,15 @@ def _no_such_upload(upload: str) -> Refusal:
     return Refusal("NoSuchUpload", message, 404, UploadId=upload)
 
 
-def _checksum_type(algorithm: str | None, asked: str | None) -> str | None:
+def _checksum_type(algorithm: str | None, requested: str | None) -> str | None:
     """How the whole's checksum is made of the parts' ones. Raises Refusal."""
     if algorithm is None:
-        if asked is not None:
+        if requested is not None:
             message = "The x-amz-checksum-type header can only be used with the"
             raise Refusal("InvalidRequest", message + " x-amz-checksum-algorithm header.")
         return None
     checksums.known(algorithm)
-    kind = asked or ("FULL_OBJECT" if algorithm == "CRC64NVME" else "COMPOSITE")
+    kind = requested or ("FULL_OBJECT" if algorithm == "CRC64NVME" else "COMPOSITE")
     is_crc = algorithm.startswith("CRC")
     if kind not in ("FULL_OBJECT", "COMPOSITE"):
         raise invalid(f"Value for x-amz-checksum-type header is invalid: {kind}")

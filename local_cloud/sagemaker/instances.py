@@ -45,8 +45,8 @@ def device(resources: Mapping[str, Any], here: int) -> Device:
     needed = gpus_of(resources["InstanceType"]) * resources["InstanceCount"]
     if needed <= here:
         return Device(needed, "")
-    asked = f"{resources['InstanceCount']} x {resources['InstanceType']}"
+    requested = f"{resources['InstanceCount']} x {resources['InstanceType']}"
     return Device(
         0,
-        f"{asked} has {needed} GPUs, this machine has {here}: the job runs on the CPU",
+        f"{requested} has {needed} GPUs, this machine has {here}: the job runs on the CPU",
     )

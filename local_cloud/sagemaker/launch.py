@@ -23,7 +23,7 @@ from local_cloud.sagemaker import drivers, layout
 from local_cloud.sagemaker.failure import OURS
 from local_cloud.sagemaker.instances import gpus_of
 from local_cloud.sagemaker.layout import ML, Host
-from local_cloud.sagemaker.names import arn, s3_uri
+from local_cloud.sagemaker.names import arn, split_s3_uri
 from local_cloud.sagemaker.request import limit, patience
 from local_cloud.store.errors import StoreError
 from local_cloud.store.names import to_path
@@ -139,14 +139,14 @@ def _live(request: Json, host: Host, objects: Objects) -> dict[str, Path]:
     if wanted := request.get("TensorBoardOutputConfig"):
         # Each job has a folder of its own there (observed: public logs of `tensorboard --logdir`).
         base = wanted["S3OutputPath"].rstrip("/")
-        address = f"{base}/{request['TrainingJobName']}/tensorboard-output"
+        uri = f"{base}/{request['TrainingJobName']}/tensorboard-output"
         local = wanted.get("LocalPath") or EVENTS
-        shown |= _show(address, local, "TensorBoardOutputConfig.S3OutputPath", host, objects)
+        shown |= _show(uri, local, "TensorBoardOutputConfig.S3OutputPath", host, objects)
     return shown
 
 
-def _show(address: str, local: str, field: str, host: Host, objects: Objects) -> Mapping[str, Path]:
-    folder = _folder_of(address, field, objects)
+def _show(uri: str, local: str, field: str, host: Host, objects: Objects) -> Mapping[str, Path]:
+    folder = _folder_of(uri, field, objects)
     local, own = os.path.normpath(local), f"{field.partition('.')[0]}.LocalPath"
     if not local.startswith("/") or local in ("/", "/opt", ML):
         raise Refused(f"{own}: {local} cannot stand for a folder of S3")
@@ -160,18 +160,18 @@ def _show(address: str, local: str, field: str, host: Host, objects: Objects) ->
     return {}
 
 
-def _folder_of(address: str, field: str, objects: Objects) -> Path:
-    """The folder of the bucket that holds the objects below this address."""
-    bucket, prefix = s3_uri(address.removesuffix("/"))
+def _folder_of(uri: str, field: str, objects: Objects) -> Path:
+    """The folder of the bucket that holds the objects below this URI."""
+    bucket, prefix = split_s3_uri(uri.removesuffix("/"))
     folder = objects.folder / bucket / prefix
     # Only where a key is its own path has what is written there the right key.
     if (prefix and to_path(prefix) != prefix) or folder.resolve() != folder:
-        raise Refused(f"{field}: {address} cannot be shown as a folder")
+        raise Refused(f"{field}: {uri} cannot be shown as a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise Refused(
-            f"{field}: an object is in the way of the folder {address}; choose another prefix"
+            f"{field}: an object is in the way of the folder {uri}; choose another prefix"
         ) from None
     return folder
 
@@ -221,9 +221,9 @@ def _bring_code(request: Json, host: Host, objects: Objects) -> None:
             raise Refused(
                 f"{launcher} is not implemented in the local cloud; use torch_distributed"
             )
-    address = _said(request, "sagemaker_submit_directory")
+    uri = _said(request, "sagemaker_submit_directory")
     try:
-        bucket, key = s3_uri(address)
+        bucket, key = split_s3_uri(uri)
         archive = objects.get(bucket, key)
     except (ValueError, StoreError) as problem:
         raise Refused(f"sagemaker_submit_directory: {problem}") from None
@@ -231,7 +231,7 @@ def _bring_code(request: Json, host: Host, objects: Objects) -> None:
     try:
         archives.extract(archive.path, code)
     except EngineError as problem:
-        raise Refused(f"{address}: {problem}") from None
+        raise Refused(f"{uri}: {problem}") from None
     if not mounts.available():
         for script in code.rglob("*"):
             drivers.rewrite(script, {ML: host.ml})

@@ -14,7 +14,7 @@ from typing import Any
 
 from local_cloud.engine import mounts, system
 from local_cloud.engine.spec import Refused
-from local_cloud.sagemaker.names import s3_uri
+from local_cloud.sagemaker.names import split_s3_uri
 from local_cloud.sagemaker.request import mode
 from local_cloud.store import files
 from local_cloud.store.errors import StoreError
@@ -102,7 +102,7 @@ def _described(channel: Json, request: Json) -> Json:
 
 
 def _fill(host: Host, channel: str, source: Mapping[str, Any], objects: Objects) -> None:
-    bucket, prefix = s3_uri(source["S3Uri"])
+    bucket, prefix = split_s3_uri(source["S3Uri"])
     folder = host.channel(channel)
     folder.mkdir(exist_ok=True)
     try:

@@ -11,7 +11,7 @@ from typing import Any
 from local_cloud.aws.account import CALLER_ARN, ROLE_ID
 from local_cloud.aws.errors import ServiceError, not_implemented
 from local_cloud.sagemaker import listing
-from local_cloud.sagemaker.names import arn, s3_uri
+from local_cloud.sagemaker.names import arn, split_s3_uri
 from local_cloud.sagemaker.request import invalid
 from local_cloud.sagemaker.tags import Tags
 from local_cloud.store.errors import StoreError
@@ -173,13 +173,13 @@ class ModelRegistry:
         """The data of each container is in S3: the service looks for it, too."""
         for container in (specification or {}).get("Containers") or []:
             source = (container.get("ModelDataSource") or {}).get("S3DataSource") or {}
-            if address := container.get("ModelDataUrl") or source.get("S3Uri"):
-                self._check_address(address, source.get("S3DataType") == "S3Prefix")
+            if uri := container.get("ModelDataUrl") or source.get("S3Uri"):
+                self._check_uri(uri, source.get("S3DataType") == "S3Prefix")
 
-    def _check_address(self, address: str, is_prefix: bool) -> None:
-        if address.startswith("https://"):
-            raise not_implemented(f"{address}: model data by https; write s3://BUCKET/KEY")
-        bucket, key = s3_uri(address)
+    def _check_uri(self, uri: str, is_prefix: bool) -> None:
+        if uri.startswith("https://"):
+            raise not_implemented(f"{uri}: model data by https; write s3://BUCKET/KEY")
+        bucket, key = split_s3_uri(uri)
         try:
             if is_prefix:
                 found = any(True for _ in self.objects.names(bucket, key))
@@ -190,7 +190,7 @@ class ModelRegistry:
         if found:
             return
         raise invalid(
-            f"Could not find model data at {address}. Name an object that is there, such as"
+            f"Could not find model data at {uri}. Name an object that is there, such as"
             " S3ModelArtifacts of a training job"
         )
 

@@ -1,4 +1,4 @@
-"""Names that hold across services: ARNs, and addresses in S3."""
+"""Names that hold across services: ARNs and URIs."""
 
 from local_cloud.aws.account import ACCOUNT, REGION
 
@@ -8,9 +8,9 @@ def arn(resource: str) -> str:
     return f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{resource}"
 
 
-def s3_uri(address: str) -> tuple[str, str]:
-    """Bucket and key (or prefix) of an s3:// address; ValueError for another."""
-    if not address.startswith("s3://"):
-        raise ValueError(f"{address!r} is no s3:// address")
-    bucket, _, key = address.removeprefix("s3://").partition("/")
+def split_s3_uri(uri: str) -> tuple[str, str]:
+    """Bucket and key (or prefix) of an s3:// URI; ValueError for another."""
+    if not uri.startswith("s3://"):
+        raise ValueError(f"{uri!r} is not an s3:// URI")
+    bucket, _, key = uri.removeprefix("s3://").partition("/")
     return bucket, key

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from local_cloud.sagemaker.layout import Host
-from local_cloud.sagemaker.names import s3_uri
+from local_cloud.sagemaker.names import split_s3_uri
 from local_cloud.store.objects import Objects
 from local_cloud.store.space import Counted
 
@@ -18,13 +18,13 @@ ARCHIVES = {"model": "model", "output": "output/data"}  # and the folder of /opt
 
 
 def folder(request: Json) -> str:
-    """The address below which the job's results lie."""
+    """The URI below which the job's results lie."""
     base = request["OutputDataConfig"]["S3OutputPath"].rstrip("/")
     return f"{base}/{request['TrainingJobName']}/output"
 
 
 def model(request: Json) -> str:
-    """The address of the model."""
+    """The URI of the model."""
     end = "model.tar.gz" if _packed(request) else "model/"
     return f"{folder(request)}/{end}"
 
@@ -39,7 +39,7 @@ def upload(request: Json, hosts: Sequence[Host], objects: Objects) -> None:
     Links are kept as such in an archive; a file is also one that a link in the folder leads to.
     An archive of nothing is not written. Of files with the same name the first host's counts.
     """
-    bucket, prefix = s3_uri(folder(request))
+    bucket, prefix = split_s3_uri(folder(request))
     for name, where in ARCHIVES.items():
         # A link in a folder's place would lead anywhere.
         folders = [at for host in hosts if not (at := host.ml / where).is_symlink()]

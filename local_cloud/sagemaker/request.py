@@ -7,7 +7,7 @@ from typing import Any
 
 from local_cloud.aws.account import REGION
 from local_cloud.aws.errors import ServiceError, not_implemented
-from local_cloud.sagemaker.names import s3_uri
+from local_cloud.sagemaker.names import split_s3_uri
 from local_cloud.store.errors import NoSuchBucket
 from local_cloud.store.objects import Objects
 
@@ -63,8 +63,8 @@ def check(request: Json, objects: Objects) -> None:
     _check_algorithm(request.get("AlgorithmSpecification") or {})
     _check_resources(request.get("ResourceConfig") or {})
     _check_stopping(request)
-    for field, address in places(request):
-        _check_bucket(field, address, objects)
+    for field, uri in places(request):
+        _check_bucket(field, uri, objects)
     channels = [channel["ChannelName"] for channel in request.get("InputDataConfig") or []]
     if len(set(channels)) < len(channels):
         raise invalid("InputDataConfig: two channels have the same name; each needs its own")
@@ -73,7 +73,7 @@ def check(request: Json, objects: Objects) -> None:
 
 
 def places(request: Json) -> list[tuple[str, str]]:
-    """Where the job writes in S3: each field and its address."""
+    """Where the job writes in S3: each field and its URI."""
     found = [("OutputDataConfig.S3OutputPath", request["OutputDataConfig"]["S3OutputPath"])]
     if checkpoints := request.get("CheckpointConfig"):
         found.append(("CheckpointConfig.S3Uri", checkpoints["S3Uri"]))
@@ -138,9 +138,9 @@ def _check_stopping(request: Json) -> None:
         raise invalid("MaxWaitTimeInSeconds is for managed spot training: enable that, or leave it")
 
 
-def _check_bucket(field: str, address: str, objects: Objects) -> None:
+def _check_bucket(field: str, uri: str, objects: Objects) -> None:
     try:
-        bucket, _ = s3_uri(address)
+        bucket, _ = split_s3_uri(uri)
         objects.bucket(bucket)
     except (ValueError, NoSuchBucket) as problem:
         raise invalid(f"{field}: {problem}; make the bucket first and name it in full") from None
@@ -168,10 +168,10 @@ def _check_channel(channel: Json, request: Json, objects: Objects) -> None:
     _check_source(name, source["S3Uri"], request["RoleArn"], objects)
 
 
-def _check_source(channel: str, address: str, role: str, objects: Objects) -> None:
+def _check_source(channel: str, uri: str, role: str, objects: Objects) -> None:
     """The service looks at create time whether there is anything to read, in these words."""
     try:
-        bucket, prefix = s3_uri(address)
+        bucket, prefix = split_s3_uri(uri)
     except ValueError as problem:
         raise invalid(f"InputDataConfig: channel {channel}: {problem}") from None
     try:
@@ -180,7 +180,7 @@ def _check_source(channel: str, address: str, role: str, objects: Objects) -> No
     except NoSuchBucket:
         pass
     raise invalid(
-        f'No S3 objects found under S3 URL "{address}" given in input data source. Please ensure'
+        f'No S3 objects found under S3 URL "{uri}" given in input data source. Please ensure'
         f" that the bucket exists in the selected region ({REGION}), that objects exist under that"
         f' S3 prefix, and that the role "{role}" has "s3:ListBucket" permissions on bucket'
         f' "{bucket}".'

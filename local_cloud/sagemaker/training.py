@@ -207,7 +207,7 @@ class Training:
             job.id,
             uploading=time.time(),
             metrics=_metrics(definitions, logs),
-            failure=self._why(job, job.outcome, hosts),
+            failure=self._failure_reason(job, job.outcome, hosts),
         )
         try:
             outputs.upload(request, hosts, self.objects)
@@ -221,7 +221,7 @@ class Training:
         """The job's own folder."""
         return self.engine.log(job_id, "any").parent
 
-    def _why(self, job: Job, outcome: Outcome, hosts: Sequence[layout.Host]) -> str:
+    def _failure_reason(self, job: Job, outcome: Outcome, hosts: Sequence[layout.Host]) -> str:
         failed = next((host for host in hosts if host.name == outcome.replica), None)
         if failed is None:
             return ""

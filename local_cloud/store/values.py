@@ -61,9 +61,9 @@ class Condition:
         """Raises PreconditionFailed unless it holds; both are 0 where there is no object."""
         pairs = (("generation", generation), ("metageneration", metageneration))
         for what, current in pairs:
-            asked, excluded = getattr(self, what), getattr(self, what + "_not")
-            if asked not in (None, current):
-                raise PreconditionFailed(f"the {what} is {current}, and {asked} was asked for")
+            requested, excluded = getattr(self, what), getattr(self, what + "_not")
+            if requested not in (None, current):
+                raise PreconditionFailed(f"the {what} is {current}, and {requested} was asked for")
             if excluded == current:
                 message = f"the {what} is {current}, and any other was asked for"
                 raise PreconditionFailed(message, excluded=True)

@@ -72,8 +72,8 @@ class Device:
 
 def device(spec: Json, here: int) -> Device:
     """Whether this machine, with `here` GPUs, has all the accelerators that the pools ask for."""
-    asked = [pool["machineSpec"] for pool in spec["workerPoolSpecs"] if pool]
-    kinds = {item["acceleratorType"] for item in asked if item.get("acceleratorCount")}
+    requested = [pool["machineSpec"] for pool in spec["workerPoolSpecs"] if pool]
+    kinds = {item["acceleratorType"] for item in requested if item.get("acceleratorCount")}
     needed = sum(
         int(pool["machineSpec"].get("acceleratorCount", 0)) * int(pool["replicaCount"])
         for pool in spec["workerPoolSpecs"]

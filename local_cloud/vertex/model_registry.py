@@ -61,14 +61,12 @@ class ModelRegistry:
         }
         return resources.done(self.records, model["name"], response, "UploadModelOperationMetadata")
 
-    def _check_artifacts(self, address: str) -> None:
+    def _check_artifacts(self, uri: str) -> None:
         """The service copies what is there, so that something must be."""
-        if not address:
+        if not uri:
             return
-        require(
-            GS_URI.match(address), f"model.artifactUri: {address!r} does not begin with gs://BUCKET"
-        )
-        bucket, _, folder = address.removeprefix("gs://").partition("/")
+        require(GS_URI.match(uri), f"model.artifactUri: {uri!r} does not begin with gs://BUCKET")
+        bucket, _, folder = uri.removeprefix("gs://").partition("/")
         prefix = f"{folder.rstrip('/')}/" if folder else ""
         try:
             found = any(True for _ in self.objects.names(bucket, prefix))
@@ -77,7 +75,7 @@ class ModelRegistry:
         if not found:
             raise ApiError(
                 "FAILED_PRECONDITION",
-                f"There are no files under the folder {address}; name the folder that a job wrote"
+                f"There are no files under the folder {uri}; name the folder that a job wrote"
                 " its model to (AIP_MODEL_DIR).",
             )
 
@@ -149,11 +147,11 @@ class ModelRegistry:
 
     def list_models(self, collection: str, query: dict[str, str]) -> Json:
         """The default version of each model."""
-        asked = query.get("filter", "")
-        compile_filter(asked)  # by itself: what is refused is what was sent
+        requested = query.get("filter", "")
+        compile_filter(requested)  # by itself: what is refused is what was sent
         both = (
-            f"({asked}) version_aliases:{DEFAULT}"
-            if asked.strip()
+            f"({requested}) version_aliases:{DEFAULT}"
+            if requested.strip()
             else f"version_aliases:{DEFAULT}"
         )
         models, token = resources.page(self.records, collection, {**query, "filter": both}, _shown)

@@ -103,9 +103,9 @@ class Tensorboards:
     def add_runs(self, experiment: str, body: Json) -> Json:
         """runs:batchCreate: all of them or none."""
         request = checked(BatchCreateTensorboardRunsRequest, body)
-        asked = _batch(request)
+        requested = _batch(request)
         with self.records.transaction():
-            for one in asked:
+            for one in requested:
                 parent = resources.numbered(one.get("parent", ""))
                 require(parent == experiment, f"requests[].parent: {parent!r} is not {experiment}")
             return {
@@ -116,7 +116,7 @@ class Tensorboards:
                         one.get("tensorboardRun", {}),
                         one.get("tensorboardRunId", ""),
                     )
-                    for one in asked
+                    for one in requested
                 ]
             }
 
@@ -156,6 +156,8 @@ def _check(kind: Collection, body: Json) -> None:
 
 
 def _batch(request: Json) -> list[Json]:
-    asked: list[Json] = request.get("requests", [])
-    require(0 < len(asked) <= MOST_AT_ONCE, f"requests: {len(asked)}; from 1 to {MOST_AT_ONCE}")
-    return asked
+    requested: list[Json] = request.get("requests", [])
+    require(
+        0 < len(requested) <= MOST_AT_ONCE, f"requests: {len(requested)}; from 1 to {MOST_AT_ONCE}"
+    )
+    return requested

@@ -80,7 +80,7 @@ FILE_SYSTEM = {
             "Metric loss: 'loss=(.*' is no regular expression",
         ),
         ({"OutputDataConfig": {"S3OutputPath": "s3://nowhere/x"}}, INVALID, "no bucket nowhere"),
-        ({"OutputDataConfig": {"S3OutputPath": "https://a/b"}}, INVALID, "is no s3:// address"),
+        ({"OutputDataConfig": {"S3OutputPath": "https://a/b"}}, INVALID, "is not an s3:// URI"),
         ({"CheckpointConfig": {"S3Uri": "s3://nowhere/x"}}, INVALID, "CheckpointConfig.S3Uri"),
         (
             {"TensorBoardOutputConfig": {"S3OutputPath": "s3://nowhere/x"}},

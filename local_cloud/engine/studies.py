@@ -13,11 +13,11 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from local_cloud.engine import study_runner
 from local_cloud.engine.dialect import TuningDialect
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.spec import EngineError, State
 from local_cloud.engine.study import Study, StudySpec
-from local_cloud.engine.study_runner import StudyRunner
 from local_cloud.engine.study_table import StudyTable
 from local_cloud.store.records import Records
 
@@ -30,7 +30,6 @@ class Studies:
         self._engine = engine
         self._table = StudyTable(records)
         self._dialects: Mapping[str, TuningDialect] = {}
-        self._runners: dict[str, StudyRunner] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def start(self, dialects: Mapping[str, TuningDialect]) -> None:
@@ -61,7 +60,7 @@ class Studies:
     def stop(self, study_id: str) -> Study:
         """Send no more trials, and stop those that run; one that has ended stays as it is."""
         if self.get(study_id).state is State.RUNNING:
-            self._runners[study_id].stop()
+            study_runner.stop(self._table, self._engine, study_id)
         return self.get(study_id)
 
     def get(self, study_id: str) -> Study:
@@ -85,8 +84,7 @@ class Studies:
 
     def _run(self, study_id: str) -> None:
         dialect = self._dialects[self.get(study_id).cloud]
-        runner = StudyRunner(self._table, self._engine, dialect, study_id)
-        self._runners[study_id] = runner
+        runner = study_runner.StudyRunner(self._table, self._engine, dialect, study_id)
         task = asyncio.get_running_loop().create_task(runner.live())
         self._tasks[study_id] = task
         task.add_done_callback(functools.partial(self._left, study_id))
@@ -94,7 +92,6 @@ class Studies:
     def _left(self, study_id: str, task: asyncio.Task[None]) -> None:
         """A study is run no further: it has ended, or the server does."""
         self._tasks.pop(study_id)
-        self._runners.pop(study_id)
         if not task.cancelled() and (problem := task.exception()):
             # A fault in this program; neither study nor trials must seem to run for ever.
             logging.getLogger(__name__).error("study %s", study_id, exc_info=problem)

@@ -25,6 +25,15 @@ from local_cloud.engine.study_table import StudyTable
 PERIOD = 0.5  # seconds between two looks at what the trials report
 
 
+def stop(table: StudyTable, engine: Engine, study_id: str) -> None:
+    """Stop the jobs of the trials that run; what comes of them is still to be judged."""
+    study = table.get(study_id)
+    table.put(replace(study, state=State.STOPPING))
+    for trial in study.trials:
+        if not trial.ended:
+            engine.stop(trial.job)
+
+
 class StudyRunner:
     """Run one study to its end."""
 
@@ -36,14 +45,6 @@ class StudyRunner:
         self._id = study_id
         self._watching: dict[str, asyncio.Task[None]] = {}  # the trials' jobs that run
         self._curves: dict[int, early_stopping.Curve] = {}  # their reports, by their places
-
-    def stop(self) -> None:
-        """Stop the jobs of the trials that run; what comes of them is still to be judged."""
-        study = self._study
-        self._table.put(replace(study, state=State.STOPPING))
-        for trial in study.trials:
-            if not trial.ended:
-                self._engine.stop(trial.job)
 
     @property
     def _study(self) -> Study:
@@ -66,10 +67,10 @@ class StudyRunner:
     async def _go_on(self) -> None:
         """Do what there is to do, and wait for news or end the study."""
         if self._study.state is State.STOPPING:  # also those whose jobs an earlier server had
-            self.stop()
+            stop(self._table, self._engine, self._id)
         await self._judge()
         if self._study.state is State.RUNNING and self._is_over():
-            self.stop()
+            stop(self._table, self._engine, self._id)
         await self._stop_early()
         while self._has_room() and await self._send():
             pass

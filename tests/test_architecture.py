@@ -132,26 +132,35 @@ def test_where_is_what_names_files_that_are_there() -> None:
 
 
 # What each file is for, in both clouds, and what it has that the rest relies on.
+TRAINING = ("vertex", "sagemaker")
+STORAGE = ("gcs", "s3")
 ROLES = {
-    "service": {"service"},
-    "parts": {"Parts"},
-    "routes": {"training", "tuning", "models"},
-    "training": {"Training", "DIALECT"},
-    "tuning": {"Tuning"},
-    "launch": {"plan"},
-    "request": set(),
-    "status": {"progress"},
-    "study_spec": {"of"},
-    "metrics": set(),
-    "model_registry": {"ModelRegistry"},
+    ("service", TRAINING + STORAGE): {"service"},
+    ("routes", TRAINING): {"training", "tuning", "models"},
+    ("parts", TRAINING): {"Parts"},
+    ("training", TRAINING): {"Training", "DIALECT"},
+    ("tuning", TRAINING): {"Tuning"},
+    ("launch", TRAINING): {"plan"},
+    ("request", TRAINING): set(),
+    ("status", TRAINING): {"progress"},
+    ("study_spec", TRAINING): {"of"},
+    ("metrics", TRAINING): set(),
+    ("model_registry", TRAINING): {"ModelRegistry"},
+    ("routes", STORAGE): set(),
+    ("buckets", STORAGE): {"Buckets"},
+    ("contents", STORAGE): {"Contents"},
+    ("uploads", STORAGE): {"Uploads"},
+    ("errors", STORAGE): {"Refusal"},
 }
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_both_clouds_have_the_same_file_for_the_same_role(role: str) -> None:
-    for cloud in ("vertex", "sagemaker"):
-        module = importlib.import_module(f"local_cloud.{cloud}.{role}")
-        assert vars(module).keys() >= ROLES[role], cloud
+@pytest.mark.parametrize(("role", "packages"), ROLES)
+def test_both_clouds_have_the_same_file_for_the_same_role(
+    role: str, packages: tuple[str, ...]
+) -> None:
+    for package in packages:
+        module = importlib.import_module(f"local_cloud.{package}.{role}")
+        assert vars(module).keys() >= ROLES[role, packages], package
 
 
 STORY = ROOT / "training" / "train_nn.py"

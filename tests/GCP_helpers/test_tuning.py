@@ -68,7 +68,7 @@ def test_the_sdk_is_told_what_the_verb_was_told() -> None:
     assert chief.machine_spec.accelerator_type.name == "NVIDIA_TESLA_T4"
     assert job.trial_job_spec.scheduling.strategy.name == "SPOT"
     assert job.trial_job_spec.scheduling.timeout.total_seconds() == 24 * 3600
-    assert [*study.request] == ["CustomJob.from_local_script", "HyperparameterTuningJob", "run"]
+    assert study.request["HyperparameterTuningJob"]["max_trial_count"] == 3
     assert study.space == SPACE and study.goal == "maximize"
     assert wait(study).request == study.request
 

@@ -25,11 +25,11 @@ def upload(*files: str | Path, prefix: str = "") -> list[str]:
     found = named(files, prefix)
     for path, name in found:
         with refusals(f"uploading {path}"):
-            _send(path, session.bucket, name)
+            send(path, session.bucket, name)
     return [f"{session.address}/{name}" for _, name in found]
 
 
-def _send(path: Path, bucket: str, name: str) -> None:
+def send(path: Path, bucket: str, name: str) -> None:
     """Send one file; a larger one goes in parts, and can be followed."""
     if path.stat().st_size <= CHUNK:
         client("s3").upload_file(str(path), bucket, name)

@@ -27,11 +27,11 @@ def upload(*files: str | Path, prefix: str = "") -> list[str]:
     for path, name in found:
         blob = bucket.blob(name)
         with refusals(f"uploading {path}"):
-            _send(blob, path)
+            send(blob, path)
     return [f"{session.address}/{name}" for _, name in found]
 
 
-def _send(blob: storage.Blob, path: Path) -> None:
+def send(blob: storage.Blob, path: Path) -> None:
     """Send one file; a larger one in chunks, so that it can be followed."""
     size = path.stat().st_size
     if size <= CHUNK:

@@ -18,13 +18,14 @@ class Request(Mapping[str, Mapping[str, Any]]):
     calls: until then nothing has left this process.
     """
 
-    def __init__(self, *calls: partial[Any]) -> None:
+    def __init__(self, *calls: partial[Any] | None) -> None:
         """Take a call that makes an object, and then calls of that object's methods, in order.
 
-        An argument may be a call too, which is made before the one that it belongs to.
+        An argument may be a call too, which is made before the one that it belongs to. A None in
+        place of a call is left out.
         """
-        self._calls = calls
-        self._named = {_name(call): call.keywords for call in _with_inner(calls)}
+        self._calls = tuple(filter(None, calls))
+        self._named = {_name(call): call.keywords for call in _with_inner(self._calls)}
 
     def make(self) -> Any:
         """Make the first call, and the calls among its arguments; return the SDK's object."""
@@ -59,10 +60,16 @@ class Request(Mapping[str, Mapping[str, Any]]):
 
 
 def _made(value: Any) -> Any:
-    """Return an argument's value: of a call, its result."""
-    if not isinstance(value, partial):
-        return value
-    return value.func(**{name: _made(inner) for name, inner in value.keywords.items()})
+    """Return an argument's value: of a call its result, of a model a copy.
+
+    A copy, because the SageMaker SDK fills in defaults where it finds none: the request is to stay
+    what it was before it was sent.
+    """
+    if isinstance(value, partial):
+        return value.func(**{name: _made(inner) for name, inner in value.keywords.items()})
+    if isinstance(value, list):
+        return [_made(each) for each in value]
+    return value.model_copy(deep=True) if hasattr(value, "model_copy") else value
 
 
 def _with_inner(calls: tuple[partial[Any], ...]) -> Iterator[partial[Any]]:
@@ -80,28 +87,36 @@ def _name(call: partial[Any]) -> str:
 
 
 # ---- as Python ----------------------------------------------------------------------------------
-def _written(value: Any, margin: str) -> str:
-    """Write a value as Python, a long one over several lines; these begin with the margin."""
+def _written(value: Any, margin: str, before: str = "") -> str:
+    """Write a value as Python, a long one over several lines; these begin with the margin.
+
+    `before` is what stands before it in its first line.
+    """
     if isinstance(value, partial):
         return f"{value.func.__qualname__}{_arguments(value, margin)}"
     line = _in_a_line(value)
-    if len(line) + len(margin) <= WIDTH:
+    if len(margin + before + line) < WIDTH:
         return line
     inner = margin + "    "
     if isinstance(value, list):
         return _block("[", [_written(each, inner) for each in value], "]", margin)
     if isinstance(value, dict):
-        rows = [f"{key!r}: {_written(each, inner)}" for key, each in value.items()]
+        rows = [_row(f"{key!r}: ", each, inner) for key, each in value.items()]
         return _block("{", rows, "}", margin)
     if fields := _fields(value):
-        rows = [f"{name}={_written(each, inner)}" for name, each in fields.items()]
+        rows = [_row(f"{name}=", each, inner) for name, each in fields.items()]
         return _block(f"{type(value).__name__}(", rows, ")", margin)
     return line
 
 
 def _arguments(call: partial[Any], margin: str) -> str:
-    rows = [f"{name}={_written(value, margin + '    ')}" for name, value in call.keywords.items()]
+    inner = margin + "    "
+    rows = [_row(f"{name}=", value, inner) for name, value in call.keywords.items()]
     return _block("(", rows, ")", margin)
+
+
+def _row(before: str, value: Any, margin: str) -> str:
+    return before + _written(value, margin, before)
 
 
 def _block(opening: str, rows: list[str], closing: str, margin: str) -> str:

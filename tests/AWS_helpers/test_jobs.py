@@ -113,7 +113,7 @@ def test_a_spot_job_keeps_its_checkpoints_in_the_bucket(
     with suppress(LessonError):  # it may have ended before, in any way
         wait(sent)
     ordinary = train(data | {"epochs": 3})
-    assert "checkpoint_config" not in ordinary.request["ModelTrainer"]
+    assert ordinary.request["ModelTrainer"]["checkpoint_config"] is None
 
 
 def test_events_for_tensorboard_come_to_the_bucket_beside_the_results(
@@ -128,15 +128,10 @@ def test_events_for_tensorboard_come_to_the_bucket_beside_the_results(
 
 
 def test_the_request_alone_sends_the_same_job_again(data: Data) -> None:
-    from sagemaker.train import ModelTrainer
-
     run = train(data | {"epochs": 3})
-    told = run.request
-    from AWS_helpers.session import sagemaker
-
-    trainer = ModelTrainer(**told["ModelTrainer"], sagemaker_session=sagemaker())
-    trainer.with_metric_definitions(**told["with_metric_definitions"]).train(**told["train"])
-    again = wait(trainer._latest_training_job)
+    trainer = run.request.send()  # type: ignore[attr-defined]
+    again = wait(trainer.output_data.split("/")[-3])
+    assert again.job.training_job_name != run.job.training_job_name
     states = [torch.load(each.folder / "model.pt")["model"] for each in (run, again)]
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
 

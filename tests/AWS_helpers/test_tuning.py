@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from AWS_helpers import cancel, cleanup, jobs, list_jobs, session, train, tune, tuning, wait
+from AWS_helpers import cancel, cleanup, list_jobs, session, train, tune, tuning, wait
 from lesson import LessonError
 from lesson.studies import NoResult, Space, between, one_of
 
@@ -22,7 +22,7 @@ SPACE: Space = {
 @pytest.fixture(autouse=True)
 def script(connection: session.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """In place of train_nn.py."""
-    monkeypatch.setattr(jobs, "FOLDER", Path(__file__).with_name("trial"))
+    monkeypatch.setattr(tuning, "FOLDER", Path(__file__).with_name("trial"))
 
 
 def test_a_study_comes_back_with_its_trials_and_the_run_of_the_best(
@@ -97,7 +97,7 @@ def test_the_numbers_are_read_from_what_train_nn_prints() -> None:
 def test_replicas_of_a_trial_train_one_model(
     data: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "FOLDER", Path(__file__).parents[2] / "training")
+    monkeypatch.setattr(tuning, "FOLDER", Path(__file__).parents[2] / "training")
     space: Space = {"learning_rate": one_of(0.01)}
     study = tune({**data, "epochs": 5}, space, trials=1, parallel=1, replicas=2)
     assert study.run and study.run.replicas == 2
@@ -178,7 +178,7 @@ def test_a_grid_is_all_combinations() -> None:
 def test_hyperband_lets_the_best_trial_come_to_its_end(
     data: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "FOLDER", Path(__file__).parents[2] / "training")
+    monkeypatch.setattr(tuning, "FOLDER", Path(__file__).parents[2] / "training")
     space: Space = {"learning_rate": one_of(0.01)}
     study = tune({**data, "epochs": 20}, space, trials=1, algorithm="hyperband")
     assert study.best.state == "succeeded" and study.run

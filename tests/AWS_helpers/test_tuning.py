@@ -166,6 +166,17 @@ def test_cleanup_deletes_a_study_with_the_jobs_of_its_trials_and_what_they_wrote
     assert "Contents" not in session.client("s3").list_objects_v2(Bucket="there-before")
 
 
+def test_each_trial_keeps_its_checkpoints_apart(connection: session.Session) -> None:
+    study = tune({}, SPACE, trials=2, spot=True)
+    described = [
+        session.client("sagemaker").describe_training_job(TrainingJobName=trial.name)
+        for trial in study.trials
+    ]
+    folders = [found["CheckpointConfig"]["S3Uri"] for found in described]
+    begin = f"{connection.address}/runs/{study.name}/checkpoints/"
+    assert len(set(folders)) == 2 and all(folder.startswith(begin) for folder in folders)
+
+
 def test_a_grid_is_all_combinations() -> None:
     space: Space = {"learning_rate": one_of(0.01, 0.1), "hidden": one_of("8", "16")}
     with pytest.raises(LessonError, match=r"4 combinations.*trials=4, or fewer values"):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from GCP_helpers import cancel, cleanup, list_jobs, session, train, tune, tuning, wait
+from GCP_helpers import cancel, cleanup, list_jobs, session, storage, train, tune, tuning, wait
 from lesson import LessonError
 from lesson.studies import NoResult, Space, between, one_of
 
@@ -90,6 +91,18 @@ def test_replicas_of_a_trial_train_one_model_and_report_what_it_has(
     study = tune({**data, "epochs": 5}, space, trials=1, parallel=1, replicas=2)
     assert study.run and study.run.metrics["world_size"] == 2
     assert study.best.result == pytest.approx(study.run.metrics["loss"], abs=1e-4)
+
+
+def test_each_trial_keeps_its_checkpoints_apart() -> None:
+    study = tune({}, SPACE, trials=2)
+    told = [
+        json.loads((storage.read_text(f"{trial.artefacts}metrics.json")) or "")["checkpoints"]
+        for trial in study.trials
+    ]
+    assert (
+        told == [trial.artefacts.replace("/model/", "/checkpoints/") for trial in study.trials]
+        and len(set(told)) == 2
+    )
 
 
 def test_trials_that_crash_are_explained_with_the_scripts_own_words() -> None:

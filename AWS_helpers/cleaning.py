@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import looking
-from AWS_helpers.looking import ENDED
 from AWS_helpers.session import MARK, Session, boto, client, connected, refusals
 from AWS_helpers.storage import split
 from lesson import cleaning
 from lesson.cleaning import Thing
+from lesson.states import ENDED
 
 if TYPE_CHECKING:
     from AWS_helpers.looking import Job

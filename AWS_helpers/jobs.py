@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 from AWS_helpers import images, looking, trials
 from AWS_helpers.costs import MACHINE, estimate_cost, machine_with
-from AWS_helpers.looking import ENDED, job_of
+from AWS_helpers.looking import job_of
 from AWS_helpers.session import boto, connected, refusals, sagemaker
 from AWS_helpers.watching import follow, run_of
 from lesson import ROOT, LessonError, costs, jobs
 from lesson.request import Request
 from lesson.runs import Run
+from lesson.states import ENDED
 from lesson.studies import Study
 
 if TYPE_CHECKING:
@@ -174,9 +175,9 @@ def cancel(run_or_job: Run | Study | Job | str) -> None:
     job = job_of(run_or_job)
     name = looking.name_of(job)
     with refusals(f"cancelling {name}"):
-        job.refresh()
-        if (word := looking.state(job)) in ENDED:
-            print(f"{name} had already ended: {word}")
+        looking.refresh(job)
+        if (state := looking.state(job)) in ENDED:
+            print(f"{name} had already ended: {state}")
             return
         job.stop()
     print(f"asked for the end of {name}; wait({name!r}) shows it")
@@ -190,9 +191,9 @@ def list_jobs() -> pd.DataFrame:
 
 
 def _row(job: Job) -> Sequence[Any]:
-    asked, state = looking.asked(job), looking.state(job)
-    count = f"{looking.sent(job)} trials on " if looking.is_tuning(job) else ""
-    return jobs.row(asked.name, state, looking.times(job), asked.replicas, f"{count}{asked}")
+    asked, state = looking.asked(job), (looking.state(job), looking.status(job))
+    machine = f"{looking.sent(job)} trials on {asked}" if looking.is_tuning(job) else str(asked)
+    return jobs.row(asked.name, state, looking.times(job), asked.replicas, machine)
 
 
 # ---- before a job is sent -----------------------------------------------------------------------

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from AWS_helpers.session import boto, client, connected, refusals
-from lesson import LessonError
+from lesson import LessonError, states
 from lesson.jobs import Times
 from lesson.runs import Run
+from lesson.states import ENDED
 from lesson.studies import Study
 
 if TYPE_CHECKING:
@@ -22,7 +23,25 @@ if TYPE_CHECKING:
     Tuning: TypeAlias = HyperParameterTuningJob
     Job: TypeAlias = TrainingJob | Tuning
 
-ENDED = ("completed", "failed", "stopped")
+STATES = {
+    "InProgress": states.RUNNING,
+    "Completed": states.SUCCEEDED,
+    "Failed": states.FAILED,
+    "DeleteFailed": states.FAILED,
+    "Stopping": states.CANCELLING,
+    "Deleting": states.CANCELLING,
+    "Stopped": states.CANCELLED,
+}
+# What InProgress is in more detail, of a training job; not listed here: running.
+STAGES = {
+    "Pending": states.QUEUED,
+    "Interrupted": states.QUEUED,  # spot machines were taken away; it waits for others
+    "Starting": states.STARTING,
+    "LaunchingMLInstances": states.STARTING,
+    "PreparingTrainingStack": states.STARTING,
+    "Downloading": states.STARTING,
+    "DownloadingTrainingImage": states.STARTING,
+}
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 # What train_nn.py says of an epoch.
 EPOCH = re.compile(r"epoch +(\d+) .*validation loss (\S+) +accuracy (\S+)")
@@ -202,27 +221,32 @@ def times(job: Job) -> Times:
     return Times(job.creation_time, started, ended)
 
 
+def refresh(job: Job) -> None:
+    """Ask the service how the job is; what the other functions tell is as last seen."""
+    job.refresh()
+
+
 def state(job: Job) -> str:
-    """The job's state as last seen, in a word or two."""
-    if is_tuning(job):
-        return in_words(job.hyper_parameter_tuning_job_status)
-    return in_words(job.training_job_status)
+    """Return the job's state, one of lesson.states."""
+    found = STATES[status(job)]
+    return STAGES.get(word(job), found) if found == states.RUNNING else found
 
 
-def stage(job: TrainingJob) -> str:
-    """The same in more detail: starting, downloading, training, uploading, completed."""
-    return in_words(known(job.secondary_status) or job.training_job_status)
+def status(job: Job) -> str:
+    """Return the service's status: InProgress, Completed, Failed, Stopping or Stopped."""
+    tuning = is_tuning(job)
+    return str(job.hyper_parameter_tuning_job_status if tuning else job.training_job_status)
+
+
+def word(job: Job) -> str:
+    """Return the service's most exact word: a training job's secondary status, as Downloading."""
+    return status(job) if is_tuning(job) else str(known(job.secondary_status) or status(job))
 
 
 def interruptions(job: TrainingJob) -> int:
     """How often the job's machines were taken away, as last seen."""
     steps = known(job.secondary_status_transitions) or []
     return sum(step.status == "Interrupted" for step in steps)
-
-
-def in_words(name: str) -> str:
-    """The service's InProgress as `in progress`."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
 class Log:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from AWS_helpers import looking, watching
 from AWS_helpers.looking import known
 from AWS_helpers.session import boto, connected, refusals
-from lesson import studies, target, tuning
+from lesson import states, studies, target, tuning
 from lesson.jobs import Times
 from lesson.runs import Run
 from lesson.studies import Between, OneOf, Space, Study, Trial
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 
     from AWS_helpers.looking import Tuning
 
-# The service's words, in ours.
-STATES = {
-    "Completed": studies.SUCCEEDED,
-    "Failed": studies.FAILED,
-    "Stopped": studies.STOPPED,
-}
 SCALES = {"Logarithmic": "log", "ReverseLogarithmic": "reverse log"}
 
 
@@ -44,7 +38,8 @@ def study_of(job: Tuning, request: Mapping[str, Any]) -> Study:
         job=job,
         request=request,
         name=asked.name,
-        state=STATES.get(job.hyper_parameter_tuning_job_status, studies.RUNNING),
+        state=looking.state(job),
+        service_state=looking.word(job),
         planned=int(config.resource_limits.max_number_of_training_jobs),
         space=space,
     )
@@ -55,13 +50,17 @@ def _trial(number: int, seen: Mapping[str, Any], space: Space, base: str) -> Tri
     name = seen["TrainingJobName"]
     started = seen.get("TrainingStartTime")
     final = seen.get("FinalHyperParameterTuningJobObjectiveMetric", {})
-    state = STATES.get(seen["TrainingJobStatus"], studies.RUNNING if started else studies.WAITING)
-    if seen.get("ObjectiveStatus") == "Failed" and state == studies.SUCCEEDED:
-        state = studies.FAILED  # it trained, but its log has no such number
+    word = seen["TrainingJobStatus"]
+    state = looking.STATES[word]
+    if state == states.RUNNING and not started:
+        state = states.QUEUED
+    if seen.get("ObjectiveStatus") == "Failed" and state == states.SUCCEEDED:
+        state = states.FAILED  # it trained, but its log has no such number
     return Trial(
         number=number,
         name=name,
         state=state,
+        service_state=word,
         values=studies.values(space, seen["TunedHyperParameters"]),
         result=final.get("Value"),
         seconds=Times(seen["CreationTime"], started, seen.get("TrainingEndTime")).running(),
@@ -88,7 +87,7 @@ def follow(job: Tuning, request: Mapping[str, Any]) -> Study:
     """Show the trials until a tuning job ends; returns the study, with the best trial's results."""
 
     def look() -> Study:
-        job.refresh()
+        looking.refresh(job)
         return study_of(job, request)
 
     name = looking.name_of(job)
@@ -106,7 +105,7 @@ def _run(name: str, request: Mapping[str, Any]) -> Run:
 def _why(trial: Trial) -> str:
     """Why a trial has no result: of a script that failed, its own words are in its log."""
     job = _training_job(trial.name)
-    if looking.state(job) == "failed":
+    if looking.state(job) == states.FAILED:
         return looking.why(job)
     return f"{trial.reason}. Its log: CloudWatch Logs, {looking.LOG_GROUP}, {trial.name}/"
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import looking
 from AWS_helpers.costs import estimate_cost
-from AWS_helpers.looking import ENDED, EPOCH, Asked, Log
+from AWS_helpers.looking import EPOCH, Asked, Log
 from AWS_helpers.session import connected, refusals
 from AWS_helpers.storage import fetch
 from lesson import LessonError, jobs, target
 from lesson.costs import PriceUnknown
 from lesson.progress import Display, Progress
 from lesson.runs import Run
+from lesson.states import CANCELLED, ENDED, SUCCEEDED
 from lesson.this_machine import new_folder
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _watch(job: TrainingJob, display: Display) -> None:
     what, log = looking.asked(job), Log(job.training_job_name)
     epoch: tuple[str, ...] = ()
     while True:
-        job.refresh()
+        looking.refresh(job)
         ended = looking.state(job) in ENDED
         epoch = _last_epoch(log.news()) or epoch
         display.show(_progress(job, what, epoch))
@@ -73,7 +74,8 @@ def _progress(job: TrainingJob, what: Asked, epoch: tuple[str, ...]) -> Progress
     """How far a job is: its last epoch is read from its log."""
     when = looking.times(job)
     return Progress(
-        state=looking.stage(job),
+        state=looking.state(job),
+        service_state=looking.word(job),
         epoch=int(epoch[0]) if epoch else None,
         epochs=jobs.epochs_of(what.flags),
         loss=float(epoch[1]) if epoch else None,
@@ -86,18 +88,16 @@ def _progress(job: TrainingJob, what: Asked, epoch: tuple[str, ...]) -> Progress
 
 def complete(job: TrainingJob, run: Run) -> Run:
     """The row of a job that has ended; raises LessonError if it failed."""
-    when, word, name = looking.times(job), looking.state(job), job.training_job_name
+    when, state, name = looking.times(job), looking.state(job), job.training_job_name
     cost = cost_of(looking.asked(job), when.running())
     run = replace(run, seconds=when.seconds(), queued=when.queued(), cost=cost)
     run = replace(run, interruptions=looking.interruptions(job))
-    if word == "stopped":
-        stage = looking.stage(job)
-        why = "" if stage == word else f" ({stage})"
-        print(f"{name} was stopped{why}; its results are not fetched")
+    if state == CANCELLED:
+        print(f"{name} was cancelled ({looking.word(job)}); its results are not fetched")
         return run
-    if word != "completed":
+    if state != SUCCEEDED:
         with refusals(f"reading how {name} ended"):
-            raise LessonError(f"{name} {word}. {looking.why(job)}")
+            raise LessonError(f"{name} {state}. {looking.why(job)}")
     return jobs.with_results(run, name, when, fetch(run.artefacts, new_folder("sagemaker")))
 
 

@@ -9,11 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from GCP_helpers import looking
-from GCP_helpers.looking import ENDED
 from GCP_helpers.session import MARK, Session, client, connected, refusals
 from GCP_helpers.storage import split
 from lesson import cleaning
 from lesson.cleaning import Thing
+from lesson.states import ENDED
 
 if TYPE_CHECKING:
     import google.cloud.storage as storage
@@ -33,7 +33,7 @@ def cleanup(dry_run: bool = True) -> None:
         bucket = client().lookup_bucket(session.bucket)
         ours = bucket is not None and bucket.labels.get(MARK) == "true"
         jobs = [job for job in looking.every() if _made_by_lesson(job, session, ours)]
-        running = [job.display_name for job in jobs if looking.last_state(job) not in ENDED]
+        running = [job.display_name for job in jobs if looking.state(job) not in ENDED]
         cleaning.refuse(running)
         things = [*_objects(bucket, jobs, ours), *map(_job, jobs)] if bucket else [*map(_job, jobs)]
         things += _labelled(session)
@@ -72,7 +72,7 @@ def _prefixes(bucket: storage.Bucket, jobs: Iterable[Job]) -> Iterator[str]:
 
 
 def _job(job: Job) -> Thing:
-    return Thing(f"job {job.display_name} ({looking.last_state(job)})", partial(_delete, job))
+    return Thing(f"job {job.display_name} ({looking.state(job)})", partial(_delete, job))
 
 
 def _delete(job: Job) -> None:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 from GCP_helpers import images, looking, trials
 from GCP_helpers.costs import accelerator_type, estimate_cost
-from GCP_helpers.looking import ENDED, job_of
+from GCP_helpers.looking import job_of
 from GCP_helpers.session import connected, refusals
 from GCP_helpers.watching import follow, run_of
 from lesson import ROOT, costs, jobs
 from lesson.request import Request
 from lesson.runs import Run
+from lesson.states import ENDED, FAILED
 from lesson.studies import Study
 from lesson.this_machine import flags
 
@@ -147,7 +148,7 @@ def _send(request: Request) -> Job:
         try:
             request.send(job)
         except RuntimeError:
-            if looking.last_state(job) != "failed":
+            if looking.state(job) != FAILED:
                 raise
         finally:
             log.removeFilter(_not_about_models)
@@ -184,8 +185,9 @@ def cancel(run_or_job: Run | Study | Job | str) -> None:
     job = job_of(run_or_job)
     name = job.display_name
     with refusals(f"cancelling {name}"):
-        if (word := looking.state(job)) in ENDED:
-            print(f"{name} had already ended: {word}")
+        looking.refresh(job)
+        if (state := looking.state(job)) in ENDED:
+            print(f"{name} had already ended: {state}")
             return
         job.cancel()
     print(f"asked for the end of {name}; wait({name!r}) shows it")
@@ -200,9 +202,9 @@ def list_jobs() -> pd.DataFrame:
 
 
 def _row(job: Job) -> Sequence[Any]:
-    asked, state = looking.asked(job), looking.last_state(job)
-    count = f"{len(job.trials)} trials on " if looking.is_tuning(job) else ""
-    return jobs.row(job.display_name, state, looking.times(job), asked.replicas, f"{count}{asked}")
+    asked, state = looking.asked(job), (looking.state(job), job.gca_resource.state.name)
+    machine = f"{len(job.trials)} trials on {asked}" if looking.is_tuning(job) else str(asked)
+    return jobs.row(job.display_name, state, looking.times(job), asked.replicas, machine)
 
 
 # ---- before a job is sent -----------------------------------------------------------------------

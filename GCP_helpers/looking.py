@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from GCP_helpers.session import refusals
-from lesson import LessonError
+from lesson import LessonError, states
 from lesson.jobs import Times
 from lesson.runs import Run
 from lesson.studies import Study
@@ -26,7 +26,21 @@ if TYPE_CHECKING:
     Tuning: TypeAlias = aiplatform.HyperparameterTuningJob
     Job: TypeAlias = aiplatform.CustomTrainingJob | aiplatform.CustomJob | Tuning
 
-ENDED = ("succeeded", "failed", "cancelled", "paused", "expired", "partially_succeeded")
+# JobState and PipelineState, of which the words after STATE_ are the same, in ours.
+STATES = {
+    "UNSPECIFIED": states.QUEUED,
+    "QUEUED": states.QUEUED,
+    "PENDING": states.STARTING,
+    "RUNNING": states.RUNNING,
+    "UPDATING": states.RUNNING,
+    "SUCCEEDED": states.SUCCEEDED,
+    "PARTIALLY_SUCCEEDED": states.SUCCEEDED,
+    "FAILED": states.FAILED,
+    "EXPIRED": states.FAILED,
+    "CANCELLING": states.CANCELLING,
+    "CANCELLED": states.CANCELLED,
+    "PAUSED": states.CANCELLED,
+}
 
 
 # ---- which job ----------------------------------------------------------------------------------
@@ -159,19 +173,19 @@ def times(job: Job) -> Times:
     return Times(seen.create_time, seen.start_time, seen.end_time)
 
 
+def refresh(job: Job) -> None:
+    """Ask the service how the job is; what the other functions tell is as last seen."""
+    _ = job.state  # the SDK asks whenever this is read
+
+
 def state(job: Job) -> str:
-    """The job's state now, in one word; asks the service."""
-    return _word(job.state)
+    """Return the job's state, one of lesson.states."""
+    return STATES[word(job)]
 
 
-def last_state(job: Job) -> str:
-    """The job's state as last seen, in one word."""
-    return _word(job.gca_resource.state)
-
-
-def _word(state: Any) -> str:
-    """PIPELINE_STATE_RUNNING and JOB_STATE_RUNNING are both running."""
-    return str(state.name).rpartition("STATE_")[2].lower()
+def word(job: Job) -> str:
+    """Return the service's word for the state: RUNNING for JOB_ and PIPELINE_STATE_RUNNING."""
+    return str(job.gca_resource.state.name).rpartition("STATE_")[2]
 
 
 def last_row(history: str) -> dict[str, str]:

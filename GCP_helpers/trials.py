@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from GCP_helpers import looking, watching
 from GCP_helpers.session import refusals
-from lesson import studies, target, tuning
+from lesson import states, studies, target, tuning
 from lesson.jobs import Times
 from lesson.runs import Run
 from lesson.studies import Between, OneOf, Space, Study, Trial
@@ -15,21 +15,13 @@ from lesson.studies import Between, OneOf, Space, Study, Trial
 if TYPE_CHECKING:
     from GCP_helpers.looking import Job, Tuning
 
-# The service's words, in ours: of a tuning job (JobState) and of a trial (study.Trial.State).
+# The service's words for a trial's states (study.Trial.State), in ours.
 STATES = {
-    "queued": studies.WAITING,
-    "pending": studies.WAITING,
-    "succeeded": studies.SUCCEEDED,
-    "failed": studies.FAILED,
-    "expired": studies.FAILED,
-    "cancelled": studies.STOPPED,
-}
-TRIAL_STATES = {
-    "REQUESTED": studies.WAITING,
-    "ACTIVE": studies.RUNNING,
-    "STOPPING": studies.RUNNING,
-    "SUCCEEDED": studies.SUCCEEDED,
-    "INFEASIBLE": studies.FAILED,
+    "REQUESTED": states.QUEUED,
+    "ACTIVE": states.RUNNING,
+    "STOPPING": states.CANCELLING,
+    "SUCCEEDED": states.SUCCEEDED,
+    "INFEASIBLE": states.FAILED,
 }
 SCALES = {"UNIT_LOG_SCALE": "log", "UNIT_REVERSE_LOG_SCALE": "reverse log"}
 
@@ -50,7 +42,8 @@ def study_of(job: Tuning, request: Mapping[str, Any]) -> Study:
         job=job,
         request=request,
         name=job.display_name,
-        state=STATES.get(looking.last_state(job), studies.RUNNING),
+        state=looking.state(job),
+        service_state=looking.word(job),
         planned=seen.max_trial_count,
         space=space,
     )
@@ -63,7 +56,8 @@ def _trial(seen: Any, space: Space, base: str) -> Trial:
     return Trial(
         number=int(seen.id),
         name=seen.custom_job,
-        state=TRIAL_STATES.get(seen.state.name, studies.WAITING),
+        state=STATES.get(seen.state.name, states.QUEUED),
+        service_state=seen.state.name,
         values=studies.values(space, {one.parameter_id: one.value for one in seen.parameters}),
         result=measured[0].value if measured else None,
         seconds=when.running(),
@@ -92,7 +86,7 @@ def follow(job: Tuning, request: Mapping[str, Any]) -> Study:
     """Show the trials until a tuning job ends; returns the study, with the best trial's results."""
 
     def look() -> Study:
-        looking.state(job)  # asks the service
+        looking.refresh(job)
         return study_of(job, request)
 
     with refusals(f"watching {job.display_name}"):

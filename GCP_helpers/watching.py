@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from GCP_helpers import looking
 from GCP_helpers.costs import estimate_cost
-from GCP_helpers.looking import ENDED, Asked
+from GCP_helpers.looking import Asked
 from GCP_helpers.session import connected, refusals
 from GCP_helpers.storage import fetch, read_text
 from lesson import LessonError, jobs, target
 from lesson.costs import PriceUnknown
 from lesson.progress import Display, Progress
 from lesson.runs import Run
+from lesson.states import CANCELLED, ENDED, RUNNING, STARTING, SUCCEEDED
 from lesson.this_machine import new_folder
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ class Stops:
     def seen(self, state: str, started: bool = False) -> int:
         """How many there were, now that the job was seen in this state; started: it has run."""
         unseen = started and not self.count
-        self.count += state == "pending" and (self._ran or unseen)
-        self._ran = state == "running" or (self._ran and state != "pending")
+        self.count += state == STARTING and (self._ran or unseen)
+        self._ran = state == RUNNING or (self._ran and state != STARTING)
         return self.count
 
 
@@ -72,17 +73,23 @@ def follow(job: Job, run: Run) -> Run:
 def _watch(job: Job, display: Display, stops: Stops) -> None:
     """Look at a job until it has ended, first at the machines and then at the pipeline."""
     what = looking.asked(job)
-    display.show(Progress(looking.last_state(job), seconds=looking.times(job).seconds()))
+    state, word = looking.state(job), looking.word(job)
+    display.show(Progress(state, seconds=looking.times(job).seconds(), service_state=word))
     machines = looking.behind(job)
-    while machines is None and looking.state(job) not in ENDED:
+    while machines is None and _now(job) not in ENDED:
         time.sleep(PAUSE[target()])
         display.show(_progress(job, what, stops))
         machines = looking.behind(job)
     for each in (machines or job, job):
-        while looking.state(each) not in ENDED:
+        while _now(each) not in ENDED:
             display.show(_progress(machines or job, what, stops))
             time.sleep(PAUSE[target()])
     display.show(_progress(machines or job, what, stops))
+
+
+def _now(job: Job) -> str:
+    looking.refresh(job)
+    return looking.state(job)
 
 
 def _progress(machines: Job, what: Asked, stops: Stops) -> Progress:
@@ -91,14 +98,15 @@ def _progress(machines: Job, what: Asked, stops: Stops) -> Progress:
     history = read_text(what.output + "history.csv") if when.started and what.base else None
     last = looking.last_row(history or "")
     return Progress(
-        state=looking.last_state(machines),
+        state=looking.state(machines),
+        service_state=looking.word(machines),
         epoch=int(last["epoch"]) if last else None,
         epochs=jobs.epochs_of(what.flags),
         loss=float(last["val_loss"]) if last else None,
         accuracy=float(last["val_accuracy"]) if last else None,
         seconds=when.seconds(),
         cost=cost_of(what, when.running()),
-        interruptions=stops.seen(looking.last_state(machines), bool(when.started)),
+        interruptions=stops.seen(looking.state(machines), bool(when.started)),
     )
 
 
@@ -106,14 +114,14 @@ def complete(job: Job, run: Run) -> Run:
     """The row of a job that has ended; raises LessonError if it failed."""
     with refusals(f"reading how {job.display_name} ended"):
         machines = looking.behind(job) or job
-    when, word = looking.times(machines), looking.last_state(job)
+    when, state = looking.times(machines), looking.state(job)
     cost = cost_of(looking.asked(job), when.running())
     run = replace(run, seconds=when.seconds(), queued=when.queued(), cost=cost)
-    if word == "cancelled":
-        print(f"{job.display_name} was cancelled; it has no results")
+    if state == CANCELLED:
+        print(f"{job.display_name} was cancelled; its results are not fetched")
         return run
-    if word != "succeeded":
-        raise LessonError(f"{job.display_name} {word}. {looking.why(machines)}")
+    if state != SUCCEEDED:
+        raise LessonError(f"{job.display_name} {state}. {looking.why(machines)}")
     if not run.artefacts:
         return run
     copy = fetch(run.artefacts, new_folder("vertex-ai"))

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
 
 from lesson.costs import dollars
+from lesson.states import ENDED, SUCCEEDED, with_word
 
-WELL = ("succeeded", "completed")  # Vertex AI's word, and SageMaker's
-BADLY = ("failed", "cancelled", "stopped")  # states in which nothing moves any more
 PLAIN_EVERY = 5.0  # seconds between lines where none can be overwritten: in a file or a pipe
 
 
@@ -21,7 +20,7 @@ PLAIN_EVERY = 5.0  # seconds between lines where none can be overwritten: in a f
 class Progress:
     """What is known of a running job; None is what is not known yet."""
 
-    state: str
+    state: str  # one of lesson.states
     epoch: int | None = None
     epochs: int | None = None
     loss: float | None = None  # on the validation rows
@@ -29,23 +28,24 @@ class Progress:
     seconds: float = 0.0  # since the job was sent
     cost: float | None = None  # US dollars so far
     interruptions: int = 0  # after each of which the job was, or will be, started again
+    service_state: str = ""  # the service's own word
 
     @property
     def share(self) -> float | None:
-        """Which part is done, from 0 to 1; all of it, if the job has stopped early and well."""
-        if self.state in WELL:
+        """Return which part is done, from 0 to 1; all of it for a job that has succeeded."""
+        if self.state == SUCCEEDED:
             return 1.0
         if self.epoch is None or not self.epochs:
-            return 0.0 if self.state in BADLY else None
+            return 0.0 if self.state in ENDED else None
         return min(1.0, self.epoch / self.epochs)
 
     def words(self) -> str:
         """Everything that is known, in words."""
-        parts = [self.state]
+        parts = [with_word(self.state, self.service_state)]
         if self.epoch is not None:
             parts.append(f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs else ""))
         if self.interruptions:
-            goes_on = "" if self.state in WELL + BADLY else ", goes on"
+            goes_on = "" if self.state in ENDED else ", goes on"
             parts.append(f"interrupted {times(self.interruptions)}{goes_on}")
         if self.loss is not None:
             parts.append(f"validation loss {self.loss:.4f}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from lesson import LessonError
 from lesson.costs import dollars
 from lesson.progress import bar, bar_markup
+from lesson.states import CANCELLED, ENDED, FAILED, QUEUED, RUNNING, SUCCEEDED, with_word
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 Value: TypeAlias = float | int | str
 
 SCALES = ("linear", "log", "reverse log")
-# A study's states, and a trial's, on both clouds; the service's own word is in the SDK's object.
-WAITING, RUNNING, SUCCEEDED = "waiting", "running", "succeeded"
-FAILED, STOPPED = "failed", "stopped"
-ENDED = (SUCCEEDED, FAILED, STOPPED)
 
 
 # ---- what may be tried --------------------------------------------------------------------------
@@ -125,6 +122,7 @@ class Trial:
     seconds: float = 0.0
     reason: str = ""
     artefacts: str = ""
+    service_state: str = ""  # the service's own word for the state
 
 
 @dataclass(frozen=True, repr=False)
@@ -145,13 +143,14 @@ class Study:
     request: Mapping[str, Any] = field(default_factory=dict)  # what the SDK was told
     run: Run | None = None  # the best trial's, with its results fetched
     name: str = ""  # the tuning job's
-    state: str = WAITING
+    state: str = QUEUED  # one of lesson.states
+    service_state: str = ""  # the service's own word
     planned: int = 0  # how many trials there are to be at most
     space: Space = field(default_factory=dict)
 
     @property
     def finished(self) -> tuple[Trial, ...]:
-        """The trials that ended well, with a result."""
+        """Return the trials that succeeded, with a result."""
         return tuple(
             one for one in self.trials if one.state == SUCCEEDED and one.result is not None
         )
@@ -197,9 +196,10 @@ class Study:
     def words(self) -> str:
         """How far the study is, in words."""
         states = [trial.state for trial in self.trials]
-        parts = [self.state, f"{self._ended()} of {self.planned} trials"]
+        state = with_word(self.state, self.service_state)
+        parts = [state, f"{self._ended()} of {self.planned} trials"]
         parts += [
-            f"{n} {state}" for state in (RUNNING, FAILED, STOPPED) if (n := states.count(state))
+            f"{n} {state}" for state in (RUNNING, FAILED, CANCELLED) if (n := states.count(state))
         ]
         if self.finished:
             parts.append(f"best {self.metric} {self.best.result:.4f} (trial {self.best.number})")
@@ -241,7 +241,7 @@ class Study:
         return [
             [
                 trial.number,
-                trial.state,
+                with_word(trial.state, trial.service_state),
                 *(_rounded(trial.values.get(name, "")) for name in self._names()),
                 "" if trial.result is None else round(trial.result, 4),
                 round(trial.seconds, 1),

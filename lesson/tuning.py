@@ -11,7 +11,8 @@ from lesson import LessonError, costs, jobs
 from lesson.costs import Estimate, PriceUnknown, dollars
 from lesson.progress import Display
 from lesson.runs import Run
-from lesson.studies import ENDED, STOPPED, Between, NoResult, OneOf, Space, Study, Trial
+from lesson.states import CANCELLED, ENDED
+from lesson.studies import Between, NoResult, OneOf, Space, Study, Trial
 
 LIMIT = 24  # hours after which a trial is stopped
 
@@ -102,8 +103,8 @@ def follow(
     study = jobs.follow(name, lambda display: watch(look, pause, display))
     if study.finished:
         return study
-    if study.state == STOPPED:
-        print(f"{name} was stopped before a trial had ended well")
+    if study.state == CANCELLED:
+        print(f"{name} was cancelled before a trial had succeeded")
         return study
     raise NoResult(study, explain)
 

@@ -32,7 +32,7 @@ def test_a_bucket_that_connect_made_goes_with_all_that_is_in_it(
     capsys.readouterr()
     cleanup()
     would = capsys.readouterr().out
-    assert f"would delete job {run.job.training_job_name} (completed)\n" in would
+    assert f"would delete job {run.job.training_job_name} (succeeded)\n" in would
     assert would.endswith("cleanup(dry_run=False) deletes all of the above\n")
     assert len(names(connection.bucket)) > 2
     cleanup(dry_run=False)

@@ -38,7 +38,7 @@ def test_a_job_comes_back_as_a_row_with_metrics_curve_and_times(
     assert sum(part for part in parts if part) == pytest.approx(run.seconds, abs=0.01)
     out = capsys.readouterr().out
     assert "this costs about $0.23 an hour at list price; here it costs nothing" in out
-    assert "] completed  epoch 30 of 30  validation loss 0." in out
+    assert "] succeeded (Completed)  epoch 30 of 30  validation loss 0." in out
 
 
 def test_the_service_itself_reads_the_metrics_and_keeps_all_of_a_job_in_one_place(
@@ -89,7 +89,7 @@ def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
     out = capsys.readouterr().out
     assert out.count("no checkpoint_every among args") == 1
     assert "interrupted once, goes on" in out
-    assert "] completed  epoch 3000 of 3000  interrupted once  validation loss" in out
+    assert "] succeeded (Completed)  epoch 3000 of 3000  interrupted once  validation loss" in out
     assert "interruptions=1" in repr(run)
 
 
@@ -192,9 +192,9 @@ def test_a_cancelled_job_ends_and_has_no_results(
     cancel(sent)
     run = wait(sent)
     assert run.seconds and run.accuracy is None
-    assert "was stopped; its results are not fetched" in capsys.readouterr().out
+    assert "was cancelled (Stopped); its results are not fetched" in capsys.readouterr().out
     cancel(sent.job.training_job_name)
-    assert "had already ended: stopped" in capsys.readouterr().out
+    assert "had already ended: cancelled" in capsys.readouterr().out
 
 
 def test_the_list_has_the_newest_first_and_what_each_asked_for(data: Data) -> None:
@@ -206,7 +206,7 @@ def test_the_list_has_the_newest_first_and_what_each_asked_for(data: Data) -> No
     assert list(table["name"]) == names[::-1]
     assert list(table["replicas"]) == [2, 1]
     assert [wait(name).accuracy is not None for name in names] == [True, True]
-    assert set(list_jobs().head(2)["state"]) == {"completed"}
+    assert set(list_jobs().head(2)["state"]) == {"succeeded"}
 
 
 def test_jobs_that_are_sent_in_one_second_have_names_of_their_own(data: Data) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from AWS_helpers import looking
-from AWS_helpers.looking import EPOCH, Asked, essence, in_words, last_words
+from AWS_helpers.looking import EPOCH, Asked, essence, last_words
 
 DRIVER = """AlgorithmError: Traceback (most recent call last):
   File "basic_script_driver.py", line 81, in <module>
@@ -72,12 +72,37 @@ def test_results_lie_where_the_service_packs_the_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
-    [("InProgress", "in progress"), ("Completed", "completed"),
-     ("MaxRuntimeExceeded", "max runtime exceeded")],
+    ("status", "detail", "ours"),
+    [("InProgress", "Pending", "queued"), ("InProgress", "Downloading", "starting"),
+     ("InProgress", "Training", "running"), ("InProgress", "Interrupted", "queued"),
+     ("InProgress", "Uploading", "running"), ("Completed", "Completed", "succeeded"),
+     ("Failed", "Failed", "failed"), ("Stopping", "Stopping", "cancelling"),
+     ("Stopped", "MaxRuntimeExceeded", "cancelled"), ("InProgress", None, "running")],
 )  # fmt: skip
-def test_the_services_states_are_told_in_words(name: str, words: str) -> None:
-    assert in_words(name) == words
+def test_a_state_is_one_of_ours_beside_the_services_word(
+    status: str, detail: str | None, ours: str
+) -> None:
+    from sagemaker.core.resources import TrainingJob
+
+    fields = {"secondary_status": detail} if detail else {}
+    job = TrainingJob(training_job_name="j", training_job_status=status, **fields)
+    assert (looking.state(job), looking.word(job)) == (ours, detail or status)
+
+
+def test_every_state_that_the_service_has_is_one_of_ours() -> None:
+    model = client_of("sagemaker")
+    found = model.shape_for("TrainingJobStatus").enum
+    found += model.shape_for("HyperParameterTuningJobStatus").enum
+    assert set(found) <= set(looking.STATES)
+    assert set(looking.STAGES) <= set(model.shape_for("SecondaryStatus").enum)
+
+
+def client_of(service: str) -> Any:
+    """botocore's description of a service."""
+    from botocore.loaders import Loader
+    from botocore.model import ServiceModel
+
+    return ServiceModel(Loader().load_service_model(service, "service-2"))
 
 
 TOOLKIT = """AlgorithmError: ExecuteUserScriptError:

@@ -139,7 +139,7 @@ def test_a_study_is_one_job_in_the_list_its_trials_are_not(data: dict[str, str])
     table = list_jobs()
     mine = table[table["name"].str.startswith(study.name)]
     assert [*mine["machine"]] == ["3 trials on ml.m5.xlarge"]
-    assert [*mine["state"]] == ["completed"]
+    assert [*mine["state"]] == ["succeeded"]
     assert table["name"][0].startswith("train-nn-")
 
 
@@ -149,7 +149,7 @@ def test_cancel_stops_a_study_and_what_has_ended_stays() -> None:
         cleanup()
     cancel(study.name)
     ended = wait(study)
-    assert ended.state == "stopped" and ended.run is None and len(ended.trials) <= 2
+    assert ended.state == "cancelled" and ended.run is None and len(ended.trials) <= 2
     cancel(study)
 
 
@@ -160,7 +160,7 @@ def test_cleanup_deletes_a_study_with_the_jobs_of_its_trials_and_what_they_wrote
     session.connect("there-before")
     study = tune({}, SPACE, trials=2)
     cleanup(dry_run=False)
-    assert f"deleting job {study.name} (completed)" in capsys.readouterr().out
+    assert f"deleting job {study.name} (succeeded)" in capsys.readouterr().out
     left = session.client("sagemaker").list_training_jobs(NameContains=study.name)
     assert not left["TrainingJobSummaries"]
     assert "Contents" not in session.client("s3").list_objects_v2(Bucket="there-before")

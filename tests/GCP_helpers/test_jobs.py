@@ -94,20 +94,20 @@ def test_what_a_stop_costs_is_not_said_of_a_job_with_checkpoints(
         wait(run)
 
 
-@given(st.lists(st.sampled_from(["queued", "pending", "running", "succeeded"])))
+@given(st.lists(st.sampled_from(["queued", "starting", "running", "succeeded"])))
 def test_a_stop_is_a_wait_for_machines_after_the_job_has_run(states: list[str]) -> None:
     stops = Stops()
     for state in states:
         stops.seen(state)
-    kept = [state for state in states if state in ("pending", "running")]
-    assert stops.count == sum(pair == ("running", "pending") for pair in itertools.pairwise(kept))
+    kept = [state for state in states if state in ("starting", "running")]
+    assert stops.count == sum(pair == ("running", "starting") for pair in itertools.pairwise(kept))
 
 
 def test_a_job_that_waits_and_has_a_start_has_run_before_anybody_looked() -> None:
     stops = Stops()
-    looks = [("pending", True), ("pending", True), ("running", True), ("pending", True)]
+    looks = [("starting", True), ("starting", True), ("running", True), ("starting", True)]
     assert [stops.seen(state, started) for state, started in looks] == [1, 1, 1, 2]
-    assert Stops().seen("pending", started=False) == 0
+    assert Stops().seen("starting", started=False) == 0
 
 
 def test_a_jobs_name_or_the_sdks_object_will_do(data: Data) -> None:
@@ -165,7 +165,7 @@ def test_a_cancelled_job_ends_and_has_no_results(
     cancel(sent)
     run = wait(sent)
     assert run.seconds and run.accuracy is None
-    assert "was cancelled; it has no results" in capsys.readouterr().out
+    assert "was cancelled; its results are not fetched" in capsys.readouterr().out
     cancel(sent.job.display_name)
     assert "had already ended: cancelled" in capsys.readouterr().out
 

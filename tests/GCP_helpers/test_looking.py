@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from GCP_helpers import looking, trials
 from GCP_helpers.looking import Asked, last_row, why
 
 HISTORY = """epoch,loss,val_loss,val_accuracy,seconds
@@ -66,3 +67,25 @@ def test_a_failure_is_told_without_the_inner_lines_of_a_traceback(
 ) -> None:
     job: Any = SimpleNamespace(gca_resource=SimpleNamespace(error=SimpleNamespace(message=message)))
     assert why(job) == (said or message)
+
+
+def test_every_state_that_the_service_has_is_one_of_ours() -> None:
+    from google.cloud.aiplatform.gapic import JobState, PipelineState, Trial
+
+    for kinds in (JobState, PipelineState):
+        words = {str(each.name).rpartition("STATE_")[2] for each in kinds}
+        assert words <= set(looking.STATES)
+    trials_words = {each.name for each in Trial.State} - {"STATE_UNSPECIFIED"}
+    assert trials_words == set(trials.STATES)
+
+
+@pytest.mark.parametrize(
+    ("word", "ours"),
+    [("QUEUED", "queued"), ("PENDING", "starting"), ("RUNNING", "running"),
+     ("CANCELLING", "cancelling"), ("CANCELLED", "cancelled"), ("EXPIRED", "failed")],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["PIPELINE", "JOB"])
+def test_a_state_is_one_of_ours_beside_the_services_word(kind: str, word: str, ours: str) -> None:
+    seen = SimpleNamespace(state=SimpleNamespace(name=f"{kind}_STATE_{word}"))
+    job: Any = SimpleNamespace(gca_resource=seen)
+    assert (looking.state(job), looking.word(job)) == (ours, word)

@@ -114,7 +114,7 @@ def test_trials_that_crash_are_explained_with_the_scripts_own_words() -> None:
 
 def test_without_waiting_it_returns_at_once_and_wait_takes_the_study_or_its_name() -> None:
     study = tune({}, SPACE, trials=2, wait=False)
-    assert study.state in ("waiting", "running") and study.run is None
+    assert study.state in ("queued", "starting", "running") and study.run is None
     by_study, by_name = wait(study), wait(study.name)
     assert by_study.trials == by_name.trials and len(by_study.trials) == 2  # type: ignore[union-attr]
     assert by_name.job.resource_name == study.job.resource_name
@@ -147,7 +147,7 @@ def test_cancel_stops_a_study_and_what_has_ended_stays() -> None:
         cleanup()
     cancel(study.name)
     ended = wait(study)
-    assert ended.state == "stopped" and ended.run is None and len(ended.trials) <= 2
+    assert ended.state == "cancelled" and ended.run is None and len(ended.trials) <= 2
     cancel(study)
 
 

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import images, looking, trials
+from AWS_helpers import backend, images
 from AWS_helpers.costs import MACHINE, estimate_cost, machine_with
-from AWS_helpers.looking import job_of
 from AWS_helpers.session import boto, connected, refusals, sagemaker
-from AWS_helpers.watching import follow, run_of
 from lesson import ROOT, LessonError, costs, jobs
 from lesson.request import Request
 from lesson.runs import Run
-from lesson.states import ENDED
-from lesson.studies import Study
+from lesson.verbs import Verbs
 
 if TYPE_CHECKING:
-    import pandas as pd
     from sagemaker.core.resources import TrainingJob
     from sagemaker.core.training.configs import Tag
 
-    from AWS_helpers.looking import Job
-
+verbs = Verbs(backend)
+wait, cancel, list_jobs = verbs.wait, verbs.cancel, verbs.list_jobs
 FOLDER = ROOT / "training"  # is sent whole, and must hold no link
 SCRIPT = "train_nn.py"
 CHANNELS = "/opt/ml/input/data"  # where a job finds its data, in a folder for each channel
@@ -36,7 +31,6 @@ METRICS = {
     "validation:accuracy": r"validation:accuracy = ([0-9.eE+-]+)",
     "validation:loss": r"validation:loss = ([0-9.eE+-]+)",
 }
-NEWEST = 100  # jobs that list_jobs() asks about, one by one
 
 
 def train(
@@ -73,8 +67,8 @@ def train(
     request = training_request(args, machine, replicas, spot, torchrun, image)
     if dry_run:
         return request
-    run = run_of(_send(request), request)
-    return follow(run.job, run) if wait else run
+    run = verbs.run_of(_send(request), request)
+    return verbs.follow(run) if wait else run
 
 
 def training_request(
@@ -147,53 +141,6 @@ def _send(request: Request) -> TrainingJob:
         except ValueError:  # the SDK catches more than it should, an interrupt too
             raise jobs.interrupted() from None
         return TrainingJob.get(name, session=boto(), region=connected().region)
-
-
-@overload
-def wait(run_or_job: Run) -> Run: ...
-@overload
-def wait(run_or_job: Study) -> Study: ...
-@overload
-def wait(run_or_job: Job | str) -> Run | Study: ...
-def wait(run_or_job: Run | Study | Job | str) -> Run | Study:
-    """Show how far a job is until it ends, and fetch its results; returns the completed run.
-
-    Takes what train() returned, an SDK object, or a job's name; of what tune() returned, or a
-    tuning job, it shows the trials and returns the study. Interrupting it leaves the job running;
-    call it again to go on watching. Raises LessonError if the job fails.
-    """
-    connected()
-    job = job_of(run_or_job)
-    if looking.is_tuning(job):
-        return trials.follow(job, run_or_job.request if isinstance(run_or_job, Study) else {})
-    return follow(job, run_or_job if isinstance(run_or_job, Run) else run_of(job, {}))
-
-
-def cancel(run_or_job: Run | Study | Job | str) -> None:
-    """Ask SageMaker to stop a job; takes what wait() takes. A job that has ended stays as it is."""
-    connected()
-    job = job_of(run_or_job)
-    name = looking.name_of(job)
-    with refusals(f"cancelling {name}"):
-        looking.refresh(job)
-        if (state := looking.state(job)) in ENDED:
-            print(f"{name} had already ended: {state}")
-            return
-        job.stop()
-    print(f"asked for the end of {name}; wait({name!r}) shows it")
-
-
-def list_jobs() -> pd.DataFrame:
-    """The newest 100 training and tuning jobs of the account and region, newest first."""
-    connected()
-    with refusals("listing the jobs"):
-        return jobs.table([_row(job) for job in islice(looking.every(), NEWEST)])
-
-
-def _row(job: Job) -> Sequence[Any]:
-    asked, state = looking.asked(job), (looking.state(job), looking.status(job))
-    machine = f"{looking.sent(job)} trials on {asked}" if looking.is_tuning(job) else str(asked)
-    return jobs.row(asked.name, state, looking.times(job), asked.replicas, machine)
 
 
 # ---- before a job is sent -----------------------------------------------------------------------

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import images
 from AWS_helpers.costs import MACHINE, machine_with
-from AWS_helpers.jobs import FOLDER, SCRIPT, channels, price, tags
+from AWS_helpers.jobs import FOLDER, SCRIPT, channels, price, tags, verbs
 from AWS_helpers.session import connected, refusals, sagemaker
-from AWS_helpers.trials import follow, study_of
 from lesson import LessonError, jobs, tuning
 from lesson.request import Request
 from lesson.studies import Between, OneOf, Space, Study
@@ -22,7 +21,7 @@ from lesson.studies import Between, OneOf, Space, Study
 if TYPE_CHECKING:
     from sagemaker.core.shapes import HyperParameterTuningJobStrategyConfig
 
-    from AWS_helpers.looking import Tuning
+    from AWS_helpers.describe import Tuning
 
 LIMIT = tuning.LIMIT * 3600  # seconds that a trial may take
 ALGORITHMS = ("bayesian", "random", "grid", "hyperband")
@@ -88,8 +87,8 @@ def tune(
     )  # fmt: skip
     if dry_run:
         return request
-    study = study_of(_send(request), request)
-    return follow(study.job, request) if wait else study
+    job = _send(request)
+    return verbs.follow_study(job, request) if wait else verbs.study(job, request)
 
 
 def tuning_request(

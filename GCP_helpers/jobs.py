@@ -5,28 +5,26 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
-from GCP_helpers import images, looking, trials
+from GCP_helpers import backend, describe, images
 from GCP_helpers.costs import accelerator_type, estimate_cost
-from GCP_helpers.looking import job_of
 from GCP_helpers.session import connected, refusals
-from GCP_helpers.watching import follow, run_of
 from lesson import ROOT, costs, jobs
 from lesson.request import Request
 from lesson.runs import Run
-from lesson.states import ENDED, FAILED
-from lesson.studies import Study
+from lesson.states import FAILED
 from lesson.this_machine import flags
+from lesson.verbs import Verbs
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from GCP_helpers.describe import Job
 
-    from GCP_helpers.looking import Job
-
+verbs = Verbs(backend)
+wait, cancel, list_jobs = verbs.wait, verbs.cancel, verbs.list_jobs
 FOLDER = ROOT / "training"  # is sent whole, as a package; must hold no link
 
 
@@ -62,8 +60,8 @@ def train(
     request = make(args, machine, replicas, gpu, gpu_count, spot, image)
     if dry_run:
         return request
-    run = run_of(_send(request), request)
-    return follow(run.job, run) if wait else run
+    run = verbs.run_of(_send(request), request)
+    return verbs.follow(run) if wait else run
 
 
 def package_request(
@@ -148,7 +146,7 @@ def _send(request: Request) -> Job:
         try:
             request.send(job)
         except RuntimeError:
-            if looking.state(job) != FAILED:
+            if describe.status(job).state != FAILED:
                 raise
         finally:
             log.removeFilter(_not_about_models)
@@ -157,54 +155,6 @@ def _send(request: Request) -> Job:
 
 def _not_about_models(record: logging.LogRecord) -> bool:
     return "Managed Model" not in record.getMessage()
-
-
-@overload
-def wait(run_or_job: Run) -> Run: ...
-@overload
-def wait(run_or_job: Study) -> Study: ...
-@overload
-def wait(run_or_job: Job | str) -> Run | Study: ...
-def wait(run_or_job: Run | Study | Job | str) -> Run | Study:
-    """Show how far a job is until it ends, and fetch its results; returns the completed run.
-
-    Takes what train() returned, an SDK object, or a job's name; of what tune() returned, or a
-    tuning job, it shows the trials and returns the study. Interrupting it leaves the job running;
-    call it again to go on watching. Raises LessonError if the job fails.
-    """
-    connected()
-    job = job_of(run_or_job)
-    if looking.is_tuning(job):
-        return trials.follow(job, run_or_job.request if isinstance(run_or_job, Study) else {})
-    return follow(job, run_or_job if isinstance(run_or_job, Run) else run_of(job, {}))
-
-
-def cancel(run_or_job: Run | Study | Job | str) -> None:
-    """Ask Vertex AI to stop a job; takes what wait() takes. A job that has ended stays as it is."""
-    connected()
-    job = job_of(run_or_job)
-    name = job.display_name
-    with refusals(f"cancelling {name}"):
-        looking.refresh(job)
-        if (state := looking.state(job)) in ENDED:
-            print(f"{name} had already ended: {state}")
-            return
-        job.cancel()
-    print(f"asked for the end of {name}; wait({name!r}) shows it")
-
-
-def list_jobs() -> pd.DataFrame:
-    """All custom training and tuning jobs of the project and region, newest first."""
-    connected()
-    with refusals("listing the jobs"):
-        found = sorted(looking.every(), key=lambda job: job.create_time, reverse=True)
-    return jobs.table([_row(job) for job in found])
-
-
-def _row(job: Job) -> Sequence[Any]:
-    asked, state = looking.asked(job), (looking.state(job), job.gca_resource.state.name)
-    machine = f"{len(job.trials)} trials on {asked}" if looking.is_tuning(job) else str(asked)
-    return jobs.row(job.display_name, state, looking.times(job), asked.replicas, machine)
 
 
 # ---- before a job is sent -----------------------------------------------------------------------

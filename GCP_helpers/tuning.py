@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from GCP_helpers import images
 from GCP_helpers.costs import accelerator_type
-from GCP_helpers.jobs import FOLDER, new_name, price
+from GCP_helpers.jobs import FOLDER, new_name, price, verbs
 from GCP_helpers.session import connected, refusals
-from GCP_helpers.trials import follow, study_of
 from lesson import jobs, tuning
 from lesson.request import Request
 from lesson.studies import Between, OneOf, Space, Study
@@ -21,7 +20,7 @@ from lesson.this_machine import flags
 if TYPE_CHECKING:
     from google.cloud.aiplatform.gapic import CustomJobSpec, Scheduling, StudySpec
 
-    from GCP_helpers.looking import Tuning
+    from GCP_helpers.describe import Tuning
 
 # The service's names, of StudySpec.Algorithm: without one it is Bayesian optimisation.
 ALGORITHMS = {"bayesian": None, "random": "RANDOM_SEARCH", "grid": "GRID_SEARCH"}
@@ -82,8 +81,8 @@ def tune(
     )  # fmt: skip
     if dry_run:
         return request
-    study = study_of(_send(request), request)
-    return follow(study.job, request) if wait else study
+    job = _send(request)
+    return verbs.follow_study(job, request) if wait else verbs.study(job, request)
 
 
 def tuning_request(

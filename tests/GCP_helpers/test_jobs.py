@@ -165,7 +165,7 @@ def test_a_cancelled_job_ends_and_has_no_results(
     cancel(sent)
     run = wait(sent)
     assert run.seconds and run.accuracy is None
-    assert "was cancelled; its results are not fetched" in capsys.readouterr().out
+    assert "was cancelled (CANCELLED); its results are not fetched" in capsys.readouterr().out
     cancel(sent.job.display_name)
     assert "had already ended: cancelled" in capsys.readouterr().out
 

@@ -1,19 +1,17 @@
-"""What a job was asked to do and how far it is, read from the SDK's own object and its log."""
+"""Describe a job: what it was asked to do and how far it is, from the SDK's object and its log."""
 
 from __future__ import annotations
 
 import heapq
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from AWS_helpers.session import boto, client, connected, refusals
-from lesson import LessonError, states
+from AWS_helpers.session import boto, client, connected
+from lesson import states
+from lesson.backend import JobSpec, JobStatus
 from lesson.jobs import Times
-from lesson.runs import Run
 from lesson.states import ENDED
-from lesson.studies import Study
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -50,36 +48,29 @@ OWN_SENTENCE = "train_nn.py: "  # so begins what the script says when it refuses
 
 
 # ---- which job ----------------------------------------------------------------------------------
-def job_of(run_or_job: Run | Study | Job | str) -> Job:
-    """The SDK's object: out of a run or study, or found by a job's name, or as it is given."""
-    if isinstance(run_or_job, Run | Study):
-        if run_or_job.job is None:
-            raise LessonError(f"the run on {run_or_job.place} was no job; there is nothing to ask")
-        job: Job = run_or_job.job
-        return job
-    if isinstance(run_or_job, str):
-        return _named(run_or_job)
-    if not hasattr(run_or_job, "training_job_name") and not is_tuning(run_or_job):
-        raise LessonError(
-            f"{run_or_job!r} is no job: give what train() or tune() returned, or a job's name"
-        )
-    return run_or_job
-
-
-def _named(name: str) -> Job:
-    """The training job, or else the tuning job, of this name."""
+def named(name: str) -> Job | None:
+    """Return the training job, or else the tuning job, of this name; None if there is none."""
     from botocore.exceptions import ClientError
     from sagemaker.core.resources import HyperParameterTuningJob, TrainingJob
 
     for kind in (TrainingJob, HyperParameterTuningJob):
-        with refusals(f"looking for {name}"):
-            try:
-                return kind.get(name, session=boto(), region=connected().region)
-            except ClientError as answer:
-                code = answer.response["Error"]["Code"]
-                if code not in ("ValidationException", "ResourceNotFound"):
-                    raise
-    raise LessonError(f"there is no job {name}; list_jobs() shows the names of all")
+        try:
+            return kind.get(name, session=boto(), region=connected().region)
+        except ClientError as answer:
+            code = answer.response["Error"]["Code"]
+            if code not in ("ValidationException", "ResourceNotFound"):
+                raise
+    return None
+
+
+def is_job(thing: Any) -> bool:
+    """Tell whether something is an SDK's job at all."""
+    return hasattr(thing, "training_job_name") or is_tuning(thing)
+
+
+def backing_job(job: Job) -> Job:
+    """Return the job that has the machines: of a training job, itself."""
+    return job
 
 
 def is_tuning(job: Job) -> TypeGuard[Tuning]:
@@ -115,48 +106,24 @@ def trials_of(job: Tuning) -> list[dict[str, Any]]:
     return sorted(trials, key=lambda trial: (trial["CreationTime"], trial["TrainingJobName"]))
 
 
-def sent(job: Tuning) -> int:
-    """How many training jobs a tuning job has sent, as last seen."""
-    return sum(known(count) or 0 for count in vars(job.training_job_status_counters).values())
-
-
 # ---- what it was asked to do --------------------------------------------------------------------
-@dataclass(frozen=True)
-class Asked:
-    """What a job was asked to do."""
-
-    machine: str
-    replicas: int
-    spot: bool
-    flags: dict[str, str]
-    base: str  # the s3:// address below which jobs write, each in a folder of its name
-    name: str
-    checkpoints: str  # the s3:// address of what outlives a stop; "" if nothing does
-
-    @property
-    def output(self) -> str:
-        """The s3:// address of what it leaves in its model folder, packed."""
-        return f"{self.base}/{self.name}/output/model.tar.gz"
-
-    def __str__(self) -> str:
-        """The machine in a few words, as the run table shows it."""
-        return self.machine + (", spot" if self.spot else "")
-
-
-def asked(job: Job) -> Asked:
-    """What the job was asked to do; of a tuning job, what each of its trials was."""
-    what = _definition(job)
-    flags = what.static_hyper_parameters if is_tuning(job) else what.hyper_parameters
-    checkpoints = known(what.checkpoint_config)
-    machine, replicas = _instances(what)
-    return Asked(
+def spec(job: Job) -> JobSpec:
+    """Return what the job was asked to do; of a tuning job, what each of its trials was."""
+    found, name = _definition(job), name_of(job)
+    flags = found.static_hyper_parameters if is_tuning(job) else found.hyper_parameters
+    checkpoints = known(found.checkpoint_config)
+    machine, replicas = _instances(found)
+    base = str(found.output_data_config.s3_output_path).rstrip("/")
+    own = f"{base}/" if is_tuning(job) else f"{base}/{name}/"  # a tuning job's base is its own
+    return JobSpec(
+        name=name,
         machine=machine,
         replicas=replicas,
-        spot=known(what.enable_managed_spot_training) or False,
+        spot=known(found.enable_managed_spot_training) or False,
         flags=known(flags) or {},
-        base=str(what.output_data_config.s3_output_path).rstrip("/"),
-        name=name_of(job),
-        checkpoints=str(checkpoints.s3_uri) if checkpoints else "",
+        base=base,
+        output=f"{base}/{name}/output/model.tar.gz",
+        written=(own, f"{str(checkpoints.s3_uri).rstrip('/')}/") if checkpoints else (own,),
     )
 
 
@@ -205,48 +172,42 @@ def known(value: Any) -> Any:
 
 
 # ---- how far it is ------------------------------------------------------------------------------
-def times(job: Job) -> Times:
-    """When the job was made, when its machines started and when it ended, as last seen.
-
-    The time between start and end is what is billed; of a tuning job, that of its trials is.
-    """
-    if is_tuning(job):
-        return Times(
-            job.creation_time, job.creation_time, known(job.hyper_parameter_tuning_end_time)
-        )
-    started: datetime | None = known(job.training_start_time)
-    ended: datetime | None = known(job.training_end_time)
-    if state(job) in ENDED and ended is None:  # one that was stopped before it had machines
-        ended = job.last_modified_time
-    return Times(job.creation_time, started, ended)
-
-
 def refresh(job: Job) -> None:
     """Ask the service how the job is; what the other functions tell is as last seen."""
     job.refresh()
 
 
-def state(job: Job) -> str:
-    """Return the job's state, one of lesson.states."""
-    found = STATES[status(job)]
-    return STAGES.get(word(job), found) if found == states.RUNNING else found
+def status(job: Job) -> JobStatus:
+    """Return how far the job is.
 
-
-def status(job: Job) -> str:
-    """Return the service's status: InProgress, Completed, Failed, Stopping or Stopped."""
-    tuning = is_tuning(job)
-    return str(job.hyper_parameter_tuning_job_status if tuning else job.training_job_status)
-
-
-def word(job: Job) -> str:
-    """Return the service's most exact word: a training job's secondary status, as Downloading."""
-    return status(job) if is_tuning(job) else str(known(job.secondary_status) or status(job))
-
-
-def interruptions(job: TrainingJob) -> int:
-    """How often the job's machines were taken away, as last seen."""
+    The time between start and end is what is billed; of a tuning job, that of its trials is.
+    """
+    if is_tuning(job):
+        name = str(job.hyper_parameter_tuning_job_status)
+        ended = known(job.hyper_parameter_tuning_end_time)
+        times = Times(job.creation_time, job.creation_time, ended)
+        counts = vars(job.training_job_status_counters).values()
+        trials = sum(known(count) or 0 for count in counts)
+        return JobStatus(STATES[name], name, name, times, trials=trials)
+    name = str(job.training_job_status)
+    word = str(known(job.secondary_status) or name)
+    state = STAGES.get(word, states.RUNNING) if name == "InProgress" else STATES[name]
     steps = known(job.secondary_status_transitions) or []
-    return sum(step.status == "Interrupted" for step in steps)
+    interruptions = sum(step.status == "Interrupted" for step in steps)
+    return JobStatus(state, name, word, _times(job, state), interruptions)
+
+
+def _times(job: TrainingJob, state: str) -> Times:
+    """Return when the job was made, when its machines started and when it ended."""
+    ended: datetime | None = known(job.training_end_time)
+    if state in ENDED and ended is None:  # one that was stopped before it had machines
+        ended = job.last_modified_time
+    return Times(job.creation_time, known(job.training_start_time), ended)
+
+
+def stop(job: Job) -> None:
+    """Ask the service to stop the job."""
+    job.stop()
 
 
 class Log:
@@ -271,8 +232,8 @@ class Log:
         return lines
 
 
-def why(job: TrainingJob) -> str:
-    """What went wrong, in sentences: the service's reason, the script's own words, the log.
+def failure_reason(job: TrainingJob) -> str:
+    """Return what went wrong, in sentences: the service's reason, the script's words, the log.
 
     The service's reason holds the traceback of the SDK's driver, which only says that the script
     failed; what the script itself said last is in the log.

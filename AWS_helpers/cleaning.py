@@ -39,7 +39,7 @@ def _bucket() -> Bucket:
     tags = _tags(session.bucket)
     ours = tags is not None and tags.get(MARK) == "true"
     bucket = boto().resource("s3").Bucket(session.bucket)
-    return Bucket(session.address, tags is not None, ours, _objects, bucket.delete)
+    return Bucket(session.uri, tags is not None, ours, _objects, bucket.delete)
 
 
 def _tags(bucket: str) -> dict[str, str] | None:
@@ -67,7 +67,7 @@ def _objects(prefix: str) -> Thing | None:
     session = connected()
     found = boto().resource("s3").Bucket(session.bucket).objects.filter(Prefix=prefix)
     sizes: list[Any] = [each.size for each in found]
-    name = f"{len(sizes)} objects in {session.address}/{prefix}, {sum(sizes) / 2**20:.1f} MiB"
+    name = f"{len(sizes)} objects in {session.uri}/{prefix}, {sum(sizes) / 2**20:.1f} MiB"
     return Thing(name, found.delete) if sizes else None
 
 

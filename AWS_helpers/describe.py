@@ -74,12 +74,12 @@ def backing_job(job: Job) -> Job:
 
 
 def is_tuning(job: Job) -> TypeGuard[Tuning]:
-    """Whether it is a tuning job, behind which there is a training job for each trial."""
+    """Tell whether it is a tuning job, behind which there is a training job for each trial."""
     return hasattr(job, "hyper_parameter_tuning_job_name")
 
 
 def every() -> Iterator[Job]:
-    """The training and tuning jobs of the account and region, newest first, without the trials.
+    """Yield the training and tuning jobs of the region, newest first, without the trials.
 
     Each costs a request, a trial too.
     """
@@ -93,7 +93,7 @@ def every() -> Iterator[Job]:
 
 
 def trials_of(job: Tuning) -> list[dict[str, Any]]:
-    """The training jobs that a tuning job has sent, as the service lists them, oldest first.
+    """Return the training jobs that a tuning job has sent, as the service lists them, oldest first.
 
     By boto3: the SDK's own get_all_training_jobs() asks for ten at a time.
     """
@@ -128,14 +128,14 @@ def spec(job: Job) -> JobSpec:
 
 
 def _definition(job: Job) -> Any:
-    """Where the job's fields are; a tuning job has them for each of its algorithms, mostly one."""
+    """Return what has the job's fields; a tuning job has one for each algorithm, mostly one."""
     if not is_tuning(job):
         return job
     return known(job.training_job_definition) or known(job.training_job_definitions)[0]
 
 
 def _instances(what: Any) -> tuple[str, int]:
-    """The type of the instances and their number, also of jobs that others sent in other ways.
+    """Return the instances' type and number, also of jobs that were sent in other ways.
 
     An instance group is a part of the job; an instance configuration is one of those it may get.
     """
@@ -154,18 +154,18 @@ def _instances(what: Any) -> tuple[str, int]:
 
 
 def name_of(job: Job) -> str:
-    """The job's name."""
+    """Return the job's name."""
     return str(job.hyper_parameter_tuning_job_name if is_tuning(job) else job.training_job_name)
 
 
 def arn_of(job: Job) -> str:
-    """The job's name among all of Amazon's resources."""
+    """Return the job's name among all of Amazon's resources."""
     tuning = is_tuning(job)
     return str(job.hyper_parameter_tuning_job_arn if tuning else job.training_job_arn)
 
 
 def known(value: Any) -> Any:
-    """A field of the SDK's object; None where the service has not said anything."""
+    """Return a field of the SDK's object; None where the service has not said anything."""
     from sagemaker.core.utils.utils import Unassigned
 
     return None if isinstance(value, Unassigned) else value
@@ -218,7 +218,7 @@ class Log:
         self.prefix, self._since = f"{name}/", 0
 
     def news(self) -> list[str]:
-        """The lines since the last call; those of its last moment may come again."""
+        """Return the lines since the last call; those of its last moment may come again."""
         logs, lines = client("logs"), []
         try:
             for page in logs.get_paginator("filter_log_events").paginate(
@@ -250,7 +250,7 @@ def failure_reason(job: TrainingJob) -> str:
 
 
 def essence(reason: str) -> str:
-    """The first words of a reason, the script's last, and the exit code; without those between."""
+    """Return the first words of a reason, the script's last, and the exit code."""
     first, _, rest = reason.strip().partition("\n")
     first = first.removesuffix("Traceback (most recent call last):").strip(" :.")
     if said := re.search(r'^ErrorMessage "(.*?)"?\s*^Command', rest, re.DOTALL | re.MULTILINE):
@@ -260,7 +260,7 @@ def essence(reason: str) -> str:
 
 
 def last_words(lines: list[str]) -> str | None:
-    """What the script said last of itself: its own sentence, or how its traceback ends."""
+    """Return what the script said last of itself: its own sentence, or how its traceback ends."""
     own = [line for line in lines if line.startswith(OWN_SENTENCE)]
     if own:
         return own[-1]

@@ -48,7 +48,7 @@ def train(
     """Send train_nn.py to SageMaker, as a job of its own, and wait for its end.
 
     `args` maps flags of train_nn.py, without the dashes, to values; data is named by s3://
-    addresses. `gpu` chooses the instance type, or must fit the one that is named. With `torchrun`
+    URIs. `gpu` chooses the instance type, or must fit the one that is named. With `torchrun`
     SageMaker starts the script through torchrun, once for each GPU; `container_uri` is an image of
     your own instead of Amazon's. With `spot` the machines may be taken away, and the job is then
     started again: give args a `checkpoint_every`, or a stop costs all that was done. What lies in
@@ -82,11 +82,11 @@ def training_request(
     flags, data = channels(args)
     session, now = connected(), datetime.now()
     # What a job keeps for after a stop: its own name is not known before it is sent.
-    stops = f"{session.address}/runs/train-nn-{now:%Y%m%d-%H%M%S-%f}/checkpoints"
+    stops = f"{session.uri}/runs/train-nn-{now:%Y%m%d-%H%M%S-%f}/checkpoints"
     events = None
     if written := args.get("tensorboard_dir"):
         events = configs.TensorBoardOutputConfig(
-            local_path=str(written), s3_output_path=f"{session.address}/runs"
+            local_path=str(written), s3_output_path=f"{session.uri}/runs"
         )
     return Request(
         partial(
@@ -104,7 +104,7 @@ def training_request(
             ),
             # A job's code and results are stored below s3://BUCKET/runs/JOB/.
             input_s3_key_prefix="runs",
-            output_data_config=configs.OutputDataConfig(s3_output_path=f"{session.address}/runs"),
+            output_data_config=configs.OutputDataConfig(s3_output_path=f"{session.uri}/runs"),
             checkpoint_config=configs.CheckpointConfig(s3_uri=stops) if spot else None,
             tags=tags(),
             role=session.role,
@@ -152,14 +152,12 @@ def tags() -> list[Tag]:
 
 
 def channels(args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The job's flags, in which data is a file of a channel, and the channels' addresses.
+    """Return the job's flags, in which data is a file of a channel, and the channels' URIs.
 
     SageMaker copies the objects of a channel to every instance before the job starts.
     """
     data = {name: str(args[name]) for name in ("train", "val") if name in args}
-    files = {
-        name: f"{CHANNELS}/{name}/{address.rpartition('/')[2]}" for name, address in data.items()
-    }
+    files = {name: f"{CHANNELS}/{name}/{uri.rpartition('/')[2]}" for name, uri in data.items()}
     if quoted := [name for name, value in args.items() if "'" in f"{name}{value}"]:
         raise LessonError(
             f"--{quoted[0]} {args[quoted[0]]}: the SDK hands flags to a shell between single "
@@ -169,5 +167,5 @@ def channels(args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def price(machine: str, replicas: int) -> costs.Estimate:
-    """What an hour of these instances costs in the session's region."""
+    """Return what an hour of these instances costs in the session's region."""
     return estimate_cost(machine, replicas=replicas, region=connected().region)

@@ -34,13 +34,13 @@ class Session:
     bucket: str
 
     @property
-    def address(self) -> str:
-        """The bucket's s3:// address."""
+    def uri(self) -> str:
+        """Return the bucket's s3:// URI."""
         return f"s3://{self.bucket}"
 
     @property
     def tags(self) -> dict[str, str]:
-        """What is put on jobs."""
+        """Return what is put on jobs."""
         return {MARK: self.bucket}
 
 
@@ -53,7 +53,7 @@ def connect(
     """Connect the SDKs to the target, and make the bucket if it is not there.
 
     Under LESSON_TARGET=local this starts the local cloud and needs no names. Under cloud it uses
-    your own credentials; the role, in whose name SageMaker works, is that of LESSON_ROLE or the
+    your own credentials; the role that SageMaker assumes is that of LESSON_ROLE or the
     one that this machine itself has, and the bucket that of LESSON_BUCKET, unless they are named
     here. Raises LessonError for what is missing.
     """
@@ -86,7 +86,7 @@ def point_sdks() -> None:
 
 
 def connected() -> Session:
-    """The session that connect() made; raises LessonError before that."""
+    """Return the session that connect() made; raises LessonError before that."""
     if _session is None:
         raise LessonError("not connected yet; call connect() first")
     if _session.target != target():
@@ -108,7 +108,7 @@ def boto() -> boto3.Session:
 
 
 def sagemaker() -> SageMakerSession:
-    """The SageMaker SDK's session, which keeps what it uploads in the session's bucket."""
+    """Return the SageMaker SDK's session, which keeps what it uploads in the session's bucket."""
     return _sagemaker(connected().region, connected().bucket)
 
 
@@ -177,7 +177,7 @@ def _role(named: str | None, region: str) -> str:
             own: str = get_execution_role(_sagemaker(region))
     except ValueError:  # a user's credentials, not those of a notebook's role
         raise LessonError(
-            "no role is known in whose name SageMaker may work; name one that it may assume, "
+            "no role is known that SageMaker may assume; name one, "
             "connect(role=...), or set LESSON_ROLE"
         ) from None
     return own
@@ -210,11 +210,11 @@ def _make_bucket(session: Session) -> None:
         s3.create_bucket(Bucket=session.bucket, **({} if default else place))
         tags = {"TagSet": [{"Key": MARK, "Value": "true"}]}
         s3.put_bucket_tagging(Bucket=session.bucket, Tagging=tags)
-    print(f"made the bucket {session.address}")
+    print(f"made the bucket {session.uri}")
 
 
 def _region_of(s3: Any, bucket: str) -> str | None:
-    """Where the bucket lies; None if there is none of that name."""
+    """Return where the bucket lies; None if there is none of that name."""
     from botocore.exceptions import ClientError
 
     try:
@@ -239,5 +239,5 @@ def _in_words(session: Session) -> str:
     }[session.target]
     return (
         f"{session.target}: role {session.role.rpartition('/')[2]}, region {session.region}, "
-        f"bucket {session.address}; {meaning}"
+        f"bucket {session.uri}; {meaning}"
     )

@@ -53,7 +53,7 @@ def trial_reason(trial: Trial) -> str:
 
 
 def _trial(number: int, seen: Mapping[str, Any], space: Space, base: str) -> Trial:
-    """A trial: HyperParameterTrainingJobSummary in the API reference."""
+    """Return a trial: HyperParameterTrainingJobSummary in the API reference."""
     name = seen["TrainingJobName"]
     started = seen.get("TrainingStartTime")
     final = seen.get("FinalHyperParameterTuningJobObjectiveMetric", {})
@@ -77,7 +77,7 @@ def _trial(number: int, seen: Mapping[str, Any], space: Space, base: str) -> Tri
 
 
 def _space(ranges: Any) -> Space:
-    """What was asked for; numbers to choose from come back as the texts that SageMaker has."""
+    """Return the space; SageMaker sends numbers to choose from back as texts."""
     space: dict[str, Between | OneOf] = {}
     for one in known(ranges.continuous_parameter_ranges) or []:
         scale = SCALES.get(known(one.scaling_type), "linear")

@@ -113,7 +113,7 @@ def tuning_request(
 
     flags, data = channels(args)
     session, name = connected(), f"tune-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
-    folder = f"{session.address}/runs/{name}"  # all that belongs to the study is stored below it
+    folder = f"{session.uri}/runs/{name}"  # all that belongs to the study is stored below it
     return Request(
         partial(
             HyperparameterTuner,
@@ -170,7 +170,7 @@ def _send(request: Request) -> Tuning:
 
 
 def _range(what: Between | OneOf) -> Any:
-    """A dimension of the space, as an object of the SDK."""
+    """Return a dimension of the space, as an object of the SDK."""
     from sagemaker.core.parameter import (
         CategoricalParameter,
         ContinuousParameter,
@@ -184,7 +184,7 @@ def _range(what: Between | OneOf) -> Any:
 
 
 def _hyperband() -> HyperParameterTuningJobStrategyConfig:
-    """How long Hyperband lets a trial go on: each line with the metric counts as an epoch.
+    """Return how long Hyperband lets a trial run: each line with the metric counts as an epoch.
 
     train_nn.py says about eleven of its epochs, however many there are, and the end: a whole trial
     has fewer than the most, at which it would be stopped and not come to its end.
@@ -199,13 +199,13 @@ def _hyperband() -> HyperParameterTuningJobStrategyConfig:
 
 
 def _definitions(objective: str) -> list[dict[str, str]]:
-    """What to read out of the log; of a metric of another name, lines such as `NAME = 0.5`."""
+    """Return what to read out of the log; of any other metric, lines like `NAME = 0.5`."""
     found = {objective: rf"{re.escape(objective)} = {NUMBER}"} | METRICS
     return [{"Name": name, "Regex": regex} for name, regex in found.items()]
 
 
 def _combinations(space: Space, trials: int) -> int:
-    """How many trials a grid is: all combinations, which SageMaker insists on."""
+    """Return how many trials a grid is: all combinations, which SageMaker insists on."""
     ranges = [name for name, what in space.items() if isinstance(what, Between)]
     if ranges:
         raise LessonError(f"{', '.join(ranges)}: SageMaker's grid takes one_of(...) only")

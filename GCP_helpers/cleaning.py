@@ -40,7 +40,7 @@ def _bucket() -> Bucket:
     found = client().lookup_bucket(session.bucket)
     ours = found is not None and found.labels.get(MARK) == "true"
     bucket = client().bucket(session.bucket)
-    return Bucket(session.address, found is not None, ours, _objects, bucket.delete)
+    return Bucket(session.uri, found is not None, ours, _objects, bucket.delete)
 
 
 def _objects(prefix: str) -> Thing | None:
@@ -49,7 +49,7 @@ def _objects(prefix: str) -> Thing | None:
     bucket = client().bucket(session.bucket)
     blobs = list(client().list_blobs(bucket, prefix=prefix))
     size = sum(blob.size for blob in blobs) / 2**20
-    name = f"{len(blobs)} objects in {session.address}/{prefix}, {size:.1f} MiB"
+    name = f"{len(blobs)} objects in {session.uri}/{prefix}, {size:.1f} MiB"
     return Thing(name, partial(bucket.delete_blobs, blobs)) if blobs else None
 
 

@@ -15,7 +15,7 @@ _N1_STANDARD_4 = Price(0.21849885, PAGE, "2026-10-07", "as on the price page")
 
 
 def _times(factor: int) -> Price:
-    """A larger n1-standard machine: N1 is billed by the vCPU and by the GiB.
+    """Return the price of a larger n1-standard machine: N1 is billed by the vCPU and by the GiB.
 
     Source of that rule: https://cloud.google.com/compute/resource-based-pricing
     """

@@ -69,7 +69,7 @@ def backing_job(job: Job) -> Job:
 
 
 def backing_jobs(job: Job) -> Iterator[aiplatform.CustomJob]:
-    """The custom jobs that a pipeline, or a tuning job for its trials, has made so far."""
+    """Return the custom jobs that a pipeline, or a tuning job for its trials, has made so far."""
     from google.cloud import aiplatform
 
     for name in _backing_names(job):
@@ -77,12 +77,12 @@ def backing_jobs(job: Job) -> Iterator[aiplatform.CustomJob]:
 
 
 def is_pipeline(job: Job) -> bool:
-    """Whether the job is a training pipeline, behind which there is a custom job."""
+    """Tell whether the job is a training pipeline, behind which there is a custom job."""
     return "/trainingPipelines/" in job.resource_name
 
 
 def is_tuning(job: Job) -> TypeGuard[Tuning]:
-    """Whether the job is a tuning job, behind which there is a custom job for each trial."""
+    """Tell whether the job is a tuning job, behind which there is a custom job for each trial."""
     return "/hyperparameterTuningJobs/" in job.resource_name
 
 
@@ -121,7 +121,7 @@ def spec(job: Job) -> JobSpec:
 
 
 def _custom_job_spec(job: Job) -> Any:
-    """The CustomJobSpec: worker pools, scheduling, output. In a pipeline it is free-form JSON."""
+    """Return worker pools, scheduling and output. In a pipeline they are free-form JSON."""
     from google.cloud.aiplatform_v1.types import CustomJobSpec
 
     if is_tuning(job):
@@ -158,7 +158,7 @@ def stop(job: Job) -> None:
 
 
 def last_row(history: str) -> dict[str, str]:
-    """The last whole row of a history.csv; empty if there is none yet."""
+    """Return the last whole row of a history.csv; empty if there is none yet."""
     rows = [row for row in csv.DictReader(io.StringIO(history)) if None not in row.values()]
     return rows[-1] if rows else {}
 
@@ -169,7 +169,7 @@ def failure_reason(job: Job) -> str:
 
 
 def in_short(message: str) -> str:
-    """What the service says, in sentences, without the inner lines of a traceback.
+    """Return what the service says, in sentences, without the inner lines of a traceback.
 
     Its message names the replica and its exit code, then has the end of that replica's log, whose
     last line is the script's own, and then where the whole log lies.

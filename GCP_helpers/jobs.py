@@ -43,7 +43,7 @@ def train(
     """Send train_nn.py to Vertex AI, as a job of its own, and wait for its end.
 
     `args` maps flags of train_nn.py, without the dashes, to values; data is named by gs://
-    addresses. `gpu_count` is per replica, `container_uri` an image of your own instead of
+    URIs. `gpu_count` is per replica, `container_uri` an image of your own instead of
     Google's. With `spot` the machines may be taken away, and the job is then started again, up to
     six times: give args a `checkpoint_every`, or a stop costs all that was done. With wait=False
     this returns at once, and wait(run) later. Returns a row of the run table, with the SDK's object
@@ -89,7 +89,7 @@ def package_request(
         partial(
             CustomTrainingJob.submit,
             args=[*flags(args)],
-            base_output_dir=f"{session.address}/runs/{name}",
+            base_output_dir=f"{session.uri}/runs/{name}",
             machine_type=machine,
             replica_count=replicas,
             accelerator_type=accelerator_type(gpu),
@@ -120,7 +120,7 @@ def command_request(
             script_path=os.path.relpath(FOLDER),
             container_uri=image,
             args=[shlex.quote(flag) for flag in flags(args)],
-            base_output_dir=f"{session.address}/runs/{name}",
+            base_output_dir=f"{session.uri}/runs/{name}",
             machine_type=machine,
             replica_count=replicas,
             accelerator_type=accelerator_type(gpu),
@@ -159,7 +159,7 @@ def _not_about_models(record: logging.LogRecord) -> bool:
 
 # ---- before a job is sent -----------------------------------------------------------------------
 def price(machine: str, gpu: str | None, replicas: int, gpu_count: int) -> costs.Estimate:
-    """What an hour of these machines costs in the session's region."""
+    """Return what an hour of these machines costs in the session's region."""
     region = connected().region
     return estimate_cost(machine, gpu, replicas, gpu_count=gpu_count, region=region)
 

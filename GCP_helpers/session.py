@@ -32,13 +32,13 @@ class Session:
     bucket: str
 
     @property
-    def address(self) -> str:
-        """The bucket's gs:// address."""
+    def uri(self) -> str:
+        """Return the bucket's gs:// URI."""
         return f"gs://{self.bucket}"
 
     @property
     def labels(self) -> dict[str, str]:
-        """What is put on jobs; a label's value may hold no dots, a bucket's name may."""
+        """Return what is put on jobs; a label's value may hold no dots, a bucket's name may."""
         return {MARK: self.bucket.replace(".", "_")}
 
 
@@ -76,7 +76,7 @@ def connect(
     aiplatform.init(
         project=session.project,
         location=session.region,
-        staging_bucket=session.address,
+        staging_bucket=session.uri,
         api_transport="rest",  # the same requests to the local cloud and to the real one
     )
     _client.cache_clear()
@@ -87,7 +87,7 @@ def connect(
 
 
 def connected() -> Session:
-    """The session that connect() made; raises LessonError before that."""
+    """Return the session that connect() made; raises LessonError before that."""
     if _session is None:
         raise LessonError("not connected yet; call connect() first")
     if _session.target != target():
@@ -99,7 +99,7 @@ def connected() -> Session:
 
 
 def client() -> storage.Client:
-    """The storage client of the session's project."""
+    """Return the storage client of the session's project."""
     return _client(connected().project)
 
 
@@ -120,7 +120,7 @@ def refusals(what: str) -> Iterator[None]:
     try:
         yield
     except GoogleAPICallError as refusal:
-        said = re.sub(r"^[A-Z]+ https?://\S+: ", "", refusal.message)  # the request's address
+        said = re.sub(r"^[A-Z]+ https?://\S+: ", "", refusal.message)  # the request's URL
         raise LessonError(f"{what}: the service answered {refusal.code}, {said}") from None
     except RefreshError as problem:
         raise LessonError(
@@ -179,7 +179,7 @@ def _make_bucket(session: Session) -> None:
         bucket = store.bucket(session.bucket)
         bucket.labels = {MARK: "true"}
         store.create_bucket(bucket, location=session.region)
-    print(f"made the bucket {session.address}")
+    print(f"made the bucket {session.uri}")
 
 
 def _in_words(session: Session) -> str:
@@ -189,5 +189,5 @@ def _in_words(session: Session) -> str:
     }[session.target]
     return (
         f"{session.target}: project {session.project}, region {session.region}, "
-        f"bucket {session.address}; {meaning}"
+        f"bucket {session.uri}; {meaning}"
     )

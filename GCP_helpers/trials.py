@@ -52,7 +52,7 @@ def trial_reason(trial: Trial) -> str:
 
 
 def _trial(seen: Any, space: Space, base: str) -> Trial:
-    """A trial: types/study.py. Its folders: types/custom_job.py, base_output_directory."""
+    """Return a trial: types/study.py. Its folders: types/custom_job.py, base_output_directory."""
     measured = seen.final_measurement.metrics
     when = Times(seen.start_time, seen.start_time, seen.end_time)
     return Trial(
@@ -69,7 +69,7 @@ def _trial(seen: Any, space: Space, base: str) -> Trial:
 
 
 def _dimension(spec: Any) -> Between | OneOf:
-    """What a parameter may be, as it was asked for."""
+    """Return what a parameter may be, as it was asked for."""
     scale = SCALES.get(spec.scale_type.name, "linear")
     if "integer_value_spec" in spec:
         ends = spec.integer_value_spec

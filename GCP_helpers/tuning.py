@@ -135,7 +135,7 @@ def tuning_request(
                         display_name=name,
                         script_path=os.path.relpath(FOLDER),
                         container_uri=image,
-                        base_output_dir=f"{session.address}/runs/{name}",  # below it a folder each
+                        base_output_dir=f"{session.uri}/runs/{name}",  # below it a folder each
                         machine_type=machine,
                         replica_count=replicas,
                         accelerator_type=accelerator_type(gpu),

@@ -28,7 +28,7 @@ class Stops:
         self._ran = False
 
     def seen(self, state: str, started: bool = False) -> int:
-        """How many there were, now that the job was seen in this state; started: it has run."""
+        """Return how many there were, now that the job is in this state; started: it has run."""
         unseen = started and not self.count
         self.count += state == STARTING and (self._ran or unseen)
         self._ran = state == RUNNING or (self._ran and state != STARTING)

@@ -27,7 +27,7 @@ def check_readable(args: Mapping[str, Any], *places: str) -> None:
         if value and not value.startswith(places):
             raise LessonError(
                 f"--{name} {value} names a file on this machine, which a job cannot read; "
-                f"upload({value!r}) returns the {places[0]} address to use instead"
+                f"upload({value!r}) returns the {places[0]} URI to use instead"
             )
 
 
@@ -38,7 +38,7 @@ def warn_of_stops(args: Mapping[str, Any], spot: bool) -> None:
 
 
 def interrupted() -> LessonError:
-    """What to say when nobody knows whether a job has been sent."""
+    """Return what to say when nobody knows whether a job has been sent."""
     return LessonError(
         "interrupted while the job was being sent: list_jobs() shows whether it arrived, and "
         "cancel() with its name ends it"
@@ -94,7 +94,7 @@ def follow(name: str, watch: Callable[[Display], T]) -> T:
 
 
 def epochs_of(flags: Mapping[str, str]) -> int | None:
-    """How many epochs a job was told to train; None where that is no number, which the job says."""
+    """Return how many epochs a job was told to train; None if that is not a number."""
     try:
         return int(float(flags["epochs"]))
     except (KeyError, ValueError, OverflowError):
@@ -132,7 +132,7 @@ def row(
 
 
 def table(rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
-    """The list of jobs."""
+    """Return the list of jobs."""
     import pandas as pd
 
     columns = ["name", "state", "service_state", "created", "seconds", "replicas", "machine"]

@@ -40,12 +40,12 @@ class Progress:
         return min(1.0, self.epoch / self.epochs)
 
     def words(self) -> str:
-        """Everything that is known, in words."""
+        """Return everything that is known, in words."""
         parts = [with_word(self.state, self.service_state)]
         if self.epoch is not None:
             parts.append(f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs else ""))
         if self.interruptions:
-            goes_on = "" if self.state in ENDED else ", goes on"
+            goes_on = "" if self.state in ENDED else ", resumes"
             parts.append(f"interrupted {times(self.interruptions)}{goes_on}")
         if self.loss is not None:
             parts.append(f"validation loss {self.loss:.4f}")
@@ -57,11 +57,11 @@ class Progress:
         return "  ".join(parts)
 
     def lines(self, width: int | None = None, height: int | None = None) -> list[str]:
-        """The one line that a terminal shows, cut after `width` characters."""
+        """Return the one line that a terminal shows, cut after `width` characters."""
         return [text(self, width)]
 
     def markup(self) -> str:
-        """What a notebook shows."""
+        """Return what a notebook shows."""
         return markup(self)
 
 
@@ -76,33 +76,33 @@ class View(Protocol):
         """It in a line, and in more lines below that, as wide and as many as fit."""
 
     def markup(self) -> str:
-        """The same for a notebook."""
+        """Return the same for a notebook."""
 
 
 def times(count: int) -> str:
-    """So often, in words."""
+    """Return so often, in words."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def text(progress: Progress, width: int | None = None) -> str:
-    """One line: a bar, and beside it the words; cut after `width` characters."""
+    """Return one line: a bar, and beside it the words; cut after `width` characters."""
     return bar(progress.share, progress.words())[:width]
 
 
 def bar(share: float | None, words: str) -> str:
-    """A bar, and beside it the words."""
+    """Return a bar, and beside it the words."""
     cells = 20
     done = round((share or 0) * cells)
     return f"[{'#' * done}{'.' * (cells - done)}] {words}"
 
 
 def markup(progress: Progress) -> str:
-    """The bar for a notebook."""
+    """Return the bar for a notebook."""
     return bar_markup(progress.share, progress.words(), "progress of the job")
 
 
 def bar_markup(share: float | None, words: str, label: str) -> str:
-    """A bar for a notebook; what it shows is also written beside it, and told to readers."""
+    """Return a bar for a notebook; what it shows is also written beside it, and told to readers."""
     words = html.escape(words.replace("  ", " · "))
     value = "" if share is None else f' value="{share:.3f}"'
     return (
@@ -178,7 +178,7 @@ def note(text: str) -> None:
 
 
 def in_notebook() -> bool:
-    """Whether this runs in a Jupyter kernel, whose outputs can be replaced."""
+    """Tell whether this runs in a Jupyter kernel, whose outputs can be replaced."""
     if "IPython" not in sys.modules:
         return False
     from IPython.core.getipython import get_ipython

@@ -44,7 +44,7 @@ def check_algorithm(algorithm: str, known: Sequence[str], space: Space, service:
 
 
 def goal_of(metric: str, goal: str | None) -> str:
-    """What is wanted of a metric, unless it is said: the least of a loss, the most of all else.
+    """Return the goal, unless it is given: minimize a loss, maximize anything else.
 
     >>> goal_of("validation_loss", None), goal_of("validation_accuracy", None)
     ('minimize', 'maximize')
@@ -110,5 +110,5 @@ def follow(
 
 
 def with_run(study: Study, fetched: Callable[[str], Run]) -> Study:
-    """The study with the run of its best trial, which `fetched` gets by the name of its job."""
+    """Return the study with the run of its best trial, fetched by the name of its job."""
     return replace(study, run=fetched(study.best.name)) if study.finished else study

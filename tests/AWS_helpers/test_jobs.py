@@ -27,7 +27,7 @@ def test_a_job_comes_back_as_a_row_with_metrics_curve_and_times(
     run = train(data | {"epochs": 30})
     assert (run.place, run.machine) == ("SageMaker (local cloud)", "ml.m5.xlarge")
     name = run.job.training_job_name
-    assert run.artefacts == f"{connection.address}/runs/{name}/output/model.tar.gz"
+    assert run.artefacts == f"{connection.uri}/runs/{name}/output/model.tar.gz"
     assert run.metrics["epochs"]["last"] == 30
     assert run.accuracy == run.metrics["accuracy"] > 0.6
     assert {path.name for path in run.folder.iterdir()} >= {"model.pt", "training.log"}
@@ -88,7 +88,7 @@ def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
     assert run.interruptions == 1 and run.accuracy
     out = capsys.readouterr().out
     assert out.count("no checkpoint_every among args") == 1
-    assert "interrupted once, goes on" in out
+    assert "interrupted once, resumes" in out
     assert "] succeeded (Completed)  epoch 3000 of 3000  interrupted once  validation loss" in out
     assert "interruptions=1" in repr(run)
 
@@ -102,7 +102,7 @@ def test_a_spot_job_keeps_its_checkpoints_in_the_bucket(
         TrainingJobName=sent.job.training_job_name
     )
     address = described["CheckpointConfig"]["S3Uri"]
-    assert re.fullmatch(rf"{connection.address}/runs/train-nn-[-0-9]+/checkpoints", address)
+    assert re.fullmatch(rf"{connection.uri}/runs/train-nn-[-0-9]+/checkpoints", address)
     assert described["CheckpointConfig"].get("LocalPath") in (None, "/opt/ml/checkpoints")
     assert described["EnableManagedSpotTraining"]
     limits = described["StoppingCondition"]

@@ -73,7 +73,7 @@ def test_the_sdk_is_told_what_the_verb_was_told(connection: session.Session) -> 
     assert definition["ResourceConfig"].items() >= machines.items()
     assert definition["EnableManagedSpotTraining"]
     assert definition["StoppingCondition"]["MaxRuntimeInSeconds"] == 24 * 3600
-    folder = f"{connection.address}/runs/{study.name}"
+    folder = f"{connection.uri}/runs/{study.name}"
     assert definition["OutputDataConfig"]["S3OutputPath"] == folder
     assert definition["CheckpointConfig"]["S3Uri"] == f"{folder}/checkpoints"
     code = definition["StaticHyperParameters"]["sagemaker_submit_directory"]
@@ -173,7 +173,7 @@ def test_each_trial_keeps_its_checkpoints_apart(connection: session.Session) -> 
         for trial in study.trials
     ]
     folders = [found["CheckpointConfig"]["S3Uri"] for found in described]
-    begin = f"{connection.address}/runs/{study.name}/checkpoints/"
+    begin = f"{connection.uri}/runs/{study.name}/checkpoints/"
     assert len(set(folders)) == 2 and all(folder.startswith(begin) for folder in folders)
 
 

@@ -68,7 +68,7 @@ def test_the_jobs_of_others_in_the_project_stay_and_are_not_waited_for(
     script = tmp_path / "sleep.py"
     script.write_text("import time; time.sleep(10_000)")
     no_lesson = aiplatform.CustomTrainingJob("no-lesson", str(script), images.image_for(None))
-    no_lesson.submit(base_output_dir=f"{others.address}/runs/no-lesson")
+    no_lesson.submit(base_output_dir=f"{others.uri}/runs/no-lesson")
     theirs = {a_lesson.job.display_name, no_lesson.display_name}
     connect()  # our own bucket, which goes with every job that wrote into it
     ours = train(dict(zip(("train", "val"), upload(archives.train, archives.val), strict=True)))

@@ -29,7 +29,7 @@ def test_a_job_comes_back_as_a_row_with_metrics_curve_and_times(
 ) -> None:
     run = train(data | {"epochs": 30})
     assert (run.place, run.machine) == ("Vertex AI (local cloud)", "n1-standard-4")
-    assert run.artefacts.startswith(f"{connection.address}/runs/train-nn-")
+    assert run.artefacts.startswith(f"{connection.uri}/runs/train-nn-")
     assert run.metrics["epochs"]["last"] == 30
     assert run.accuracy == run.metrics["accuracy"] > 0.6
     assert {path.name for path in run.folder.iterdir()} >= {"model.pt", "training.log"}
@@ -76,7 +76,7 @@ def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
     assert run.interruptions == 1 and run.accuracy
     out = capsys.readouterr().out
     assert out.count("no checkpoint_every among args") == 1
-    assert "interrupted once, goes on" in out
+    assert "interrupted once, resumes" in out
     assert "] succeeded  epoch 3000 of 3000  interrupted once  validation loss" in out
     assert "interruptions=1" in repr(run)
 

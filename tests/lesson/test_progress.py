@@ -34,8 +34,8 @@ def test_what_is_not_known_yet_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("state", "count", "words"),
     [
-        ("starting", 1, "starting  interrupted once, goes on  3 s"),
-        ("queued", 2, "queued  interrupted twice, goes on  3 s"),
+        ("starting", 1, "starting  interrupted once, resumes  3 s"),
+        ("queued", 2, "queued  interrupted twice, resumes  3 s"),
         ("succeeded", 3, "succeeded  interrupted 3 times  3 s"),
         ("failed", 1, "failed  interrupted once  3 s"),
     ],

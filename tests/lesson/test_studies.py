@@ -245,7 +245,7 @@ def box() -> Estimate:
     return estimate(("box", Price(0.6, "https://example.org", "2026-10-07", "as read")))
 
 
-def test_the_cost_before_is_an_hours_price_and_how_to_reckon_the_rest(
+def test_the_cost_before_is_an_hours_price_and_how_to_calculate_the_rest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     tuning.state_cost("Vertex AI", box, trials=12, parallel=2, spot=False)

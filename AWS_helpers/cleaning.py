@@ -7,9 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import backend, describe
-from AWS_helpers.session import MARK, boto, client, connected, refusals
+from AWS_helpers.session import boto, client, connected, refusals
 from lesson import cleaning
 from lesson.cleaning import Bucket, Thing
+from lesson.sessions import MARK
 
 if TYPE_CHECKING:
     from AWS_helpers.describe import Job

@@ -9,9 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from GCP_helpers import backend, describe
-from GCP_helpers.session import MARK, client, connected, refusals
+from GCP_helpers.session import client, connected, refusals
 from lesson import cleaning
 from lesson.cleaning import Bucket, Thing
+from lesson.sessions import MARK
 
 if TYPE_CHECKING:
     from GCP_helpers.describe import Job

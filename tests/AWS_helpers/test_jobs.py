@@ -218,7 +218,7 @@ def test_jobs_that_are_sent_in_one_second_have_names_of_their_own(data: Data) ->
     ("more", "sentence"),
     [
         ({"args": {"train": "data.npz"}}, r"--train data.npz names a file on this machine, .*"),
-        ({"args": {"train": "gs://b/x.npz"}}, r"--train gs://b/x.npz names .* s3:// address .*"),
+        ({"args": {"train": "gs://b/x.npz"}}, r"--train gs://b/x.npz names .* s3:// URI .*"),
         ({"args": {"device": "it's"}}, "--device it's: .*single quotes.*"),
         ({"replicas": 0}, "0 replicas: name at least one"),
         ({"gpu": "X9"}, r"gpu='X9': known here are T4 \(ml.g4dn.\*\), .*"),

@@ -50,5 +50,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The verbs, for completion in a notebook."""
+    """Return the verbs, for completion in a notebook."""
     return __all__

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import looking
-from AWS_helpers.looking import ENDED
-from AWS_helpers.session import MARK, Session, boto, client, connected, refusals
-from AWS_helpers.storage import split
+from AWS_helpers import backend, describe
+from AWS_helpers.session import boto, client, connected, refusals
 from lesson import cleaning
-from lesson.cleaning import Thing
+from lesson.cleaning import Bucket, Thing
+from lesson.sessions import MARK
 
 if TYPE_CHECKING:
-    from AWS_helpers.looking import Job
+    from AWS_helpers.describe import Job
 
 
 def cleanup(dry_run: bool = True) -> None:
@@ -25,22 +24,27 @@ def cleanup(dry_run: bool = True) -> None:
     wrote. And every group of model packages with the tag that connect() told (`connect().tags`),
     and its versions. Raises LessonError, and deletes nothing, while one of these jobs runs.
     """
-    session = connected()
     with refusals("cleaning up"):
-        tags = _tags(session.bucket)
-        ours = tags is not None and tags.get(MARK) == "true"
-        jobs = [job for job in looking.every() if _made_by_lesson(job, session, ours)]
-        cleaning.refuse([looking.name_of(job) for job in jobs if looking.state(job) not in ENDED])
-        objects = [] if tags is None else _objects(session, jobs, ours)
-        things = [*objects, *map(_job, jobs), *_groups(session)]
-        cleaning.delete(things, dry_run)
-    if tags is not None and not ours:
-        print(f"{session.address} was there before connect(): it stays, and so do your uploads")
-    cleaning.say_what_is_left(things, dry_run)
+        cleaning.cleanup(
+            backend,
+            _bucket(),
+            is_labelled=lambda job: _is_ours(describe.arn_of(job)),
+            delete_job=_delete_job,
+            others=_groups(),
+            dry_run=dry_run,
+        )
+
+
+def _bucket() -> Bucket:
+    session = connected()
+    tags = _tags(session.bucket)
+    ours = tags is not None and tags.get(MARK) == "true"
+    bucket = boto().resource("s3").Bucket(session.bucket)
+    return Bucket(session.uri, tags is not None, ours, _objects, bucket.delete)
 
 
 def _tags(bucket: str) -> dict[str, str] | None:
-    """The bucket's tags; None if there is no such bucket."""
+    """Return the bucket's tags; None if there is no such bucket."""
     from botocore.exceptions import ClientError
 
     try:
@@ -53,58 +57,34 @@ def _tags(bucket: str) -> dict[str, str] | None:
     return {tag["Key"]: tag["Value"] for tag in answer["TagSet"]}
 
 
-def _made_by_lesson(job: Job, session: Session, bucket_is_ours: bool) -> bool:
-    """Whether it wrote into our bucket, or was sent by a verb, which only its tags tell."""
-    if split(looking.asked(job).base)[0] != session.bucket:
-        return False
-    return bucket_is_ours or _tags_of(looking.arn_of(job)).get(MARK) == session.bucket
-
-
-def _tags_of(arn: str) -> dict[str, str]:
+def _is_ours(arn: str) -> bool:
+    """Tell whether something in the account has the tag of this session."""
     answer = client("sagemaker").list_tags(ResourceArn=arn)
-    return {tag["Key"]: tag["Value"] for tag in answer["Tags"]}
+    return {"Key": MARK, "Value": connected().bucket} in answer["Tags"]
 
 
-def _objects(session: Session, jobs: Iterable[Job], ours: bool) -> Iterator[Thing]:
-    """The objects, and after them the bucket if it is ours."""
-    bucket = boto().resource("s3").Bucket(session.bucket)
-    for prefix in [""] if ours else _prefixes(jobs):
-        found = bucket.objects.filter(Prefix=prefix)
-        sizes: list[Any] = [each.size for each in found]
-        if sizes:
-            name = f"{len(sizes)} objects in {session.address}/{prefix}"
-            yield Thing(f"{name}, {sum(sizes) / 2**20:.1f} MiB", found.delete)
-    if ours:
-        yield Thing(f"bucket {session.address}", bucket.delete)
+def _objects(prefix: str) -> Thing | None:
+    """Return the objects with a prefix as one thing."""
+    session = connected()
+    found = boto().resource("s3").Bucket(session.bucket).objects.filter(Prefix=prefix)
+    sizes: list[Any] = [each.size for each in found]
+    name = f"{len(sizes)} objects in {session.uri}/{prefix}, {sum(sizes) / 2**20:.1f} MiB"
+    return Thing(name, found.delete) if sizes else None
 
 
-def _prefixes(jobs: Iterable[Job]) -> Iterator[str]:
-    """Where in the bucket the jobs' results lie, their checkpoints, and their code."""
-    for job in jobs:
-        asked = looking.asked(job)
-        own = "" if looking.is_tuning(job) else f"{asked.name}/"  # it has a base of its own
-        yield f"{split(asked.base)[1]}/{own}".lstrip("/")
-        if asked.checkpoints:
-            yield f"{split(asked.checkpoints)[1]}/"
-
-
-def _job(job: Job) -> Thing:
-    return Thing(f"job {looking.name_of(job)} ({looking.state(job)})", partial(_delete, job))
-
-
-def _delete(job: Job) -> None:
+def _delete_job(job: Job) -> None:
     """Delete a job, and with a tuning job the training jobs that its trials were."""
-    trials = looking.trials_of(job) if looking.is_tuning(job) else []
+    trials = describe.trials_of(job) if describe.is_tuning(job) else []
     job.delete()
     for trial in trials:
         client("sagemaker").delete_training_job(TrainingJobName=trial["TrainingJobName"])
 
 
-def _groups(session: Session) -> Iterator[Thing]:
-    """The groups of model packages with the lesson's tag."""
+def _groups() -> Iterator[Thing]:
+    """Yield the groups of model packages with the lesson's tag."""
     pages = client("sagemaker").get_paginator("list_model_package_groups").paginate()
     for group in (each for page in pages for each in page["ModelPackageGroupSummaryList"]):
-        if _tags_of(group["ModelPackageGroupArn"]).get(MARK) == session.bucket:
+        if _is_ours(group["ModelPackageGroupArn"]):
             name = group["ModelPackageGroupName"]
             yield Thing(f"model package group {name}", partial(_delete_group, name))
 

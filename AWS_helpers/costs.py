@@ -51,7 +51,7 @@ def estimate_cost(
 
 
 def machine_with(machine: str, gpu: str | None) -> str:
-    """The instance type that has this GPU: the one named, or the smallest instead of the default.
+    """Return the instance type with this GPU: the one named, or the smallest for the default.
 
     >>> machine_with("ml.m5.xlarge", "T4")
     'ml.g4dn.xlarge'

@@ -18,7 +18,7 @@ FIRST_TIER = 50 * 1024  # GB
 
 
 def get_notebook_instance_info(notebook_instance_name: str) -> dict[str, Any]:
-    """The description of a SageMaker notebook instance, among it InstanceType and its status.
+    """Return the description of a notebook instance, among it InstanceType and its status.
 
     Raises LessonError if there is none of that name.
     """
@@ -39,7 +39,7 @@ def get_notebook_instance_info(notebook_instance_name: str) -> dict[str, Any]:
 
 
 def get_s3_bucket_size(bucket_name: str) -> dict[str, float]:
-    """How much a bucket holds: `objects`, `bytes`, and the same in `size_mb` and `size_gb`."""
+    """Return the size of a bucket: `objects`, `bytes`, and as `size_mb` and `size_gb`."""
     sizes: list[int] = []
     with refusals(f"bucket {bucket_name}"):
         for page in _client("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket_name):
@@ -54,7 +54,7 @@ def get_s3_bucket_size(bucket_name: str) -> dict[str, float]:
 
 
 def calculate_s3_storage_cost(bucket_name: str) -> float:
-    """US dollars a month for what a bucket holds, at list price; requests are not included.
+    """Return US dollars a month for what a bucket holds, at list price; requests are not included.
 
     Raises LessonError for more than 50 TB, which cost less by the GB.
     """

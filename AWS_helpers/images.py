@@ -22,7 +22,7 @@ class Image:
     patched_until: date
 
     def uri(self, gpu: bool, region: str) -> str:
-        """Its address in a region."""
+        """Return its URI in a region."""
         kind = "gpu" if gpu else "cpu"
         tag = f"{self.version}-{kind}-{self.python}"
         return f"{ACCOUNT}.dkr.ecr.{region}.amazonaws.com/pytorch-training:{tag}"
@@ -35,7 +35,7 @@ IMAGES = (
 
 
 def image_for(machine: str, region: str) -> str:
-    """The newest prebuilt image, with CUDA if the instance type has a GPU."""
+    """Return the newest prebuilt image, with CUDA if the instance type has a GPU."""
     return IMAGES[0].uri(machine.startswith(("ml.g", "ml.p")), region)
 
 
@@ -45,7 +45,7 @@ def warn(uri: str, today: date | None = None) -> None:
 
 
 def check(uri: str, today: date) -> str | None:
-    """A sentence on an image whose patches have ended, or will within 60 days.
+    """Return a sentence on an image whose patches have ended, or will within 60 days.
 
     None when there is nothing to say, as about images that are not Amazon's prebuilt ones.
     """
@@ -58,7 +58,7 @@ def check(uri: str, today: date) -> str | None:
 
 
 def _is(image: Image, uri: str) -> bool:
-    """Whether the address is that of the image, in any region, by a longer tag too."""
+    """Tell whether the URI is that of the image, in any region, by a longer tag too."""
     name, _, tag = uri.rpartition("/")[2].partition(":")
     return name == "pytorch-training" and f"{tag}-".startswith(
         (f"{image.version}-cpu-{image.python}-", f"{image.version}-gpu-{image.python}-")
@@ -66,11 +66,11 @@ def _is(image: Image, uri: str) -> bool:
 
 
 def _instead(image: Image, today: date) -> str:
-    """What to use in place of an image that is running out; images are listed newest first."""
+    """Say what to use in place of an image that is running out; IMAGES has the newest first."""
     for other in IMAGES:
         if other is not image and other.patched_until >= today + SOON:
             return f"use pytorch-training:{other.version}, as `container_uri`"
     return (
-        f"look for a newer one at {PAGE}, or build your own FROM it, and pass its address as "
+        f"look for a newer one at {PAGE}, or build your own FROM it, and pass its URI as "
         "container_uri"
     )

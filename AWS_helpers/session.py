@@ -12,16 +12,16 @@ from functools import cache
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
-from lesson import LessonError, target
+from lesson import LessonError, sessions, target
 from lesson.buckets import bucket_name
 from lesson.progress import note
+from lesson.sessions import MARK
 
 if TYPE_CHECKING:
     import boto3
     from sagemaker.core.helper.session_helper import Session as SageMakerSession
 
 BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-MARK = "made_by_lesson"  # the tag of all that the helpers make, so that cleanup finds it
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Session:
     bucket: str
 
     @property
-    def address(self) -> str:
-        """The bucket's s3:// address."""
+    def uri(self) -> str:
+        """Return the bucket's s3:// URI."""
         return f"s3://{self.bucket}"
 
     @property
     def tags(self) -> dict[str, str]:
-        """What is put on jobs."""
+        """Return what is put on jobs."""
         return {MARK: self.bucket}
 
 
@@ -53,7 +53,7 @@ def connect(
     """Connect the SDKs to the target, and make the bucket if it is not there.
 
     Under LESSON_TARGET=local this starts the local cloud and needs no names. Under cloud it uses
-    your own credentials; the role, in whose name SageMaker works, is that of LESSON_ROLE or the
+    your own credentials; the role that SageMaker assumes is that of LESSON_ROLE or the
     one that this machine itself has, and the bucket that of LESSON_BUCKET, unless they are named
     here. Raises LessonError for what is missing.
     """
@@ -68,33 +68,19 @@ def connect(
     session = Session(target(), _role(role, region), region, name)
     _make_bucket(session)
     _session = session
-    print(_in_words(session))
+    identity = f"role {session.role.rpartition('/')[2]}"
+    print(sessions.in_words(session, identity, "Amazon"))
     return session
 
 
 def point_sdks() -> None:
     """Start the local cloud and point this process at it, or see that it points at no such one."""
-    if target() == "local":
-        import local_cloud
-
-        local_cloud.activate()
-    elif os.environ.get("AWS_ENDPOINT_URL"):
-        raise LessonError(
-            "this process is still pointed at the local cloud (AWS_ENDPOINT_URL is set); "
-            "unset it, restart the kernel with LESSON_TARGET=cloud and call connect() again"
-        )
+    sessions.activate("AWS_ENDPOINT_URL")
 
 
 def connected() -> Session:
-    """The session that connect() made; raises LessonError before that."""
-    if _session is None:
-        raise LessonError("not connected yet; call connect() first")
-    if _session.target != target():
-        raise LessonError(
-            f"connected to {_session.target}, but LESSON_TARGET is now {target()}; "
-            "restart the kernel and call connect() again"
-        )
-    return _session
+    """Return the session that connect() made; raise LessonError before that."""
+    return sessions.require(_session)
 
 
 def client(service: str) -> Any:
@@ -108,7 +94,7 @@ def boto() -> boto3.Session:
 
 
 def sagemaker() -> SageMakerSession:
-    """The SageMaker SDK's session, which keeps what it uploads in the session's bucket."""
+    """Return the SageMaker SDK's session, which keeps what it uploads in the session's bucket."""
     return _sagemaker(connected().region, connected().bucket)
 
 
@@ -157,11 +143,7 @@ def refusals(what: str) -> Iterator[None]:
             "run `aws configure` or `aws sso login` in a terminal"
         ) from None
     except (ConnectionError, HTTPClientError):
-        who, advice = {
-            "local": ("the local cloud", "connect() starts it again, with all that it had"),
-            "cloud": ("Amazon", "look at your network, and try again"),
-        }[target()]
-        raise LessonError(f"{what}: {who} does not answer; {advice}") from None
+        raise sessions.no_answer(what, "Amazon") from None
     except (BotoCoreError, Boto3Error) as problem:
         words = " ".join(str(problem).split())  # some are lists, a line for each mistake
         raise LessonError(f"{what}: {words}") from None
@@ -177,7 +159,7 @@ def _role(named: str | None, region: str) -> str:
             own: str = get_execution_role(_sagemaker(region))
     except ValueError:  # a user's credentials, not those of a notebook's role
         raise LessonError(
-            "no role is known in whose name SageMaker may work; name one that it may assume, "
+            "no role is known that SageMaker may assume; name one, "
             "connect(role=...), or set LESSON_ROLE"
         ) from None
     return own
@@ -210,11 +192,11 @@ def _make_bucket(session: Session) -> None:
         s3.create_bucket(Bucket=session.bucket, **({} if default else place))
         tags = {"TagSet": [{"Key": MARK, "Value": "true"}]}
         s3.put_bucket_tagging(Bucket=session.bucket, Tagging=tags)
-    print(f"made the bucket {session.address}")
+    print(f"made the bucket {session.uri}")
 
 
 def _region_of(s3: Any, bucket: str) -> str | None:
-    """Where the bucket lies; None if there is none of that name."""
+    """Return where the bucket lies; None if there is none of that name."""
     from botocore.exceptions import ClientError
 
     try:
@@ -230,14 +212,3 @@ def _region_of(s3: Any, bucket: str) -> str | None:
             raise
         return None
     return region
-
-
-def _in_words(session: Session) -> str:
-    meaning = {
-        "local": "nothing leaves this machine, so links to Amazon's console lead nowhere",
-        "cloud": "jobs use your account, and cost money",
-    }[session.target]
-    return (
-        f"{session.target}: role {session.role.rpartition('/')[2]}, region {session.region}, "
-        f"bucket {session.address}; {meaning}"
-    )

@@ -16,7 +16,7 @@ ARCHIVE = "model.tar.gz"  # SageMaker packs what a job leaves in its model folde
 
 
 def upload(*files: str | Path, prefix: str = "") -> list[str]:
-    """Upload files to the session's bucket, below `prefix`; returns their s3:// addresses.
+    """Upload files to the session's bucket, below `prefix`; returns their s3:// URIs.
 
     An object of the same name is replaced. Raises LessonError for a file that is not there, and
     for two of the same name.
@@ -25,11 +25,11 @@ def upload(*files: str | Path, prefix: str = "") -> list[str]:
     found = named(files, prefix)
     for path, name in found:
         with refusals(f"uploading {path}"):
-            _send(path, session.bucket, name)
-    return [f"{session.address}/{name}" for _, name in found]
+            send(path, session.bucket, name)
+    return [f"{session.uri}/{name}" for _, name in found]
 
 
-def _send(path: Path, bucket: str, name: str) -> None:
+def send(path: Path, bucket: str, name: str) -> None:
     """Send one file; a larger one goes in parts, and can be followed."""
     if path.stat().st_size <= CHUNK:
         client("s3").upload_file(str(path), bucket, name)
@@ -49,15 +49,15 @@ class _Followed(HowFar):
         self.at(self.sent)
 
 
-def split(address: str) -> tuple[str, str]:
-    """The bucket and the name in an s3:// address."""
-    bucket, _, name = address.removeprefix("s3://").partition("/")
+def split(uri: str) -> tuple[str, str]:
+    """Return the bucket and the name in an s3:// URI."""
+    bucket, _, name = uri.removeprefix("s3://").partition("/")
     return bucket, name
 
 
-def read_text(address: str) -> str | None:
-    """The text of an object; None if it is not there (yet)."""
-    bucket, name = split(address)
+def read_text(uri: str) -> str | None:
+    """Return the text of an object; None if it is not there (yet)."""
+    bucket, name = split(uri)
     s3 = client("s3")
     try:
         answer = s3.get_object(Bucket=bucket, Key=name)
@@ -67,16 +67,16 @@ def read_text(address: str) -> str | None:
     return text
 
 
-def fetch(address: str, folder: Path) -> Path:
-    """Copy the files at an address (not those in folders below it) into a folder.
+def fetch(uri: str, folder: Path) -> Path:
+    """Copy the files at a URI (not those in folders below it) into a folder.
 
     Of a model.tar.gz, what is in it. Raises LessonError for an archive that cannot be unpacked.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with refusals(f"fetching {address}"):
-        if address.endswith(f"/{ARCHIVE}"):
-            return _unpack(address, folder)
-        bucket, prefix = split(address.rstrip("/") + "/")
+    with refusals(f"fetching {uri}"):
+        if uri.endswith(f"/{ARCHIVE}"):
+            return _unpack(uri, folder)
+        bucket, prefix = split(uri.rstrip("/") + "/")
         pages = client("s3").get_paginator("list_objects_v2")
         for page in pages.paginate(Bucket=bucket, Prefix=prefix, Delimiter="/"):
             for found in page.get("Contents", []):
@@ -85,13 +85,13 @@ def fetch(address: str, folder: Path) -> Path:
     return folder
 
 
-def _unpack(address: str, folder: Path) -> Path:
-    bucket, name = split(address)
+def _unpack(uri: str, folder: Path) -> Path:
+    bucket, name = split(uri)
     with tempfile.TemporaryDirectory() as scratch:
         packed = Path(scratch, ARCHIVE)
         client("s3").download_file(bucket, name, str(packed))
         try:
             local_cloud.extract(packed, folder, shutil.disk_usage(folder).free)
         except local_cloud.LocalCloudError as problem:
-            raise LessonError(f"{address} cannot be unpacked: {problem}") from None
+            raise LessonError(f"{uri} cannot be unpacked: {problem}") from None
     return folder

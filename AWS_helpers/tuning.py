@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import images
 from AWS_helpers.costs import MACHINE, machine_with
-from AWS_helpers.jobs import channels, described, price
+from AWS_helpers.jobs import FOLDER, SCRIPT, channels, price, tags, verbs
 from AWS_helpers.session import connected, refusals, sagemaker
-from AWS_helpers.trials import follow, study_of
 from lesson import LessonError, jobs, tuning
+from lesson.request import Request
 from lesson.studies import Between, OneOf, Space, Study
 
+if TYPE_CHECKING:
+    from sagemaker.core.shapes import HyperParameterTuningJobStrategyConfig
+
+    from AWS_helpers.describe import Tuning
+
+LIMIT = tuning.LIMIT * 3600  # seconds that a trial may take
 ALGORITHMS = ("bayesian", "random", "grid", "hyperband")
 SCALES = {"linear": "Linear", "log": "Logarithmic", "reverse log": "ReverseLogarithmic"}
 # What SageMaker reads out of a trial's log: of its epochs, and at last of the model that it wrote.
@@ -37,12 +45,13 @@ def tune(
     gpu: str | None = None,
     spot: bool = False,
     wait: bool = True,
+    dry_run: bool = False,
     *,
     algorithm: str = "bayesian",
     goal: str | None = None,
     early_stopping: bool = False,
     container_uri: str | None = None,
-) -> Study:
+) -> Study | Request:
     """Let SageMaker search `space` for the best flags of train_nn.py, and wait for the end.
 
     `args` are flags as for train(), the same in every trial; `space` maps other flags to what may
@@ -54,13 +63,10 @@ def tune(
     `early_stopping` a trial may be ended that does worse than earlier ones. `container_uri`
     is an image of your own, in which SageMaker's training toolkit has to be.
 
-    With wait=False this returns at once, and wait(study) later. Raises LessonError for what cannot
+    With wait=False this returns at once, and wait(study) later; with dry_run=True it returns the
+    request alone, unsent: print it to read it. Raises LessonError for what cannot
     be sent, and NoResult, which is one, for a study none of whose trials came to a result.
     """
-    from sagemaker.core.training.configs import InputData
-    from sagemaker.train import ModelTrainer
-    from sagemaker.train.tuner import HyperparameterTuner
-
     session = connected()
     jobs.check_readable(args, "s3://")
     tuning.check(space, args, trials=trials, parallel=parallel)
@@ -74,42 +80,97 @@ def tune(
     images.warn(image)
     objective = metric.replace("_", ":", 1)
     print(f"SageMaker reads {metric} out of the log of each trial, as {objective}")
+    request = tuning_request(
+        args, space, objective=objective, goal=goal, algorithm=algorithm,
+        early_stopping=early_stopping, trials=trials, parallel=parallel,
+        machine=machine, replicas=replicas, spot=spot, image=image,
+    )  # fmt: skip
+    if dry_run:
+        return request
+    job = _send(request)
+    return verbs.follow_study(job, request) if wait else verbs.study(job, request)
+
+
+def tuning_request(
+    args: Mapping[str, Any],
+    space: Space,
+    *,
+    objective: str,
+    goal: str,
+    algorithm: str,
+    early_stopping: bool,
+    trials: int,
+    parallel: int,
+    machine: str,
+    replicas: int,
+    spot: bool,
+    image: str,
+) -> Request:
+    """Return the calls that send a tuning job: a trainer for each trial, and the search."""
+    from sagemaker.core.training import configs
+    from sagemaker.train import ModelTrainer
+    from sagemaker.train.tuner import HyperparameterTuner
+
     flags, data = channels(args)
-    name = f"tune-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
-    folder = f"runs/{name}"  # of the bucket: all that belongs to the study lies below it
-    each: dict[str, Any] = {
-        "base_job_name": folder,  # names no job here, but where the SDK puts the code
-        "training_image": image,
-        "hyperparameters": flags,
-        **described(folder, folder, machine, replicas, spot),
-    }
-    search: dict[str, Any] = {
-        "objective_metric_name": objective,
-        "objective_type": goal.capitalize(),
-        "metric_definitions": _definitions(objective),
-        "hyperparameter_ranges": {flag: _range(what) for flag, what in space.items()},
-        "strategy": algorithm.capitalize(),
-        "max_jobs": trials,
-        "max_parallel_jobs": parallel,
-        "early_stopping_type": "Auto" if early_stopping else "Off",
-        **(_hyperband() if algorithm == "hyperband" else {}),
-    }
-    inputs = [InputData(channel_name=name, data_source=place) for name, place in data.items()]
+    session, name = connected(), f"tune-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
+    folder = f"{session.uri}/runs/{name}"  # all that belongs to the study is stored below it
+    return Request(
+        partial(
+            HyperparameterTuner,
+            model_trainer=partial(
+                ModelTrainer,
+                base_job_name=f"runs/{name}",  # names no job here, but where the SDK puts the code
+                training_image=image,
+                source_code=configs.SourceCode(
+                    source_dir=os.path.relpath(FOLDER), entry_script=SCRIPT
+                ),
+                hyperparameters=flags,
+                compute=configs.Compute(
+                    instance_type=machine,
+                    instance_count=replicas,
+                    enable_managed_spot_training=spot,
+                ),
+                stopping_condition=configs.StoppingCondition(
+                    max_runtime_in_seconds=LIMIT, max_wait_time_in_seconds=LIMIT if spot else None
+                ),
+                output_data_config=configs.OutputDataConfig(s3_output_path=folder),
+                checkpoint_config=configs.CheckpointConfig(s3_uri=f"{folder}/checkpoints")
+                if spot
+                else None,
+                tags=tags(),
+                role=session.role,
+                sagemaker_session=sagemaker(),
+            ),
+            objective_metric_name=objective,
+            objective_type=goal.capitalize(),
+            metric_definitions=_definitions(objective),
+            hyperparameter_ranges={flag: _range(what) for flag, what in space.items()},
+            strategy=algorithm.capitalize(),
+            strategy_config=_hyperband() if algorithm == "hyperband" else None,
+            max_jobs=trials,
+            max_parallel_jobs=parallel,
+            early_stopping_type="Auto" if early_stopping else "Off",
+        ),
+        partial(
+            HyperparameterTuner.tune,
+            inputs=[
+                configs.InputData(channel_name=name, data_source=uri) for name, uri in data.items()
+            ],
+            job_name=name,
+            wait=False,
+        ),
+    )
+
+
+def _send(request: Request) -> Tuning:
+    """Make the calls, and return the SDK's object of the tuning job."""
     with jobs.sending(), refusals("sending the tuning job"):
-        trainer = ModelTrainer(**each, sagemaker_session=sagemaker())
-        tuner = HyperparameterTuner(model_trainer=trainer, **search)
-        tuner.tune(inputs=inputs, job_name=name, wait=False)
-    request = {
-        "ModelTrainer": each,
-        "HyperparameterTuner": search,
-        "tune": {"inputs": inputs, "job_name": name, "wait": False},
-    }
-    job = tuner.latest_tuning_job
-    return follow(job, request) if wait else study_of(job, request)
+        job: Tuning = request.send().latest_tuning_job
+    return job
 
 
 def _range(what: Between | OneOf) -> Any:
-    """A dimension of the space, as an object of the SDK."""
+    """Return a dimension of the space, as an object of the SDK."""
     from sagemaker.core.parameter import (
         CategoricalParameter,
         ContinuousParameter,
@@ -122,8 +183,8 @@ def _range(what: Between | OneOf) -> Any:
     return kind(what.low, what.high, scaling_type=SCALES[what.scale])
 
 
-def _hyperband() -> dict[str, Any]:
-    """How long Hyperband lets a trial go on: each line with the metric counts as an epoch.
+def _hyperband() -> HyperParameterTuningJobStrategyConfig:
+    """Return how long Hyperband lets a trial run: each line with the metric counts as an epoch.
 
     train_nn.py says about eleven of its epochs, however many there are, and the end: a whole trial
     has fewer than the most, at which it would be stopped and not come to its end.
@@ -134,19 +195,17 @@ def _hyperband() -> dict[str, Any]:
     )
 
     config = HyperbandStrategyConfig(min_resource=1, max_resource=20)
-    return {
-        "strategy_config": HyperParameterTuningJobStrategyConfig(hyperband_strategy_config=config)
-    }
+    return HyperParameterTuningJobStrategyConfig(hyperband_strategy_config=config)
 
 
 def _definitions(objective: str) -> list[dict[str, str]]:
-    """What to read out of the log; of a metric of another name, lines such as `NAME = 0.5`."""
+    """Return what to read out of the log; of any other metric, lines like `NAME = 0.5`."""
     found = {objective: rf"{re.escape(objective)} = {NUMBER}"} | METRICS
     return [{"Name": name, "Regex": regex} for name, regex in found.items()]
 
 
 def _combinations(space: Space, trials: int) -> int:
-    """How many trials a grid is: all combinations, which SageMaker insists on."""
+    """Return how many trials a grid is: all combinations, which SageMaker insists on."""
     ranges = [name for name, what in space.items() if isinstance(what, Between)]
     if ranges:
         raise LessonError(f"{', '.join(ranges)}: SageMaker's grid takes one_of(...) only")

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from GCP_helpers import looking
-from GCP_helpers.looking import ENDED
-from GCP_helpers.session import MARK, Session, client, connected, refusals
-from GCP_helpers.storage import split
+from GCP_helpers import backend, describe
+from GCP_helpers.session import client, connected, refusals
 from lesson import cleaning
-from lesson.cleaning import Thing
+from lesson.cleaning import Bucket, Thing
+from lesson.sessions import MARK
 
 if TYPE_CHECKING:
-    import google.cloud.storage as storage
-
-    from GCP_helpers.looking import Job
+    from GCP_helpers.describe import Job
 
 
 def cleanup(dry_run: bool = True) -> None:
@@ -28,74 +25,56 @@ def cleanup(dry_run: bool = True) -> None:
     there. Of a bucket that was there before, it is the jobs of train() and tune() and what they
     wrote. Raises LessonError, and deletes nothing, while one of these jobs runs.
     """
-    session = connected()
     with refusals("cleaning up"), _quiet_sdk():
-        bucket = client().lookup_bucket(session.bucket)
-        ours = bucket is not None and bucket.labels.get(MARK) == "true"
-        jobs = [job for job in looking.every() if _made_by_lesson(job, session, ours)]
-        running = [job.display_name for job in jobs if looking.last_state(job) not in ENDED]
-        cleaning.refuse(running)
-        things = [*_objects(bucket, jobs, ours), *map(_job, jobs)] if bucket else [*map(_job, jobs)]
-        things += _labelled(session)
-        cleaning.delete(things, dry_run)
-    if bucket and not ours:
-        print(f"{session.address} was there before connect(): it stays, and so do your uploads")
-    cleaning.say_what_is_left(things, dry_run)
+        cleaning.cleanup(
+            backend,
+            _bucket(),
+            is_labelled=lambda job: job.labels.get(MARK) == connected().labels[MARK],
+            delete_job=_delete_job,
+            others=_labelled(),
+            dry_run=dry_run,
+        )
 
 
-def _made_by_lesson(job: Job, session: Session, bucket_is_ours: bool) -> bool:
-    base = looking.asked(job).base
-    marked = job.labels.get(MARK) == session.labels[MARK]
-    return marked or (bucket_is_ours and base.startswith(f"{session.address}/"))
+def _bucket() -> Bucket:
+    session = connected()
+    found = client().lookup_bucket(session.bucket)
+    ours = found is not None and found.labels.get(MARK) == "true"
+    bucket = client().bucket(session.bucket)
+    return Bucket(session.uri, found is not None, ours, _objects, bucket.delete)
 
 
-def _objects(bucket: storage.Bucket, jobs: Iterable[Job], ours: bool) -> Iterator[Thing]:
-    """The objects, and after them the bucket if it is ours."""
-    for prefix in [""] if ours else _prefixes(bucket, jobs):
-        blobs = list(client().list_blobs(bucket, prefix=prefix))
-        if blobs:
-            size = sum(blob.size for blob in blobs) / 2**20
-            name = f"{len(blobs)} objects in gs://{bucket.name}/{prefix}, {size:.1f} MiB"
-            yield Thing(name, partial(bucket.delete_blobs, blobs))
-    if ours:
-        yield Thing(f"bucket gs://{bucket.name}", bucket.delete)
+def _objects(prefix: str) -> Thing | None:
+    """Return the objects with a prefix as one thing."""
+    session = connected()
+    bucket = client().bucket(session.bucket)
+    blobs = list(client().list_blobs(bucket, prefix=prefix))
+    size = sum(blob.size for blob in blobs) / 2**20
+    name = f"{len(blobs)} objects in {session.uri}/{prefix}, {size:.1f} MiB"
+    return Thing(name, partial(bucket.delete_blobs, blobs)) if blobs else None
 
 
-def _prefixes(bucket: storage.Bucket, jobs: Iterable[Job]) -> Iterator[str]:
-    """Where in the bucket the jobs' results lie, and the code that the SDK uploaded for them."""
-    for job in jobs:
-        asked = looking.asked(job)
-        for address in (f"{asked.base}/", *asked.packages):
-            where, name = split(address)
-            if where == bucket.name and name:
-                yield name
-
-
-def _job(job: Job) -> Thing:
-    return Thing(f"job {job.display_name} ({looking.last_state(job)})", partial(_delete, job))
-
-
-def _delete(job: Job) -> None:
+def _delete_job(job: Job) -> None:
     """Delete a job, and then the custom jobs behind it, which cannot go first."""
-    machines = list(looking.all_behind(job))
+    machines = list(describe.backing_jobs(job))
     job.delete()
     for each in machines:
         each.delete()
 
 
-def _labelled(session: Session) -> Iterator[Thing]:
-    """The models, with all their versions, and the Tensorboards with the lesson's label."""
+def _labelled() -> Iterator[Thing]:
+    """Yield the models, with all their versions, and the Tensorboards with the lesson's label."""
     from google.cloud import aiplatform
 
     kinds: tuple[Any, ...] = (aiplatform.Model, aiplatform.Tensorboard)
     for kind in kinds:
-        for each in kind.list(filter=f"labels.{MARK}={session.labels[MARK]}"):
+        for each in kind.list(filter=f"labels.{MARK}={connected().labels[MARK]}"):
             yield Thing(f"{kind.__name__} {each.display_name}", each.delete)
 
 
 @contextmanager
 def _quiet_sdk() -> Iterator[None]:
-    """Without the SDK's five lines about each thing that it deletes."""
+    """Silence the SDK's five lines about each thing that it deletes."""
     logging.disable(logging.INFO)
     try:
         yield

@@ -15,7 +15,7 @@ _N1_STANDARD_4 = Price(0.21849885, PAGE, "2026-10-07", "as on the price page")
 
 
 def _times(factor: int) -> Price:
-    """A larger n1-standard machine: N1 is billed by the vCPU and by the GiB.
+    """Return the price of a larger n1-standard machine: N1 is billed by the vCPU and by the GiB.
 
     Source of that rule: https://cloud.google.com/compute/resource-based-pricing
     """
@@ -68,17 +68,19 @@ def estimate_cost(
     )
 
 
-def accelerator_type(gpu: str) -> str:
-    """Vertex AI's name of a GPU that is given by its full or short name, in any case.
+def accelerator_type(gpu: str | None) -> str:
+    """Return Vertex AI's name of a GPU that is given by its full or short name, in any case.
 
     >>> accelerator_type("T4")
     'NVIDIA_TESLA_T4'
 
-    Raises LessonError for a name that Vertex AI does not know.
+    None is no GPU. Raises LessonError for a name that Vertex AI does not know.
     """
     from google.cloud.aiplatform_v1.types import AcceleratorType
 
     names: Any = AcceleratorType
+    if gpu is None:
+        return str(names.ACCELERATOR_TYPE_UNSPECIFIED.name)
     full = {short_name(each.name): str(each.name) for each in names if "NVIDIA" in each.name}
     if short_name(gpu.upper()) not in full:
         raise LessonError(f"gpu={gpu!r}: Vertex AI has no such GPU; it knows {', '.join(full)}")

@@ -49,12 +49,12 @@ IMAGES = (
 
 
 def image_for(gpu: str | None) -> str:
-    """The newest prebuilt image, with CUDA if there is to be a GPU."""
+    """Return the newest prebuilt image, with CUDA if there is to be a GPU."""
     return next(image.uri for image in IMAGES if image.gpu == bool(gpu))
 
 
 def is_prebuilt(uri: str) -> bool:
-    """Whether the image is one of Google's own, which run a Python package that they are sent."""
+    """Tell whether the image is one of Google's own, which run a Python package."""
     return "docker.pkg.dev/vertex-ai/training/" in uri
 
 
@@ -64,7 +64,7 @@ def warn(uri: str, today: date | None = None) -> None:
 
 
 def check(uri: str, today: date) -> str | None:
-    """A sentence on an image that has retired, or will within 60 days, with what to use instead.
+    """Return a sentence on an image that has retired, or will within 60 days; else None.
 
     None when there is nothing to say, as about images that are not Google's prebuilt ones.
     """
@@ -80,16 +80,16 @@ def check(uri: str, today: date) -> str | None:
 
 
 def _instead(image: Image, today: date) -> str:
-    """What to use in place of a retired image; images are listed newest first."""
+    """Return what to use in place of a retired image; images are listed newest first."""
     for other in IMAGES:
         if other.gpu == image.gpu and other.available_until >= today + SOON:
             return f"use {other.uri}"
     return (
         "no prebuilt PyTorch image outlives it, so build your own FROM pytorch/pytorch, push it to "
-        "Artifact Registry, and pass its address as container_uri"
+        "Artifact Registry, and pass its URI as container_uri"
     )
 
 
 def _name(uri: str) -> str:
-    """The part of an image's address that is the same in the us, europe and asia registries."""
+    """Return the part of an image's URI that is the same in all registries."""
     return uri.partition("-docker.pkg.dev/")[2].partition(":")[0]

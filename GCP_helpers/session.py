@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from lesson import LessonError, target
+from lesson import LessonError, sessions, target
 from lesson.buckets import bucket_name
 from lesson.progress import note
+from lesson.sessions import MARK
 
 if TYPE_CHECKING:
     import google.cloud.storage as storage
 
 BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")  # so long only with dots
-MARK = "made_by_lesson"  # the label of all that the helpers make, so that cleanup finds it
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Session:
     bucket: str
 
     @property
-    def address(self) -> str:
-        """The bucket's gs:// address."""
+    def uri(self) -> str:
+        """Return the bucket's gs:// URI."""
         return f"gs://{self.bucket}"
 
     @property
     def labels(self) -> dict[str, str]:
-        """What is put on jobs; a label's value may hold no dots, a bucket's name may."""
+        """Return what is put on jobs; a label's value may hold no dots, a bucket's name may."""
         return {MARK: self.bucket.replace(".", "_")}
 
 
@@ -56,15 +56,7 @@ def connect(
     missing.
     """
     global _session
-    if target() == "local":
-        import local_cloud
-
-        local_cloud.activate()
-    elif os.environ.get("STORAGE_EMULATOR_HOST"):
-        raise LessonError(
-            "this process is still pointed at the local cloud (STORAGE_EMULATOR_HOST is set); "
-            "unset it, restart the kernel with LESSON_TARGET=cloud and call connect() again"
-        )
+    sessions.activate("STORAGE_EMULATOR_HOST")
     name = bucket_name(bucket, "gs://", BUCKET_NAME)
     session = Session(target(), _project(project), region, name)
 
@@ -76,30 +68,24 @@ def connect(
     aiplatform.init(
         project=session.project,
         location=session.region,
-        staging_bucket=session.address,
+        staging_bucket=session.uri,
         api_transport="rest",  # the same requests to the local cloud and to the real one
     )
     _client.cache_clear()
     _make_bucket(session)
     _session = session
-    print(_in_words(session))
+    identity = f"project {session.project}"
+    print(sessions.in_words(session, identity, "Google"))
     return session
 
 
 def connected() -> Session:
-    """The session that connect() made; raises LessonError before that."""
-    if _session is None:
-        raise LessonError("not connected yet; call connect() first")
-    if _session.target != target():
-        raise LessonError(
-            f"connected to {_session.target}, but LESSON_TARGET is now {target()}; "
-            "restart the kernel and call connect() again"
-        )
-    return _session
+    """Return the session that connect() made; raise LessonError before that."""
+    return sessions.require(_session)
 
 
 def client() -> storage.Client:
-    """The storage client of the session's project."""
+    """Return the storage client of the session's project."""
     return _client(connected().project)
 
 
@@ -120,7 +106,7 @@ def refusals(what: str) -> Iterator[None]:
     try:
         yield
     except GoogleAPICallError as refusal:
-        said = re.sub(r"^[A-Z]+ https?://\S+: ", "", refusal.message)  # the request's address
+        said = re.sub(r"^[A-Z]+ https?://\S+: ", "", refusal.message)  # the request's URL
         raise LessonError(f"{what}: the service answered {refusal.code}, {said}") from None
     except RefreshError as problem:
         raise LessonError(
@@ -128,11 +114,7 @@ def refusals(what: str) -> Iterator[None]:
             "run `gcloud auth application-default login` in a terminal"
         ) from None
     except (ConnectionError, RetryError, TransportError):
-        who, advice = {
-            "local": ("the local cloud", "connect() starts it again, with all that it had"),
-            "cloud": ("Google", "look at your network, and try again"),
-        }[target()]
-        raise LessonError(f"{what}: {who} does not answer; {advice}") from None
+        raise sessions.no_answer(what, "Google") from None
 
 
 def _project(named: str | None) -> str:
@@ -179,15 +161,4 @@ def _make_bucket(session: Session) -> None:
         bucket = store.bucket(session.bucket)
         bucket.labels = {MARK: "true"}
         store.create_bucket(bucket, location=session.region)
-    print(f"made the bucket {session.address}")
-
-
-def _in_words(session: Session) -> str:
-    meaning = {
-        "local": "nothing leaves this machine, so links to Google's console lead nowhere",
-        "cloud": "jobs use your account, and cost money",
-    }[session.target]
-    return (
-        f"{session.target}: project {session.project}, region {session.region}, "
-        f"bucket {session.address}; {meaning}"
-    )
+    print(f"made the bucket {session.uri}")

@@ -16,7 +16,7 @@ CHUNK = 8 * 2**20  # bytes: up to here the SDK sends a file at once; a larger on
 
 
 def upload(*files: str | Path, prefix: str = "") -> list[str]:
-    """Upload files to the session's bucket, below `prefix`; returns their gs:// addresses.
+    """Upload files to the session's bucket, below `prefix`; returns their gs:// URIs.
 
     An object of the same name is replaced. Raises LessonError for a file that is not there, and
     for two of the same name.
@@ -27,11 +27,11 @@ def upload(*files: str | Path, prefix: str = "") -> list[str]:
     for path, name in found:
         blob = bucket.blob(name)
         with refusals(f"uploading {path}"):
-            _send(blob, path)
-    return [f"{session.address}/{name}" for _, name in found]
+            send(blob, path)
+    return [f"{session.uri}/{name}" for _, name in found]
 
 
-def _send(blob: storage.Blob, path: Path) -> None:
+def send(blob: storage.Blob, path: Path) -> None:
     """Send one file; a larger one in chunks, so that it can be followed."""
     size = path.stat().st_size
     if size <= CHUNK:
@@ -56,17 +56,17 @@ class _Followed(io.FileIO):
         return data
 
 
-def split(address: str) -> tuple[str, str]:
-    """The bucket and the name in a gs:// address."""
-    bucket, _, name = address.removeprefix("gs://").partition("/")
+def split(uri: str) -> tuple[str, str]:
+    """Return the bucket and the name in a gs:// URI."""
+    bucket, _, name = uri.removeprefix("gs://").partition("/")
     return bucket, name
 
 
-def read_text(address: str) -> str | None:
-    """The text of an object; None if it is not there (yet)."""
+def read_text(uri: str) -> str | None:
+    """Return the text of an object; None if it is not there (yet)."""
     from google.api_core.exceptions import NotFound
 
-    bucket, name = split(address)
+    bucket, name = split(uri)
     try:
         text: str = client().bucket(bucket).blob(name).download_as_text()
     except NotFound:
@@ -74,11 +74,11 @@ def read_text(address: str) -> str | None:
     return text
 
 
-def fetch(address: str, folder: Path) -> Path:
-    """Copy the files that lie at an address (not those in folders below it) into a folder."""
-    bucket, prefix = split(address.rstrip("/") + "/")
+def fetch(uri: str, folder: Path) -> Path:
+    """Copy the files that lie at a URI (not those in folders below it) into a folder."""
+    bucket, prefix = split(uri.rstrip("/") + "/")
     folder.mkdir(parents=True, exist_ok=True)
-    with refusals(f"fetching {address}"):
+    with refusals(f"fetching {uri}"):
         for blob in client().list_blobs(bucket, prefix=prefix, delimiter="/"):
             if name := blob.name.removeprefix(prefix):
                 blob.download_to_filename(str(folder / name))

@@ -1,79 +1,75 @@
-"""A tuning job as it stands, read from the SDK's own object; and watched to its end."""
+"""Read a tuning job's trials from the SDK's own object."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from GCP_helpers import looking, watching
-from GCP_helpers.session import refusals
-from lesson import studies, target, tuning
+from GCP_helpers import describe
+from lesson import states, studies
 from lesson.jobs import Times
-from lesson.runs import Run
 from lesson.studies import Between, OneOf, Space, Study, Trial
 
 if TYPE_CHECKING:
-    from GCP_helpers.looking import Job, Tuning
+    from GCP_helpers.describe import Job, Tuning
 
-# The service's words, in ours: of a tuning job (JobState) and of a trial (study.Trial.State).
+# The service's words for a trial's states (study.Trial.State), in ours.
 STATES = {
-    "queued": studies.WAITING,
-    "pending": studies.WAITING,
-    "succeeded": studies.SUCCEEDED,
-    "failed": studies.FAILED,
-    "expired": studies.FAILED,
-    "cancelled": studies.STOPPED,
-}
-TRIAL_STATES = {
-    "REQUESTED": studies.WAITING,
-    "ACTIVE": studies.RUNNING,
-    "STOPPING": studies.RUNNING,
-    "SUCCEEDED": studies.SUCCEEDED,
-    "INFEASIBLE": studies.FAILED,
+    "REQUESTED": states.QUEUED,
+    "ACTIVE": states.RUNNING,
+    "STOPPING": states.CANCELLING,
+    "SUCCEEDED": states.SUCCEEDED,
+    "INFEASIBLE": states.FAILED,
 }
 SCALES = {"UNIT_LOG_SCALE": "log", "UNIT_REVERSE_LOG_SCALE": "reverse log"}
 
 
-def study_of(job: Tuning, request: Mapping[str, Any]) -> Study:
-    """The study as last seen."""
-    seen, asked = job.gca_resource, looking.asked(job)
+def study_of(job: Tuning) -> Study:
+    """Return what a tuning job searches, and its trials, as last seen."""
+    seen = job.gca_resource
     (metric,) = seen.study_spec.metrics
     space = {one.parameter_id: _dimension(one) for one in seen.study_spec.parameters}
-    trials = tuple(_trial(trial, space, asked.base) for trial in seen.trials)
+    base = describe.spec(job).base
     return Study(
-        place=watching.PLACE[target()],
+        place="",
         metric=metric.metric_id,
         goal=metric.goal.name.lower(),
-        trials=trials,
-        seconds=looking.times(job).seconds(),
-        cost=watching.cost_of(asked, sum(trial.seconds for trial in trials)),
-        job=job,
-        request=request,
-        name=job.display_name,
-        state=STATES.get(looking.last_state(job), studies.RUNNING),
+        trials=tuple(_trial(trial, space, base) for trial in seen.trials),
         planned=seen.max_trial_count,
         space=space,
     )
 
 
+def trial_job(name: str) -> Job:
+    """Return the custom job that a trial is."""
+    from google.cloud import aiplatform
+
+    return cast("Job", aiplatform.CustomJob.get(name))
+
+
+def trial_reason(trial: Trial) -> str:
+    """Say why a trial has no result."""
+    return trial.reason
+
+
 def _trial(seen: Any, space: Space, base: str) -> Trial:
-    """A trial: types/study.py. Its folders: types/custom_job.py, base_output_directory."""
+    """Return a trial: types/study.py. Its folders: types/custom_job.py, base_output_directory."""
     measured = seen.final_measurement.metrics
     when = Times(seen.start_time, seen.start_time, seen.end_time)
     return Trial(
         number=int(seen.id),
         name=seen.custom_job,
-        state=TRIAL_STATES.get(seen.state.name, studies.WAITING),
+        state=STATES.get(seen.state.name, states.QUEUED),
+        service_state=seen.state.name,
         values=studies.values(space, {one.parameter_id: one.value for one in seen.parameters}),
         result=measured[0].value if measured else None,
         seconds=when.running(),
-        reason=looking.in_short(seen.infeasible_reason),
+        reason=describe.in_short(seen.infeasible_reason),
         artefacts=f"{base}/{seen.id}/model/",
     )
 
 
 def _dimension(spec: Any) -> Between | OneOf:
-    """What a parameter may be, as it was asked for."""
+    """Return what a parameter may be, as it was asked for."""
     scale = SCALES.get(spec.scale_type.name, "linear")
     if "integer_value_spec" in spec:
         ends = spec.integer_value_spec
@@ -86,25 +82,3 @@ def _dimension(spec: Any) -> Between | OneOf:
     numbers = [float(value) for value in spec.discrete_value_spec.values]
     whole = all(map(float.is_integer, numbers))
     return OneOf(tuple(map(int, numbers) if whole else numbers))
-
-
-def follow(job: Tuning, request: Mapping[str, Any]) -> Study:
-    """Show the trials until a tuning job ends; returns the study, with the best trial's results."""
-
-    def look() -> Study:
-        looking.state(job)  # asks the service
-        return study_of(job, request)
-
-    with refusals(f"watching {job.display_name}"):
-        study = tuning.follow(
-            look, watching.PAUSE[target()], lambda trial: trial.reason, job.display_name
-        )
-        return tuning.with_run(study, lambda name: _run(name, request))
-
-
-def _run(name: str, request: Mapping[str, Any]) -> Run:
-    """The run that a trial was, with its results on this machine."""
-    from google.cloud import aiplatform
-
-    job = cast("Job", aiplatform.CustomJob.get(name))
-    return watching.complete(job, watching.run_of(job, request))

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from GCP_helpers import images
-from GCP_helpers.jobs import FOLDER, machines, price, scheduling
+from GCP_helpers.costs import accelerator_type
+from GCP_helpers.jobs import FOLDER, new_name, price, verbs
 from GCP_helpers.session import connected, refusals
-from GCP_helpers.trials import follow, study_of
 from lesson import jobs, tuning
+from lesson.request import Request
 from lesson.studies import Between, OneOf, Space, Study
 from lesson.this_machine import flags
 
 if TYPE_CHECKING:
-    from google.cloud import aiplatform
+    from google.cloud.aiplatform.gapic import CustomJobSpec, Scheduling, StudySpec
 
-# The SDK's names. Without one it is Bayesian optimisation.
-ALGORITHMS = {"bayesian": None, "random": "random", "grid": "grid"}
+    from GCP_helpers.describe import Tuning
+
+# The service's names, of StudySpec.Algorithm: without one it is Bayesian optimisation.
+ALGORITHMS = {"bayesian": None, "random": "RANDOM_SEARCH", "grid": "GRID_SEARCH"}
+SCALES = {
+    "linear": "UNIT_LINEAR_SCALE",
+    "log": "UNIT_LOG_SCALE",
+    "reverse log": "UNIT_REVERSE_LOG_SCALE",
+}
 
 
 def tune(
@@ -33,13 +42,14 @@ def tune(
     gpu: str | None = None,
     spot: bool = False,
     wait: bool = True,
+    dry_run: bool = False,
     *,
     algorithm: str = "bayesian",
     goal: str | None = None,
     early_stopping: bool = False,
     gpu_count: int = 1,
     container_uri: str | None = None,
-) -> Study:
+) -> Study | Request:
     """Let Vertex AI search `space` for the best flags of train_nn.py, and wait for the end.
 
     `args` are flags as for train(), the same in every trial; `space` maps other flags to what may
@@ -49,12 +59,11 @@ def tune(
     unless `goal` says minimize or maximize. `algorithm` is bayesian, random or grid. With
     `early_stopping` a trial ends whose best so far is worse than the median of the others.
 
-    With wait=False this returns at once, and wait(study) later. Raises LessonError for what cannot
+    With wait=False this returns at once, and wait(study) later; with dry_run=True it returns the
+    request alone, unsent: print it to read it. Raises LessonError for what cannot
     be sent, and NoResult, which is one, for a study none of whose trials came to a result.
     """
-    from google.cloud import aiplatform
-
-    session = connected()
+    connected()
     jobs.check_readable(args, "gs://", "/gcs/")
     tuning.check(space, args, trials=trials, parallel=parallel)
     tuning.check_algorithm(algorithm, [*ALGORITHMS], space, "Vertex AI")
@@ -65,83 +74,133 @@ def tune(
     jobs.warn_of_stops(args, spot)
     image = container_uri or images.image_for(gpu)
     images.warn(image)
-    name = f"tune-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
-    each: dict[str, Any] = {
-        "display_name": name,
-        "script_path": os.path.relpath(FOLDER),
-        "container_uri": image,
-        "base_output_dir": f"{session.address}/runs/{name}",  # below it each trial has a folder
-        **machines(machine, replicas, gpu, gpu_count),
-    }
-    search: dict[str, Any] = {
-        "display_name": name,
-        "metric_spec": {metric: goal},
-        "parameter_spec": {flag: _parameter(what) for flag, what in space.items()},
-        "max_trial_count": trials,
-        "parallel_trial_count": parallel,
-        "search_algorithm": ALGORITHMS[algorithm],
-        "measurement_selection": "last",  # train_nn.py reports last what the written model has
-        "labels": session.labels,
-    }
-    when = {"timeout": tuning.LIMIT * 3600, **scheduling(spot)}
-    with jobs.sending(), refusals("sending the tuning job"):
-        custom_job = _custom_job(each, flags(args))
-        job = aiplatform.HyperparameterTuningJob(custom_job=custom_job, **search)
-        if early_stopping:
-            _stop_early(job)
-        _submit(job, **when)
-    request = {
-        "CustomJob.from_local_script": each | {"args": flags(args)},
-        "HyperparameterTuningJob": search,
-        "run": when,
-    }
-    return follow(job, request) if wait else study_of(job, request)
+    request = tuning_request(
+        args, space, metric=metric, goal=goal, algorithm=algorithm, early_stopping=early_stopping,
+        trials=trials, parallel=parallel, machine=machine, replicas=replicas, gpu=gpu,
+        gpu_count=gpu_count, spot=spot, image=image,
+    )  # fmt: skip
+    if dry_run:
+        return request
+    job = _send(request)
+    return verbs.follow_study(job, request) if wait else verbs.study(job, request)
 
 
-def _parameter(what: Between | OneOf) -> Any:
-    """A dimension of the space, as an object of the SDK."""
-    from google.cloud.aiplatform import hyperparameter_tuning as hpt
+def tuning_request(
+    args: Mapping[str, Any],
+    space: Space,
+    *,
+    metric: str,
+    goal: str,
+    algorithm: str,
+    early_stopping: bool,
+    trials: int,
+    parallel: int,
+    machine: str,
+    replicas: int,
+    gpu: str | None,
+    gpu_count: int,
+    spot: bool,
+    image: str,
+) -> Request:
+    """Return the call that sends a tuning job: a study, and the job that each of its trials is.
 
-    if isinstance(what, OneOf):
-        values: Any = list(what.values)
-        if what.numbers:
-            return hpt.DiscreteParameterSpec(values=values, scale="linear")
-        return hpt.CategoricalParameterSpec(values=values)
-    kind: Any = hpt.IntegerParameterSpec if what.whole else hpt.DoubleParameterSpec
-    return kind(min=what.low, max=what.high, scale=what.scale.replace(" ", "_"))
-
-
-def _custom_job(each: Mapping[str, Any], args: list[str]) -> aiplatform.CustomJob:
-    """The job that every trial is, of which the service makes a copy with more flags.
-
-    Google's images run a package, with flags. For any other image the SDK writes a command for a
-    shell, with the flags inside; those that a trial adds come after it, and the shell would keep
-    them for itself: so here it hands all of them on.
+    By the client of the service: the SDK's own class HyperparameterTuningJob sends the same, but
+    its run() waits for the end, and it has no argument for early stopping.
     """
     from google.cloud import aiplatform
+    from google.cloud.aiplatform.gapic import HyperparameterTuningJob, Scheduling, StudySpec
 
-    if images.is_prebuilt(each["container_uri"]):
-        return aiplatform.CustomJob.from_local_script(**each, args=args)
-    job = aiplatform.CustomJob.from_local_script(**each)
-    for pool in filter(None, job.job_spec.worker_pool_specs):
-        shell, option, command = pool.container_spec.command
-        pool.container_spec.command = [shell, option, f'{command} "$@"', shell]
-        pool.container_spec.args = args
-    return job
+    session, name = connected(), new_name("tune")
+    early = StudySpec.MedianAutomatedStoppingSpec(use_elapsed_duration=False)
+    return Request(
+        partial(
+            service().create_hyperparameter_tuning_job,
+            parent=f"projects/{session.project}/locations/{session.region}",
+            hyperparameter_tuning_job=partial(
+                HyperparameterTuningJob,
+                display_name=name,
+                study_spec=StudySpec(
+                    metrics=[StudySpec.MetricSpec(metric_id=metric, goal=goal.upper())],
+                    parameters=[_parameter(flag, what) for flag, what in space.items()],
+                    algorithm=ALGORITHMS[algorithm],
+                    measurement_selection_type="LAST_MEASUREMENT",  # of the model that is written
+                    median_automated_stopping_spec=early if early_stopping else None,
+                ),
+                max_trial_count=trials,
+                parallel_trial_count=parallel,
+                trial_job_spec=partial(
+                    trial_job_spec,
+                    custom_job=partial(
+                        aiplatform.CustomJob.from_local_script,
+                        display_name=name,
+                        script_path=os.path.relpath(FOLDER),
+                        container_uri=image,
+                        base_output_dir=f"{session.uri}/runs/{name}",  # below it a folder each
+                        machine_type=machine,
+                        replica_count=replicas,
+                        accelerator_type=accelerator_type(gpu),
+                        accelerator_count=gpu_count if gpu else 0,
+                    ),
+                    args=flags(args),
+                    scheduling=Scheduling(
+                        timeout=timedelta(hours=tuning.LIMIT),
+                        strategy=Scheduling.Strategy.SPOT if spot else None,
+                    ),
+                ),
+                labels=session.labels,
+            ),
+        )
+    )
 
 
-def _stop_early(job: aiplatform.HyperparameterTuningJob) -> None:
-    """Let the service end trials that do worse than the median; the SDK has no word for it."""
-    from google.cloud.aiplatform_v1.types import StudySpec
+def _parameter(flag: str, what: Between | OneOf) -> StudySpec.ParameterSpec:
+    """Return a dimension of the space, as an object of the SDK."""
+    from google.cloud.aiplatform.gapic import StudySpec
 
-    rule = StudySpec.MedianAutomatedStoppingSpec(use_elapsed_duration=False)
-    job._gca_resource.study_spec.median_automated_stopping_spec = rule
+    spec = StudySpec.ParameterSpec
+    if isinstance(what, OneOf):
+        if what.numbers:
+            numbers = spec.DiscreteValueSpec(values=what.values)
+            return spec(parameter_id=flag, discrete_value_spec=numbers, scale_type=SCALES["linear"])
+        texts = spec.CategoricalValueSpec(values=what.values)
+        return spec(parameter_id=flag, categorical_value_spec=texts)
+    ends = {"min_value": what.low, "max_value": what.high}
+    if what.whole:
+        whole = spec.IntegerValueSpec(ends)
+        return spec(parameter_id=flag, integer_value_spec=whole, scale_type=SCALES[what.scale])
+    real = spec.DoubleValueSpec(ends)
+    return spec(parameter_id=flag, double_value_spec=real, scale_type=SCALES[what.scale])
 
 
-def _submit(job: aiplatform.HyperparameterTuningJob, **when: Any) -> None:
-    """job.run(), without its wait for the end: for tuning jobs the SDK has no submit()."""
-    job._block_until_complete = lambda: None  # type: ignore[method-assign]
-    try:
-        job.run(**when)
-    finally:
-        del job._block_until_complete
+def trial_job_spec(custom_job: Any, args: list[str], scheduling: Scheduling) -> CustomJobSpec:
+    """Return the job that every trial is, of which the service makes a copy with more flags.
+
+    `custom_job` has not been sent; only its code has been uploaded. Google's images run a package,
+    with flags. For any other image the SDK writes a command for a shell. The flags of a trial come
+    after it, and the shell would keep them for itself: so here it hands all of them on.
+    """
+    spec: CustomJobSpec = custom_job.job_spec
+    spec.scheduling = scheduling
+    for pool in filter(None, spec.worker_pool_specs):
+        if pool.python_package_spec:
+            pool.python_package_spec.args = args
+        else:
+            shell, option, command = pool.container_spec.command
+            pool.container_spec.command = [shell, option, f'{command} "$@"', shell]
+            pool.container_spec.args = args
+    return spec
+
+
+def service() -> Any:
+    """Return the client of the service that the SDK itself uses, as connect() has set it up."""
+    from google.cloud.aiplatform import initializer, utils
+
+    return initializer.global_config.create_client(client_class=utils.JobClientWithOverride)
+
+
+def _send(request: Request) -> Tuning:
+    """Upload the code, send the study, and return the SDK's object of it."""
+    from google.cloud import aiplatform
+
+    with jobs.sending(), refusals("sending the tuning job"):
+        return cast("Tuning", aiplatform.HyperparameterTuningJob.get(request.send().name))

@@ -1,45 +1,19 @@
-"""Watch a job to its end, and bring home what it made."""
+"""Look at a job until it has ended."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from GCP_helpers import looking
-from GCP_helpers.costs import estimate_cost
-from GCP_helpers.looking import ENDED, Asked
-from GCP_helpers.session import connected, refusals
-from GCP_helpers.storage import fetch, read_text
-from lesson import LessonError, jobs, target
-from lesson.costs import PriceUnknown
-from lesson.progress import Display, Progress
-from lesson.runs import Run
-from lesson.this_machine import new_folder
+from GCP_helpers import describe
+from GCP_helpers.storage import read_text
+from lesson.backend import Epoch, JobStatus
+from lesson.states import ENDED, RUNNING, STARTING
+from lesson.verbs import pause
 
 if TYPE_CHECKING:
-    from GCP_helpers.looking import Job
-
-# Seconds between two looks at a job; the local cloud answers a look only when there is news.
-PAUSE = {"local": 0.05, "cloud": 2.0}
-PLACE = {"local": "Vertex AI (local cloud)", "cloud": "Vertex AI"}
-
-
-def run_of(job: Job, request: Mapping[str, Any]) -> Run:
-    """The row of a job that has not ended."""
-    what = looking.asked(job)
-    return Run(
-        place=PLACE[target()],
-        machine=str(what),
-        seconds=None,
-        accuracy=None,
-        loss=None,
-        artefacts=what.output,
-        replicas=what.replicas,
-        job=job,
-        request=request,
-    )
+    from GCP_helpers.describe import Job
 
 
 class Stops:
@@ -54,83 +28,44 @@ class Stops:
         self._ran = False
 
     def seen(self, state: str, started: bool = False) -> int:
-        """How many there were, now that the job was seen in this state; started: it has run."""
+        """Return how many there were, now that the job is in this state; started: it has run."""
         unseen = started and not self.count
-        self.count += state == "pending" and (self._ran or unseen)
-        self._ran = state == "running" or (self._ran and state != "pending")
+        self.count += state == STARTING and (self._ran or unseen)
+        self._ran = state == RUNNING or (self._ran and state != STARTING)
         return self.count
 
 
-def follow(job: Job, run: Run) -> Run:
-    """Show how far a job is until it ends, and complete its row."""
-    stops = Stops()
-    with refusals(f"watching {job.display_name}"):
-        jobs.follow(job.display_name, lambda display: _watch(job, display, stops))
-    return complete(job, replace(run, interruptions=max(run.interruptions, stops.count)))
+def watch(job: Job) -> Iterator[tuple[JobStatus, Epoch | None]]:
+    """Yield what each look at a job shows, of its machines first, until it has ended."""
+    output, stops = describe.spec(job).output, Stops()
+
+    def look(at: Job) -> tuple[JobStatus, Epoch | None]:
+        now = describe.status(at)
+        started = bool(now.times.started)
+        count = stops.seen(now.state, started)
+        return replace(now, interruptions=count), last_epoch(output) if started and output else None
+
+    yield describe.status(job), None
+    machines = describe.backing_job(job)
+    while describe.is_pipeline(machines) and not _has_ended(job):
+        yield look(job)
+        pause()
+        machines = describe.backing_job(job)
+    for each in (machines, job):
+        while not _has_ended(each):
+            yield look(machines)
+            pause()
+    yield look(machines)
 
 
-def _watch(job: Job, display: Display, stops: Stops) -> None:
-    """Look at a job until it has ended, first at the machines and then at the pipeline."""
-    what = looking.asked(job)
-    display.show(Progress(looking.last_state(job), seconds=looking.times(job).seconds()))
-    machines = looking.behind(job)
-    while machines is None and looking.state(job) not in ENDED:
-        time.sleep(PAUSE[target()])
-        display.show(_progress(job, what, stops))
-        machines = looking.behind(job)
-    for each in (machines or job, job):
-        while looking.state(each) not in ENDED:
-            display.show(_progress(machines or job, what, stops))
-            time.sleep(PAUSE[target()])
-    display.show(_progress(machines or job, what, stops))
+def _has_ended(job: Job) -> bool:
+    describe.refresh(job)
+    return describe.status(job).state in ENDED
 
 
-def _progress(machines: Job, what: Asked, stops: Stops) -> Progress:
-    """How far a job is: its last epoch is read from the results that it is writing."""
-    when = looking.times(machines)
-    history = read_text(what.output + "history.csv") if when.started and what.base else None
-    last = looking.last_row(history or "")
-    return Progress(
-        state=looking.last_state(machines),
-        epoch=int(last["epoch"]) if last else None,
-        epochs=jobs.epochs_of(what.flags),
-        loss=float(last["val_loss"]) if last else None,
-        accuracy=float(last["val_accuracy"]) if last else None,
-        seconds=when.seconds(),
-        cost=cost_of(what, when.running()),
-        interruptions=stops.seen(looking.last_state(machines), bool(when.started)),
-    )
-
-
-def complete(job: Job, run: Run) -> Run:
-    """The row of a job that has ended; raises LessonError if it failed."""
-    with refusals(f"reading how {job.display_name} ended"):
-        machines = looking.behind(job) or job
-    when, word = looking.times(machines), looking.last_state(job)
-    cost = cost_of(looking.asked(job), when.running())
-    run = replace(run, seconds=when.seconds(), queued=when.queued(), cost=cost)
-    if word == "cancelled":
-        print(f"{job.display_name} was cancelled; it has no results")
-        return run
-    if word != "succeeded":
-        raise LessonError(f"{job.display_name} {word}. {looking.why(machines)}")
-    if not run.artefacts:
-        return run
-    copy = fetch(run.artefacts, new_folder("vertex-ai"))
-    return jobs.with_results(run, job.display_name, when, copy)
-
-
-def cost_of(what: Asked, seconds: float) -> float | None:
-    """US dollars for so many seconds of a job's machines at list price; None if none is known."""
-    try:
-        made = estimate_cost(
-            what.machine,
-            what.gpu,
-            what.replicas,
-            hours=seconds / 3600,
-            gpu_count=what.gpu_count or 1,
-            region=connected().region,
-        )
-    except PriceUnknown:  # train() has said so
+def last_epoch(output: str) -> Epoch | None:
+    """Return the newest epoch in the results that a job is writing; None before the first."""
+    row = describe.last_row(read_text(output + "history.csv") or "")
+    if not row:
         return None
-    return made.usd
+    return Epoch(int(row["epoch"]), float(row["val_loss"]), float(row["val_accuracy"]))

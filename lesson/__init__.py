@@ -13,15 +13,15 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class LessonError(Exception):
-    """Something the reader can mend; the message says what, where and what to do next."""
+    """Something the reader can fix; the message says what, where and what to do next."""
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows instead of a traceback, which would hide the sentence."""
+        """Return what a notebook shows instead of a traceback, which would hide the sentence."""
         return [f"{type(self).__name__}: {self}"]
 
 
 def target() -> str:
-    """Where the cells send their jobs: `local` (the default) or `cloud`, from LESSON_TARGET.
+    """Return where the cells send their jobs: `local` (the default) or `cloud`, from LESSON_TARGET.
 
     Raises LessonError for any other value.
     """

@@ -1,6 +1,6 @@
 """The real TensorBoard on a folder of logs, shown in a notebook; nothing of it outlives the kernel.
 
-TensorBoard asks nobody who they are, so its address is unguessable and only this machine reaches
+TensorBoard asks nobody who they are, so its URL is unguessable and only this machine reaches
 it. Its own magic, `%tensorboard`, has neither, and leaves a process behind.
 """
 
@@ -37,8 +37,8 @@ class TensorBoard:
             text=True,
         )
         assert self._process.stdout is not None
-        self.address = self._process.stdout.readline().strip()
-        if not self.address:
+        self.url = self._process.stdout.readline().strip()
+        if not self.url:
             self.stop()
             raise LessonError(
                 "TensorBoard did not start; try `python -m tensorboard.main "
@@ -46,28 +46,28 @@ class TensorBoard:
             )
 
     def shown_at(self) -> str:
-        """The address as the reader's browser sees it.
+        """Return the URL as the reader's browser sees it.
 
         A browser on another machine needs a way through Jupyter, which jupyter-server-proxy makes:
         TENSORBOARD_PROXY_URL says where, as for TensorBoard's own magic; on a JupyterHub it is
         known.
         """
-        parts = urlsplit(self.address)
+        parts = urlsplit(self.url)
         hub = os.environ.get("JUPYTERHUB_SERVICE_PREFIX")
         proxy = os.environ.get("TENSORBOARD_PROXY_URL") or (hub and f"{hub}proxy/%PORT%/")
         if not proxy:
-            return self.address
+            return self.url
         return proxy.replace("%PORT%", str(parts.port)).rstrip("/") + parts.path
 
     def _repr_html_(self) -> str:
-        address = html.escape(self.shown_at())
+        url = html.escape(self.shown_at())
         return (
-            f'<p>TensorBoard: <a href="{address}" target="_blank">{address}</a></p>'
-            f'<iframe src="{address}" width="100%" height="700" title="TensorBoard"></iframe>'
+            f'<p>TensorBoard: <a href="{url}" target="_blank">{url}</a></p>'
+            f'<iframe src="{url}" width="100%" height="700" title="TensorBoard"></iframe>'
         )
 
     def __repr__(self) -> str:
-        """Where it is, and what it shows."""
+        """Return where it is, and what it shows."""
         return f"TensorBoard of {self.folder} at {self.shown_at()}"
 
     def stop(self) -> None:

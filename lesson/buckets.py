@@ -11,7 +11,7 @@ LOCAL = "lesson"  # under the local cloud, where nobody has to choose
 
 
 def bucket_name(named: str | None, scheme: str, allowed: re.Pattern[str]) -> str:
-    """The name of the bucket: as named, else that of LESSON_BUCKET, else the local cloud's.
+    """Return the name of the bucket: as named, else that of LESSON_BUCKET, else the local cloud's.
 
     `scheme`, gs:// or s3://, may stand before it. Raises LessonError for a name that the service
     does not allow, and where none is known.

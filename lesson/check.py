@@ -24,7 +24,7 @@ STUDIO = Path("/opt/ml/metadata/resource-metadata.json")
 
 @dataclass(frozen=True)
 class Line:
-    """What one check found: `word` is PASS, MEND (and then `text` says how) or SKIP."""
+    """What one check found: `word` is PASS, FIX (and then `text` says how) or SKIP."""
 
     word: str
     name: str
@@ -32,10 +32,10 @@ class Line:
 
     def __str__(self) -> str:
         """As it is printed."""
-        return f"{self.word}  {self.name:17}  {self.text}"
+        return f"{self.word:4}  {self.name:17}  {self.text}"
 
 
-class Mend(Exception):
+class Fix(Exception):
     """A check did not pass; the message says what is wrong and what to do."""
 
 
@@ -44,7 +44,7 @@ class Skip(Exception):
 
 
 def set_up() -> bool:
-    """Check everything, print a line for each thing; returns whether nothing is to be mended.
+    """Check everything, print a line for each thing; returns whether nothing is to be fixed.
 
     It sends one job to each cloud of the local cloud, and deletes it; nothing else is changed.
     """
@@ -52,9 +52,9 @@ def set_up() -> bool:
     for name, check in CHECKS.items():
         lines.append(_line(name, check))
         print(lines[-1], flush=True)
-    mend = sum(line.word == "MEND" for line in lines)
-    print(f"\n{mend} of these to mend, from the top." if mend else "\nAll is ready.")
-    return not mend
+    fix = sum(line.word == "FIX" for line in lines)
+    print(f"\n{fix} of these to fix, from the top." if fix else "\nAll is ready.")
+    return not fix
 
 
 def _line(name: str, check: Callable[[], str]) -> Line:
@@ -62,18 +62,18 @@ def _line(name: str, check: Callable[[], str]) -> Line:
         return Line("PASS", name, check())
     except Skip as reason:
         return Line("SKIP", name, str(reason))
-    except Mend as problem:
-        return Line("MEND", name, str(problem))
+    except Fix as problem:
+        return Line("FIX", name, str(problem))
     except Exception as problem:  # noqa: BLE001 - whatever is broken here, its line tells it
         text = str(problem) or type(problem).__name__
-        return Line("MEND", name, " ".join(text.split())[:300])
+        return Line("FIX", name, " ".join(text.split())[:300])
 
 
 def python() -> str:
     """The version of the Python that runs this, and where it lies."""
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < OLDEST_PYTHON:
-        raise Mend(
+        raise Fix(
             f"{version} is too old: install 3.11 or newer, then `make setup PYTHON=python3.11`"
         )
     return f"{version}, {sys.executable}"
@@ -86,10 +86,10 @@ def packages() -> str:
     found = {name: _installed(name) for name in pins}
     missing = [name for name, version in found.items() if version is None]
     if missing:
-        raise Mend(f"{_some(missing)} not in {sys.executable}: {_enter()}")
+        raise Fix(f"{_some(missing)} not in {sys.executable}: {_enter()}")
     other = [f"{name} {found[name]}" for name in named if found.get(name) != pins.get(name)]
     if other:
-        raise Mend(f"{_some(other)}: other versions than in requirements.txt: {_enter()}")
+        raise Fix(f"{_some(other)}: other versions than in requirements.txt: {_enter()}")
     return f"all {len(pins)} of requirements.txt"
 
 
@@ -134,7 +134,7 @@ def disk() -> str:
         there = next(each for each in (folder, *folder.parents) if each.exists())
         free = shutil.disk_usage(there).free / 1e9
         if free < FREE_GB:
-            raise Mend(f"{free:.1f} GB free at {there}: delete something, or rent a larger disk")
+            raise Fix(f"{free:.1f} GB free at {there}: delete something, or rent a larger disk")
     return f"{shutil.disk_usage(ROOT).free / 1e9:.0f} GB free"
 
 
@@ -174,7 +174,7 @@ def notebooks() -> str:
     for name in ("work", "runs"):
         folder = ROOT / name if (ROOT / name).exists() else ROOT
         if not os.access(folder, os.W_OK):
-            raise Mend(f"{folder} cannot be written: clone the lesson into a folder of your own")
+            raise Fix(f"{folder} cannot be written: clone the lesson into a folder of your own")
     mine = len(list((ROOT / "work").glob("*.ipynb")))
     return f"{mine} to work in, in work/" if mine else "`make lab` puts copies for you into work/"
 

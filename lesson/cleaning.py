@@ -1,12 +1,14 @@
-"""Delete a list of things, or only say what would be deleted."""
+"""Delete what the lesson made on a cloud, or only say what would be deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lesson import LessonError
+from lesson.backend import Backend
+from lesson.states import ENDED
 
 
 @dataclass(frozen=True)
@@ -15,6 +17,65 @@ class Thing:
 
     name: str
     delete: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """The session's bucket, as cleanup() sees it."""
+
+    uri: str
+    there: bool
+    ours: bool  # whether connect() made it
+    objects: Callable[[str], Thing | None]  # those with a prefix; None if there are none
+    delete: Callable[[], Any]
+
+    def holds(self, uri: str) -> bool:
+        """Tell whether a URI is in this bucket."""
+        return f"{uri}/".startswith(f"{self.uri}/")
+
+    def things(self, written: Iterable[str]) -> Iterator[Thing]:
+        """Yield what goes: of a bucket of ours everything and the bucket, else what was written."""
+        if not self.there:
+            return
+        prefixes = (uri.removeprefix(f"{self.uri}/") for uri in written if self.holds(uri))
+        for prefix in [""] if self.ours else filter(None, prefixes):
+            if found := self.objects(prefix):
+                yield found
+        if self.ours:
+            yield Thing(f"bucket {self.uri}", self.delete)
+
+
+def cleanup(
+    cloud: Backend,
+    bucket: Bucket,
+    *,
+    is_labelled: Callable[[Any], bool],
+    delete_job: Callable[[Any], Any],
+    others: Iterable[Thing],
+    dry_run: bool,
+) -> None:
+    """Name what the lesson made, and unless dry_run delete it.
+
+    A job is the lesson's if it writes into the session's bucket and either connect() made the
+    bucket or a verb sent the job, which its label tells. The jobs of others in the account stay.
+    Raises LessonError, and deletes nothing, while one of the lesson's jobs runs.
+    """
+
+    def made_by_lesson(job: Any) -> bool:
+        return bucket.holds(cloud.spec(job).base) and (bucket.ours or is_labelled(job))
+
+    def thing(job: Any) -> Thing:
+        name = f"job {cloud.spec(job).name} ({cloud.status(job).state})"
+        return Thing(name, lambda: delete_job(job))
+
+    jobs = [job for job in cloud.every() if made_by_lesson(job)]
+    refuse([cloud.spec(job).name for job in jobs if cloud.status(job).state not in ENDED])
+    written = [uri for job in jobs for uri in cloud.spec(job).written]
+    things = [*bucket.things(written), *map(thing, jobs), *others]
+    delete(things, dry_run)
+    if bucket.there and not bucket.ours:
+        print(f"{bucket.uri} was there before connect(): it stays, and so do your uploads")
+    say_what_is_left(things, dry_run)
 
 
 def refuse(running: Sequence[str]) -> None:

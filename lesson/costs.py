@@ -32,12 +32,12 @@ class Price:
     """A list price in US dollars per hour, with where and when it was read."""
 
     usd: float
-    source: str  # the address of the page
+    source: str  # the URL of the page
     read: str  # the day it was read, YYYY-MM-DD; empty where the source has no date
     sure: str  # how sure the number is, in a few words
 
     def __str__(self) -> str:
-        """The price, how sure it is and since when, and where it is from."""
+        """Return the price, how sure it is and since when, and where it is from."""
         return f"${self.usd:.5g} an hour ({self.sure}, {self.read or 'undated'}: {self.source})"
 
 
@@ -50,7 +50,7 @@ class Line:
     price: Price
 
     def __str__(self) -> str:
-        """The line as text."""
+        """Return the line as text."""
         return f"{self.count} × {self.what} at {self.price}"
 
     def _repr_html_(self) -> str:
@@ -71,23 +71,23 @@ class Estimate:
 
     @property
     def usd_per_hour(self) -> float:
-        """US dollars for an hour of everything together."""
+        """Return US dollars for an hour of everything together."""
         return sum(line.count * line.price.usd for line in self.lines)
 
     @property
     def usd(self) -> float:
-        """US dollars for all the hours."""
+        """Return US dollars for all the hours."""
         return self.hours * self.usd_per_hour
 
     def sentence(self) -> str:
-        """The sum in one sentence, without its parts."""
+        """Return the sum in one sentence, without its parts."""
         return (
             f"{self.what}, {hours_in_words(self.hours)}: about {dollars(self.usd)} "
             f"({dollars(self.usd_per_hour)} an hour)"
         )
 
     def __repr__(self) -> str:
-        """The sentence, and below it the parts and what they leave out."""
+        """Return the sentence, and below it the parts and what they leave out."""
         return "\n  ".join([self.sentence(), *map(str, self.lines), *self.notes])
 
     def _repr_html_(self) -> str:
@@ -106,7 +106,7 @@ class Estimate:
 
 
 def price(table: Mapping[str, Price], name: str, what: str, page: str) -> Price:
-    """The price of a machine or GPU; raises PriceUnknown for what the table does not hold."""
+    """Return the price of a machine or GPU; raise PriceUnknown if the table has none."""
     if name not in table:
         raise PriceUnknown(
             f"no sourced price is known here for the {what} {name}, only for {', '.join(table)}; "
@@ -162,7 +162,7 @@ def estimate(
 def bill(
     jobs: pd.DataFrame, estimate_cost: Callable[..., Estimate], ready: float = 0.0
 ) -> pd.DataFrame:
-    """What the jobs of a list_jobs() cost at list price: its columns, and `dollars`.
+    """Return what the jobs of a list_jobs() cost at list price: its columns, and `dollars`.
 
     `ready` is how many seconds more each machine is paid for, to get ready. A study has that once
     for each trial; its own seconds count once, however many of its trials ran at a time. A job
@@ -197,12 +197,12 @@ def _of_job(
 
 
 def short_name(gpu: str) -> str:
-    """A GPU's name without its maker."""
+    """Return a GPU's name without its maker."""
     return gpu.removeprefix("NVIDIA_").removeprefix("TESLA_")
 
 
 def dollars(usd: float) -> str:
-    """An amount for reading: cents, and below ten cents two digits that count."""
+    """Return an amount for reading: cents, and below ten cents two digits that count."""
     if abs(usd) >= 0.1 or usd == 0:
         return f"${usd:.2f}"
     decimals = min(12, 1 - math.floor(math.log10(abs(usd))))
@@ -210,7 +210,7 @@ def dollars(usd: float) -> str:
 
 
 def hours_in_words(hours: float) -> str:
-    """A length of time in the unit that suits it."""
+    """Return a length of time in the unit that suits it."""
     if hours >= 1:
         return f"{hours:g} h"
     return f"{hours * 60:.3g} min" if hours * 60 >= 1 else f"{hours * 3600:.3g} s"

@@ -23,7 +23,7 @@ def warn_once(uri: str, sentence: str | None) -> None:
 
 
 def not_pulled() -> str:
-    """What a retired image means here; nothing where it is really used."""
+    """Return what a retired image means here; nothing where it is really used."""
     if target() == "local":
         return " Here the image is only named, not pulled, so the job runs."
     return ""

@@ -27,7 +27,7 @@ def check_readable(args: Mapping[str, Any], *places: str) -> None:
         if value and not value.startswith(places):
             raise LessonError(
                 f"--{name} {value} names a file on this machine, which a job cannot read; "
-                f"upload({value!r}) returns the {places[0]} address to use instead"
+                f"upload({value!r}) returns the {places[0]} URI to use instead"
             )
 
 
@@ -38,7 +38,7 @@ def warn_of_stops(args: Mapping[str, Any], spot: bool) -> None:
 
 
 def interrupted() -> LessonError:
-    """What to say when nobody knows whether a job has been sent."""
+    """Return what to say when nobody knows whether a job has been sent."""
     return LessonError(
         "interrupted while the job was being sent: list_jobs() shows whether it arrived, and "
         "cancel() with its name ends it"
@@ -94,7 +94,7 @@ def follow(name: str, watch: Callable[[Display], T]) -> T:
 
 
 def epochs_of(flags: Mapping[str, str]) -> int | None:
-    """How many epochs a job was told to train; None where that is no number, which the job says."""
+    """Return how many epochs a job was told to train; None if that is not a number."""
     try:
         return int(float(flags["epochs"]))
     except (KeyError, ValueError, OverflowError):
@@ -102,7 +102,7 @@ def epochs_of(flags: Mapping[str, str]) -> int | None:
 
 
 def with_results(run: Run, name: str, when: Times, copy: Path) -> Run:
-    """The row of a job that ended well, with what the copy of its results says."""
+    """Return the row of a job that succeeded, with what the copy of its results says."""
     if not (copy / "metrics.json").exists():
         print(f"{name} left no metrics.json; what it left is in {copy}")
         return replace(run, copy=copy)
@@ -123,15 +123,17 @@ def with_results(run: Run, name: str, when: Times, copy: Path) -> Run:
     )
 
 
-def row(name: str, state: str, when: Times, replicas: int, machine: str) -> Sequence[Any]:
-    """A job's row in the list of jobs."""
+def row(
+    name: str, state: tuple[str, str], when: Times, replicas: int, machine: str
+) -> Sequence[Any]:
+    """Return a job's row in the list of jobs; `state` is ours, and then the service's own word."""
     created = when.created.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    return name, state, created, round(when.seconds(), 1), replicas, machine
+    return name, *state, created, round(when.seconds(), 1), replicas, machine
 
 
 def table(rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
-    """The list of jobs."""
+    """Return the list of jobs."""
     import pandas as pd
 
-    columns = ["name", "state", "created", "seconds", "replicas", "machine"]
+    columns = ["name", "state", "service_state", "created", "seconds", "replicas", "machine"]
     return pd.DataFrame(rows, columns=columns)

@@ -60,7 +60,7 @@ def learning_curve(run: Run) -> Picture:
 
 
 def _describe(history: pd.DataFrame, best: int, resumed: Sequence[int]) -> str:
-    """The learning curve in words."""
+    """Return the learning curve in words."""
     stops = f"; interrupted, the run went on in epoch {_and(resumed)}" if resumed else ""
     first, at_best, last = history.iloc[0], history.loc[best], history.iloc[-1]
     return (
@@ -72,7 +72,7 @@ def _describe(history: pd.DataFrame, best: int, resumed: Sequence[int]) -> str:
 
 
 def _and(items: Sequence[object]) -> str:
-    """The items as in a sentence: 1, 2 and 3."""
+    """Return the items as in a sentence: 1, 2 and 3."""
     *most, last = map(str, items)
     return f"{', '.join(most)} and {last}" if most else last
 
@@ -111,7 +111,7 @@ def intervals(lost: Mapping[str, Callable[[float], float]], path: Path) -> Pictu
 
 
 def _short(number: float) -> str:
-    """The number with three digits that count: 379, 11.3, 1900."""
+    """Return the number with three digits that count: 379, 11.3, 1900."""
     return f"{float(f'{number:.3g}'):g}"
 
 
@@ -150,7 +150,7 @@ def comparison(runs: Sequence[Run], path: Path) -> Picture:
 
 
 def name_of(run: Run) -> str:
-    """A run's place, with its number of replicas."""
+    """Return a run's place, with its number of replicas."""
     return f"{run.place}, × {run.replicas}"
 
 
@@ -159,7 +159,7 @@ def _ending(run: Run, seconds: float) -> str:
 
 
 def _describe_all(runs: Sequence[Run]) -> str:
-    """The bars in words."""
+    """Return the bars in words."""
     return "Seconds of each run: " + "; ".join(_describe_one(run) for run in runs) + "."
 
 
@@ -260,7 +260,7 @@ def speed_ups(times: pd.DataFrame, path: Path | str) -> Picture:
 
 
 def _describe_line(hidden: str, some: pd.DataFrame, at: float | None) -> str:
-    """One line of the speed-ups in words."""
+    """Return one line of the speed-ups in words."""
     (few, low), (many, high) = some[["rows", "speed_up"]].iloc[[0, -1]].to_numpy()
     crossing = f"above 1 from about {_about(at)} rows on" if at is not None else "not above 1"
     return (

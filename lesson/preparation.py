@@ -91,7 +91,7 @@ def split(
 
 
 def make_preparation() -> Pipeline:
-    """The unfitted preparation: fill gaps, code words as numbers, bring columns to one scale.
+    """Return the unfitted preparation: fill gaps, code words, bring columns to one scale.
 
     Its output has one column per feature, in the order of FEATURES, with mean 0 and standard
     deviation 1 over the rows it is fitted on.
@@ -112,7 +112,7 @@ def make_preparation() -> Pipeline:
 
 
 def inputs(passengers: pd.DataFrame) -> pd.DataFrame:
-    """The feature columns, with gaps in the form that scikit-learn's imputers look for."""
+    """Return the feature columns, with gaps in the form that scikit-learn's imputers look for."""
     import numpy as np
 
     words = passengers[list(CATEGORIES)].astype(object)
@@ -120,7 +120,7 @@ def inputs(passengers: pd.DataFrame) -> pd.DataFrame:
 
 
 def to_json(preparation: Pipeline) -> str:
-    """A fitted preparation as JSON text: for each feature its fill-in value, codes and scale."""
+    """Return a fitted preparation as JSON: each feature's fill-in value, codes and scale."""
     columns, scaler = (step for _, step in preparation.steps)
     features: list[dict[str, Any]] = []
     for position, name in enumerate(FEATURES):
@@ -160,7 +160,7 @@ def apply_json(preparation: str, passengers: Sequence[Mapping[str, Any]]) -> np.
 
 
 def _prepare_one(feature: Mapping[str, Any], passenger: Mapping[str, Any]) -> float:
-    """One value of one passenger: filled in, coded and scaled."""
+    """Return one value of one passenger: filled in, coded and scaled."""
     import pandas as pd
 
     value: Any = passenger.get(feature["name"])
@@ -182,7 +182,7 @@ def _prepare_one(feature: Mapping[str, Any], passenger: Mapping[str, Any]) -> fl
 
 
 def prepare(csv: str | Path, folder: str | Path) -> Prepared:
-    """The whole preparation: read, split, fit on the training part, write both archives.
+    """Do the whole preparation: read, split, fit on the training part, write both archives.
 
     Writes train_data.npz (X_train, y_train) and val_data.npz (X_val, y_val) into `folder`, both
     with the fitted `preparation` as JSON text. Raises LessonError for a table that cannot be

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
 
 from lesson.costs import dollars
+from lesson.states import ENDED, SUCCEEDED, with_word
 
-WELL = ("succeeded", "completed")  # Vertex AI's word, and SageMaker's
-BADLY = ("failed", "cancelled", "stopped")  # states in which nothing moves any more
 PLAIN_EVERY = 5.0  # seconds between lines where none can be overwritten: in a file or a pipe
 
 
@@ -21,7 +20,7 @@ PLAIN_EVERY = 5.0  # seconds between lines where none can be overwritten: in a f
 class Progress:
     """What is known of a running job; None is what is not known yet."""
 
-    state: str
+    state: str  # one of lesson.states
     epoch: int | None = None
     epochs: int | None = None
     loss: float | None = None  # on the validation rows
@@ -29,23 +28,24 @@ class Progress:
     seconds: float = 0.0  # since the job was sent
     cost: float | None = None  # US dollars so far
     interruptions: int = 0  # after each of which the job was, or will be, started again
+    service_state: str = ""  # the service's own word
 
     @property
     def share(self) -> float | None:
-        """Which part is done, from 0 to 1; all of it, if the job has stopped early and well."""
-        if self.state in WELL:
+        """Return which part is done, from 0 to 1; all of it for a job that has succeeded."""
+        if self.state == SUCCEEDED:
             return 1.0
         if self.epoch is None or not self.epochs:
-            return 0.0 if self.state in BADLY else None
+            return 0.0 if self.state in ENDED else None
         return min(1.0, self.epoch / self.epochs)
 
     def words(self) -> str:
-        """Everything that is known, in words."""
-        parts = [self.state]
+        """Return everything that is known, in words."""
+        parts = [with_word(self.state, self.service_state)]
         if self.epoch is not None:
             parts.append(f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs else ""))
         if self.interruptions:
-            goes_on = "" if self.state in WELL + BADLY else ", goes on"
+            goes_on = "" if self.state in ENDED else ", resumes"
             parts.append(f"interrupted {times(self.interruptions)}{goes_on}")
         if self.loss is not None:
             parts.append(f"validation loss {self.loss:.4f}")
@@ -57,11 +57,11 @@ class Progress:
         return "  ".join(parts)
 
     def lines(self, width: int | None = None, height: int | None = None) -> list[str]:
-        """The one line that a terminal shows, cut after `width` characters."""
+        """Return the one line that a terminal shows, cut after `width` characters."""
         return [text(self, width)]
 
     def markup(self) -> str:
-        """What a notebook shows."""
+        """Return what a notebook shows."""
         return markup(self)
 
 
@@ -76,33 +76,33 @@ class View(Protocol):
         """It in a line, and in more lines below that, as wide and as many as fit."""
 
     def markup(self) -> str:
-        """The same for a notebook."""
+        """Return the same for a notebook."""
 
 
 def times(count: int) -> str:
-    """So often, in words."""
+    """Return so often, in words."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def text(progress: Progress, width: int | None = None) -> str:
-    """One line: a bar, and beside it the words; cut after `width` characters."""
+    """Return one line: a bar, and beside it the words; cut after `width` characters."""
     return bar(progress.share, progress.words())[:width]
 
 
 def bar(share: float | None, words: str) -> str:
-    """A bar, and beside it the words."""
+    """Return a bar, and beside it the words."""
     cells = 20
     done = round((share or 0) * cells)
     return f"[{'#' * done}{'.' * (cells - done)}] {words}"
 
 
 def markup(progress: Progress) -> str:
-    """The bar for a notebook."""
+    """Return the bar for a notebook."""
     return bar_markup(progress.share, progress.words(), "progress of the job")
 
 
 def bar_markup(share: float | None, words: str, label: str) -> str:
-    """A bar for a notebook; what it shows is also written beside it, and told to readers."""
+    """Return a bar for a notebook; what it shows is also written beside it, and told to readers."""
     words = html.escape(words.replace("  ", " · "))
     value = "" if share is None else f' value="{share:.3f}"'
     return (
@@ -178,7 +178,7 @@ def note(text: str) -> None:
 
 
 def in_notebook() -> bool:
-    """Whether this runs in a Jupyter kernel, whose outputs can be replaced."""
+    """Tell whether this runs in a Jupyter kernel, whose outputs can be replaced."""
     if "IPython" not in sys.modules:
         return False
     from IPython.core.getipython import get_ipython

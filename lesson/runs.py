@@ -21,8 +21,8 @@ class Run:
     Times are in seconds: `seconds` from asking for the run to its end; of these `queued` until the
     machines started, `training` in the loop over the epochs, and `starting` the machines' other
     time (images, imports, data, results). `cost` is in US dollars, at list price. `artefacts` is
-    the folder or address where model.pt, metrics.json, history.csv and training.log lie side by
-    side, or of the archive that holds them; where it is an address, `folder` is the copy of them
+    the folder or URI where model.pt, metrics.json, history.csv and training.log lie side by
+    side, or of the archive that holds them; where it is a URI, `folder` is the copy of them
     on this machine.
     """
 
@@ -40,11 +40,13 @@ class Run:
     interruptions: int = 0  # by stops of spot machines, as far as they were seen
     copy: Path | None = field(default=None, repr=False)
     job: Any = field(default=None, repr=False, compare=False)  # the SDK's own object
-    request: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what the SDK was told
+    request: Mapping[str, Any] = field(
+        default_factory=dict, repr=False
+    )  # what was sent: lesson.request
 
     @property
     def folder(self) -> Path:
-        """The artefacts on this machine; raises LessonError if they are only elsewhere."""
+        """Return the artefacts on this machine; raises LessonError if they are only elsewhere."""
         if self.copy is None and "://" in self.artefacts:
             raise LessonError(
                 f"the results of this run are at {self.artefacts}, if it has ended; "
@@ -54,7 +56,7 @@ class Run:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """The whole of metrics.json."""
+        """Return the whole of metrics.json."""
         return read_metrics(self.folder)
 
 
@@ -85,7 +87,7 @@ DIGITS = dict(queued=2, starting=2, training=2, seconds=2, cost=4, accuracy=4, l
 
 
 def run_table(runs: Sequence[Run]) -> pd.DataFrame:
-    """The runs as a table, one row each, rounded for reading; blank where nothing is known."""
+    """Return the runs as a table, one row each, rounded; blank where nothing is known."""
     import pandas as pd
 
     rows = [[getattr(run, name) for name in COLUMNS] for run in runs]

@@ -69,7 +69,7 @@ def measure(cases: Sequence[Case], replicas: int = 2) -> pd.DataFrame:
 
 
 def crossover(rows: Sequence[float], speed_ups: Sequence[float]) -> float | None:
-    """From how many rows on the speed-up stays above 1, read between the measured ones.
+    """Return from how many rows on the speed-up stays above 1, read between the measured ones.
 
     `rows` in rising order. None if the speed-up is not above 1 with most rows; the fewest rows if
     it is with all.
@@ -87,7 +87,7 @@ def crossover(rows: Sequence[float], speed_ups: Sequence[float]) -> float | None
 
 
 def _start(cases: Sequence[Case], meeting: str, rank: int, replicas: int) -> subprocess.Popen[str]:
-    """One replica, with one thread."""
+    """Run one replica, with one thread."""
     task = json.dumps([cases, meeting, rank, replicas])
     loopback = "lo" if sys.platform == "linux" else "lo0"
     return subprocess.Popen(
@@ -137,7 +137,7 @@ def time_case(script: Any, case: Case, place: Any) -> dict[str, Any]:
 
 
 def step_of(script: Any, rows: int, hidden: Sequence[int], place: Any) -> Callable[[], object]:
-    """The script's step of training on so many rows, of which this place takes its part."""
+    """Return the script's step of training on so many rows, of which this place takes its part."""
     import torch
 
     part = len(script.own_rows(rows, place))

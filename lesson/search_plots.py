@@ -48,7 +48,7 @@ def _rates(points: Sequence[Point]) -> str:
 
 
 def _describe(name: str, points: Sequence[Point], loss: Callable[[float, float], float]) -> str:
-    """One search in words."""
+    """Return one search in words."""
     rate, momentum = min(points, key=lambda point: loss(*point))
     close = sum(rate / 2 < other < rate * 2 for other, _ in points)
     return (

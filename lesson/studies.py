@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from lesson import LessonError
 from lesson.costs import dollars
 from lesson.progress import bar, bar_markup
+from lesson.states import CANCELLED, ENDED, FAILED, QUEUED, RUNNING, SUCCEEDED, with_word
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 Value: TypeAlias = float | int | str
 
 SCALES = ("linear", "log", "reverse log")
-# A study's states, and a trial's, on both clouds; the service's own word is in the SDK's object.
-WAITING, RUNNING, SUCCEEDED = "waiting", "running", "succeeded"
-FAILED, STOPPED = "failed", "stopped"
-ENDED = (SUCCEEDED, FAILED, STOPPED)
 
 
 # ---- what may be tried --------------------------------------------------------------------------
@@ -37,7 +34,7 @@ class Between:
 
     @property
     def whole(self) -> bool:
-        """Whether only whole numbers are tried."""
+        """Tell whether only whole numbers are tried."""
         return isinstance(self.low, int) and isinstance(self.high, int)
 
 
@@ -49,7 +46,7 @@ class OneOf:
 
     @property
     def numbers(self) -> bool:
-        """Whether the values are numbers, which have an order; texts have none."""
+        """Tell whether the values are numbers, which have an order; texts have none."""
         return not isinstance(self.values[0], str)
 
 
@@ -57,7 +54,7 @@ Space: TypeAlias = Mapping[str, Between | OneOf]
 
 
 def between(low: float, high: float, scale: str = "linear") -> Between:
-    """All numbers from `low` to `high`; two whole numbers, as in between(5, 50), mean whole ones.
+    """Return all numbers from `low` to `high`; only whole ones if both are, as in between(5, 50).
 
     With scale="log" as many trials fall between 0.001 and 0.01 as between 0.01 and 0.1, with
     "linear" ten times fewer; "reverse log" is as fine near `high` as "log" is near `low`. Raises
@@ -74,7 +71,7 @@ def between(low: float, high: float, scale: str = "linear") -> Between:
 
 
 def one_of(*values: Value) -> OneOf:
-    """One of these values: texts, as one_of("16", "64,32"), or numbers, as one_of(16, 64).
+    """Return one of these values: texts, as one_of("16", "64,32"), or numbers, as one_of(16, 64).
 
     Numbers may be given in any order. Raises LessonError for both kinds together, and for a value
     that is given twice.
@@ -90,7 +87,7 @@ def one_of(*values: Value) -> OneOf:
 
 
 def values(space: Space, sent: Mapping[str, Any]) -> dict[str, Value]:
-    """A trial's values as the space has them; services send whole numbers as 5.0, or as texts."""
+    """Return a trial's values as the space has them; services send 5 as 5.0, or as a text."""
     return {name: _value(space.get(name), value) for name, value in sent.items()}
 
 
@@ -114,7 +111,7 @@ class Trial:
 
     `number` counts from 1 in the order of sending, `name` is the service's name of the job that it
     is, `result` the objective's value, `seconds` those of its machines so far, `reason` why there
-    is no result, and `artefacts` the address of what it left.
+    is no result, and `artefacts` the URI of what it left.
     """
 
     number: int
@@ -125,6 +122,7 @@ class Trial:
     seconds: float = 0.0
     reason: str = ""
     artefacts: str = ""
+    service_state: str = ""  # the service's own word for the state
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,23 +140,24 @@ class Study:
     seconds: float = 0.0
     cost: float | None = None
     job: Any = field(default=None, compare=False)  # the SDK's own object
-    request: Mapping[str, Any] = field(default_factory=dict)  # what the SDK was told
+    request: Mapping[str, Any] = field(default_factory=dict)  # what was sent: lesson.request
     run: Run | None = None  # the best trial's, with its results fetched
     name: str = ""  # the tuning job's
-    state: str = WAITING
+    state: str = QUEUED  # one of lesson.states
+    service_state: str = ""  # the service's own word
     planned: int = 0  # how many trials there are to be at most
     space: Space = field(default_factory=dict)
 
     @property
     def finished(self) -> tuple[Trial, ...]:
-        """The trials that ended well, with a result."""
+        """Return the trials that succeeded, with a result."""
         return tuple(
             one for one in self.trials if one.state == SUCCEEDED and one.result is not None
         )
 
     @property
     def best(self) -> Trial:
-        """The trial with the best result, the first of equals; LessonError while there is none."""
+        """Return the trial with the best result; raise LessonError while there is none."""
         if not self.finished:
             raise LessonError(f"{self.name}: no trial has a result; wait({self.name!r}) shows why")
         return min(self.finished, key=lambda trial: self.sign * (trial.result or 0.0))
@@ -169,14 +168,14 @@ class Study:
         return 1 if self.goal == "minimize" else -1
 
     def table(self) -> pd.DataFrame:
-        """The trials, one row each, rounded for reading; blank where nothing is known."""
+        """Return the trials, one row each, rounded for reading; blank where nothing is known."""
         import pandas as pd
 
         return pd.DataFrame(self._rows(), columns=self._heads())
 
     # ---- how it is shown ------------------------------------------------------------------------
     def lines(self, width: int | None = None, height: int | None = None) -> list[str]:
-        """How far it is, and below it the newest trials that fit; each line cut after `width`."""
+        """Return how far it is, and the newest trials that fit; lines are cut after `width`."""
         rows = [self._heads(), *([_word(cell) for cell in row] for row in self._rows())]
         if len(rows) == 1:
             return [bar(self.share, self.words())[:width]]
@@ -191,15 +190,16 @@ class Study:
 
     @property
     def share(self) -> float:
-        """Which part is done, from 0 to 1; all of it, if it has ended with fewer trials."""
+        """Return which part is done, from 0 to 1; all of it, if it has ended with fewer trials."""
         return 1.0 if self.state in ENDED else self._ended() / max(1, self.planned)
 
     def words(self) -> str:
-        """How far the study is, in words."""
+        """Return how far the study is, in words."""
         states = [trial.state for trial in self.trials]
-        parts = [self.state, f"{self._ended()} of {self.planned} trials"]
+        state = with_word(self.state, self.service_state)
+        parts = [state, f"{self._ended()} of {self.planned} trials"]
         parts += [
-            f"{n} {state}" for state in (RUNNING, FAILED, STOPPED) if (n := states.count(state))
+            f"{n} {state}" for state in (RUNNING, FAILED, CANCELLED) if (n := states.count(state))
         ]
         if self.finished:
             parts.append(f"best {self.metric} {self.best.result:.4f} (trial {self.best.number})")
@@ -209,7 +209,7 @@ class Study:
         return "  ".join(parts)
 
     def markup(self) -> str:
-        """The bar and the trials, for a notebook."""
+        """Return the bar and the trials, for a notebook."""
         top = bar_markup(self.share, self.words(), "progress of the study")
         heads = "".join(f'<th scope="col">{html.escape(head)}</th>' for head in self._heads())
         rows = (
@@ -219,7 +219,7 @@ class Study:
         return f"{top}<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
     def __repr__(self) -> str:
-        """How far it is, and the trials."""
+        """Return how far it is, and the trials."""
         return "\n".join(self.lines())
 
     def _repr_html_(self) -> str:
@@ -232,7 +232,7 @@ class Study:
         return ["trial", "state", *self._names(), self.metric, "seconds", "note"]
 
     def _names(self) -> list[str]:
-        """The parameters, those of the space first."""
+        """Return the parameters, those of the space first."""
         tried = (name for trial in self.trials for name in trial.values)
         return list(dict.fromkeys([*self.space, *tried]))
 
@@ -241,7 +241,7 @@ class Study:
         return [
             [
                 trial.number,
-                trial.state,
+                with_word(trial.state, trial.service_state),
                 *(_rounded(trial.values.get(name, "")) for name in self._names()),
                 "" if trial.result is None else round(trial.result, 4),
                 round(trial.seconds, 1),
@@ -271,7 +271,7 @@ class NoResult(LessonError):
 
 
 def _rounded(value: Value) -> Value:
-    """A number with the four digits that a reader compares."""
+    """Return a number with the four digits that a reader compares."""
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 

@@ -20,23 +20,23 @@ OWN_SENTENCE = f"{SCRIPT.name}: "  # so begins what the script says when it refu
 
 
 def describe() -> str:
-    """This machine in a few words: architecture and usable cores."""
+    """Return this machine in a few words: architecture and usable cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return f"{platform.machine()}, {cores} cores"
 
 
 def new_folder(place: str) -> Path:
-    """A folder under runs/ for one run; named by the time, so that no run overwrites another."""
+    """Return a folder under runs/ named by the time, so that no run overwrites another."""
     return Path("runs") / f"{datetime.now():%Y%m%d-%H%M%S-%f}-{place}"
 
 
 def flags(args: Mapping[str, Any]) -> list[str]:
-    """The flags of a command line, from their names (without the dashes) and values."""
+    """Return the flags of a command line, from their names (without the dashes) and values."""
     return [f"--{name}={value}" for name, value in args.items()]
 
 
 def command(args: Mapping[str, Any], folder: Path) -> list[str]:
-    """The command line that trains with these flags and writes into `folder`."""
+    """Return the command line that trains with these flags and writes into `folder`."""
     return [sys.executable, str(SCRIPT), *flags(args), f"--model_dir={folder}"]
 
 

@@ -22,7 +22,7 @@ NAME = "lesson-check"
 
 
 def vertex() -> float:
-    """A custom job of Vertex AI; returns the seconds that it took, or raises LessonError."""
+    """Run a custom job on Vertex AI; return its seconds, or raise LessonError."""
     import local_cloud
 
     local_cloud.activate()
@@ -65,7 +65,7 @@ def vertex() -> float:
 
 
 def sagemaker() -> float:
-    """A training job of SageMaker; returns the seconds that it took, or raises LessonError."""
+    """Run a training job on SageMaker; return its seconds, or raise LessonError."""
     import local_cloud
 
     local_cloud.activate()
@@ -106,7 +106,7 @@ def sagemaker() -> float:
 
 
 def packed(name: str) -> bytes:
-    """A .tar.gz with the job's code, as a file of this name."""
+    """Return a .tar.gz with the job's code, as a file of this name."""
     made, member = io.BytesIO(), tarfile.TarInfo(name)
     member.size = len(CODE)
     with tarfile.open(fileobj=made, mode="w:gz") as archive:

@@ -48,7 +48,7 @@ def plot_trials(study: Study, path: Path | None = None) -> Picture:
 
 
 def importance(study: Study) -> dict[str, float]:
-    """The share of each parameter in how much the results differ; empty where nobody can tell.
+    """Return the share of each parameter in how much the results differ; empty if unknown.
 
     Optuna's fANOVA: a forest of trees is fitted to the results, and its variance is shared out.
     """
@@ -70,7 +70,7 @@ def importance(study: Study) -> dict[str, float]:
 
 
 def _distribution(what: Between | OneOf) -> Distribution:
-    """What Optuna calls it."""
+    """Return what Optuna calls it."""
     from optuna import distributions
 
     if isinstance(what, OneOf):
@@ -99,7 +99,7 @@ def _draw_results(axes: Axes, study: Study) -> None:
 
 
 def best_so_far(study: Study) -> list[float]:
-    """The best of the results up to each trial that has one."""
+    """Return the best of the results up to each trial that has one."""
     found: list[float] = []
     for trial in study.finished:
         better = min if study.goal == "minimize" else max
@@ -136,7 +136,7 @@ def _draw_values(axes: Axes, study: Study) -> None:
 
 
 def _height(what: Between | OneOf, value: Value) -> float:
-    """Where on its axis a value is, from 0 to 1."""
+    """Return where on its axis a value is, from 0 to 1."""
     if isinstance(what, OneOf):
         return what.values.index(value) / max(1, len(what.values) - 1)
     low, high, at = what.low, what.high, float(value)
@@ -170,7 +170,7 @@ def _too_few() -> str:
 
 
 def _describe(study: Study, shares: dict[str, float]) -> str:
-    """The picture in words."""
+    """Return the picture in words."""
     best, first = study.best, study.finished[0]
     values = ", ".join(f"{name} {_word(best, name)}" for name in best.values)
     parts = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())

@@ -11,7 +11,8 @@ from lesson import LessonError, costs, jobs
 from lesson.costs import Estimate, PriceUnknown, dollars
 from lesson.progress import Display
 from lesson.runs import Run
-from lesson.studies import ENDED, STOPPED, Between, NoResult, OneOf, Space, Study, Trial
+from lesson.states import CANCELLED, ENDED
+from lesson.studies import Between, NoResult, OneOf, Space, Study, Trial
 
 LIMIT = 24  # hours after which a trial is stopped
 
@@ -43,7 +44,7 @@ def check_algorithm(algorithm: str, known: Sequence[str], space: Space, service:
 
 
 def goal_of(metric: str, goal: str | None) -> str:
-    """What is wanted of a metric, unless it is said: the least of a loss, the most of all else.
+    """Return the goal, unless it is given: minimize a loss, maximize anything else.
 
     >>> goal_of("validation_loss", None), goal_of("validation_accuracy", None)
     ('minimize', 'maximize')
@@ -102,12 +103,12 @@ def follow(
     study = jobs.follow(name, lambda display: watch(look, pause, display))
     if study.finished:
         return study
-    if study.state == STOPPED:
-        print(f"{name} was stopped before a trial had ended well")
+    if study.state == CANCELLED:
+        print(f"{name} was cancelled before a trial had succeeded")
         return study
     raise NoResult(study, explain)
 
 
 def with_run(study: Study, fetched: Callable[[str], Run]) -> Study:
-    """The study with the run of its best trial, which `fetched` gets by the name of its job."""
+    """Return the study with the run of its best trial, fetched by the name of its job."""
     return replace(study, run=fetched(study.best.name)) if study.finished else study

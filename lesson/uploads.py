@@ -42,11 +42,11 @@ class HowFar:
         self._path, self._size, self._said = path, path.stat().st_size, time.monotonic()
 
     def at(self, sent: int) -> None:
-        """So many bytes have been sent."""
+        """Say how far the file is, now that so many bytes have been sent."""
         if time.monotonic() - self._said > QUIET:
             self._said = time.monotonic()
             note(f"uploading {self._path.name}: {sent / self._size:.0%}")
 
     def done(self) -> None:
-        """All of it has."""
+        """Say that all of it has been sent."""
         note(f"uploaded {self._path.name}")

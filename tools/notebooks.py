@@ -100,16 +100,16 @@ def _is_ours(path: Path) -> bool:
 def check(root: Path) -> list[str]:
     """One sentence for each notebook that is not what the episodes give."""
     wanted = build(root)
-    mend = "run `make notebooks` and commit the result"
+    fix = "run `make notebooks` and commit the result"
     messages = []
     for path, text in wanted.items():
         name = path.relative_to(root.resolve())
         if not path.is_file():
-            messages.append(f"{name} is missing; {mend}")
+            messages.append(f"{name} is missing; {fix}")
         elif path.read_bytes() != text.encode():
-            messages.append(f"{name} differs from its episode; {mend}")
+            messages.append(f"{name} differs from its episode; {fix}")
     for path in leftovers(root, wanted):
-        messages.append(f"{path.relative_to(root.resolve())} has no episode any more; {mend}")
+        messages.append(f"{path.relative_to(root.resolve())} has no episode any more; {fix}")
     return messages
 
 

@@ -206,7 +206,7 @@ def _read_front_matter(page: Page) -> None:
     except yaml.MarkedYAMLError as error:
         # YAML knows more ends of lines than Markdown, so its own count may lead too far.
         line = min(error.problem_mark.line + 2, ends[0] + 1) if error.problem_mark else 1
-        return wrong(line, f"the front matter is not valid YAML ({error.problem}); mend this line")
+        return wrong(line, f"the front matter is not valid YAML ({error.problem}); fix this line")
     except YAML_ERRORS:
         return wrong(1, "the front matter is not valid YAML; quote values with special characters")
     if isinstance(data, dict):

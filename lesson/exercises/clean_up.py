@@ -48,7 +48,8 @@ def _judge_forgotten(answer: float) -> str:
 forgotten = Exercise(
     float,
     _judge_forgotten,
-    "From 17:00 to two in the morning. What comes after it, the weekend, is dearer than the day.",
+    "From 17:00 to two in the morning. What comes after it, the weekend, is more expensive than "
+    "the day.",
     "at the same price by the hour, compare hours with hours: 3600 seconds are one.",
     unit="hours",
 )

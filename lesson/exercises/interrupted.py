@@ -148,7 +148,8 @@ def _judge_spot(answer: float) -> str:
 spot = Exercise(
     float,
     _judge_spot,
-    "Seventeen hours for ten; after two more such stops it would be dearer than the list price.",
+    "Seventeen hours for ten; after two more such stops it would be more expensive than the list "
+    "price.",
     "without a checkpoint, at which hour of its work does the job begin after the stop?",
     unit="dollars",
 )

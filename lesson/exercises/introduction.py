@@ -18,7 +18,7 @@ stay_or_go = one_each(
         "in the third, what keeps the forty from running at the same time?",
     ],
     "First the time to get ready, then what one machine can do, and only then how many.",
-    "reckon for each how long it takes here, and how long there, the five minutes included.",
+    "calculate for each how long it takes here, and how long there, the five minutes included.",
 )
 
 order = in_order(

@@ -113,7 +113,7 @@ def _judge_mended(answer: str) -> str:
     return "which channels does this job have? Each has a folder below /opt/ml/input/data."
 
 
-mended = Exercise(
+fixed = Exercise(
     str,
     _judge_mended,
     "The folder is called like the channel, and this channel is called training.",

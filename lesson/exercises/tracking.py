@@ -112,7 +112,7 @@ wrong_run = choice(
     "B",
     {
         "A": "then no run is open, and log_metrics raises an error; better than a wrong table, but "
-        "no mend.",
+        "no fix.",
         "C": "a run of this name exists, and start_run refuses to make another.",
         "D": "it sets the experiment, which was right; it closes the run, and opens none.",
     },

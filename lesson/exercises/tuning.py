@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from lesson.exercises import Exercise
 from lesson.exercises.lettered import choice, one_each
-from lesson.studies import SUCCEEDED, Study, Trial, Value, between, one_of
+from lesson.states import SUCCEEDED
+from lesson.studies import Study, Trial, Value, between, one_of
 
 TRIALS, MINUTES = 5 * 4 * 4 * 3, 3  # the grid of the exercise "The bill of a grid"
 

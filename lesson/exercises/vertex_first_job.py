@@ -100,7 +100,7 @@ def _judge_mended(answer: str, train_npz: str) -> str:
     return "the sentence says which flag got which archive, and which array it lacks."
 
 
-mended = Exercise(
+fixed = Exercise(
     str,
     _judge_mended,
     "The last line of the log named the flag, the archive, and what was missing in it.",

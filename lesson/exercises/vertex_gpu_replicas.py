@@ -24,7 +24,7 @@ def _judge_moved(answer: str) -> str:
     if re.fullmatch(r"X=X\.cuda\(\)", code):
         return "that fails on a machine without a GPU; the variable device says where to."
     if code == "model(X.to(device))":
-        return "that would mend the last line; write the one that is missing before it."
+        return "that would fix the last line; write the one that is missing before it."
     if "model" in code:
         return "the model has been moved; it is the rows that are elsewhere."
     return "move X to where `device` says, and keep the result under the name X."
@@ -75,8 +75,8 @@ break_even = Exercise(
     float,
     _judge_break_even,
     "So the training itself has to become 3.4 times as fast before the GPU saves a cent.",
-    "how long may the whole job take on the dearer machine for the same money? The start is part "
-    "of it.",
+    "how long may the whole job take on the more expensive machine for the same money? The start "
+    "is part of it.",
     unit="minutes",
 )
 

@@ -98,7 +98,7 @@ def main() -> None:
         return getattr(AWS_helpers, verb)(*arguments, **more)
 
     import AWS_helpers
-    from AWS_helpers import jobs
+    from AWS_helpers import tuning
     from lesson.studies import between, one_of
 
     call("connect", "recorded")
@@ -107,9 +107,8 @@ def main() -> None:
     flags = {"train": train, "val": val, "epochs": 3}
     call("train", flags)
     space = {"learning_rate": between(0.001, 0.01, scale="log"), "hidden": one_of("8", "16")}
-    folder, jobs.FOLDER = jobs.FOLDER, Path(__file__).with_name("trial")  # the search is the point
+    tuning.FOLDER = Path(__file__).with_name("trial")  # the search is the point here
     call("tune", flags, space, trials=2, parallel=1)
-    jobs.FOLDER = folder
     long = flags | {"epochs": 10_000_000, "patience": 0}
     sent = call("train", long, replicas=2, gpu="T4", spot=True, container_uri=OWN_IMAGE, wait=False)
     events.append({"verb": "until it runs"})

@@ -32,7 +32,7 @@ def test_a_bucket_that_connect_made_goes_with_all_that_is_in_it(
     capsys.readouterr()
     cleanup()
     would = capsys.readouterr().out
-    assert f"would delete job {run.job.training_job_name} (completed)\n" in would
+    assert f"would delete job {run.job.training_job_name} (succeeded)\n" in would
     assert would.endswith("cleanup(dry_run=False) deletes all of the above\n")
     assert len(names(connection.bucket)) > 2
     cleanup(dry_run=False)
@@ -77,6 +77,29 @@ def test_a_job_that_train_did_not_send_stays_in_a_bucket_of_ones_own(
     cleanup(dry_run=False)
     assert names("shared") == before
     assert run.job.training_job_name in set(list_jobs()["name"])
+
+
+def test_the_jobs_of_others_in_the_account_stay_and_are_not_waited_for(
+    connection: Session, archives: Prepared
+) -> None:
+    client("s3").create_bucket(Bucket="lesson-of-others")
+    connect(bucket="lesson-of-others")
+    names_of = dict(zip(("train", "val"), upload(archives.train, archives.val), strict=True))
+    a_lesson = train(names_of | {"epochs": 1})  # of somebody else, in the same account
+    no_lesson = train(names_of | {"epochs": 10_000_000, "patience": 0}, wait=False)
+    client("sagemaker").delete_tags(
+        ResourceArn=no_lesson.job.training_job_arn, TagKeys=["made_by_lesson"]
+    )
+    theirs = {run.job.training_job_name for run in (a_lesson, no_lesson)}
+    connect()  # our own bucket, which goes with every job that wrote into it
+    ours = train(dict(zip(("train", "val"), upload(archives.train, archives.val), strict=True)))
+    cleanup(dry_run=False)
+    assert connection.bucket not in buckets()
+    left = set(list_jobs()["name"])
+    assert theirs <= left and ours.job.training_job_name not in left
+    assert f"runs/{a_lesson.job.training_job_name}/output/model.tar.gz" in names("lesson-of-others")
+    cancel(no_lesson)
+    wait(no_lesson)
 
 
 def test_nothing_is_deleted_while_a_job_runs(data: Data, connection: Session) -> None:

@@ -27,7 +27,7 @@ def test_a_job_comes_back_as_a_row_with_metrics_curve_and_times(
     run = train(data | {"epochs": 30})
     assert (run.place, run.machine) == ("SageMaker (local cloud)", "ml.m5.xlarge")
     name = run.job.training_job_name
-    assert run.artefacts == f"{connection.address}/runs/{name}/output/model.tar.gz"
+    assert run.artefacts == f"{connection.uri}/runs/{name}/output/model.tar.gz"
     assert run.metrics["epochs"]["last"] == 30
     assert run.accuracy == run.metrics["accuracy"] > 0.6
     assert {path.name for path in run.folder.iterdir()} >= {"model.pt", "training.log"}
@@ -38,7 +38,7 @@ def test_a_job_comes_back_as_a_row_with_metrics_curve_and_times(
     assert sum(part for part in parts if part) == pytest.approx(run.seconds, abs=0.01)
     out = capsys.readouterr().out
     assert "this costs about $0.23 an hour at list price; here it costs nothing" in out
-    assert "] completed  epoch 30 of 30  validation loss 0." in out
+    assert "] succeeded (Completed)  epoch 30 of 30  validation loss 0." in out
 
 
 def test_the_service_itself_reads_the_metrics_and_keeps_all_of_a_job_in_one_place(
@@ -88,8 +88,8 @@ def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
     assert run.interruptions == 1 and run.accuracy
     out = capsys.readouterr().out
     assert out.count("no checkpoint_every among args") == 1
-    assert "interrupted once, goes on" in out
-    assert "] completed  epoch 3000 of 3000  interrupted once  validation loss" in out
+    assert "interrupted once, resumes" in out
+    assert "] succeeded (Completed)  epoch 3000 of 3000  interrupted once  validation loss" in out
     assert "interruptions=1" in repr(run)
 
 
@@ -102,7 +102,7 @@ def test_a_spot_job_keeps_its_checkpoints_in_the_bucket(
         TrainingJobName=sent.job.training_job_name
     )
     address = described["CheckpointConfig"]["S3Uri"]
-    assert re.fullmatch(rf"{connection.address}/runs/train-nn-[-0-9]+/checkpoints", address)
+    assert re.fullmatch(rf"{connection.uri}/runs/train-nn-[-0-9]+/checkpoints", address)
     assert described["CheckpointConfig"].get("LocalPath") in (None, "/opt/ml/checkpoints")
     assert described["EnableManagedSpotTraining"]
     limits = described["StoppingCondition"]
@@ -113,7 +113,7 @@ def test_a_spot_job_keeps_its_checkpoints_in_the_bucket(
     with suppress(LessonError):  # it may have ended before, in any way
         wait(sent)
     ordinary = train(data | {"epochs": 3})
-    assert "checkpoint_config" not in ordinary.request["ModelTrainer"]
+    assert ordinary.request["ModelTrainer"]["checkpoint_config"] is None
 
 
 def test_events_for_tensorboard_come_to_the_bucket_beside_the_results(
@@ -128,15 +128,10 @@ def test_events_for_tensorboard_come_to_the_bucket_beside_the_results(
 
 
 def test_the_request_alone_sends_the_same_job_again(data: Data) -> None:
-    from sagemaker.train import ModelTrainer
-
     run = train(data | {"epochs": 3})
-    told = run.request
-    from AWS_helpers.session import sagemaker
-
-    trainer = ModelTrainer(**told["ModelTrainer"], sagemaker_session=sagemaker())
-    trainer.with_metric_definitions(**told["with_metric_definitions"]).train(**told["train"])
-    again = wait(trainer._latest_training_job)
+    trainer = run.request.send()  # type: ignore[attr-defined]
+    again = wait(trainer.output_data.split("/")[-3])
+    assert again.job.training_job_name != run.job.training_job_name
     states = [torch.load(each.folder / "model.pt")["model"] for each in (run, again)]
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
 
@@ -197,9 +192,9 @@ def test_a_cancelled_job_ends_and_has_no_results(
     cancel(sent)
     run = wait(sent)
     assert run.seconds and run.accuracy is None
-    assert "was stopped; its results are not fetched" in capsys.readouterr().out
+    assert "was cancelled (Stopped); its results are not fetched" in capsys.readouterr().out
     cancel(sent.job.training_job_name)
-    assert "had already ended: stopped" in capsys.readouterr().out
+    assert "had already ended: cancelled" in capsys.readouterr().out
 
 
 def test_the_list_has_the_newest_first_and_what_each_asked_for(data: Data) -> None:
@@ -211,7 +206,7 @@ def test_the_list_has_the_newest_first_and_what_each_asked_for(data: Data) -> No
     assert list(table["name"]) == names[::-1]
     assert list(table["replicas"]) == [2, 1]
     assert [wait(name).accuracy is not None for name in names] == [True, True]
-    assert set(list_jobs().head(2)["state"]) == {"completed"}
+    assert set(list_jobs().head(2)["state"]) == {"succeeded"}
 
 
 def test_jobs_that_are_sent_in_one_second_have_names_of_their_own(data: Data) -> None:
@@ -223,7 +218,7 @@ def test_jobs_that_are_sent_in_one_second_have_names_of_their_own(data: Data) ->
     ("more", "sentence"),
     [
         ({"args": {"train": "data.npz"}}, r"--train data.npz names a file on this machine, .*"),
-        ({"args": {"train": "gs://b/x.npz"}}, r"--train gs://b/x.npz names .* s3:// address .*"),
+        ({"args": {"train": "gs://b/x.npz"}}, r"--train gs://b/x.npz names .* s3:// URI .*"),
         ({"args": {"device": "it's"}}, "--device it's: .*single quotes.*"),
         ({"replicas": 0}, "0 replicas: name at least one"),
         ({"gpu": "X9"}, r"gpu='X9': known here are T4 \(ml.g4dn.\*\), .*"),

@@ -78,7 +78,7 @@ def test_names_are_taken_from_the_environment(
     monkeypatch.setenv("LESSON_ROLE", ROLE)
     monkeypatch.setenv("LESSON_BUCKET", "named-there")
     made = connect()
-    assert (made.role, made.address) == (ROLE, "s3://named-there")
+    assert (made.role, made.uri) == (ROLE, "s3://named-there")
 
 
 @pytest.mark.parametrize("name", ["My Bucket", "Maria", "maria_lesson", "gs://lesson", "a", "a/b"])
@@ -101,7 +101,7 @@ def test_a_bucket_whose_region_is_not_that_of_the_jobs_is_refused(cloud: Status)
 
 def test_a_change_of_target_asks_for_a_new_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_session", Session("local", ROLE, "us-east-1", "b"))
-    assert connected().address == "s3://b"
+    assert connected().uri == "s3://b"
     monkeypatch.setenv("LESSON_TARGET", "cloud")
     with pytest.raises(LessonError, match="connected to local, but LESSON_TARGET is now cloud"):
         connected()

@@ -23,9 +23,9 @@ def file(tmp_path: Path) -> Path:
 def test_files_are_uploaded_under_their_names_and_come_back_whole(
     connection: Session, file: Path, tmp_path: Path
 ) -> None:
-    assert upload(file) == [f"{connection.address}/some data.bin"]
-    assert upload(str(file), prefix="/a/b/") == [f"{connection.address}/a/b/some data.bin"]
-    folder = storage.fetch(f"{connection.address}/a/b", tmp_path / "back")
+    assert upload(file) == [f"{connection.uri}/some data.bin"]
+    assert upload(str(file), prefix="/a/b/") == [f"{connection.uri}/a/b/some data.bin"]
+    folder = storage.fetch(f"{connection.uri}/a/b", tmp_path / "back")
     assert (folder / file.name).read_bytes() == file.read_bytes()
 
 
@@ -41,12 +41,12 @@ def test_a_large_file_goes_in_parts_and_says_how_far_it_is(
     upload(file, prefix="parts")
     said = capsys.readouterr().err
     assert "uploading large.bin: 100%\n" in said and said.endswith("uploaded large.bin\n")
-    folder = storage.fetch(f"{connection.address}/parts", tmp_path / "back")
+    folder = storage.fetch(f"{connection.uri}/parts", tmp_path / "back")
     assert (folder / file.name).read_bytes() == file.read_bytes()
 
 
 def test_an_object_that_is_not_there_has_no_text(connection: Session) -> None:
-    assert storage.read_text(f"{connection.address}/nothing") is None
+    assert storage.read_text(f"{connection.uri}/nothing") is None
 
 
 def test_the_text_of_an_object_is_read(connection: Session, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from AWS_helpers import cancel, cleanup, jobs, list_jobs, session, train, tune, tuning, wait
+from AWS_helpers import cancel, cleanup, list_jobs, session, train, tune, tuning, wait
 from lesson import LessonError
 from lesson.studies import NoResult, Space, between, one_of
 
@@ -22,7 +22,7 @@ SPACE: Space = {
 @pytest.fixture(autouse=True)
 def script(connection: session.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """In place of train_nn.py."""
-    monkeypatch.setattr(jobs, "FOLDER", Path(__file__).with_name("trial"))
+    monkeypatch.setattr(tuning, "FOLDER", Path(__file__).with_name("trial"))
 
 
 def test_a_study_comes_back_with_its_trials_and_the_run_of_the_best(
@@ -73,7 +73,7 @@ def test_the_sdk_is_told_what_the_verb_was_told(connection: session.Session) -> 
     assert definition["ResourceConfig"].items() >= machines.items()
     assert definition["EnableManagedSpotTraining"]
     assert definition["StoppingCondition"]["MaxRuntimeInSeconds"] == 24 * 3600
-    folder = f"{connection.address}/runs/{study.name}"
+    folder = f"{connection.uri}/runs/{study.name}"
     assert definition["OutputDataConfig"]["S3OutputPath"] == folder
     assert definition["CheckpointConfig"]["S3Uri"] == f"{folder}/checkpoints"
     code = definition["StaticHyperParameters"]["sagemaker_submit_directory"]
@@ -97,7 +97,7 @@ def test_the_numbers_are_read_from_what_train_nn_prints() -> None:
 def test_replicas_of_a_trial_train_one_model(
     data: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "FOLDER", Path(__file__).parents[2] / "training")
+    monkeypatch.setattr(tuning, "FOLDER", Path(__file__).parents[2] / "training")
     space: Space = {"learning_rate": one_of(0.01)}
     study = tune({**data, "epochs": 5}, space, trials=1, parallel=1, replicas=2)
     assert study.run and study.run.replicas == 2
@@ -139,7 +139,7 @@ def test_a_study_is_one_job_in_the_list_its_trials_are_not(data: dict[str, str])
     table = list_jobs()
     mine = table[table["name"].str.startswith(study.name)]
     assert [*mine["machine"]] == ["3 trials on ml.m5.xlarge"]
-    assert [*mine["state"]] == ["completed"]
+    assert [*mine["state"]] == ["succeeded"]
     assert table["name"][0].startswith("train-nn-")
 
 
@@ -149,7 +149,7 @@ def test_cancel_stops_a_study_and_what_has_ended_stays() -> None:
         cleanup()
     cancel(study.name)
     ended = wait(study)
-    assert ended.state == "stopped" and ended.run is None and len(ended.trials) <= 2
+    assert ended.state == "cancelled" and ended.run is None and len(ended.trials) <= 2
     cancel(study)
 
 
@@ -160,10 +160,21 @@ def test_cleanup_deletes_a_study_with_the_jobs_of_its_trials_and_what_they_wrote
     session.connect("there-before")
     study = tune({}, SPACE, trials=2)
     cleanup(dry_run=False)
-    assert f"deleting job {study.name} (completed)" in capsys.readouterr().out
+    assert f"deleting job {study.name} (succeeded)" in capsys.readouterr().out
     left = session.client("sagemaker").list_training_jobs(NameContains=study.name)
     assert not left["TrainingJobSummaries"]
     assert "Contents" not in session.client("s3").list_objects_v2(Bucket="there-before")
+
+
+def test_each_trial_keeps_its_checkpoints_apart(connection: session.Session) -> None:
+    study = tune({}, SPACE, trials=2, spot=True)
+    described = [
+        session.client("sagemaker").describe_training_job(TrainingJobName=trial.name)
+        for trial in study.trials
+    ]
+    folders = [found["CheckpointConfig"]["S3Uri"] for found in described]
+    begin = f"{connection.uri}/runs/{study.name}/checkpoints/"
+    assert len(set(folders)) == 2 and all(folder.startswith(begin) for folder in folders)
 
 
 def test_a_grid_is_all_combinations() -> None:
@@ -178,7 +189,7 @@ def test_a_grid_is_all_combinations() -> None:
 def test_hyperband_lets_the_best_trial_come_to_its_end(
     data: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "FOLDER", Path(__file__).parents[2] / "training")
+    monkeypatch.setattr(tuning, "FOLDER", Path(__file__).parents[2] / "training")
     space: Space = {"learning_rate": one_of(0.01)}
     study = tune({**data, "epochs": 20}, space, trials=1, algorithm="hyperband")
     assert study.best.state == "succeeded" and study.run

@@ -10,8 +10,9 @@ import subprocess
 
 import pytest
 
-from AWS_helpers import looking, train
-from AWS_helpers.looking import Log
+from AWS_helpers import describe, train
+from AWS_helpers.describe import Log
+from AWS_helpers.jobs import verbs
 from tests.watching import SECONDS, read_until, started
 
 
@@ -23,7 +24,7 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     leader, follower = pty.openpty()
     with started("AWS_helpers", f"train({flags})", follower) as process:
         os.close(follower)
-        shown = read_until(leader, "] training  epoch")
+        shown = read_until(leader, "] running (Training)  epoch")
         process.send_signal(signal.SIGINT)  # what Ctrl-C and Jupyter's stop button send
         shown = read_until(leader, "ends it", shown)
         assert process.wait(SECONDS) == 0
@@ -33,10 +34,10 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     found = re.search(r"LessonError: no longer watching, but (\S+) goes on: wait", shown)
     assert found and "Traceback" not in shown
     name = found[1]
-    assert looking.state(looking.job_of(name)) == "in progress"
+    assert describe.status(verbs.job_of(name)).state == "running"
     with started("AWS_helpers", f"wait({name!r})", subprocess.PIPE) as process:
         out, _ = process.communicate(timeout=SECONDS)
-    assert "] completed  epoch 8000 of 8000" in out and "Run(place='SageMaker" in out
+    assert "] succeeded (Completed)  epoch 8000 of 8000" in out and "Run(place='SageMaker" in out
 
 
 def test_into_a_file_goes_a_line_at_each_change_of_state(data: dict[str, str]) -> None:
@@ -45,7 +46,7 @@ def test_into_a_file_goes_a_line_at_each_change_of_state(data: dict[str, str]) -
     lines = [line for line in out.splitlines() if line.startswith("[")]
     assert "\033" not in out
     states = [line.split("] ")[1].split()[0] for line in lines]
-    assert states[-1] == "completed" and len(set(lines)) == len(lines)
+    assert states[-1] == "succeeded" and len(set(lines)) == len(lines)
 
 
 def test_a_log_is_read_on_from_where_it_was_left(data: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from GCP_helpers import cancel, cleanup, connect, list_jobs, train, upload, wait
+from GCP_helpers import cancel, cleanup, connect, images, list_jobs, train, upload, wait
 from GCP_helpers.session import Session, client
 from lesson import LessonError
 from lesson.preparation import Prepared
@@ -54,6 +54,31 @@ def test_in_a_bucket_of_ones_own_only_what_the_jobs_wrote_is_deleted(
     assert names("my-own") == ["runs/thesis.txt", "train_data.npz", "val_data.npz"]
     assert "gs://my-own was there before connect(): it stays" in capsys.readouterr().out
     assert run.job.display_name not in set(list_jobs()["name"])
+
+
+def test_the_jobs_of_others_in_the_project_stay_and_are_not_waited_for(
+    connection: Session, archives: Prepared, tmp_path: Path
+) -> None:
+    from google.cloud import aiplatform
+
+    client().create_bucket("lesson-of-others")
+    others = connect(bucket="lesson-of-others")
+    names_of = dict(zip(("train", "val"), upload(archives.train, archives.val), strict=True))
+    a_lesson = train(names_of | {"epochs": 1})  # of somebody else, in the same project
+    script = tmp_path / "sleep.py"
+    script.write_text("import time; time.sleep(10_000)")
+    no_lesson = aiplatform.CustomTrainingJob("no-lesson", str(script), images.image_for(None))
+    no_lesson.submit(base_output_dir=f"{others.uri}/runs/no-lesson")
+    theirs = {a_lesson.job.display_name, no_lesson.display_name}
+    connect()  # our own bucket, which goes with every job that wrote into it
+    ours = train(dict(zip(("train", "val"), upload(archives.train, archives.val), strict=True)))
+    cleanup(dry_run=False)
+    assert client().lookup_bucket(connection.bucket) is None
+    left = set(list_jobs()["name"])
+    assert theirs <= left and ours.job.display_name not in left
+    assert f"runs/{a_lesson.job.display_name}/model/model.pt" in names("lesson-of-others")
+    cancel(no_lesson)
+    wait(no_lesson)
 
 
 def test_nothing_is_deleted_while_a_job_runs(data: Data, connection: Session) -> None:

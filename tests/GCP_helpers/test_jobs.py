@@ -29,7 +29,7 @@ def test_a_job_comes_back_as_a_row_with_metrics_curve_and_times(
 ) -> None:
     run = train(data | {"epochs": 30})
     assert (run.place, run.machine) == ("Vertex AI (local cloud)", "n1-standard-4")
-    assert run.artefacts.startswith(f"{connection.address}/runs/train-nn-")
+    assert run.artefacts.startswith(f"{connection.uri}/runs/train-nn-")
     assert run.metrics["epochs"]["last"] == 30
     assert run.accuracy == run.metrics["accuracy"] > 0.6
     assert {path.name for path in run.folder.iterdir()} >= {"model.pt", "training.log"}
@@ -76,7 +76,7 @@ def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
     assert run.interruptions == 1 and run.accuracy
     out = capsys.readouterr().out
     assert out.count("no checkpoint_every among args") == 1
-    assert "interrupted once, goes on" in out
+    assert "interrupted once, resumes" in out
     assert "] succeeded  epoch 3000 of 3000  interrupted once  validation loss" in out
     assert "interruptions=1" in repr(run)
 
@@ -94,20 +94,20 @@ def test_what_a_stop_costs_is_not_said_of_a_job_with_checkpoints(
         wait(run)
 
 
-@given(st.lists(st.sampled_from(["queued", "pending", "running", "succeeded"])))
+@given(st.lists(st.sampled_from(["queued", "starting", "running", "succeeded"])))
 def test_a_stop_is_a_wait_for_machines_after_the_job_has_run(states: list[str]) -> None:
     stops = Stops()
     for state in states:
         stops.seen(state)
-    kept = [state for state in states if state in ("pending", "running")]
-    assert stops.count == sum(pair == ("running", "pending") for pair in itertools.pairwise(kept))
+    kept = [state for state in states if state in ("starting", "running")]
+    assert stops.count == sum(pair == ("running", "starting") for pair in itertools.pairwise(kept))
 
 
 def test_a_job_that_waits_and_has_a_start_has_run_before_anybody_looked() -> None:
     stops = Stops()
-    looks = [("pending", True), ("pending", True), ("running", True), ("pending", True)]
+    looks = [("starting", True), ("starting", True), ("running", True), ("starting", True)]
     assert [stops.seen(state, started) for state, started in looks] == [1, 1, 1, 2]
-    assert Stops().seen("pending", started=False) == 0
+    assert Stops().seen("starting", started=False) == 0
 
 
 def test_a_jobs_name_or_the_sdks_object_will_do(data: Data) -> None:
@@ -165,7 +165,7 @@ def test_a_cancelled_job_ends_and_has_no_results(
     cancel(sent)
     run = wait(sent)
     assert run.seconds and run.accuracy is None
-    assert "was cancelled; it has no results" in capsys.readouterr().out
+    assert "was cancelled (CANCELLED); its results are not fetched" in capsys.readouterr().out
     cancel(sent.job.display_name)
     assert "had already ended: cancelled" in capsys.readouterr().out
 

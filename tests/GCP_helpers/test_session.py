@@ -38,7 +38,7 @@ def test_the_package_names_exactly_the_verbs() -> None:
 
 def test_a_change_of_target_asks_for_a_new_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_session", Session("local", "p", "us-central1", "b"))
-    assert connected().address == "gs://b"
+    assert connected().uri == "gs://b"
     monkeypatch.setenv("LESSON_TARGET", "cloud")
     with pytest.raises(LessonError, match="connected to local, but LESSON_TARGET is now cloud"):
         connected()

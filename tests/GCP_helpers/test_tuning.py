@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from GCP_helpers import cancel, cleanup, list_jobs, session, train, tune, tuning, wait
+from GCP_helpers import cancel, cleanup, list_jobs, session, storage, train, tune, tuning, wait
 from lesson import LessonError
 from lesson.studies import NoResult, Space, between, one_of
 
@@ -68,7 +69,7 @@ def test_the_sdk_is_told_what_the_verb_was_told() -> None:
     assert chief.machine_spec.accelerator_type.name == "NVIDIA_TESLA_T4"
     assert job.trial_job_spec.scheduling.strategy.name == "SPOT"
     assert job.trial_job_spec.scheduling.timeout.total_seconds() == 24 * 3600
-    assert [*study.request] == ["CustomJob.from_local_script", "HyperparameterTuningJob", "run"]
+    assert study.request["HyperparameterTuningJob"]["max_trial_count"] == 3
     assert study.space == SPACE and study.goal == "maximize"
     assert wait(study).request == study.request
 
@@ -92,6 +93,18 @@ def test_replicas_of_a_trial_train_one_model_and_report_what_it_has(
     assert study.best.result == pytest.approx(study.run.metrics["loss"], abs=1e-4)
 
 
+def test_each_trial_keeps_its_checkpoints_apart() -> None:
+    study = tune({}, SPACE, trials=2)
+    told = [
+        json.loads((storage.read_text(f"{trial.artefacts}metrics.json")) or "")["checkpoints"]
+        for trial in study.trials
+    ]
+    assert (
+        told == [trial.artefacts.replace("/model/", "/checkpoints/") for trial in study.trials]
+        and len(set(told)) == 2
+    )
+
+
 def test_trials_that_crash_are_explained_with_the_scripts_own_words() -> None:
     with pytest.raises(NoResult) as failed:
         tune({"sleep": "long"}, SPACE, trials=2)
@@ -101,7 +114,7 @@ def test_trials_that_crash_are_explained_with_the_scripts_own_words() -> None:
 
 def test_without_waiting_it_returns_at_once_and_wait_takes_the_study_or_its_name() -> None:
     study = tune({}, SPACE, trials=2, wait=False)
-    assert study.state in ("waiting", "running") and study.run is None
+    assert study.state in ("queued", "starting", "running") and study.run is None
     by_study, by_name = wait(study), wait(study.name)
     assert by_study.trials == by_name.trials and len(by_study.trials) == 2  # type: ignore[union-attr]
     assert by_name.job.resource_name == study.job.resource_name
@@ -134,7 +147,7 @@ def test_cancel_stops_a_study_and_what_has_ended_stays() -> None:
         cleanup()
     cancel(study.name)
     ended = wait(study)
-    assert ended.state == "stopped" and ended.run is None and len(ended.trials) <= 2
+    assert ended.state == "cancelled" and ended.run is None and len(ended.trials) <= 2
     cancel(study)
 
 

@@ -15,7 +15,8 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager, start_new_kernel
 
-from GCP_helpers import looking, train
+from GCP_helpers import describe, train
+from GCP_helpers.jobs import verbs
 from lesson.runs import Run
 from tests.watching import ROOT, SECONDS, read_until, started
 
@@ -70,7 +71,7 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     found = re.search(r"LessonError: no longer watching, but (\S+) goes on: wait", shown)
     assert found and "Traceback" not in shown
     name = found[1]
-    assert looking.state(looking.job_of(name)) == "running"
+    assert describe.status(verbs.job_of(name)).state == "running"
     with started("GCP_helpers", f"wait({name!r})", subprocess.PIPE) as process:
         out, _ = process.communicate(timeout=SECONDS)
     assert "] succeeded  epoch 8000 of 8000" in out and "Run(place='Vertex AI" in out

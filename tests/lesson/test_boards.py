@@ -28,9 +28,9 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TensorBoard]:
 
 
 def test_it_answers_under_its_address_alone(board: TensorBoard) -> None:
-    parts = urlsplit(board.address)
+    parts = urlsplit(board.url)
     assert parts.hostname == "127.0.0.1"
-    assert json.loads(urlopen(f"{board.address}data/environment").read())["version"]
+    assert json.loads(urlopen(f"{board.url}data/environment").read())["version"]
     for path in ("/", "/data/runs"):
         with pytest.raises(HTTPError, match="404"):
             urlopen(f"http://127.0.0.1:{parts.port}{path}")
@@ -44,8 +44,8 @@ def test_it_listens_on_this_machine_only_and_starts_no_other_process(board: Tens
 
 
 def test_a_cell_shows_it_in_a_frame(board: TensorBoard, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert f'<iframe src="{board.address}"' in board._repr_html_()
-    port, path = urlsplit(board.address).port, urlsplit(board.address).path
+    assert f'<iframe src="{board.url}"' in board._repr_html_()
+    port, path = urlsplit(board.url).port, urlsplit(board.url).path
     monkeypatch.setenv("JUPYTERHUB_SERVICE_PREFIX", "/user/ada/")
     assert board.shown_at() == f"/user/ada/proxy/{port}{path}"
     monkeypatch.setenv("TENSORBOARD_PROXY_URL", "/jupyterlab/default/proxy/%PORT%/")

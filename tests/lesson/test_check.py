@@ -1,4 +1,4 @@
-"""The check of the set-up: PASS or the mend, one line per thing, and never a traceback."""
+"""The check of the set-up: PASS or the fix, one line per thing, and never a traceback."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def lines(printed: Printed) -> dict[str, tuple[str, str]]:
     """What was printed: the word and the text for the name of each thing."""
     found = {}
     for line in printed.readouterr().out.splitlines():
-        if line[:4] in ("PASS", "MEND", "SKIP"):
+        if line[:4].rstrip() in ("PASS", "FIX", "SKIP"):
             found[line[6:23].strip()] = (line[:4], line[25:])
     return found
 
@@ -66,21 +66,21 @@ def test_in_a_terminal_its_exit_code_says_whether_all_is_ready(tmp_path: Path) -
     )
     assert done.returncode == 1
     assert done.stderr.replace("Starting the local cloud ...\n", "") == ""
-    assert "MEND  packages" in done.stdout and "more not in" in done.stdout
-    assert "MEND  job on Vertex AI" in done.stdout
-    assert "of these to mend, from the top." in done.stdout
+    assert "FIX   packages" in done.stdout and "more not in" in done.stdout
+    assert "FIX   job on Vertex AI" in done.stdout
+    assert "of these to fix, from the top." in done.stdout
 
 
 def test_an_old_python_is_told_which_one_to_take(monkeypatch: Patch) -> None:
     monkeypatch.setattr(check.sys, "version_info", (3, 9, 18, "final", 0))
-    assert line("Python").word == "MEND"
+    assert line("Python").word == "FIX"
     assert line("Python").text.startswith("3.9.18 is too old: install 3.11")
 
 
 def test_a_package_that_is_missing_or_in_another_version_is_named(monkeypatch: Patch) -> None:
     real = check._installed
     monkeypatch.setattr(check, "_installed", lambda name: None if name == "torch" else real(name))
-    assert line("packages").word == "MEND" and line("packages").text.startswith("torch not in")
+    assert line("packages").word == "FIX" and line("packages").text.startswith("torch not in")
     monkeypatch.setattr(check, "_installed", lambda name: "0.1" if name == "torch" else real(name))
     assert line("packages").text.startswith("torch 0.1: other versions")
 
@@ -94,7 +94,7 @@ def test_what_the_lesson_does_not_name_may_differ_as_it_does_with_conda(monkeypa
 def test_a_full_disk_is_seen(monkeypatch: Patch) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(check.shutil, "disk_usage", lambda path: usage(10**10, 0, 2 * 10**8))
-    assert line("disk").word == "MEND"
+    assert line("disk").word == "FIX"
     assert line("disk").text.startswith("0.2 GB free at ")
 
 
@@ -102,7 +102,7 @@ def test_a_local_cloud_that_cannot_start_is_one_line(tmp_path: Path, monkeypatch
     (tmp_path / "photo.png").write_text("of somebody")
     monkeypatch.setenv("LOCAL_CLOUD_HOME", str(tmp_path))
     found = line("local cloud")
-    assert found.word == "MEND" and "holds other things" in found.text
+    assert found.word == "FIX" and "holds other things" in found.text
     assert "\n" not in str(found)
 
 
@@ -139,7 +139,7 @@ def test_nothing_is_sent_to_the_real_services(monkeypatch: Patch, capsys: Printe
 def test_a_folder_of_somebody_else_is_seen(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(check, "ROOT", tmp_path)
     monkeypatch.setattr(check.os, "access", lambda path, mode: False)  # root may write anywhere
-    assert line("notebooks").word == "MEND" and str(tmp_path) in line("notebooks").text
+    assert line("notebooks").word == "FIX" and str(tmp_path) in line("notebooks").text
 
 
 def test_the_notebooks_to_work_in_are_counted(tmp_path: Path, monkeypatch: Patch) -> None:

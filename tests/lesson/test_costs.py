@@ -112,7 +112,7 @@ def test_a_bill_multiplies_the_seconds_of_each_job_with_the_price_of_its_machine
     moment = datetime(2026, 11, 20, tzinfo=UTC)
     an_hour = Times(moment, moment, moment + timedelta(hours=1))
     asked = [("box", 2), ("box + 2 × T4, spot", 1), ("3 trials on box", 1), ("other", 1)]
-    listed = table([row("job", "ended", an_hour, n, text) for text, n in asked])
+    listed = table([row("job", ("succeeded", "Completed"), an_hour, n, text) for text, n in asked])
 
     same = bill(listed, estimate_cost)["dollars"].tolist()
     longer = bill(listed, estimate_cost, ready=3600)["dollars"].tolist()

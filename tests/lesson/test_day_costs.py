@@ -2,7 +2,7 @@
 
 `pytest tests/lesson/test_day_costs.py` runs every notebook with its solutions, each on a local
 cloud of its own, and counts the jobs that it has sent. A machine of a job, and of each trial of a
-study, is reckoned with the seconds that one job was billed in November 2024 (episode 07).
+study, is calculated with the seconds that one job was billed in November 2024 (episode 07).
 """
 
 from __future__ import annotations

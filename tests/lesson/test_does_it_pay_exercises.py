@@ -80,7 +80,7 @@ class TestExercises(ExerciseRules):
     answers = ANSWERS
 
 
-def test_the_exercises_reckon_with_the_numbers_of_the_page_and_the_helpers() -> None:
+def test_the_exercises_calculate_with_the_numbers_of_the_page_and_the_helpers() -> None:
     assert estimate_cost("ml.m5.xlarge").usd == exercises.HOURLY
     assert f"seconds_20_epochs = {exercises.SHORT}" in TEXT
     assert f"seconds_220_epochs = {exercises.LONG}" in TEXT

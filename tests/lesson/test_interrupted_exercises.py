@@ -95,7 +95,7 @@ class TestExercises(ExerciseRules):
     answers = ANSWERS
 
 
-def test_the_page_describes_the_job_that_the_exercise_reckons_with() -> None:
+def test_the_page_describes_the_job_that_the_exercise_calculates_with() -> None:
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert f"takes {exercises.EPOCH:.0f} seconds, a checkpoint {exercises.CHECKPOINT:.0f}" in page
     assert f"{exercises.LIST_PRICE:.2f} dollar an hour, or {exercises.SPOT_PRICE:.2f}" in page

@@ -60,5 +60,5 @@ class TestExercises(ExerciseRules):
     answers = ANSWERS
 
 
-def test_the_exercise_reckons_with_the_price_of_the_helpers() -> None:
+def test_the_exercise_calculates_with_the_price_of_the_helpers() -> None:
     assert estimate_cost("ml.m5.xlarge").usd == exercises.HOURLY

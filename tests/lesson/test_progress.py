@@ -28,14 +28,14 @@ def test_the_line_has_a_bar_and_says_all_that_is_known() -> None:
 
 def test_what_is_not_known_yet_is_left_out() -> None:
     assert text(Progress("queued", seconds=2)) == f"[{'.' * 20}] queued  2 s"
-    assert "epoch 3  " in text(Progress("training", epoch=3))
+    assert "epoch 3  " in text(Progress("running", epoch=3))
 
 
 @pytest.mark.parametrize(
     ("state", "count", "words"),
     [
-        ("pending", 1, "pending  interrupted once, goes on  3 s"),
-        ("interrupted", 2, "interrupted  interrupted twice, goes on  3 s"),
+        ("starting", 1, "starting  interrupted once, resumes  3 s"),
+        ("queued", 2, "queued  interrupted twice, resumes  3 s"),
         ("succeeded", 3, "succeeded  interrupted 3 times  3 s"),
         ("failed", 1, "failed  interrupted once  3 s"),
     ],
@@ -82,7 +82,7 @@ def test_a_bar_without_a_known_end_has_no_value() -> None:
     assert "value" not in Elements(markup(Progress("queued"))).found["progress"]
 
 
-@pytest.mark.parametrize("state", ["failed", "cancelled", "stopped"])
+@pytest.mark.parametrize("state", ["failed", "cancelled"])
 def test_the_bar_of_a_job_that_never_trained_stands_still(state: str) -> None:
     assert Elements(markup(Progress(state))).found["progress"]["value"] == "0.000"
 

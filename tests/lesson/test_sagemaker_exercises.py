@@ -53,7 +53,7 @@ class TestExercises(ExerciseRules):
     answers = ANSWERS
 
 
-def test_the_exercises_reckon_with_the_price_of_the_helpers() -> None:
+def test_the_exercises_calculate_with_the_price_of_the_helpers() -> None:
     assert exercises.HOURLY == HOUR
 
 

@@ -110,7 +110,7 @@ FIRST_JOB_ANSWERS: Answers = {
         ],
     ),
     "limit": (["C"], [("A", "keeps it"), ("B", "from outside")]),
-    "mended": (
+    "fixed": (
         [
             f"{ML}/training/train_data.npz",
             f"--train={ML}/training/train_data.npz",
@@ -143,7 +143,7 @@ class TestFirstJob(ExerciseRules):
     context: ClassVar[Context] = {"loss_regex": (LOG,)}
 
 
-def test_the_exercises_reckon_with_the_prices_of_the_helpers() -> None:
+def test_the_exercises_calculate_with_the_prices_of_the_helpers() -> None:
     assert s3_data.GB_MONTH == helpers.GB_MONTH
     assert estimate_cost("ml.m5.large").usd_per_hour == sagemaker_first_job.HOURLY
 

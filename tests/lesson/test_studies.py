@@ -122,7 +122,7 @@ def test_the_best_is_the_one_that_the_goal_asks_for_and_the_first_of_equals() ->
 
 
 def test_a_stopped_trial_is_never_the_best_although_it_has_a_result() -> None:
-    assert study(trial(1, 0.5), trial(2, 0.1, "stopped")).best.number == 1
+    assert study(trial(1, 0.5), trial(2, 0.1, "cancelled")).best.number == 1
 
 
 def test_without_a_result_there_is_no_best() -> None:
@@ -245,7 +245,7 @@ def box() -> Estimate:
     return estimate(("box", Price(0.6, "https://example.org", "2026-10-07", "as read")))
 
 
-def test_the_cost_before_is_an_hours_price_and_how_to_reckon_the_rest(
+def test_the_cost_before_is_an_hours_price_and_how_to_calculate_the_rest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     tuning.state_cost("Vertex AI", box, trials=12, parallel=2, spot=False)
@@ -295,9 +295,9 @@ def test_a_study_is_shown_until_it_ends() -> None:
 def test_a_study_that_was_stopped_before_any_result_is_no_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    ended = study(trial(1, state="stopped"), state="stopped")
+    ended = study(trial(1, state="cancelled"), state="cancelled")
     assert tuning.follow(lambda: ended, 0, str, ended.name) is ended
-    assert "was stopped before a trial had ended well" in capsys.readouterr().out
+    assert "was cancelled before a trial had succeeded" in capsys.readouterr().out
 
 
 # ---- the picture --------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ class TestExercises(ExerciseRules):
     context: ClassVar[Context] = {"turn": (LOGS,)}
 
 
-def test_the_page_describes_the_team_that_the_exercise_reckons_with() -> None:
+def test_the_page_describes_the_team_that_the_exercise_calculates_with() -> None:
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert f"{exercises.RUNS:,} runs of {exercises.KIB} KiB each" in page
     assert f"{exercises.PRICE} dollars a month for each GiB" in page

@@ -106,7 +106,7 @@ def test_the_chances_that_are_told_are_right() -> None:
     assert round(100 * (1 - 0.95**58), 1) == 94.9 and 1 - 0.95**59 >= 0.95
 
 
-def test_the_page_describes_the_grid_that_the_exercise_reckons_with() -> None:
+def test_the_page_describes_the_grid_that_the_exercise_calculates_with() -> None:
     assert "5 learning rates, 4 shapes of the hidden layers, 4 batch sizes and 3 values" in TEXT
     assert f"trial takes {exercises.MINUTES} minutes" in TEXT and exercises.TRIALS == 5 * 4 * 4 * 3
 

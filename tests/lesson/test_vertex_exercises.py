@@ -94,7 +94,7 @@ FIRST_JOB_ANSWERS: Answers = {
             ("state=\"PIPELINE_STATE_FAILED'", "as the filter above"),
         ],
     ),
-    "mended": (
+    "fixed": (
         [TRAIN, f"--train={TRAIN}", f"--train {TRAIN}"],
         [
             (VAL, "refused"),
@@ -176,7 +176,7 @@ class TestFirstJob(ExerciseRules):
     page = "04-vertex-first-job.md"
     module = vertex_first_job
     answers = FIRST_JOB_ANSWERS
-    context: ClassVar[Context] = {"mended": (TRAIN,), "longest": (RUN,)}
+    context: ClassVar[Context] = {"fixed": (TRAIN,), "longest": (RUN,)}
 
 
 class TestReplicas(ExerciseRules):
@@ -186,7 +186,7 @@ class TestReplicas(ExerciseRules):
     context: ClassVar[Context] = {"ran_on": ({"device": "cpu"},)}
 
 
-def test_the_exercises_reckon_with_the_prices_of_the_helpers() -> None:
+def test_the_exercises_calculate_with_the_prices_of_the_helpers() -> None:
     cpu, gpu = estimate_cost("n1-standard-4"), estimate_cost("n1-standard-4", gpu="T4")
     assert cpu.usd_per_hour == vertex_first_job.HOURLY == vertex_gpu_replicas.CPU_HOURLY
     assert gpu.usd_per_hour == pytest.approx(vertex_gpu_replicas.GPU_HOURLY)

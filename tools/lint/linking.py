@@ -101,7 +101,7 @@ def link_file(doc: Doc) -> Found:
     """A linked file exists in the page's folder, in the root or in one of the page folders."""
     for line, _, path, _ in _local(doc):
         if path and linked_file(doc.lesson.root, doc.path, path) is None:
-            yield line, f"there is no file `{path}` in the lesson; mend the link or add the file"
+            yield line, f"there is no file `{path}` in the lesson; fix the link or add the file"
 
 
 @page_rule("link-asset")
@@ -143,7 +143,7 @@ def link_fragment(doc: Doc) -> Found:
                 f"tools name the heading `#{name}` differently; give it an {{#id}} in {where}",
             )
         elif name not in sure:
-            yield line, f"there is no `#{name}` in {where}; mend the link or add an {{#id}}"
+            yield line, f"there is no `#{name}` in {where}; fix the link or add an {{#id}}"
 
 
 @page_rule("link-label")

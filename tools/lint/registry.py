@@ -20,7 +20,7 @@ STRUCTURE = frozenset({"div-balance", "div-fence", "code-closed", "comment-close
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """One error: where, what and the mend, and the rule's id."""
+    """One error: where, what and the fix, and the rule's id."""
 
     path: str
     line: int
@@ -91,7 +91,7 @@ def lint_page(lesson: Lesson, path: Path) -> list[Finding]:
     """What is wrong with one page.
 
     In a page whose divs or code fences do not close, the other rules would only see the
-    consequences; they wait until the structure is mended.
+    consequences; they wait until the structure is fixed.
     """
     name = (
         path.relative_to(lesson.root).as_posix() if path.is_relative_to(lesson.root) else str(path)

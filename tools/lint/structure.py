@@ -266,8 +266,8 @@ def code_info(doc: Doc) -> Found:
     """After a code fence stands one language, or attributes such as `{.python .display}`."""
     for block in (block for block, _ in doc.page.walk() if isinstance(block, Code)):
         if block.language is None:
-            mend = "write `python` or `{.python .display}`"
-            yield block.line, f"`{block.info}` is no language; {mend}"
+            fix = "write `python` or `{.python .display}`"
+            yield block.line, f"`{block.info}` is no language; {fix}"
         elif block.language != "python" and block.language.casefold() in LIKE_PYTHON:
             yield block.line, f"`{block.language}` makes no live code; write `python`"
 

@@ -35,7 +35,7 @@ def table_cells(doc: Doc) -> Found:
             if blank_code(row).count("|") < row.count("|"):
                 yield line, "`|` in code ends the cell for some tools; write it in words"
             elif _cells(row) != wanted:
-                yield line, f"this row has {_cells(row)} cells, not {wanted}; mend it"
+                yield line, f"this row has {_cells(row)} cells, not {wanted}; fix it"
 
 
 def _cells(row: str) -> int:

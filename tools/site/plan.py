@@ -51,7 +51,7 @@ class Plan:
         self.root = self.lesson.root
         config = self.lesson.config()
         if config is None:
-            raise PageError(f"{self.root}/config.yaml is missing or no YAML; mend it first")
+            raise PageError(f"{self.root}/config.yaml is missing or no YAML; fix it first")
         for key in _NEEDED:
             if not config.get(key):
                 raise PageError(f"config.yaml: `{key}` is missing; every page shows it, so add it")

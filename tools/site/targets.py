@@ -75,7 +75,7 @@ class Targets:
                 return up + quote(found.relative_to(folder).as_posix())
         entry = next((e for e in self.plan.entries if found and e.path == found), None)
         if found is None:
-            raise PageError(f"{self._name()}: there is no file `{path}`; mend the link")
+            raise PageError(f"{self._name()}: there is no file `{path}`; fix the link")
         if entry is None:
             raise PageError(
                 f"{self._name()}: `{path}` is no page of the site; list it in config.yaml, or "

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from AWS_helpers import looking
-from AWS_helpers.looking import EPOCH, Asked, essence, in_words, last_words
+from AWS_helpers import describe
+from AWS_helpers.describe import EPOCH, essence, last_words
 
 DRIVER = """AlgorithmError: Traceback (most recent call last):
   File "basic_script_driver.py", line 81, in <module>
 subprocess.CalledProcessError: Command 'python train_nn.py' returned 2., exit code: 2"""
-
-
-def asked(**more: Any) -> Asked:
-    usual = dict(machine="ml.m5.xlarge", replicas=1, spot=False, flags={}, base="s3://b", name="j")
-    return Asked(**{**usual, "checkpoints": "", **more})
-
-
-def test_the_machine_is_described_as_the_table_shows_it() -> None:
-    assert str(asked()) == "ml.m5.xlarge"
-    assert str(asked(machine="ml.g4dn.xlarge", spot=True)) == "ml.g4dn.xlarge, spot"
 
 
 def test_jobs_that_others_sent_in_other_ways_are_described_too() -> None:
@@ -37,12 +28,12 @@ def test_jobs_that_others_sent_in_other_ways_are_described_too() -> None:
     ]
     mixed = shapes.ResourceConfig(volume_size_in_gb=30, instance_groups=groups)
     job = TrainingJob(training_job_name="mixed", resource_config=mixed, **places)
-    assert (str(looking.asked(job)), looking.asked(job).replicas) == (
-        "ml.m5.large and ml.g5.xlarge", 4
-    )  # fmt: skip
+    found = describe.spec(job)
+    assert (str(found), found.replicas) == ("ml.m5.large and ml.g5.xlarge", 4)
+    assert found.output == "s3://b/runs/mixed/output/model.tar.gz"
 
     job = TrainingJob(training_job_name="serverless", **places)
-    assert (looking.asked(job).machine, looking.asked(job).replicas) == ("serverless", 0)
+    assert (describe.spec(job).machine, describe.spec(job).replicas) == ("serverless", 0)
 
     kinds = [
         shapes.HyperParameterTuningInstanceConfig(instance_type=kind, **two)
@@ -63,21 +54,47 @@ def test_jobs_that_others_sent_in_other_ways_are_described_too() -> None:
         )
         for field in ({"training_job_definition": each}, {"training_job_definitions": [each]}):
             tuning = HyperParameterTuningJob(hyper_parameter_tuning_job_name="theirs", **field)
-            found = looking.asked(tuning)
+            found = describe.spec(tuning)
             assert (found.machine, found.replicas, found.base) == (machine, 2, "s3://b/runs")
 
 
-def test_results_lie_where_the_service_packs_the_model() -> None:
-    assert asked(base="s3://b/runs").output == "s3://b/runs/j/output/model.tar.gz"
-
-
 @pytest.mark.parametrize(
-    ("name", "words"),
-    [("InProgress", "in progress"), ("Completed", "completed"),
-     ("MaxRuntimeExceeded", "max runtime exceeded")],
+    ("status", "detail", "ours"),
+    [("InProgress", "Pending", "queued"), ("InProgress", "Downloading", "starting"),
+     ("InProgress", "Training", "running"), ("InProgress", "Interrupted", "queued"),
+     ("InProgress", "Uploading", "running"), ("Completed", "Completed", "succeeded"),
+     ("Failed", "Failed", "failed"), ("Stopping", "Stopping", "cancelling"),
+     ("Stopped", "MaxRuntimeExceeded", "cancelled"), ("InProgress", None, "running")],
 )  # fmt: skip
-def test_the_services_states_are_told_in_words(name: str, words: str) -> None:
-    assert in_words(name) == words
+def test_a_state_is_one_of_ours_beside_the_services_word(
+    status: str, detail: str | None, ours: str
+) -> None:
+    from sagemaker.core.resources import TrainingJob
+
+    fields = {"secondary_status": detail} if detail else {}
+    then = datetime(2026, 11, 22, tzinfo=UTC)
+    job = TrainingJob(
+        training_job_name="j", training_job_status=status, creation_time=then,
+        last_modified_time=then, **fields,
+    )  # fmt: skip
+    found = describe.status(job)
+    assert (found.state, found.word, found.service_state) == (ours, detail or status, status)
+
+
+def test_every_state_that_the_service_has_is_one_of_ours() -> None:
+    model = client_of("sagemaker")
+    found = model.shape_for("TrainingJobStatus").enum
+    found += model.shape_for("HyperParameterTuningJobStatus").enum
+    assert set(found) <= set(describe.STATES)
+    assert set(describe.STAGES) <= set(model.shape_for("SecondaryStatus").enum)
+
+
+def client_of(service: str) -> Any:
+    """botocore's description of a service."""
+    from botocore.loaders import Loader
+    from botocore.model import ServiceModel
+
+    return ServiceModel(Loader().load_service_model(service, "service-2"))
 
 
 TOOLKIT = """AlgorithmError: ExecuteUserScriptError:

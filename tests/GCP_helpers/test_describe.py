@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from GCP_helpers.looking import Asked, last_row, why
+from GCP_helpers import describe, trials
+from GCP_helpers.describe import failure_reason, last_row
+from lesson.backend import JobSpec
 
 HISTORY = """epoch,loss,val_loss,val_accuracy,seconds
 1,0.7,0.69,0.5,0.01
@@ -28,19 +31,15 @@ def test_the_last_whole_row_counts(text: str, epoch: str | None) -> None:
     assert last_row(text).get("epoch") == epoch
 
 
-def asked(**more: Any) -> Asked:
+def spec(**more: Any) -> JobSpec:
     usual = dict(machine="n1-standard-4", replicas=1, gpu=None, gpu_count=0, spot=False)
-    return Asked(**{**usual, "flags": {}, "base": "gs://b/run", "packages": (), **more})
+    return JobSpec(**{**usual, "name": "j", "flags": {}, "base": "", "output": "", **more})
 
 
 def test_the_machine_is_described_as_the_table_shows_it() -> None:
-    gpus = asked(machine="n1-standard-8", gpu="NVIDIA_TESLA_T4", gpu_count=2, spot=True)
-    assert str(asked()) == "n1-standard-4"
+    gpus = spec(machine="n1-standard-8", gpu="NVIDIA_TESLA_T4", gpu_count=2, spot=True)
+    assert str(spec()) == "n1-standard-4"
     assert str(gpus) == "n1-standard-8 + 2 × NVIDIA_TESLA_T4, spot"
-
-
-def test_results_lie_where_the_service_has_the_model_written() -> None:
-    assert asked().output == "gs://b/run/model/"
 
 
 @pytest.mark.parametrize(
@@ -65,4 +64,31 @@ def test_a_failure_is_told_without_the_inner_lines_of_a_traceback(
     message: str, said: str | None
 ) -> None:
     job: Any = SimpleNamespace(gca_resource=SimpleNamespace(error=SimpleNamespace(message=message)))
-    assert why(job) == (said or message)
+    assert failure_reason(job) == (said or message)
+
+
+def test_every_state_that_the_service_has_is_one_of_ours() -> None:
+    from google.cloud.aiplatform.gapic import JobState, PipelineState, Trial
+
+    for kinds in (JobState, PipelineState):
+        words = {str(each.name).rpartition("STATE_")[2] for each in kinds}
+        assert words <= set(describe.STATES)
+    trials_words = {each.name for each in Trial.State} - {"STATE_UNSPECIFIED"}
+    assert trials_words == set(trials.STATES)
+
+
+@pytest.mark.parametrize(
+    ("word", "ours"),
+    [("QUEUED", "queued"), ("PENDING", "starting"), ("RUNNING", "running"),
+     ("CANCELLING", "cancelling"), ("CANCELLED", "cancelled"), ("EXPIRED", "failed")],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["PIPELINE", "JOB"])
+def test_a_state_is_one_of_ours_beside_the_services_word(kind: str, word: str, ours: str) -> None:
+    then = datetime(2026, 11, 22, tzinfo=UTC)
+    seen = SimpleNamespace(
+        state=SimpleNamespace(name=f"{kind}_STATE_{word}"),
+        create_time=then, start_time=None, end_time=None,
+    )  # fmt: skip
+    job: Any = SimpleNamespace(gca_resource=seen, resource_name="projects/p/customJobs/1")
+    found = describe.status(job)
+    assert (found.state, found.word, found.service_state) == (ours, word, seen.state.name)

@@ -1,18 +1,17 @@
-"""What a job was asked to do and how far it is, read from the SDK's own object and its log."""
+"""Describe a job: what it was asked to do and how far it is, from the SDK's object and its log."""
 
 from __future__ import annotations
 
 import heapq
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from AWS_helpers.session import boto, client, connected, refusals
-from lesson import LessonError
+from AWS_helpers.session import boto, client, connected
+from lesson import states
+from lesson.backend import JobSpec, JobStatus
 from lesson.jobs import Times
-from lesson.runs import Run
-from lesson.studies import Study
+from lesson.states import ENDED
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,7 +21,25 @@ if TYPE_CHECKING:
     Tuning: TypeAlias = HyperParameterTuningJob
     Job: TypeAlias = TrainingJob | Tuning
 
-ENDED = ("completed", "failed", "stopped")
+STATES = {
+    "InProgress": states.RUNNING,
+    "Completed": states.SUCCEEDED,
+    "Failed": states.FAILED,
+    "DeleteFailed": states.FAILED,
+    "Stopping": states.CANCELLING,
+    "Deleting": states.CANCELLING,
+    "Stopped": states.CANCELLED,
+}
+# What InProgress is in more detail, of a training job; not listed here: running.
+STAGES = {
+    "Pending": states.QUEUED,
+    "Interrupted": states.QUEUED,  # spot machines were taken away; it waits for others
+    "Starting": states.STARTING,
+    "LaunchingMLInstances": states.STARTING,
+    "PreparingTrainingStack": states.STARTING,
+    "Downloading": states.STARTING,
+    "DownloadingTrainingImage": states.STARTING,
+}
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 # What train_nn.py says of an epoch.
 EPOCH = re.compile(r"epoch +(\d+) .*validation loss (\S+) +accuracy (\S+)")
@@ -31,45 +48,38 @@ OWN_SENTENCE = "train_nn.py: "  # so begins what the script says when it refuses
 
 
 # ---- which job ----------------------------------------------------------------------------------
-def job_of(run_or_job: Run | Study | Job | str) -> Job:
-    """The SDK's object: out of a run or study, or found by a job's name, or as it is given."""
-    if isinstance(run_or_job, Run | Study):
-        if run_or_job.job is None:
-            raise LessonError(f"the run on {run_or_job.place} was no job; there is nothing to ask")
-        job: Job = run_or_job.job
-        return job
-    if isinstance(run_or_job, str):
-        return _named(run_or_job)
-    if not hasattr(run_or_job, "training_job_name") and not is_tuning(run_or_job):
-        raise LessonError(
-            f"{run_or_job!r} is no job: give what train() or tune() returned, or a job's name"
-        )
-    return run_or_job
-
-
-def _named(name: str) -> Job:
-    """The training job, or else the tuning job, of this name."""
+def named(name: str) -> Job | None:
+    """Return the training job, or else the tuning job, of this name; None if there is none."""
     from botocore.exceptions import ClientError
     from sagemaker.core.resources import HyperParameterTuningJob, TrainingJob
 
     for kind in (TrainingJob, HyperParameterTuningJob):
-        with refusals(f"looking for {name}"):
-            try:
-                return kind.get(name, session=boto(), region=connected().region)
-            except ClientError as answer:
-                code = answer.response["Error"]["Code"]
-                if code not in ("ValidationException", "ResourceNotFound"):
-                    raise
-    raise LessonError(f"there is no job {name}; list_jobs() shows the names of all")
+        try:
+            return kind.get(name, session=boto(), region=connected().region)
+        except ClientError as answer:
+            code = answer.response["Error"]["Code"]
+            if code not in ("ValidationException", "ResourceNotFound"):
+                raise
+    return None
+
+
+def is_job(thing: Any) -> bool:
+    """Tell whether something is an SDK's job at all."""
+    return hasattr(thing, "training_job_name") or is_tuning(thing)
+
+
+def backing_job(job: Job) -> Job:
+    """Return the job that has the machines: of a training job, itself."""
+    return job
 
 
 def is_tuning(job: Job) -> TypeGuard[Tuning]:
-    """Whether it is a tuning job, behind which there is a training job for each trial."""
+    """Tell whether it is a tuning job, behind which there is a training job for each trial."""
     return hasattr(job, "hyper_parameter_tuning_job_name")
 
 
 def every() -> Iterator[Job]:
-    """The training and tuning jobs of the account and region, newest first, without the trials.
+    """Yield the training and tuning jobs of the region, newest first, without the trials.
 
     Each costs a request, a trial too.
     """
@@ -83,7 +93,7 @@ def every() -> Iterator[Job]:
 
 
 def trials_of(job: Tuning) -> list[dict[str, Any]]:
-    """The training jobs that a tuning job has sent, as the service lists them, oldest first.
+    """Return the training jobs that a tuning job has sent, as the service lists them, oldest first.
 
     By boto3: the SDK's own get_all_training_jobs() asks for ten at a time.
     """
@@ -96,60 +106,36 @@ def trials_of(job: Tuning) -> list[dict[str, Any]]:
     return sorted(trials, key=lambda trial: (trial["CreationTime"], trial["TrainingJobName"]))
 
 
-def sent(job: Tuning) -> int:
-    """How many training jobs a tuning job has sent, as last seen."""
-    return sum(known(count) or 0 for count in vars(job.training_job_status_counters).values())
-
-
 # ---- what it was asked to do --------------------------------------------------------------------
-@dataclass(frozen=True)
-class Asked:
-    """What a job was asked to do."""
-
-    machine: str
-    replicas: int
-    spot: bool
-    flags: dict[str, str]
-    base: str  # the s3:// address below which jobs write, each in a folder of its name
-    name: str
-    checkpoints: str  # the s3:// address of what outlives a stop; "" if nothing does
-
-    @property
-    def output(self) -> str:
-        """The s3:// address of what it leaves in its model folder, packed."""
-        return f"{self.base}/{self.name}/output/model.tar.gz"
-
-    def __str__(self) -> str:
-        """The machine in a few words, as the run table shows it."""
-        return self.machine + (", spot" if self.spot else "")
-
-
-def asked(job: Job) -> Asked:
-    """What the job was asked to do; of a tuning job, what each of its trials was."""
-    what = _definition(job)
-    flags = what.static_hyper_parameters if is_tuning(job) else what.hyper_parameters
-    checkpoints = known(what.checkpoint_config)
-    machine, replicas = _instances(what)
-    return Asked(
+def spec(job: Job) -> JobSpec:
+    """Return what the job was asked to do; of a tuning job, what each of its trials was."""
+    found, name = _definition(job), name_of(job)
+    flags = found.static_hyper_parameters if is_tuning(job) else found.hyper_parameters
+    checkpoints = known(found.checkpoint_config)
+    machine, replicas = _instances(found)
+    base = str(found.output_data_config.s3_output_path).rstrip("/")
+    own = f"{base}/" if is_tuning(job) else f"{base}/{name}/"  # a tuning job's base is its own
+    return JobSpec(
+        name=name,
         machine=machine,
         replicas=replicas,
-        spot=known(what.enable_managed_spot_training) or False,
+        spot=known(found.enable_managed_spot_training) or False,
         flags=known(flags) or {},
-        base=str(what.output_data_config.s3_output_path).rstrip("/"),
-        name=name_of(job),
-        checkpoints=str(checkpoints.s3_uri) if checkpoints else "",
+        base=base,
+        output=f"{base}/{name}/output/model.tar.gz",
+        written=(own, f"{str(checkpoints.s3_uri).rstrip('/')}/") if checkpoints else (own,),
     )
 
 
 def _definition(job: Job) -> Any:
-    """Where the job's fields are; a tuning job has them for each of its algorithms, mostly one."""
+    """Return what has the job's fields; a tuning job has one for each algorithm, mostly one."""
     if not is_tuning(job):
         return job
     return known(job.training_job_definition) or known(job.training_job_definitions)[0]
 
 
 def _instances(what: Any) -> tuple[str, int]:
-    """The type of the instances and their number, also of jobs that others sent in other ways.
+    """Return the instances' type and number, also of jobs that were sent in other ways.
 
     An instance group is a part of the job; an instance configuration is one of those it may get.
     """
@@ -168,61 +154,60 @@ def _instances(what: Any) -> tuple[str, int]:
 
 
 def name_of(job: Job) -> str:
-    """The job's name."""
+    """Return the job's name."""
     return str(job.hyper_parameter_tuning_job_name if is_tuning(job) else job.training_job_name)
 
 
 def arn_of(job: Job) -> str:
-    """The job's name among all of Amazon's resources."""
+    """Return the job's name among all of Amazon's resources."""
     tuning = is_tuning(job)
     return str(job.hyper_parameter_tuning_job_arn if tuning else job.training_job_arn)
 
 
 def known(value: Any) -> Any:
-    """A field of the SDK's object; None where the service has not said anything."""
+    """Return a field of the SDK's object; None where the service has not said anything."""
     from sagemaker.core.utils.utils import Unassigned
 
     return None if isinstance(value, Unassigned) else value
 
 
 # ---- how far it is ------------------------------------------------------------------------------
-def times(job: Job) -> Times:
-    """When the job was made, when its machines started and when it ended, as last seen.
+def refresh(job: Job) -> None:
+    """Ask the service how the job is; what the other functions tell is as last seen."""
+    job.refresh()
+
+
+def status(job: Job) -> JobStatus:
+    """Return how far the job is.
 
     The time between start and end is what is billed; of a tuning job, that of its trials is.
     """
     if is_tuning(job):
-        return Times(
-            job.creation_time, job.creation_time, known(job.hyper_parameter_tuning_end_time)
-        )
-    started: datetime | None = known(job.training_start_time)
-    ended: datetime | None = known(job.training_end_time)
-    if state(job) in ENDED and ended is None:  # one that was stopped before it had machines
-        ended = job.last_modified_time
-    return Times(job.creation_time, started, ended)
-
-
-def state(job: Job) -> str:
-    """The job's state as last seen, in a word or two."""
-    if is_tuning(job):
-        return in_words(job.hyper_parameter_tuning_job_status)
-    return in_words(job.training_job_status)
-
-
-def stage(job: TrainingJob) -> str:
-    """The same in more detail: starting, downloading, training, uploading, completed."""
-    return in_words(known(job.secondary_status) or job.training_job_status)
-
-
-def interruptions(job: TrainingJob) -> int:
-    """How often the job's machines were taken away, as last seen."""
+        name = str(job.hyper_parameter_tuning_job_status)
+        ended = known(job.hyper_parameter_tuning_end_time)
+        times = Times(job.creation_time, job.creation_time, ended)
+        counts = vars(job.training_job_status_counters).values()
+        trials = sum(known(count) or 0 for count in counts)
+        return JobStatus(STATES[name], name, name, times, trials=trials)
+    name = str(job.training_job_status)
+    word = str(known(job.secondary_status) or name)
+    state = STAGES.get(word, states.RUNNING) if name == "InProgress" else STATES[name]
     steps = known(job.secondary_status_transitions) or []
-    return sum(step.status == "Interrupted" for step in steps)
+    interruptions = sum(step.status == "Interrupted" for step in steps)
+    return JobStatus(state, name, word, _times(job, state), interruptions)
 
 
-def in_words(name: str) -> str:
-    """The service's InProgress as `in progress`."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+def _times(job: TrainingJob, state: str) -> Times:
+    """Return when the job was made, when its machines started and when it ended."""
+    ended: datetime | None = known(job.training_end_time)
+    if state in ENDED and ended is None:  # one that was stopped before it had machines
+        ended = job.last_modified_time
+    return Times(job.creation_time, known(job.training_start_time), ended)
+
+
+def stop(job: Job) -> None:
+    """Ask the service to stop the job."""
+    job.stop()
 
 
 class Log:
@@ -233,7 +218,7 @@ class Log:
         self.prefix, self._since = f"{name}/", 0
 
     def news(self) -> list[str]:
-        """The lines since the last call; those of its last moment may come again."""
+        """Return the lines since the last call; those of its last moment may come again."""
         logs, lines = client("logs"), []
         try:
             for page in logs.get_paginator("filter_log_events").paginate(
@@ -247,8 +232,8 @@ class Log:
         return lines
 
 
-def why(job: TrainingJob) -> str:
-    """What went wrong, in sentences: the service's reason, the script's own words, the log.
+def failure_reason(job: TrainingJob) -> str:
+    """Return what went wrong, in sentences: the service's reason, the script's words, the log.
 
     The service's reason holds the traceback of the SDK's driver, which only says that the script
     failed; what the script itself said last is in the log.
@@ -265,7 +250,7 @@ def why(job: TrainingJob) -> str:
 
 
 def essence(reason: str) -> str:
-    """The first words of a reason, the script's last, and the exit code; without those between."""
+    """Return the first words of a reason, the script's last, and the exit code."""
     first, _, rest = reason.strip().partition("\n")
     first = first.removesuffix("Traceback (most recent call last):").strip(" :.")
     if said := re.search(r'^ErrorMessage "(.*?)"?\s*^Command', rest, re.DOTALL | re.MULTILINE):
@@ -275,7 +260,7 @@ def essence(reason: str) -> str:
 
 
 def last_words(lines: list[str]) -> str | None:
-    """What the script said last of itself: its own sentence, or how its traceback ends."""
+    """Return what the script said last of itself: its own sentence, or how its traceback ends."""
     own = [line for line in lines if line.startswith(OWN_SENTENCE)]
     if own:
         return own[-1]

@@ -45,14 +45,14 @@ def train(script: Path, table: Path, folder: str | Path, replicas: int = 1, **fl
     """Run the script to its end; several replicas are started as Vertex AI starts them."""
     command = [sys.executable, str(script), *words(table, folder, **flags)]
     running = [
-        subprocess.Popen(command, env=os.environ | place, stdout=subprocess.DEVNULL)
-        for place in places(replicas)
+        subprocess.Popen(command, env=os.environ | environment, stdout=subprocess.DEVNULL)
+        for environment in environments(replicas)
     ]
     if codes := [code for process in running if (code := process.wait())]:
         raise SystemExit(f"{' '.join(command)} ended with {codes[0]}")
 
 
-def places(replicas: int) -> list[Mapping[str, str]]:
+def environments(replicas: int) -> list[Mapping[str, str]]:
     """The variables of each replica; one thread each, as torchrun gives several."""
     if replicas == 1:
         return [{}]

@@ -32,9 +32,14 @@ test: setup ## the tests, and every notebook as instructors have it
 	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" tests
 	$(call run_notebooks,notebooks/instructor)
 
+# .venv-aiplatform is made afresh: the newest of today, not of the last time.
 test-all: setup ## the tests, the slow extras, and the notebooks as learners have them
 	@$(BIN)/python -m tools.environment .venv-sagemaker2 sagemaker==2.257.7 ipython pandas scikit-learn torch==2.13.0
 	@$(BIN)/python -m tools.environment .venv-awscli awscli==1.46.3
+	@$(BIN)/python -m tools.environment .venv-torch2.4 torch==2.4.1 numpy==1.26.4
+	@$(BIN)/python -m tools.environment .venv-torch2.10 torch==2.10.0 numpy==2.3.5
+	@rm -rf .venv-aiplatform
+	@$(BIN)/python -m tools.environment .venv-aiplatform google-cloud-aiplatform setuptools
 	@$(BIN)/python -m tools.environment .venv-filesystems gcsfs==2026.10.1 s3fs==2026.9.0
 	@$(BIN)/python -m pytest -n auto --dist loadfile tests
 	$(call run_notebooks,notebooks)

@@ -65,6 +65,15 @@ class ExerciseRules:
                 verdict = self.said(name, answer)
                 assert verdict.startswith("Not yet: ") and word in verdict, (name, answer, verdict)
 
+    def test_a_number_eight_percent_off_is_not_right(self) -> None:
+        """A check that allows for rounding, or for a value read off a picture, allows for less."""
+        for name, (right, _) in self.answers.items():
+            numbers = [each for each in right if isinstance(each, int | float) and each > 0]
+            others = (0.92 * min(numbers), 1.08 * max(numbers)) if numbers else ()
+            for other in others:
+                verdict = self.said(name, other)
+                assert verdict.startswith("Not yet: "), (name, numbers, other, verdict)
+
     def test_another_way_of_writing_is_no_other_answer(self) -> None:
         for name, (right, wrong) in self.answers.items():
             for answer in [*right, *(each for each, _ in wrong)]:

@@ -19,16 +19,15 @@ def tool(environment: str, name: str) -> str:
     return str(path)
 
 
-def run_sagemaker_2(code: str, folder: Path, shell: bool = False) -> str:
-    """Run code under version 2 of the SageMaker SDK, in this folder; returns what it printed.
+def run_in(name: str, code: str, folder: Path, shell: bool = False) -> str:
+    """Run code in one of these environments, in this folder; returns what it printed.
 
     shell: in IPython, as a notebook does.
     """
     (folder / "code.ipy").write_text(code)
-    python = tool("sagemaker2", "python")
     interpreter = ["-m", "IPython", "--colors=NoColor"] if shell else []
     done = subprocess.run(
-        [python, *interpreter, "code.ipy"],
+        [tool(name, "python"), *interpreter, "code.ipy"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder / "ipython")},
         capture_output=True,
@@ -37,3 +36,8 @@ def run_sagemaker_2(code: str, folder: Path, shell: bool = False) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def run_sagemaker_2(code: str, folder: Path, shell: bool = False) -> str:
+    """Run code under version 2 of the SageMaker SDK."""
+    return run_in("sagemaker2", code, folder, shell)

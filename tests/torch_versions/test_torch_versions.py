@@ -121,7 +121,6 @@ def test_several_archives_are_one_table(
 
 
 @pytest.mark.parametrize("service", [on_vertex, on_sagemaker])
-@pytest.mark.parametrize("version", ["2.10"])
 def test_two_replicas_train_the_model_of_one(
     python: str, service: Any, archive: Path, reference: torch.Tensor, tmp_path: Path
 ) -> None:
@@ -145,7 +144,6 @@ def test_under_torchrun_two_processes_train_the_model_of_one(
     assert metrics(tmp_path / "run")["world_size"] == 2
 
 
-@pytest.mark.parametrize("version", ["2.10"])
 def test_two_replicas_that_share_the_layers_train_the_model_of_one(
     python: str, archive: Path, reference: torch.Tensor, tmp_path: Path
 ) -> None:
@@ -171,7 +169,6 @@ def test_a_stopped_run_resumes_and_ends_with_the_same_weights(
     assert torch.equal(weights(tmp_path / "run"), weights(tmp_path / "undisturbed"))
 
 
-@pytest.mark.parametrize("version", ["2.10"])
 def test_two_replicas_go_through_the_loss_of_one(
     python: str, archive: Path, tmp_path: Path
 ) -> None:

@@ -46,19 +46,18 @@ def one_pass(kind: str, table: Any) -> float:
     """Seconds of one pass."""
     import torch
 
+    from benchmarks import epochs
     from training import train_nn as script
 
-    model = script.build_model(FEATURES, HIDDEN, seed=0)
-    optimiser, progress = script.Adam(model, 0.001), script.Progress(0)
+    training = epochs.ready_to_train(table, HIDDEN, BATCH)
     begun = time.perf_counter()
     if kind == "files":
         for part in table.parts:
             part.X.sum()
     elif kind.endswith("-trained"):
-        batches = script.make_batches(table, BATCH, torch.Generator().manual_seed(0))
-        script.train_epoch(model, optimiser, batches, progress, script.Place())
+        script.train_epoch(training)
     else:
-        for chunks, _ in script.make_batches(table, BATCH, torch.Generator().manual_seed(0)):
+        for chunks, _ in table.batches(BATCH, torch.Generator().manual_seed(0)):
             for _ in chunks:
                 pass
     return time.perf_counter() - begun
@@ -68,14 +67,15 @@ def main() -> None:
     """Read the table, which brings the files into the page cache, and time the second pass."""
     import torch
 
+    from benchmarks import epochs
     from training import train_nn as script
 
     kind, folder = sys.argv[1:]
     torch.set_num_threads(1)
-    script.keep_memory()
-    table, _ = script.read_table(folder, "train", script.Place(), torch.device("cpu"))
+    epochs.keep_memory()
+    table = script.read_table(folder, "train", torch.device("cpu"), 0, 1)
     if kind.startswith("memory"):
-        table = table._replace(parts=script.settle(table, table.shares[0]))
+        table = table.settled()
     print(min(one_pass(kind, table) for _ in range(2)))
 
 

@@ -53,7 +53,8 @@ def main() -> None:
     script: Any = train_nn
     rows, hidden, batch, epochs, every = sys.argv[1:]
     clock = {"train": 0.0, "save": 0.0, "saves": 0.0}
-    train, save = script.train, script.Checkpoints.save
+    kept = script.companion("checkpoints", "this benchmark").Checkpoints
+    train, save = script.fit, kept.save
 
     def timed_train(*arguments: Any) -> None:
         begun = time.perf_counter()
@@ -66,7 +67,7 @@ def main() -> None:
         clock["save"] += time.perf_counter() - begun
         clock["saves"] += 1
 
-    script.train, script.Checkpoints.save = timed_train, timed_save
+    script.fit, kept.save = timed_train, timed_save
     with tempfile.TemporaryDirectory() as folder:
         flags = write_table(folder, int(rows))
         flags += ["--hidden", hidden, "--batch_size", batch, "--epochs", epochs, "--patience", "0"]

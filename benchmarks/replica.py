@@ -21,13 +21,14 @@ import os
 import statistics
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
+from benchmarks import epochs
 from benchmarks.ddp_loop import ddp, fsdp
 from benchmarks.measure import FEATURES
 from training import train_nn as script
@@ -43,27 +44,17 @@ def table() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def train_nn(
-    hidden: list[int], batch: int, X: Any, y: Any, place: Any, parallelism: str
+    hidden: list[int], batch: int, X: Any, y: Any, place: tuple[int, int], parallelism: str
 ) -> tuple[Callable[[], object], dict[str, int]]:
-    """One epoch as in the script's train(), shuffle included, and the bytes of this replica."""
-    split = parallelism == "model" and place.world_size > 1
-    crew = script.Place() if split else place
-    ranks = [script.Place(rank, crew.world_size) for rank in range(crew.world_size)]
-    shares = [[script.own_rows(len(X), each)] for each in ranks]
-    own = shares[crew.rank][0]
-    here, cpu = slice(own.start, own.stop), torch.device("cpu")
-    parts = [script.Part(X[here], y[here], own.start)]
-    data = script.Table(parts, len(X), FEATURES, shares, "", cpu)
-    share = script.sharing(hidden, place, cpu) if split else None
-    model = script.build_model(FEATURES, hidden, seed=0, share=share)
-    optimiser, progress = script.Adam(model, 0.001), script.Progress(0)
-
-    def epoch() -> None:
-        progress.steps = []
-        batches = script.make_batches(data, batch, progress.shuffle)
-        script.train_epoch(model, optimiser, batches, progress, crew)
-
-    return epoch, optimiser.bytes()
+    """One epoch as in the script's fit(), shuffle included, and the bytes of this replica."""
+    split = parallelism == "model" and place[1] > 1
+    layers = script.companion("shared_layers", "this benchmark") if split else script
+    rank, replicas = (0, 1) if split else place
+    own = script.own_rows(len(X), rank, replicas)
+    rows = X[own.start : own.stop], y[own.start : own.stop]
+    data = script.Table(*rows, [own], len(X), replicas, "", "")
+    training = epochs.ready_to_train(data, hidden, batch, layers)
+    return partial(script.train_epoch, training), epochs.bytes_of(training.optimizer)
 
 
 def matmul() -> None:
@@ -87,15 +78,17 @@ def epoch_seconds(epoch: Callable[[], object]) -> float:
     return statistics.median(taken[1:])
 
 
-def choose(trainer: str, hidden: list[int], batch: int, place: Any) -> tuple[Any, dict[str, int]]:
+def choose(
+    trainer: str, hidden: list[int], batch: int, place: tuple[int, int]
+) -> tuple[Any, dict[str, int]]:
     """An epoch of this trainer, and the bytes that this replica holds."""
     if trainer == "matmul":
         return matmul, {}
     X, y = table()
-    size = place.world_size
+    size = place[1]
     if trainer == "apart":
         own = slice(0, ROWS // size)
-        return train_nn(hidden, batch // size, X[own], y[own], script.Place(), "data")
+        return train_nn(hidden, batch // size, X[own], y[own], (0, 1), "data")
     if trainer in ("ddp", "fsdp"):
         return {"ddp": ddp, "fsdp": fsdp}[trainer](hidden, batch // size, X, y)
     return train_nn(hidden, batch, X, y, place, trainer.partition("-")[2] or "data")
@@ -104,18 +97,18 @@ def choose(trainer: str, hidden: list[int], batch: int, place: Any) -> tuple[Any
 def main() -> None:
     """Join, train, and print."""
     trainer, hidden, batch = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
-    place = script.find_place(os.environ)
     if trainer == "interrupted":
         vars(os)["SCHED_BATCH"] = os.SCHED_OTHER
     if trainer in ("ddp", "fsdp"):
         dist.init_process_group("gloo")
+        place = dist.get_rank(), dist.get_world_size()
     else:
-        script.join(place, Namespace(door=None, checkpoint_every=0), torch.device("cpu"))
+        place = script.join(torch.device("cpu"))
     torch.set_num_threads(1)
-    script.keep_memory()
+    epochs.keep_memory()
     epoch, held = choose(trainer, hidden, batch, place)
     taken = epoch_seconds(epoch)
-    work = place.world_size * 10 * 2 * 1024**3 if trainer == "matmul" else ROWS
+    work = place[1] * 10 * 2 * 1024**3 if trainer == "matmul" else ROWS
     ms = 1000 * taken * batch / ROWS
     print(json.dumps({"rate": work / taken, "ms": ms, "bytes": held}), flush=True)
     os._exit(0)  # some of torch's threads would abort a process that ends in order

@@ -48,28 +48,19 @@ def median_rate(epoch: Callable[[], object]) -> float:
 
 
 def train_nn(batch: int, keep_memory: bool = True) -> float:
-    """This project's script: one epoch is the shuffle and train_epoch(), as in train()."""
+    """This project's script: one epoch is the shuffle and train_epoch(), as in fit()."""
     import torch
 
+    from benchmarks import epochs
     from training import train_nn as script
 
     X, y = (torch.from_numpy(array) for array in table())
-    part, cpu = script.Part(X, y[:, None], 0), torch.device("cpu")
-    data = script.Table([part], ROWS, 7, [[range(ROWS)]], "", cpu)
-    model = script.build_model(7, HIDDEN, seed=0)
-    weights = sum(p.numel() for p in model.parameters())
-    torch.set_num_threads(script.choose_threads(batch, weights))
+    data = script.Table(X, y[:, None], [range(ROWS)], ROWS, 1, "", "")
+    training = epochs.ready_to_train(data, list(HIDDEN), batch)
+    torch.set_num_threads(script.choose_threads(batch, len(training.optimizer.weights)))
     if keep_memory:
-        script.keep_memory()
-    optimiser, progress = script.Adam(model, 0.001), script.Progress(0)
-
-    def epoch() -> None:
-        progress.steps = []
-        batches = script.make_batches(data, batch, progress.shuffle)
-        script.train_epoch(model, optimiser, batches, progress, script.Place())
-        progress.loss()
-
-    return median_rate(epoch)
+        epochs.keep_memory()
+    return median_rate(partial(script.train_epoch, training))
 
 
 def scikit_learn(batch: int) -> float:
@@ -146,7 +137,7 @@ def matmul(_: int) -> float:
 
 def rate(trainer: str, batch: int) -> float:
     """Rows per second of one trainer; of `matmul`, operations per second of this machine."""
-    from training.train_nn import SPINS
+    from training.launch import SPINS
 
     as_the_script = {"GOMP_SPINCOUNT": SPINS} if trainer.startswith("train_nn") else {}
     return float(output("-m", "benchmarks.step", trainer, str(batch), **as_the_script))

@@ -34,22 +34,21 @@ TURNS = 2
 def main() -> None:
     import torch
 
+    from benchmarks import epochs
     from training import train_nn
 
-    train_nn.keep_memory()
+    epochs.keep_memory()
     torch.set_num_threads(int(sys.argv[1]))
     micros = []
     for rows, hidden in SHAPES:
         X = torch.randn(rows, 7)
         y = (X[:, :1] > 0).float()
-        model = train_nn.build_model(7, hidden, seed=0)
-        optimiser, progress = train_nn.Adam(model, 0.001), train_nn.Progress(0)
+        table = train_nn.Table(X, y, [range(rows)], rows, 1, "", "")
+        training = epochs.ready_to_train(table, hidden, 0)
         seconds: list[float] = []
         while sum(seconds) < 0.5:
             begun = time.perf_counter()
-            progress.steps = []
-            batch = ([(X, y)], rows)
-            train_nn.train_epoch(model, optimiser, [batch], progress, train_nn.Place())
+            train_nn.train_epoch(training)
             seconds.append(time.perf_counter() - begun)
         micros.append(statistics.median(seconds) * 1e6)
     print(json.dumps(micros))
@@ -68,7 +67,7 @@ def beside(others: int, measure: Callable[[], Any]) -> Any:
 
 def section() -> str:
     """One thread against all of them, by shape; on a quiet machine and on a busy one."""
-    from training.train_nn import SPINS
+    from training.launch import SPINS
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     say(f"threads: 1 and {cores}, which wait as torch or as the script has it, take turns ...")

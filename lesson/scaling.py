@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from lesson import ROOT, LessonError
@@ -101,28 +102,27 @@ def _start(cases: Sequence[Case], meeting: str, rank: int, replicas: int) -> sub
 
 
 # ---- in the replicas ----------------------------------------------------------------------------
-def time_case(script: Any, case: Case, place: Any) -> dict[str, Any]:
-    """Time the steps of one case, turn by turn; every replica calls this with its own place."""
+def time_case(script: Any, case: Case, rank: int, replicas: int) -> dict[str, Any]:
+    """Time the steps of one case, turn by turn; every replica calls this with its own rank."""
     import torch
     import torch.distributed as dist
 
     rows, hidden = case
-    here, everyone = script.Place(), range(place.world_size)
-    part = len(script.own_rows(rows, place))
+    everyone, part = range(replicas), len(script.own_rows(rows, rank, replicas))
     steps = {  # what is timed, and on which of the replicas at the same time
-        "alone": (step_of(script, rows, hidden, here), (0,)),
-        "parts": (step_of(script, part, hidden, here), everyone),
-        "together": (step_of(script, rows, hidden, place), everyone),
+        "alone": (step_of(script, rows, hidden), (0,)),
+        "parts": (step_of(script, part, hidden), everyone),
+        "together": (step_of(script, rows, hidden, rank, replicas), everyone),
     }
     weights = sum(tensor.numel() for tensor in script.build_model(FEATURES, hidden, 0).parameters())
     numbers = torch.zeros(weights + 2)  # the script's message: gradients, the loss, one to stop
-    steps["exchange"] = (lambda: script.sum_up(numbers, place), everyone)
+    steps["exchange"] = (lambda: script.sum_over_replicas(numbers, replicas), everyone)
     times: dict[str, list[float]] = {name: [] for name in steps}
     repeats: dict[str, int] = {}
     for turn in range(TURNS + 1):
         for name, (step, takers) in steps.items():
             dist.barrier()
-            if place.rank not in takers:
+            if rank not in takers:
                 continue
             if turn == 0:  # to warm up, and to see how many fit into a turn
                 _seconds(step)
@@ -136,18 +136,28 @@ def time_case(script: Any, case: Case, place: Any) -> dict[str, Any]:
     return {"hidden": str(list(hidden)), "rows": rows, "weights": weights, **medians}
 
 
-def step_of(script: Any, rows: int, hidden: Sequence[int], place: Any) -> Callable[[], object]:
-    """Return the script's step of training on so many rows, of which this place takes its part."""
+def step_of(
+    script: Any, rows: int, hidden: Sequence[int], rank: int = 0, replicas: int = 1
+) -> Callable[[], object]:
+    """Return the script's step of training on so many rows, of which this replica takes its own."""
     import torch
 
-    part = len(script.own_rows(rows, place))
-    X = torch.randn(part, FEATURES)
-    y = (X[:, :1] > 0).float()
+    own = script.own_rows(rows, rank, replicas)
+    X = torch.randn(len(own), FEATURES)
+    table = script.Table(X, (X[:, :1] > 0).float(), [own], rows, replicas, "", "")
     model = script.build_model(FEATURES, hidden, seed=0)
-    optimiser = script.Adam(model, 0.001)
-    return lambda: script.train_epoch(
-        model, optimiser, [([(X, y)], rows)], script.Progress(seed=0), place
+    training = SimpleNamespace(
+        flags=SimpleNamespace(batch_size=0),
+        table=table,
+        model=model,
+        optimizer=script.Adam(model, 0.001),
+        shuffle=torch.Generator(),
+        losses=[],
+        stop=0,
+        checkpoints=None,
+        compute_gradients=script.compute_gradients,
     )
+    return lambda: script.train_epoch(training)
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -161,17 +171,17 @@ def _replica(task: str) -> None:
     cases, meeting, rank, replicas = json.loads(task)
     spec = importlib.util.spec_from_file_location("train_nn", Path(SCRIPT))
     assert spec is not None and spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
+    import torch
     import torch.distributed as dist
 
-    script.keep_memory()
-    script.be_a_batch_job()  # as in the script's join()
+    torch.empty(8 * 2**20 - 4096)  # as in the script's run()
+    script.companion("rendezvous", "this timing").be_a_batch_job()
     soon = timedelta(minutes=1)  # where a replica is lost, the others do not wait for half an hour
     dist.init_process_group("gloo", meeting, soon, replicas, rank)
-    place = script.Place(rank, replicas)
     for case in cases:
-        found = time_case(script, case, place)
+        found = time_case(script, case, rank, replicas)
         if rank == 0:
             print(json.dumps(found), flush=True)
     dist.destroy_process_group()

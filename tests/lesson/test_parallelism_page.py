@@ -30,20 +30,19 @@ class AllReduces(TorchDispatchMode):
 
 
 @pytest.fixture
-def two_replicas() -> Iterator[train_nn.Place]:
+def two_replicas() -> Iterator[None]:
     """The first of two replicas, whose messages go nowhere."""
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
-    yield train_nn.Place(0, 2)
+    yield
     dist.destroy_process_group()
 
 
 @pytest.mark.parametrize(("layers", "sums"), [(2, 1), (4, 3), (20, 19)])
 def test_a_step_adds_up_the_width_for_each_row_and_pair_of_layers(
-    two_replicas: train_nn.Place, layers: int, sums: int
+    two_replicas: None, layers: int, sums: int
 ) -> None:
-    hidden, device = [8] * layers, torch.device("cpu")
-    share = train_nn.sharing(hidden, two_replicas, device)
-    model = train_nn.build_model(7, hidden, 0, device, share)
+    shared = train_nn.companion("shared_layers", "this test")
+    model = shared.build_model(7, [8] * layers, 0, torch.device("cpu"))
     with AllReduces() as seen:
-        train_nn.slope(model, [(torch.ones(5, 7), torch.ones(5, 1))], 5)
+        train_nn.compute_gradients(model, torch.ones(5, 7), torch.ones(5, 1), 5)
     assert seen.shapes == [(5, 8)] * sums

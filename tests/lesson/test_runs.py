@@ -54,7 +54,7 @@ def test_a_refusal_is_the_scripts_own_sentence_said_once(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(
-        LessonError, match=r"^train_nn.py: --train missing.npz: cannot be read"
+        LessonError, match=r"^train_nn.py: --train missing.npz: No such file or directory"
     ) as it:
         this_machine.train({"train": "missing.npz", "val": "missing.npz"}, tmp_path / "run")
     assert capfd.readouterr().out == ""

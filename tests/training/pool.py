@@ -18,7 +18,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from tests.training.support import LOOPBACK, Ended, train_nn
+from tests.training.support import LOOPBACK, Ended, main, train_nn
 
 LARGEST = 7
 
@@ -27,7 +27,6 @@ def join(file: str, rank: int, size: int) -> None:
     """Make this process one of a new group, which all join that name the same new file."""
     if dist.is_initialized():
         dist.destroy_process_group()
-    train_nn.be_a_batch_job()
     store = dist.FileStore(file, size)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
 
@@ -108,13 +107,13 @@ def instead(**changes: Any) -> Iterator[None]:
 
 
 def in_step(number: int, event: Callable[[], object]) -> Callable[..., Any]:
-    """The script's slope(), which is called once in every step; in this one the event comes."""
-    calls, slope = itertools.count(1), train_nn.slope
+    """The script's compute_gradients(), called once in every step; in this one the event comes."""
+    calls, compute = itertools.count(1), train_nn.compute_gradients
 
     def counted(*arguments: Any) -> Any:
         if next(calls) == number:
             event()
-        return slope(*arguments)
+        return compute(*arguments)
 
     return counted
 
@@ -130,28 +129,31 @@ def train_as(
     flags: tuple[Any, ...],
     exactly: bool = False,
     stop: int | None = None,
-    join: Callable[..., None] = lambda *_: None,
+    join: Callable[[], object] = lambda: None,
 ) -> Ended:
     """The script's main() as this replica of a group that is there already.
 
     exactly: in float64. Adam divides by the gradient's own size: in float32 a gradient of nearly
     nothing is all rounding, and moves its weight as far as any other.
     stop: the step, counted from 1, in which the last replica is sent SIGTERM.
-    join: what it does instead of looking for the others.
+    join: what it does instead of forming a group.
     """
-    parsed = train_nn.parse_flags(list(map(str, flags)))
-    parsed.place = train_nn.Place(rank, size)
-    changes: dict[str, Any] = {"join": join}
+
+    def joined(_: object) -> tuple[int, int]:
+        join()
+        return rank, size
+
+    changes: dict[str, Any] = {"join": joined}
     if exactly:
         changes["read_table"] = partial(doubled, train_nn.read_table)
     if stop and rank == size - 1:
-        changes["slope"] = in_step(stop, sigterm)
+        changes["compute_gradients"] = in_step(stop, sigterm)
     destroy, dist.destroy_process_group = dist.destroy_process_group, lambda *_: None
     torch.set_default_dtype(torch.float64 if exactly else torch.float32)
     out, err = io.StringIO(), io.StringIO()
     try:
         with instead(**changes), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = train_nn.main(parsed)
+            code = main(flags)
     finally:
         torch.set_default_dtype(torch.float32)
         dist.destroy_process_group = destroy
@@ -160,9 +162,8 @@ def train_as(
 
 def doubled(read: Callable[..., Any], *arguments: Any) -> Any:
     """A table's numbers as float64."""
-    table, preparation = read(*arguments)
-    parts = [part._replace(X=part.X.double(), y=part.y.double()) for part in table.parts]
-    return table._replace(parts=parts), preparation
+    table = read(*arguments)
+    return table._replace(X=table.X.double(), y=table.y.double())
 
 
 def weights_of(folder: Path) -> torch.Tensor:

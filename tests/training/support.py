@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 import torch
 
 from training import train_nn
@@ -60,15 +60,21 @@ def as_process(*flags: Any, **environment: str) -> Ended:
     return Ended(done.returncode, done.stdout, done.stderr)
 
 
+def main(flags: Iterable[Any]) -> int:
+    """Run the script's main() with these flags; its exit code."""
+    try:
+        code: int = train_nn.main(train_nn.parse_flags([*map(str, flags)]))
+    except SystemExit as leaving:  # argparse after a mistaken flag; a run that is to start again
+        assert isinstance(leaving.code, int)
+        code = leaving.code
+    return code
+
+
 def inside(*flags: Any) -> Ended:
     """Run the script's main() in this process, a hundred times faster to start."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            code = train_nn.main(train_nn.parse_flags(list(map(str, flags))))
-        except SystemExit as leaving:  # argparse leaves by itself after a mistaken flag
-            assert isinstance(leaving.code, int)
-            code = leaving.code
+        code = main(flags)
     return Ended(code, out.getvalue(), err.getvalue())
 
 
@@ -79,31 +85,40 @@ def train(archive: Path, folder: Path, *flags: Any) -> Ended:
 
 def whole_table(X: torch.Tensor, y: torch.Tensor) -> Any:
     """A table that one replica holds as a whole."""
-    part, share = train_nn.Part(X, y, 0), [range(len(X))]
-    return train_nn.Table([part], len(X), X.shape[1], [share], "", torch.device("cpu"))
+    return train_nn.Table(X, y, [range(len(X))], len(X), 1, "", "")
 
 
 def trained(model: Any, table: Any, *flags: str) -> Any:
-    """Train this model on this table, which also judges; how far it came."""
-    nowhere = f"--model_dir={os.devnull}/none"
-    parsed = train_nn.parse_flags(["--train=", "--val=", nowhere, *flags])
-    optimiser = train_nn.Adam(model, parsed.learning_rate)
-    progress = train_nn.Progress(parsed.seed)
-    checkpoints = train_nn.Checkpoints(parsed, {}, optimiser, [])
-    tables = train_nn.Tables(table, table, "")
-    reports = train_nn.Reports(parsed, model, progress, print)
-    train_nn.train(
-        model,
-        optimiser,
-        tables,
-        parsed,
-        parsed.place,
-        progress,
-        checkpoints,
-        reports,
-        lambda _: None,
-    )
-    return progress
+    """Train this model on this table, which also judges; how far it came, as fit() knows it."""
+    found: list[Any] = []
+    parsed = train_nn.parse_flags(["--train=t", "--val=t", *flags])
+    with pytest.MonkeyPatch.context() as patch:
+        fit = train_nn.fit
+        patch.setattr(train_nn, "build_model", lambda *_: model)
+        patch.setattr(train_nn, "read_table", lambda *_: table)
+        patch.setattr(train_nn, "write_files", lambda *_: None)
+        patch.setattr(train_nn, "fit", lambda t, say: (found.append(t), fit(t, say)))
+        with contextlib.redirect_stdout(io.StringIO()):
+            train_nn.run(parsed, [], None)
+    return found[0]
+
+
+class Found(NamedTuple):
+    """Where a replica is, and where it meets the others, unless torchrun says that."""
+
+    rank: int = 0
+    world_size: int = 1
+    master: tuple[str, int] | None = None
+
+
+def found_in(environment: Mapping[str, str]) -> Found:
+    """Where the script finds itself in this environment."""
+    found = train_nn.find_rank(environment)
+    if not found:
+        size = int(environment.get("WORLD_SIZE") or 1)
+        return Found(int(environment["RANK"]), size) if size > 1 else Found()
+    master = found["MASTER_ADDR"], int(found["MASTER_PORT"])
+    return Found(int(found["RANK"]), int(found["WORLD_SIZE"]), master)
 
 
 def free_port() -> int:

@@ -1,8 +1,9 @@
-"""A run that ends before its time goes on later, and ends as if nothing had been."""
+"""A run that ends before its time resumes later, and ends as if nothing had been."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import os
@@ -62,7 +63,7 @@ def checkpoints(folder: Path) -> list[Path]:
 
 def stopped(step: int, archive: Path, folder: Path, *flags: Any) -> Ended:
     """Train inside this process, which is sent SIGTERM in this step of the run."""
-    with instead(slope=in_step(step, sigterm)):
+    with instead(compute_gradients=in_step(step, sigterm)):
         return train(archive, folder, *flags)
 
 
@@ -84,7 +85,7 @@ def dies(step: int, archive: Path, folder: Path, *flags: Any) -> None:
         settle()
         raise Died
 
-    with instead(slope=in_step(step, die)), pytest.raises(Died):
+    with instead(compute_gradients=in_step(step, die)), pytest.raises(Died):
         train(archive, folder, *flags)
 
 
@@ -198,17 +199,17 @@ def test_both_lives_are_told(archive: Path, tmp_path: Path) -> None:
     flags = ("--epochs", 100, "--checkpoint_every", 10)
     first = stopped(55, archive, tmp_path, *flags)
     assert first.err == (
-        "train_nn.py: ended before its time, in epoch 55; started again, it goes on from its "
+        "train_nn.py: ended before its time, in epoch 55; started again, it resumes from its "
         "checkpoint\n"
     )
     assert not (tmp_path / "metrics.json").exists()
     second = train(archive, tmp_path, *flags)
-    assert "goes on from a checkpoint, in epoch 55" in second.out
+    assert "resumes from a checkpoint, in epoch 55" in second.out
     log = (tmp_path / "training.log").read_text()
     told = [int(epoch) for epoch in re.findall(r"^epoch +(\d+)", log, re.MULTILINE)]
     assert told == [1, *range(10, 101, 10)]
     assert (
-        log.index("epoch    50") < log.index("goes on from a checkpoint") < log.index("epoch    60")
+        log.index("epoch    50") < log.index("resumes from a checkpoint") < log.index("epoch    60")
     )
     assert metrics(tmp_path)["epochs"]["resumed"] == [55]
     seconds = np.genfromtxt(tmp_path / "history.csv", delimiter=",", names=True)["seconds"]
@@ -218,11 +219,10 @@ def test_both_lives_are_told(archive: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("skip", [1, 2, 3, 4])
 def test_the_rest_of_an_epoch_lies_in_memory_as_it_did(archive: Path, skip: int) -> None:
     """Products of matrices round by where their numbers lie: 16, 32 or 64 bytes at a time."""
-    place, cpu = train_nn.Place(), torch.device("cpu")
-    data, _ = train_nn.read_table(str(archive), "train", place, cpu)
+    data = train_nn.read_table(str(archive), "train", torch.device("cpu"), 0, 1)
 
     def batches(skip: int) -> list[tuple[int, int]]:
-        made = train_nn.make_batches(data, 10, torch.Generator().manual_seed(0), skip)
+        made = data.batches(10, torch.Generator().manual_seed(0), skip)
         return [(X.data_ptr() % 64, len(X)) for chunks, _ in made for X, _ in chunks]
 
     assert batches(skip) == batches(0)[skip:]
@@ -245,10 +245,10 @@ def test_a_checkpoint_loads_without_running_code_and_its_name_tells_its_content(
         assert path.stem.endswith(f"-{digest[:16]}")
     state = torch.load(checkpoints(tmp_path)[-1], weights_only=True)
     assert state["epoch"] == 9 and len(state["history"]) == 8
-    shapes = [tuple(weight.shape) for weight in state["weights"]]
-    assert shapes == [(64, 7), (64,), (32, 64), (32,), (1, 32), (1,)]
-    assert [tuple(kept.shape) for kept in state["adam"]] == [*shapes, *shapes, *[()] * 6]
-    assert {"about", "best_weights", "best_loss", "best_epoch", "shuffle", "said"} <= set(state)
+    weights = (7 * 64 + 64 + 64 * 32 + 32 + 32 + 1,)
+    assert state["weights"].shape == state["best_weights"].shape == weights
+    assert [kept.shape for kept in state["adam"]] == [weights, weights, ()]
+    assert {"about", "best_loss", "best_epoch", "shuffle", "log"} <= set(state)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoints", "data.npz"]
 
 
@@ -270,7 +270,7 @@ def test_a_finished_run_leaves_none_and_the_next_one_begins_anew(
         assert train(archive, tmp_path / "run", *flags).code == 0
         assert not (tmp_path / "run/checkpoints").exists()
         assert metrics(tmp_path / "run")["epochs"]["resumed"] == []
-        assert "goes on" not in (tmp_path / "run/training.log").read_text()
+        assert "resumes" not in (tmp_path / "run/training.log").read_text()
 
 
 def test_what_dies_between_writing_the_model_and_deleting_the_checkpoints_goes_on_to_the_same(
@@ -283,7 +283,7 @@ def test_what_dies_between_writing_the_model_and_deleting_the_checkpoints_goes_o
         raise Died
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Died):
-        patch.setattr(train_nn.Checkpoints, "clear", die)
+        patch.setattr(train_nn.companion("checkpoints").Checkpoints, "clear", die)
         train(archive, tmp_path / "run", *flags)
     assert (tmp_path / "run/metrics.json").exists() and checkpoints(tmp_path / "run")
     assert train(archive, tmp_path / "run", *flags).code == 0
@@ -340,6 +340,12 @@ def test_of_damaged_checkpoints_the_run_goes_on_from_the_newest_whole_one(
         assert (f"{path.name} is damaged" in said) == (damage is not Path.unlink)
 
 
+def saved(content: Any) -> bytes:
+    """What a checkpoint with this content would be."""
+    torch.save(content, file := io.BytesIO())
+    return file.getvalue()
+
+
 def replaced(**changes: Any) -> Callable[[dict[str, Any]], Any]:
     return lambda content: content | changes
 
@@ -352,11 +358,11 @@ def replaced(**changes: Any) -> Callable[[dict[str, Any]], Any]:
         lambda content: {"about": content["about"]},
         lambda content: content | {"weights": content["weights"][:-1]},
         lambda content: content | {"adam": [torch.zeros(2, 2) for _ in content["adam"]]},
-        lambda content: content | {"best_weights": [one.flatten() for one in content["weights"]]},
+        lambda content: content | {"best_weights": content["weights"][:-1]},
         *(replaced(about=7), replaced(epoch=-1), replaced(epoch="two"), replaced(epoch=math.inf)),
-        *(replaced(history=torch.zeros(2, 3)), replaced(history=None), replaced(said=3)),
-        *(replaced(steps=[("one", 2)]), replaced(shuffle=torch.zeros(3)), replaced(resumed=3)),
-        *(replaced(resumed=["x"]), replaced(best_loss="small"), replaced(told=[])),
+        *(replaced(history=torch.zeros(2, 3)), replaced(history=None), replaced(log=3)),
+        *(replaced(losses=[("one", 2)]), replaced(shuffle=torch.zeros(3)), replaced(resumed=3)),
+        *(replaced(resumed=["x"]), replaced(best_loss="small")),
     ],
 )
 def test_a_checkpoint_that_the_script_did_not_write_is_refused_in_one_sentence(
@@ -365,7 +371,7 @@ def test_a_checkpoint_that_the_script_did_not_write_is_refused_in_one_sentence(
     flags = ("--epochs", 9, "--checkpoint_every", 2)
     dies(4, archive, tmp_path / "run", *flags)
     for path in checkpoints(tmp_path / "run"):
-        content = train_nn.saved(craft(torch.load(path, weights_only=True)))
+        content = saved(craft(torch.load(path, weights_only=True)))
         path.unlink()
         digest = hashlib.sha256(content).hexdigest()[:16]
         path.with_name(f"{path.name[:15]}{digest}.pt").write_bytes(content)
@@ -379,7 +385,7 @@ def test_a_checkpoint_that_would_run_code_is_refused(archive: Path, tmp_path: Pa
         def __reduce__(self) -> tuple[Any, ...]:
             return (Path.touch, (tmp_path / "sprung",))
 
-    content = train_nn.saved({"about": Trap()})
+    content = saved({"about": Trap()})
     digest = hashlib.sha256(content).hexdigest()[:16]
     folder = tmp_path / "run/checkpoints/worker-0"
     folder.mkdir(parents=True)
@@ -501,7 +507,7 @@ def test_a_folder_that_can_no_longer_be_written_is_said_and_the_training_goes_on
         folder.rmdir()
         folder.touch()  # a file in its place: nobody, root included, can write into it
 
-    with instead(slope=in_step(4, block)):
+    with instead(compute_gradients=in_step(4, block)):
         ended = train(archive, tmp_path / "run", "--epochs", 9, "--checkpoint_every", 2)
     lines = ended.err.splitlines()
     assert len(lines) == 3  # after epochs 4, 6 and 8
@@ -528,7 +534,7 @@ def test_a_full_disk_costs_the_checkpoint_and_leaves_nothing_half_written(
         monkeypatch.undo()
 
     flags = ("--epochs", 9, "--checkpoint_every", 1)
-    with instead(slope=in_step(3, fill)), instead(slope=in_step(6, free)):
+    with instead(compute_gradients=in_step(3, fill)), instead(compute_gradients=in_step(6, free)):
         ended = train(archive, tmp_path / "run", *flags)
     assert ended.err.count("No space left on device") == 3
     assert ended.code == 0
@@ -551,7 +557,9 @@ def test_they_lie_where_is_asked_else_where_the_service_keeps_them_else_with_the
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def place(*flags: str) -> str:
-        return str(train_nn.parse_flags(["--train=t", "--val=v", *flags]).checkpoint_dir)
+        given = train_nn.parse_flags(["--train=t", "--val=v", *flags])
+        train_nn.companion("checkpoints").Checkpoints(given)
+        return str(given.checkpoint_dir)
 
     assert place() == "./checkpoints"
     assert place("--model_dir=gs://bucket/run/") == "gs://bucket/run/checkpoints"
@@ -791,15 +799,13 @@ def test_sigterm_while_an_object_is_on_its_way_is_an_end_to_go_on_from_too(
         sigterm()
         raise AssertionError("went on after SIGTERM")
 
-    objects = train_nn.files(tmp_path)
-    setattr(objects, where, stops)
-    monkeypatch.setattr(train_nn, "amazon_objects", lambda _: objects)
+    monkeypatch.setattr(train_nn, "find_object", lambda _: [stops] * 4)
     away = {"read": ("--train", "s3://bucket/data.npz"), "write": ("--model_dir", "s3://bucket/x")}
     flags = ("--epochs", 3, "--checkpoint_every", 1, "--checkpoint_dir", tmp_path / "kept")
     ended = train(archive, tmp_path / "run", *flags, *away[where])
     assert ended.code == RESTART, ended
     assert ended.err == (
-        "train_nn.py: ended before its time; started again, it goes on from its checkpoint\n"
+        "train_nn.py: ended before its time; started again, it resumes from its checkpoint\n"
     )
 
 

@@ -37,7 +37,7 @@ def test_sent_alone_it_says_which_flag_needs_the_folder(archive: Path, tmp_path:
     alone = Path(shutil.copy(SCRIPT, tmp_path / "task.py"))
     with started(alone, archive, tmp_path / "run", "--checkpoint_every", 1) as running:
         assert running.codes() == [2, 2]
-        sentence = "--checkpoint_every on replicas needs launch.py; send the folder training/"
+        sentence = "--checkpoint_every needs checkpoints.py; send the folder training/"
         for rank in (0, 1):
             assert running.said(rank) == [f"train_nn.py: {sentence}, not one file alone"]
 

@@ -211,7 +211,7 @@ def test_without_checkpoints_the_loss_of_a_replica_ends_all_in_one_sentence(
         replicas = machine.replicas()
         os.kill(replicas[0], signal.SIGKILL)
         assert machine.code() == 1
-        sentence = "train_nn.py: another replica ended or cannot be reached; no model was written"
+        sentence = "train_nn.py: another replica ended or cannot be reached, no model was written"
         assert machine.said()[-1] == sentence
         assert not any(map(alive, replicas))
     assert not (tmp_path / "run/model.pt").exists()
@@ -238,7 +238,7 @@ def test_what_is_refused_is_not_tried_again(tmp_path: Path) -> None:
     flags = ("--learning_rate", 1e15, "--checkpoint_every", 1)
     with job(1, archive, tmp_path / "run", *flags, CUDA_VISIBLE_DEVICES="0,1") as (machine,):
         assert machine.code() == 2
-        assert machine.said().count(machine.said()[-1]) == 2  # each of the two says it, once
+        assert machine.said().count(machine.said()[-1]) == 1  # once on each machine
         assert "no finite loss in epoch" in machine.said()[-1]
 
 
@@ -340,7 +340,7 @@ def test_one_gpu_or_none_or_another_device_is_one_replica(
 ) -> None:
     flags = train_nn.parse_flags(["--train=t", "--val=v", f"--device={device}"])
     visible_gpus = {"CUDA_VISIBLE_DEVICES": visible}
-    assert train_nn.replicas_here(train_nn.Place(), flags, visible_gpus) == replicas
+    assert train_nn.companion("launch").count_replicas(flags, visible_gpus) == replicas
 
 
 # ---- many losses --------------------------------------------------------------------------------

@@ -71,5 +71,5 @@ def test_a_spot_job_of_two_replicas_that_share_layers_is_stopped_and_ends_with_t
     rows = [replica["rows"] for replica in run.metrics["replicas"]]
     assert rows == [{"start": 0, "stop": 41}] * 2
     log = (run.folder / "training.log").read_text()
-    assert log.index("epoch    60") < log.index("goes on from a checkpoint")
+    assert log.index("epoch    60") < log.index("resumes from a checkpoint")
     assert torch.equal(weights_of(run.folder), undisturbed)

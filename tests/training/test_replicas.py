@@ -25,19 +25,23 @@ from tests.training.support import (
     FOR_LONG,
     LOOPBACK,
     SCRIPT,
+    Found,
     Replicas,
     as_process,
     as_replicas,
     cluster_specs,
+    found_in,
     free_port,
     save,
     table,
     train,
     train_nn,
+    trained,
     wait_until,
+    whole_table,
 )
 
-LAUNCH = train_nn.companion("launch", "")
+LAUNCH = train_nn.companion("launch")
 
 
 def weights(folder: Path) -> torch.Tensor:
@@ -130,7 +134,7 @@ def test_metrics_name_every_replicas_rows(archive: Path, tmp_path: Path) -> None
 # ---- sharing out --------------------------------------------------------------------------------
 @given(rows=st.integers(1, 200), replicas=st.integers(1, 20))
 def test_own_rows_are_together_the_whole_table_and_none_twice(rows: int, replicas: int) -> None:
-    shares = [train_nn.own_rows(rows, train_nn.Place(rank, replicas)) for rank in range(replicas)]
+    shares = [train_nn.own_rows(rows, rank, replicas) for rank in range(replicas)]
     assert [row for share in shares for row in share] == list(range(rows))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
@@ -147,28 +151,26 @@ def test_the_replicas_parts_of_a_batch_are_together_the_batch_of_one(
 ) -> None:
     numbered = torch.arange(rows)[:, None]
 
-    def batches(place: Any) -> list[tuple[list[int], int]]:
-        own = train_nn.own_rows(rows, place)
+    def batches(rank: int, replicas: int) -> list[tuple[list[int], int]]:
+        own = train_nn.own_rows(rows, rank, replicas)
         mine = numbered[own.start : own.stop]
-        part = train_nn.Part(mine, -mine, own.start)
-        data = train_nn.Table([part], rows, 1, [], "", torch.device("cpu"))
-        shuffle = torch.Generator().manual_seed(seed)
-        made = list(train_nn.make_batches(data, batch, shuffle))
+        data = train_nn.Table(mine, -mine, [own], rows, replicas, "", "")
+        made = list(data.batches(batch, torch.Generator().manual_seed(seed)))
         pairs = [(*chunk, whole) for chunks, whole in made for chunk in chunks]
         assert all(torch.equal(X, -y) for X, y, _ in pairs)
         return [(X.flatten().tolist(), whole) for X, _, whole in pairs]
 
-    alone = batches(train_nn.Place())
+    alone = batches(0, 1)
     assert all(len(X) == whole for X, whole in alone)
-    together = [batches(train_nn.Place(rank, replicas)) for rank in range(replicas)]
+    together = [batches(rank, replicas) for rank in range(replicas)]
     for (X, whole), parts in zip(alone, zip(*together, strict=True), strict=True):
         assert sorted(row for part, _ in parts for row in part) == sorted(X)
         assert {size for _, size in parts} == {whole}
 
 
 # ---- place --------------------------------------------------------------------------------------
-def place(**environment: str) -> Any:
-    return train_nn.find_place(environment)
+def place(**environment: str) -> Found:
+    return found_in(environment)
 
 
 def spec(cluster: Any, task: Any, **more: Any) -> str:
@@ -190,20 +192,20 @@ OTHERS = {"workerpool2": ["server:2222"], "workerpool3": ["judge:2222"]}
 @pytest.mark.parametrize("others", [{}, OTHERS])
 def test_vertex_says_where_a_replica_is(task: Any, rank: int, others: Any) -> None:
     found = place(CLUSTER_SPEC=spec({**POOLS, **others}, task, environment="cloud", job={}))
-    assert found == train_nn.Place(rank, 3, ("chief", 2222))
+    assert found == Found(rank, 3, ("chief", 2222))
 
 
 def test_a_job_of_one_replica_is_alone() -> None:
     one = spec({"workerpool0": ["chief:2222"]}, {"type": "workerpool0", "index": 0})
-    assert place(CLUSTER_SPEC=one, RANK="0", WORLD_SIZE="1") == train_nn.Place()
-    assert place() == place(WORLD_SIZE="1", RANK="0") == place(CLUSTER_SPEC="") == train_nn.Place()
+    assert place(CLUSTER_SPEC=one, RANK="0", WORLD_SIZE="1") == Found()
+    assert place() == place(WORLD_SIZE="1", RANK="0") == place(CLUSTER_SPEC="") == Found()
 
 
 def test_torchrun_counts_processes_and_so_goes_before_vertex_which_counts_machines() -> None:
     cluster = spec(POOLS, {"type": "workerpool0", "index": 0})
     found = place(TORCHELASTIC_RUN_ID="x", RANK="5", WORLD_SIZE="6", CLUSTER_SPEC=cluster)
-    assert found == train_nn.Place(5, 6)
-    assert place(RANK="1", WORLD_SIZE="2") == train_nn.Place(1, 2)
+    assert found == Found(5, 6)
+    assert place(RANK="1", WORLD_SIZE="2") == Found(1, 2)
 
 
 @pytest.mark.parametrize(
@@ -329,7 +331,7 @@ def test_a_sentence_is_written_at_once_lest_those_of_several_replicas_run_togeth
     written: list[str] = []
     stream = SimpleNamespace(write=written.append, flush=lambda: None)
     monkeypatch.setattr(sys, "stderr", stream)
-    train_nn.complain("it is so")
+    LAUNCH.complain("it is so")
     assert written == ["train_nn.py: it is so\n"]
 
 
@@ -365,7 +367,7 @@ def test_when_a_replica_is_killed_the_others_end_and_write_no_model(
         for rank in {0, 1, 2} - {killed}:
             assert codes[rank] == 1
             sentence = (
-                "train_nn.py: another replica ended or cannot be reached; no model was written"
+                "train_nn.py: another replica ended or cannot be reached, no model was written"
             )
             assert running.said(rank)[-1] == sentence
     assert not (tmp_path / "run/model.pt").exists()
@@ -385,7 +387,8 @@ def test_when_nobody_comes_it_is_said(
 ) -> None:
     code = (
         "import sys; from datetime import timedelta; from training import train_nn as script;"
-        "script.JOINING = timedelta(seconds=1); sys.exit(script.main(script.parse_flags()))"
+        "script.companion('rendezvous').JOINING = timedelta(seconds=1);"
+        "sys.exit(script.main(script.parse_flags()))"
     )
     command = [sys.executable, "-c", code, "--train", archive, "--val", archive]
     environment = {"CLUSTER_SPEC": cluster_specs(2)[rank], "TORCH_CPP_LOG_LEVEL": "FATAL"}
@@ -403,10 +406,15 @@ def test_when_nobody_comes_it_is_said(
 # ---- what a step leaves behind ------------------------------------------------------------------
 def test_the_loss_of_a_step_keeps_none_of_the_replicas_message_in_memory() -> None:
     """Every step's loss is kept to the end of its epoch: not with all gradients behind it."""
-    gradients = [torch.ones(30, 20).t(), torch.ones(30)]
-    _, loss, _ = train_nn.add_up(gradients, torch.tensor(2.0), False, train_nn.Place())
-    assert loss.item() == 2.0 and loss.shape == ()
-    assert loss.untyped_storage().nbytes() == loss.nbytes
+    X, kept = torch.ones(30, 20), []
+    model, data = train_nn.build_model(20, [30], 0), whole_table(X, X[:, :1])
+    t = trained(model, data, "--epochs=1", "--batch_size=10")
+    t.optimizer = train_nn.Adam(model, 0.001)  # run() has let go of its own
+    t.stop, t.checkpoints = 1, SimpleNamespace(leave=lambda t: kept.append(t.losses[-1]))
+    train_nn.train_epoch(t)
+    assert len(kept) == 3
+    for loss, _ in kept:
+        assert loss.shape == () and loss.untyped_storage().nbytes() == loss.nbytes
 
 
 def test_a_request_to_end_that_comes_while_replicas_start_is_heard(
@@ -422,5 +430,5 @@ def test_a_request_to_end_that_comes_while_replicas_start_is_heard(
     monkeypatch.setattr(LAUNCH, "start_replicas", start)
     begun = time.monotonic()
     with ours, theirs:
-        assert LAUNCH.supervise([], [{}], True, print) == train_nn.RESTART
+        assert LAUNCH.supervise([], [{}], True) == LAUNCH.RESTART
     assert time.monotonic() - begun < 10

@@ -60,8 +60,8 @@ def test_metrics_tell_the_whole_run(archive: Path, tmp_path: Path) -> None:
     number = 7 * 64 + 64 + 64 * 32 + 32 + 32 + 1
     held = {
         "parameters": 4 * number,
-        "optimiser": 2 * 4 * number + 6 * 4,
-    }  # and six counts of steps
+        "optimiser": 2 * 4 * number + 4,  # and the number of steps
+    }
     assert metrics["replicas"] == [{"rank": 0, "rows": {"start": 0, "stop": 40}, "bytes": held}]
     assert metrics["epochs"] == {"last": 7, "best": 7, "resumed": []}
     assert metrics["device"] == "cpu"
@@ -148,7 +148,7 @@ def test_an_interrupted_run_says_so_and_writes_no_model(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(train_nn, "train_epoch", interrupt)
+    monkeypatch.setattr(train_nn, "compute_gradients", interrupt)
     ended = train(archive, tmp_path / "run")
     assert (ended.code, ended.err) == (130, "train_nn.py: interrupted, no model was written\n")
     assert not list((tmp_path / "run").iterdir())

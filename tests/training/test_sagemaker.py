@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,10 @@ from hypothesis import strategies as st
 from tests.training.support import (
     LOOPBACK,
     SCRIPT,
+    Found,
     Replicas,
     as_process,
+    found_in,
     free_port,
     inside,
     save,
@@ -61,52 +62,48 @@ def in_version_3(hosts: int, number: int, address: str = "algo-1", port: int = 7
 CONTAINERS = pytest.mark.parametrize("container", [in_version_2, in_version_3])
 
 
-# ---- place --------------------------------------------------------------------------------------
-def place(environment: Mapping[str, str]) -> Any:
-    return train_nn.find_place(environment)
-
-
+# ---- rank ---------------------------------------------------------------------------------------
 @CONTAINERS
 def test_an_only_host_is_alone_whatever_else_is_set(container: Any) -> None:
-    assert place(container(1, 1)) == train_nn.Place()
-    assert place(container(1, 1, port=10**6)) == train_nn.Place()
-    assert place(host(1, 1)) == place({"SM_HOSTS": ""}) == train_nn.Place()
+    assert found_in(container(1, 1)) == Found()
+    assert found_in(container(1, 1, port=10**6)) == Found()
+    assert found_in(host(1, 1)) == found_in({"SM_HOSTS": ""}) == Found()
 
 
 @CONTAINERS
 @pytest.mark.parametrize("hosts", [2, 3])
 def test_each_host_has_its_place_and_they_meet_at_the_first(container: Any, hosts: int) -> None:
-    found = [place(container(hosts, number)) for number in range(1, hosts + 1)]
-    assert found == [train_nn.Place(rank, hosts, ("algo-1", 7777)) for rank in range(hosts)]
-    assert found == [place(host(hosts, number)) for number in range(1, hosts + 1)]
+    found = [found_in(container(hosts, number)) for number in range(1, hosts + 1)]
+    assert found == [Found(rank, hosts, ("algo-1", 7777)) for rank in range(hosts)]
+    assert found == [found_in(host(hosts, number)) for number in range(1, hosts + 1)]
 
 
 def test_hosts_are_in_the_order_of_their_names_not_of_their_numbers() -> None:
-    ranks = {number: place(host(11, number)).rank for number in range(1, 12)}
+    ranks = {number: found_in(host(11, number)).rank for number in range(1, 12)}
     assert ranks == {1: 0, 10: 1, 11: 2, 2: 3, 3: 4, 4: 5, 5: 6, 6: 7, 7: 8, 8: 9, 9: 10}
-    assert len({place(host(11, number)).master for number in range(1, 12)}) == 1
+    assert len({found_in(host(11, number)).master for number in range(1, 12)}) == 1
 
 
 @CONTAINERS
 def test_the_container_says_where_they_meet(container: Any) -> None:
-    found = place(container(2, 2, address="10.0.7.1", port=23456))
-    assert found == train_nn.Place(1, 2, ("10.0.7.1", 23456))
+    found = found_in(container(2, 2, address="10.0.7.1", port=23456))
+    assert found == Found(1, 2, ("10.0.7.1", 23456))
 
 
 def test_what_version_3_says_goes_before_what_a_container_says_to_version_2() -> None:
     both = in_version_2(2, 1, "elsewhere", 1) | in_version_3(2, 1)
-    assert place(both).master == ("algo-1", 7777)
+    assert found_in(both).master == ("algo-1", 7777)
 
 
 @CONTAINERS
 def test_torchrun_counts_processes_and_so_goes_before_sagemaker(container: Any) -> None:
     inside_torchrun = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1"}
     inside_torchrun |= {"MASTER_ADDR": "algo-1", "MASTER_PORT": "7777", "TORCHELASTIC_RUN_ID": "x"}
-    found = train_nn.Place(3, 4, None, local_rank=1)
-    assert place(container(2, 2) | inside_torchrun) == found
-    assert place(container(1, 1) | inside_torchrun) == found
+    found = Found(3, 4)
+    assert found_in(container(2, 2) | inside_torchrun) == found
+    assert found_in(container(1, 1) | inside_torchrun) == found
     del inside_torchrun["TORCHELASTIC_RUN_ID"]  # another launcher of the same kind
-    assert place(container(2, 2) | inside_torchrun) == found
+    assert found_in(container(2, 2) | inside_torchrun) == found
 
 
 @pytest.mark.parametrize(
@@ -123,12 +120,12 @@ def test_torchrun_counts_processes_and_so_goes_before_sagemaker(container: Any) 
 )
 def test_damaged_hosts_are_refused_in_one_sentence(damaged: Any) -> None:
     with pytest.raises(train_nn.Refused, match=r"^SM_HOSTS cannot be used \(.*\); .*train alone$"):
-        place(host(2, 1) | damaged)
+        found_in(host(2, 1) | damaged)
 
 
 def test_a_host_that_does_not_know_its_own_name_is_refused() -> None:
     with pytest.raises(train_nn.Refused, match=r"^SM_HOSTS cannot be used \('SM_CURRENT_HOST'\)"):
-        place({"SM_HOSTS": json.dumps(names(2))})
+        found_in({"SM_HOSTS": json.dumps(names(2))})
 
 
 json_values = st.recursive(
@@ -146,7 +143,7 @@ def test_any_variables_give_a_place_or_are_refused(
     given = {"SM_CURRENT_HOST": own, "SM_MASTER_ADDR": address, "MASTER_PORT": port}
     environment = {name: value for name, value in given.items() if value is not None}
     try:
-        found = place(environment | {"SM_HOSTS": json.dumps(hosts)})
+        found = found_in(environment | {"SM_HOSTS": json.dumps(hosts)})
     except train_nn.Refused as problem:
         assert len(str(problem).splitlines()) == 1
     else:

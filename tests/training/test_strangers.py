@@ -17,7 +17,7 @@ import psutil
 import pytest
 import torch.distributed as dist
 
-from tests.training.pool import Pool, instead, train_as
+from tests.training.pool import Pool, train_as
 from tests.training.support import (
     Ended,
     Replicas,
@@ -28,6 +28,7 @@ from tests.training.support import (
     wait_until,
 )
 
+RENDEZVOUS = train_nn.companion("rendezvous")
 NOBODY = 65_534
 SYSTEM_PYTHON = "/usr/bin/python3"  # others may run it; ours lies perhaps where they cannot look
 
@@ -67,16 +68,16 @@ def test_the_replicas_unpickle_nothing(
 ) -> None:
     more = ("--epochs", 9, "--parallelism", shared, "--checkpoint_every", 2)
     given = flags(archive, tmp_path / "run", *more)
-    for stop, code in ((5, train_nn.RESTART), (None, 0)):  # then from the checkpoint
+    for stop, code in ((5, 134), (None, 0)):  # then from the checkpoint
         assert pool.run(2, watched, given, stop) == [(code, [])] * 2
 
 
 # ---- who does not know the token -----------------------------------------------------------------
 def with_token(rank: int, size: int, flags: tuple[Any, ...], tokens: tuple[bytes, ...]) -> Ended:
     """A replica that has got into the group, whatever token it knows."""
-    prove = train_nn.prove_membership
-    with instead(TOKEN=tokens[rank]):
-        return train_as(rank, size, flags, join=lambda place, *_: prove(place))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RENDEZVOUS, "TOKEN", tokens[rank])
+        return train_as(rank, size, flags, join=RENDEZVOUS.prove_membership)
 
 
 @pytest.mark.parametrize("tokens", [(b"x", b"x", b"y"), (b"", b"x", b"x"), (b"x", b"", b"")])
@@ -85,22 +86,24 @@ def test_a_replica_with_another_token_is_refused_by_all(
 ) -> None:
     given = flags(archive, tmp_path / "run", "--epochs", 1)
     for ended in pool.run(3, with_token, given, tokens):
-        assert (ended.code, ended.err) == (2, f"train_nn.py: {train_nn.STRANGER}\n")
+        assert (ended.code, ended.err) == (2, f"train_nn.py: {RENDEZVOUS.STRANGER}\n")
     assert not (tmp_path / "run/model.pt").exists()
     assert [ended.code for ended in pool.run(3, with_token, given, (b"x",) * 3)] == [0, 0, 0]
 
 
-def test_an_address_that_somebody_else_wrote_into_the_store_is_refused() -> None:
+def test_an_address_that_somebody_else_wrote_into_the_store_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     inner = dist.HashStore()
-    with instead(TOKEN=b"known"):
-        store = train_nn.sealed(inner)
-        store.set("rank 0", b"its address")
-        assert store.get("rank 0") == b"its address"
-        inner.set("rank 1", inner.get("rank 0"))  # sealed, but for another key
-        inner.set("rank 2", b"another's address")
-        for key in ("rank 1", "rank 2"):
-            with pytest.raises(train_nn.Refused, match="JOB_TOKEN"):
-                store.get(key)
+    monkeypatch.setattr(RENDEZVOUS, "TOKEN", b"known")
+    store = RENDEZVOUS.sealed(inner)
+    store.set("rank 0", b"its address")
+    assert store.get("rank 0") == b"its address"
+    inner.set("rank 1", inner.get("rank 0"))  # sealed, but for another key
+    inner.set("rank 2", b"another's address")
+    for key in ("rank 1", "rank 2"):
+        with pytest.raises(train_nn.Refused, match="JOB_TOKEN"):
+            store.get(key)
 
 
 # ---- a stranger's process ------------------------------------------------------------------------

@@ -24,9 +24,11 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.training.pool import Pool, train_as
 from tests.training.support import SCRIPT, as_replicas, inside, save, train_nn
 
 CPU = torch.device("cpu")
+big_tables = train_nn.companion("big_tables")
 
 
 def numbered(rows: int, features: int = 2) -> tuple[np.ndarray, np.ndarray]:
@@ -54,7 +56,7 @@ def write_shards(
 def window(numbers: int) -> Iterator[None]:
     """A WINDOW so small that a table of some rows is a large one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train_nn, "WINDOW", numbers)
+        patch.setattr(big_tables, "WINDOW", numbers)
         yield
 
 
@@ -64,25 +66,31 @@ def new_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def read_by(paths: Sequence[Path | str], part: str = "train") -> list[Any]:
+def read_by(
+    paths: Sequence[Path | str],
+    reader: Callable[..., Any] = big_tables.read_table,
+    parallelism: str = "data",
+) -> list[Any]:
     """The tables of several replicas, each of them a thread that reads a path of its own."""
     together, results = threading.Barrier(len(paths)), [((), "")] * len(paths)
+    own = threading.local()
 
-    def exchange(work: Callable[[], Any], place: Any) -> list[Any]:
+    def exchange(work: Callable[[], Any], about: str = "", advice: str = "") -> list[Any]:
         try:
-            results[place.rank] = (work(), "")
-        except (train_nn.Refused, OSError) as problem:
-            results[place.rank] = ((), str(problem))
+            results[own.rank] = (work(), "")
+        except train_nn.Refused as problem:
+            results[own.rank] = ((), f"{about}{problem}")
         together.wait()
         all_of_them = [*results]
         together.wait()
         for _, problem in all_of_them:
-            train_nn.need(not problem, problem)
+            train_nn.require(not problem, problem)
         return [result for result, _ in all_of_them]
 
     def read(rank: int) -> Any:
-        place = train_nn.Place(rank, len(paths))
-        return train_nn.read_table(str(paths[rank]), part, place, CPU)[0]
+        own.rank = rank
+        crew = (rank, len(paths)) if parallelism == "data" else (0, 1)
+        return reader(str(paths[rank]), "train", CPU, *crew)
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(len(paths)) as threads:
         patch.setattr(train_nn, "exchange", exchange)
@@ -98,14 +106,14 @@ def epochs(table: Any, batch: int, seed: int = 0, number: int = 2, skip: int = 0
     shuffle = torch.Generator().manual_seed(seed)
     made = []
     for epoch in range(number):
-        for chunks, size in train_nn.make_batches(table, batch, shuffle, 0 if epoch else skip):
+        for chunks, size in table.batches(batch, shuffle, 0 if epoch else skip):
             pairs = list(chunks)
             assert pairs
             for X, y in pairs:
                 assert X.dtype == y.dtype == torch.float32
-                assert X.shape == (len(y), table.features) and y.shape == (len(y), 1)
+                assert X.shape == (len(y), table.X.shape[1]) and y.shape == (len(y), 1)
                 assert torch.equal(X[:, :1] % 2, y)
-                assert X.numel() <= max(train_nn.WINDOW, table.features)
+                assert X.numel() <= max(big_tables.WINDOW, table.X.shape[1])
             made.append(([int(x) for X, _ in pairs for x in X[:, 0]], size))
     return made
 
@@ -159,24 +167,24 @@ def test_windows_that_are_skipped_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a window that is begun all rows are: batches lie where they would have lain."""
-    table = read(write_shards(tmp_path, *numbered(100)))
+    write_shards(tmp_path, *numbered(100))
     read_rows: list[int] = []
-    gather = train_nn.gather
+    gather = big_tables.BigTable.gather
     monkeypatch.setattr(
-        train_nn, "gather", lambda table, rows: (read_rows.extend(rows), gather(table, rows))[1]
+        big_tables.BigTable,
+        "gather",
+        lambda table, rows: (read_rows.extend(rows), gather(table, rows))[1],
     )
-    for numbers, left in ((200, 100), (40, 40)):  # a small table; one with windows of 20 rows
-        with window(numbers):
-            read_rows.clear()
-            epochs(table, 10, number=1, skip=7)
-            assert len(read_rows) == left
+    with window(40):  # which are 20 rows
+        epochs(read(tmp_path), 10, number=1, skip=7)
+        assert len(read_rows) == 40
 
 
 def test_a_small_table_is_shuffled_as_a_whole(tmp_path: Path) -> None:
     table = read(write_shards(tmp_path, *numbered(50), cuts=[20]))
     order = torch.randperm(50, generator=torch.Generator().manual_seed(5)).tolist()
     assert [row for own, _ in epochs(table, 8, 5, 1) for row in own] == order
-    assert len(table.parts) == 1  # shards that follow one another are one part
+    assert isinstance(table, train_nn.Table)  # shards that follow one another are one part
 
 
 def test_a_large_table_is_shuffled_far_and_near(tmp_path: Path) -> None:
@@ -194,9 +202,11 @@ def test_all_own_rows_come_in_order_in_stretches(
     with new_folder() as folder, window(numbers):
         shards = write_shards(folder, *numbered(rows, features), cuts)
         for rank, table in enumerate(read_by([shards] * 3)):
-            own = train_nn.own_rows(rows, train_nn.Place(rank, 3))
-            assert table.shares[rank] == ([own] if own else [])
-            assert [int(x) for X, _ in train_nn.stretches(table) for x in X[:, 0]] == list(own)
+            own = train_nn.own_rows(rows, rank, 3)
+            assert table.own == ([own] if own else [])
+            ((chunks, number),) = table.batches()
+            assert [int(x) for X, _ in chunks for x in X[:, 0]] == list(own)
+            assert number == table.rows == rows
 
 
 # ---- whose rows are whose -----------------------------------------------------------------------
@@ -216,7 +226,7 @@ def test_hosts_with_shards_of_their_own_train_on_the_whole_table(
 ) -> None:
     with window(numbers):
         several = read_by(hosts(tmp_path))
-        assert several[0].shares == [
+        assert [table.own for table in several] == [
             [range(0, 7), range(10, 12)],
             [range(12, 22)],
             [range(7, 10), range(22, 29)],
@@ -239,6 +249,58 @@ def test_files_of_the_same_name_and_other_content_are_refused(tmp_path: Path) ->
     shutil.copy(tmp_path / "a/000.npz", tmp_path / "b/more.npz")
     with pytest.raises(train_nn.Refused, match="not all machines have the same"):
         read_by([tmp_path / "a", tmp_path / "b"])
+
+
+def test_replicas_with_an_archive_each_train_on_both(tmp_path: Path) -> None:
+    """Also if both hold the same numbers; archives of the same name and content are one."""
+    X, y = numbered(10)
+    for host, name, rows in (("a", "1", 4), ("b", "2", 10), ("c", "3", 4), ("d", "1", 4)):
+        (tmp_path / host).mkdir()
+        np.savez(tmp_path / host / name, X_train=X[:rows], y_train=y[:rows])
+    a, b, c, d = sorted(tmp_path.glob("?/*.npz"))
+    for paths, rows in (([a, b], 14), ([a, c], 8), ([a, d], 4)):
+        tables = read_by(paths, train_nn.read_table)
+        assert [table.rows for table in tables] == [rows, rows]
+        assert sum(len(own) for table in tables for own in table.own) == rows
+
+
+@pytest.mark.parametrize("kind", ["folders", "archives"])
+def test_replicas_that_share_layers_need_the_same_rows(tmp_path: Path, kind: str) -> None:
+    X, y = numbered(10)
+    paths: list[Path] = []
+    for host, first in (("a", 0), ("b", 2), ("c", 0)):
+        folder = write_shards(tmp_path / host, X[first : first + 8], y[first : first + 8])
+        paths.append(folder if kind == "folders" else folder / "000.npz")
+    a, b, c = paths
+    sentence = "--parallelism model: the replicas have different rows, and each needs all of them; "
+    with pytest.raises(train_nn.Refused, match=f"{sentence}give every replica the same archives"):
+        read_by([a, b], train_nn.read_table, "model")
+    for table in read_by([a, c], train_nn.read_table, "model"):
+        assert (table.own, table.rows, table.replicas) == ([range(8)], 8, 1)
+
+
+def test_replicas_exchange_the_descriptions_of_any_number_of_archives(
+    tmp_path: Path, pool: Pool
+) -> None:
+    cuts = range(1, 400)
+    folder = write_shards(tmp_path / "shards", *numbered(400), cuts)
+    X, y = numbered(400)
+    np.savez(tmp_path / "val", X_val=X, y_val=y)
+    flags = ("--train", folder, "--val", tmp_path / "val.npz", "--epochs", 1)
+    for ended in pool.run(2, train_as, (*flags, "--model_dir", tmp_path / "run")):
+        assert (ended.code, ended.err) == (0, "")
+
+
+def test_an_archive_of_more_than_64_mib_is_mapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = numbered(2**12, 2**12 + 1)
+    np.savez(tmp_path / "large", X_train=X, y_train=y)
+    (part,) = train_nn.read_table(f"{tmp_path}/large.npz", "train", CPU, 0, 1).parts
+    assert isinstance(part.X.base, np.ndarray)
+    monkeypatch.setattr(train_nn, "companion", lambda name: None)  # as if sent alone
+    table = train_nn.read_table(f"{tmp_path}/large.npz", "train", CPU, 0, 1)
+    assert torch.equal(table.X, torch.from_numpy(X))
 
 
 def test_the_digest_is_of_the_content_and_not_of_names(tmp_path: Path) -> None:
@@ -273,7 +335,7 @@ def test_a_path_means_a_file_a_folder_or_all_that_a_pattern_fits(
     (folder / "notes.txt").write_text("not a shard")
     for name, number in names.items():
         np.savez(folder / name, X_train=X[:number], y_train=y[:number])
-    assert read(f"{folder}{path}").whole == rows
+    assert read(f"{folder}{path}").rows == rows
 
 
 @pytest.mark.parametrize("path", ["", "/*.npz", "/nowhere-*.npz", "/none/*/x.npz"])
@@ -327,15 +389,15 @@ def test_a_mapped_table_of_any_numbers_is_that_in_memory(
         assert all(isinstance(part.X.base, np.ndarray) for part in mapped.parts)
         assert {part.X.dtype for part in mapped.parts} == {np.dtype(dtypes[0])}
         assert {part.X.dtype for part in kept.parts} == {np.dtype(np.float32)}
-        for make in (train_nn.stretches, lambda table: batches(table, batch)):
-            for one, other in zip(make(mapped), make(kept), strict=True):
+        for size in (0, batch):
+            for one, other in zip(batches(mapped, size), batches(kept, size), strict=True):
                 assert torch.equal(one[0], other[0]) and torch.equal(one[1], other[1])
         expected = torch.tensor(X.astype(np.float32))
-        assert torch.equal(torch.cat([X for X, _ in train_nn.stretches(mapped)]), expected)
+        assert torch.equal(torch.cat([X for X, _ in batches(mapped, 0)]), expected)
 
 
 def batches(table: Any, batch: int) -> list[Any]:
-    made = train_nn.make_batches(table, batch, torch.Generator().manual_seed(0))
+    made = table.batches(batch, torch.Generator().manual_seed(0))
     return [pair for chunks, _ in made for pair in chunks]
 
 
@@ -352,7 +414,7 @@ def test_a_damaged_header_of_a_mapped_array(tmp_path: Path, place: int) -> None:
         except train_nn.Refused as problem:
             assert str(archive) in str(problem) and "\n" not in str(problem)
         else:
-            assert (table.whole, table.features) == (400, 8)
+            assert (table.rows, table.features) == (400, 8)
             batches(table, 50)
 
 

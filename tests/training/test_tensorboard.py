@@ -85,24 +85,31 @@ def test_the_graph_is_the_layers_one_after_the_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("brought", [(), (5, 24)], ids=["never", "early and late"])
-def test_a_run_that_goes_on_begins_a_new_file_and_no_step_is_missing_or_there_twice(
+def test_a_run_that_resumes_begins_a_new_file_and_no_step_is_missing_or_there_twice(
     tmp_path: Path, brought: tuple[int, ...]
 ) -> None:
     archive, logs = save(tmp_path / "a.npz"), tmp_path / "logs"
     flags = ("--epochs", 40, "--checkpoint_every", 10, "--tensorboard_dir", logs)
-    epoch = train_nn.Reports.epoch
+    load = train_nn.companion
 
-    def brings(reports: Any) -> None:
-        if len(reports.history) in brought:
-            reports.due = 0
-        epoch(reports)
+    def loaded(name: str, purpose: str = "") -> Any:
+        module = load(name, purpose)
+        if name == "reports":
+            after_epoch = module.Reports.after_epoch
+
+            def brings(reports: Any, t: Any) -> None:
+                if len(t.history) in brought:
+                    reports.due = 0
+                after_epoch(reports, t)
+
+            module.Reports.after_epoch = brings
+        return module
 
     def killed() -> None:  # without a checkpoint of the epochs since the last
-        raise train_nn.Stopped("killed")
+        raise SystemExit(134)
 
-    with pytest.MonkeyPatch.context() as patch, instead(slope=in_step(26, killed)):
-        patch.setattr(train_nn.Reports, "epoch", brings)
-        assert train(archive, tmp_path / "run", *flags).code == train_nn.RESTART
+    with instead(companion=loaded, compute_gradients=in_step(26, killed)):
+        assert train(archive, tmp_path / "run", *flags).code == 134
     assert (steps_of(logs)[-1] if brought else 0) == max(brought, default=0)
     assert train(archive, tmp_path / "run", *flags).code == 0
     assert len(list(logs.iterdir())) == (2 if brought else 1)
@@ -151,7 +158,7 @@ def test_without_the_package_it_is_said_once_and_the_model_is_written(
 def test_a_folder_that_cannot_be_written_to_is_refused_before_the_training(tmp_path: Path) -> None:
     archive = save(tmp_path / "a.npz")
     done = train(archive, tmp_path / "run", *FOR_LONG, "--tensorboard_dir", archive / "logs")
-    assert done.code == 2 and "epoch" not in done.out
+    assert done.code == 2 and "loss" not in done.out
     said = f"train_nn.py: --tensorboard_dir {archive}/logs: Not a directory; name another folder\n"
     assert done.err == said
 

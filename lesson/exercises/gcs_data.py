@@ -63,7 +63,7 @@ job_path = Exercise(
     str,
     _judge_job_path,
     "In a job, open() and numpy read it as they read any file.",
-    "compare the two addresses of the training archive in the table above.",
+    "compare the two URIs of the training archive in the table above.",
 )
 
 half = choice(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,71 @@ flag = Exercise(
     _judge_flag,
     "Read the first lines of a run: they say what it was told, and what it ignored.",
     "the list that --help prints has a flag for how far a step moves the weights.",
+)
+
+
+def _judge_network(answer: float) -> str:
+    import torch
+
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)  # as train_nn.build_model() does
+        first, second, last = (torch.nn.Linear(*widths) for widths in ((7, 64), (64, 32), (32, 1)))
+        nothing = torch.zeros(1, 7)
+        right, unchanged = (
+            last(between(second(between(first(nothing))))).item()
+            for between in (torch.tanh, torch.relu)
+        )
+    if abs(answer - right) < 1e-4:
+        return ""
+    if abs(answer - unchanged) < 1e-4:
+        return "that is what the network with ReLU answers."
+    return "both ReLU layers become Tanh, and the rest, the seed too, stays as it is."
+
+
+network = Exercise(
+    float,
+    _judge_network,
+    "In a copy of the script, this is a change of one line in build_model().",
+    "a Sequential is a list of layers: make a new one, with Tanh() where the old one has a ReLU.",
+)
+
+
+def _judge_loss(answer: float) -> str:
+    survived = float(_parts()[0]["Survived"].mean())
+    log_2 = math.log(2)
+    if abs(answer - (1 + survived) * log_2) < 1e-3:
+        return ""
+    if abs(answer - log_2) < 1e-3:
+        return "that is the loss when all count alike; pass pos_weight, too."
+    if abs(answer - (2 - survived) * log_2) < 1e-3:
+        return "there those who did not survive count twice."
+    return "it is the mean over the training rows, for logits of 0, with pos_weight 2."
+
+
+loss = Exercise(
+    float,
+    _judge_loss,
+    "In a copy of the script, this is one more argument in compute_gradients().",
+    "pos_weight=torch.tensor(2.0) makes each row whose label is 1 count twice.",
+)
+
+
+def _judge_data(answer: int) -> str:
+    if answer == 2689:
+        return ""
+    if answer == 2625:
+        return "that is the network for seven columns; look at the first line of the new run."
+    if answer == 2626:
+        return "one more input has a weight to each of the 64 units of the first layer."
+    return "the first line of the run says it: rows, features, weights."
+
+
+data = Exercise(
+    int,
+    _judge_data,
+    "64 more, one for each unit of the first layer; in the script nothing had to change.",
+    "np.column_stack([X, one_column]) adds a column; the run's first line counts the weights.",
+    unit="weights",
 )
 
 

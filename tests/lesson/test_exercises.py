@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
+import torch
 
 from lesson import this_machine
 from lesson.exercises import train_locally as exercises
 from lesson.preparation import prepare, read_passengers, split
 from lesson.runs import Run
 from tests.lesson.exercise_rules import Answers, ExerciseRules
+from training import train_nn
 
 TRAIN, VAL = split(read_passengers(exercises.CSV))
+
+
+def tanh_logit() -> float:
+    """The answer of the network with Tanh, spelled out."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        first, second, last = (torch.nn.Linear(*widths) for widths in ((7, 64), (64, 32), (32, 1)))
+    return last(torch.tanh(second(torch.tanh(first(torch.zeros(1, 7)))))).item()
+
 
 ANSWERS: Answers = {
     "guess": (
@@ -48,6 +60,25 @@ ANSWERS: Answers = {
             ("--lr", "--help"),
             (0.01, "a text in quotes"),
         ],
+    ),
+    "network": (
+        [tanh_logit()],
+        [
+            (train_nn.build_model(7, [64, 32], 0)(torch.zeros(1, 7)).item(), "with ReLU"),
+            (0.5, "the seed too"),
+        ],
+    ),
+    "loss": (
+        [(1 + TRAIN["Survived"].mean()) * math.log(2)],
+        [
+            (math.log(2), "count alike"),
+            ((2 - TRAIN["Survived"].mean()) * math.log(2), "did not survive"),
+            (2 * math.log(2), "pos_weight 2"),
+        ],
+    ),
+    "data": (
+        [2689, 2689.0, "2689 weights"],
+        [(2625, "seven columns"), (2626, "64 units"), (8, "first line")],
     ),
 }
 

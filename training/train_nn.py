@@ -335,6 +335,8 @@ def read_archive(path: str, part: str) -> list[Any]:
     content = find_object(path)[0]() if "://" in path else Path(path).read_bytes()
     archive: Any = np.lib.npyio.NpzFile(io.BytesIO(content))  # which unpickles nothing
     require(not archive.zip.testzip(), "it is damaged; write it again with numpy.savez")
+    for name in (f"X_{part}", f"y_{part}"):
+        require(name in archive, f"there is no array {name}; name the arrays in numpy.savez")
     with archive, np.errstate(over="ignore"):  # what is too large for float32 becomes infinite
         X, y = (archive[f"{name}_{part}"].astype(np.float32, casting="same_kind") for name in "Xy")
         preparation = archive["preparation"] if "preparation" in archive else np.array("")

@@ -42,8 +42,8 @@ def with_value(value: float) -> np.ndarray:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (without("X_train"), ["X_train is not a file in the archive", "savez"]),
-        (without("y_train"), ["y_train is not a file in the archive", "savez"]),
+        (without("X_train"), ["there is no array X_train", "savez"]),
+        (without("y_train"), ["there is no array y_train", "savez"]),
         ({"X_train": X[:, 0]}, ["X_train has shape (40,)", "(rows, features)"]),
         ({"X_train": X[None]}, ["X_train has shape (1, 40, 7)"]),
         ({"X_train": X[:0], "y_train": Y[:0]}, ["X_train has shape (0, 7)"]),

@@ -212,8 +212,7 @@ def exchange(work: Callable[[], Any], about: str = "", advice: str = "") -> list
     except Exception as problem:  # noqa: BLE001 - storage clients and damaged files raise anything
         reason = getattr(problem, "strerror", "") or str(problem) or type(problem).__name__
         missing = "; install google-cloud-storage or boto3 with pip"
-        known = {Refused: "", ModuleNotFoundError: missing, FileNotFoundError: "; check the name"}
-        advice = known.get(type(problem), advice)
+        advice = {Refused: "", ModuleNotFoundError: missing}.get(type(problem), advice)
         answers = [[None, f"{about}{reason.splitlines()[0]}{advice}"]]
     if dist.is_initialized():  # as JSON: a pickle could run code
         text, home = (
@@ -330,7 +329,9 @@ def own_rows(rows: int, rank: int, replicas: int) -> range:
 def read_archive(path: str, part: str) -> list[Any]:
     """Return X, y, the preparation and a digest of an npz archive, or refuse it."""
     path = mounted(path)
-    regular = "://" in path or not Path(path).stat() or Path(path).is_file()  # others may never end
+    exists = "://" in path or Path(path).exists()
+    require(exists, "No such file or directory; check the name")
+    regular = "://" in path or Path(path).is_file()  # a named pipe may never end
     require(regular, "it is not a file; give an npz archive of arrays, as numpy.savez writes it")
     content = find_object(path)[0]() if "://" in path else Path(path).read_bytes()
     archive: Any = np.lib.npyio.NpzFile(io.BytesIO(content))  # which unpickles nothing

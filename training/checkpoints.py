@@ -172,10 +172,10 @@ class Checkpoints:
         self.holds = t.shared or t.rank == 0
         self.path = f"{self.flags.checkpoint_dir.rstrip('/')}/worker-{t.rank}"
         self.where = f"--checkpoint_dir {self.path}:"
+        same = ("hidden", "seed", "learning_rate", "min_delta", "precision")
         self.about = {
-            "features": t.table.X.shape[1], "hidden": self.flags.hidden, "seed": self.flags.seed,
+            "features": t.table.X.shape[1], **{name: vars(self.flags)[name] for name in same},
             "batch_size": min(self.flags.batch_size or t.table.rows, t.table.rows),
-            "learning_rate": self.flags.learning_rate, "min_delta": self.flags.min_delta,
             "training table": t.table.digest, "validation table": t.val.digest,
             "number of replicas that share layers": t.world_size if t.shared else 1,
         }  # fmt: skip

@@ -6,7 +6,7 @@ Runs unchanged in a terminal, with %run in a notebook, under torchrun, on Vertex
 Reads   --train: npz archive with X_train (rows, features) and y_train (rows,), labels 0 or 1
         --val: the same with X_val and y_val
 Writes  model.pt, history.csv, training.log and, if the training archive holds it, preparation.json
-        to --model_dir; metrics.json is written last: once it is there, the results are complete
+        to --model_dir; metrics.json comes last: once it is new, the results are complete
 Exits   with 0 when the model is written; with 2 and one sentence when an input cannot be used; with
         1 when another replica is lost; with 130 after Ctrl-C; with 134 to be started again
 Every path may be a gs:// or s3:// URI. Several replicas train one model: each computes gradients
@@ -33,28 +33,25 @@ from typing import Any, NamedTuple
 
 STARTED = time.perf_counter()
 
-
 class Refused(Exception):
     """An input cannot be used; the message says what, where and what to do."""
-
 
 def require(condition: object, message: str) -> None:
     """Refuse the input with this message unless the condition holds."""
     if not condition:
         raise Refused(message)
 
-
 def companion(name: str, purpose: str = "") -> Any:
     """Load a file that lies beside this one, or return None; refuse if a purpose needs it."""
-    path = Path(__file__).resolve().with_name(f"{name}.py")
+    path, key = Path(__file__).resolve().with_name(f"{name}.py"), f"{__name__}_{name}"
     if not path.is_file():
-        advice = "send the folder training/, not one file alone"
-        return require(not purpose, f"{purpose} needs {path.name}; {advice}")
-    key, story = f"{__name__}_{name}", sys.modules[__name__]
-    if getattr(sys.modules.get(key), "story", None) is not story:
+        return require(not purpose, f"{purpose} needs {path.name}; send the folder training/, not "
+                                    "one file alone")
+    script = sys.modules[__name__]  # where it finds require() and what else both use
+    if getattr(sys.modules.get(key), "story", None) is not script:
         spec: Any = importlib.util.spec_from_file_location(key, path)
         sys.modules[key] = module = importlib.util.module_from_spec(spec)
-        vars(module)["story"] = story  # where it finds require() and what else both use
+        vars(module)["story"] = script
         spec.loader.exec_module(module)
     return sys.modules[key]
 
@@ -65,42 +62,30 @@ def number(low: int, cast: type, text: str) -> Any:
     with contextlib.suppress(ValueError):
         if low <= (value := float(text)) <= 2**53 and cast(value) == value:
             return cast(value)
-    whole = "whole " * (cast is int)
-    raise argparse.ArgumentTypeError(f"needs a {whole}number from {low} up, not {text!r}")
-
+    kind = "whole number" if cast is int else "number"
+    raise argparse.ArgumentTypeError(f"needs a {kind} from {low} up, not {text!r}")
 
 def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the flags; those that a service adds and this script does not know end in `unknown`."""
-    parser: Any = argparse.ArgumentParser(
-        "train_nn.py", allow_abbrev=False, formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
+    parser: Any = argparse.ArgumentParser("train_nn.py", allow_abbrev=False,
+                                          formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.error = lambda why: parser.exit(2, f"train_nn.py: {why}; --help lists the flags\n")
     flag, env, count = parser.add_argument, os.environ.get, partial(number, 1, int)
     whole, real = partial(number, 0, int), partial(number, 0, float)
+    widths, truth = lambda text: [*map(count, text.split(","))], {"true": True, "false": False}
     for part in ("train", "val"):
         folder = env(f"SM_CHANNEL_{part.upper()}")  # on SageMaker
         files = [*map(str, Path(folder or os.devnull).glob("*.npz"))]
-        default = files[0] if len(files) == 1 else folder
-        words = f"npz archive with X_{part} and y_{part}, or a folder or a pattern of several"
-        flag(f"--{part}", default=default, required=not folder, help=words)
+        flag(f"--{part}", required=not folder, default=files[0] if len(files) == 1 else folder,
+             help=f"npz archive with X_{part} and y_{part}, or a folder or a pattern of several")
     flag("--epochs", type=count, default=1000, help="passes over the training rows, at most")
     flag("--learning_rate", type=real, default=0.001, help="how far a step moves the weights")
     flag("--batch_size", type=whole, default=0, help="rows per step; 0: all rows")
-    flag(
-        "--hidden",
-        type=lambda text: [*map(count, text.split(","))],
-        default=[64, 32],
-        help="widths: 64,32",
-    )
+    flag("--hidden", type=widths, default=[64, 32], help="widths: 64,32")
     flag("--patience", type=whole, default=50, help="stop after N epochs without gain; 0: never")
     flag("--min_delta", type=real, default=0.0, help="smaller gains do not count")
-    flag(
-        "--restore_best",
-        type=lambda text: {"true": True, "false": False}.get(text.lower(), text),
-        choices=(True, False),
-        default=True,
-        help="keep the best weights, not the last",
-    )
+    flag("--restore_best", type=lambda text: truth.get(text.lower(), text), choices=(True, False),
+         default=True, help="keep the best weights, not the last")
     flag("--seed", type=whole, default=0, help="same seed, same machine: same model")
     flag("--device", default="auto", help="auto, cpu, cuda, mps or xla")
     flag("--precision", choices=("float32", "tf32", "bfloat16"), default="float32", help="on a GPU")
@@ -120,38 +105,32 @@ def find_rank(env: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that torchrun would set, from those of Vertex AI or SageMaker."""
     spec, size, names = (env.get(name, "") for name in ("CLUSTER_SPEC", "WORLD_SIZE", "SM_HOSTS"))
     if "TORCHELASTIC_RUN_ID" in env:
-        spec = ""  # torchrun's WORLD_SIZE counts processes, Vertex AI's counts machines
-    hosts: Any
+        spec = ""  # torchrun, on Vertex AI: WORLD_SIZE counts its replicas, not the machines
     own: Any
+    host: Any
     try:
-        if spec:  # the chief's pool, then the workers'
+        if spec:  # Vertex AI: the chief's pool, then the workers'
             cluster, task = (json.loads(spec)[name] for name in ("cluster", "task"))
             own, pools = (task["type"], task["index"]), ("workerpool0", "workerpool1")
-            require(
-                own[0] in pools or own[0] not in cluster,
-                f"this replica is in {own[0]}: this script has roles for {pools} only",
-            )
+            require(own[0] in pools or own[0] not in cluster,
+                    f"this replica is in {own[0]}: this script has roles for {pools} only")
             hosts = [(pool, index) for pool in pools for index in range(len(cluster.get(pool, ())))]
             host, _, port = cluster["workerpool0"][0].rpartition(":")
-        elif size:
-            range(int(size)).index(int(env["RANK"]))  # torchrun has set all
+        elif size:  # torchrun has set all; is RANK one of them?
+            range(int(size)).index(int(env["RANK"]))
             return {}
         else:  # SageMaker: version 3 of its SDK sets SM_MASTER_ADDR, version 2 MASTER_ADDR
-            hosts, own = (
-                sorted(json.loads(names or '[""]')),
-                env["SM_CURRENT_HOST"] if names else "",
-            )
+            hosts, own = sorted(json.loads(names or '[""]')), names and env["SM_CURRENT_HOST"]
             host = env.get("SM_MASTER_ADDR") or env.get("MASTER_ADDR") or hosts[0]
             port = env.get("SM_MASTER_PORT") or env.get("MASTER_PORT") or 7777
         if len(hosts) == 1:
             return {}
         found = range(2**16).index(int(port)), hosts.index(own), len(hosts), 0, host
-        variables = ("MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR")
-        return dict(zip(variables, map(str, found), strict=True))
     except (AttributeError, LookupError, TypeError, ValueError) as problem:
         name = "CLUSTER_SPEC" if spec else "WORLD_SIZE and RANK" if size else "SM_HOSTS"
         raise Refused(f"{name} cannot be used ({problem}); unset it to train alone") from None
-
+    variables = ("MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR")
+    return dict(zip(variables, map(str, found), strict=True))
 
 def begin() -> argparse.Namespace:
     """Read the flags before torch is imported, which takes a second."""
@@ -159,7 +138,6 @@ def begin() -> argparse.Namespace:
     if launch := companion("launch"):
         launch.start(flags)  # it may start and watch replicas on this machine, and end with them
     return flags
-
 
 FLAGS = begin() if __name__ == "__main__" else None
 import numpy as np
@@ -172,20 +150,17 @@ from torch.optim.adam import adam
 if FLAGS and "IPython" not in sys.modules:
     gc.freeze()  # torch's many objects live to the end: collecting them takes a fifth of the time
 
-
 def choose_device(wanted: str) -> torch.device:
     """Return the device to train on; `auto` takes the first of CUDA, TPU and Apple GPU."""
     cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
     here = {"cuda": cuda, "xla": importlib.util.find_spec("torch_xla"), "mps": mps, "cpu": True}
     usable = [name for name, there in here.items() if there]
     name = usable[0] if wanted == "auto" else wanted.lower()
-    require(
-        name in usable, f"--device {wanted}: here torch can use {' or '.join(usable)}; name one"
-    )
+    words = " or ".join(usable)
+    require(name in usable, f"--device {wanted}: here torch can use {words}; name one")
     if name == "cuda":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK") or 0))
     return importlib.import_module("torch_xla").device() if name == "xla" else torch.device(name)
-
 
 def choose_threads(rows: int, weights: int) -> int:
     """Return one CPU thread for each 50 million operations of a step: see benchmarks/README.md."""
@@ -194,16 +169,15 @@ def choose_threads(rows: int, weights: int) -> int:
 
 # ---- replicas ------------------------------------------------------------------------------------
 def join(device: torch.device) -> tuple[int, int]:
-    """Form one group of all replicas; return the own rank, and their number, the world size."""
+    """Form one group of all replicas; return this replica's rank and the world size."""
     os.environ.update(find_rank(os.environ))
     if int(os.environ.get("WORLD_SIZE") or 1) == 1:
         return 0, 1
     if network := os.environ.get("SM_NETWORK_INTERFACE_NAME"):
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", network)  # else that of the host's name
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", network)  # else gloo takes the host name's
     form = getattr(companion("rendezvous"), "form_group", dist.init_process_group)
     form("nccl" if device.type == "cuda" else "gloo")
     return dist.get_rank(), dist.get_world_size()
-
 
 def exchange(work: Callable[[], Any], about: str = "", advice: str = "") -> list[Any]:
     """Return what work() returns on each replica, by rank; what one refuses, all refuse."""
@@ -215,18 +189,15 @@ def exchange(work: Callable[[], Any], about: str = "", advice: str = "") -> list
         advice = {Refused: "", ModuleNotFoundError: missing}.get(type(problem), advice)
         answers = [[None, f"{about}{reason.splitlines()[0]}{advice}"]]
     if dist.is_initialized():  # as JSON: a pickle could run code
-        text, home = (
-            json.dumps(answers[0]).encode(),
-            "cuda" if dist.get_backend() == "nccl" else "cpu",
-        )
+        text, home = json.dumps(answers[0]), "cuda" if dist.get_backend() == "nccl" else "cpu"
         dist.all_reduce(longest := torch.tensor(len(text), device=home), dist.ReduceOp.MAX)
-        own = torch.frombuffer(bytearray(text.ljust(int(longest))), dtype=torch.uint8).to(home)
+        padded = bytearray(text.ljust(int(longest)), "ascii")
+        own = torch.frombuffer(padded, dtype=torch.uint8).to(home)
         dist.all_gather(found := [torch.empty_like(own) for _ in range(dist.get_world_size())], own)
         answers = [json.loads(bytes(each.tolist())) for each in found]
-    for refusal in filter(None, (refusal for _, refusal in answers)):
-        raise Refused(refusal)
+    for _, refusal in answers:
+        require(not refusal, refusal)
     return [value for value, _ in answers]
-
 
 def sum_over_replicas(tensor: torch.Tensor, replicas: int) -> torch.Tensor:
     """Add a tensor up over the replicas, in place and to the same bits on each."""
@@ -243,9 +214,8 @@ def mounted(path: str) -> str:
     file = Path("/gcs", path.removeprefix("gs://"))
     return str(file) if path.startswith("gs://") and Path(*file.parts[:3]).is_dir() else path
 
-
 def find_object(uri: str) -> tuple[Callable[..., Any], ...]:
-    """Return what reads, writes and deletes an object, and tries whether it could be written."""
+    """Return what reads, writes and deletes an object, and what tries a write without writing."""
     scheme, _, rest = uri.partition("://")
     bucket, _, name = rest.partition("/")
     require(scheme in ("gs", "s3"), f"{scheme}:// is unknown; give a file, gs:// or s3://")
@@ -254,22 +224,17 @@ def find_object(uri: str) -> tuple[Callable[..., Any], ...]:
         from google.cloud.storage import Client
 
         blob = Client().bucket(bucket).blob(name)
-        delete = lambda: blob.exists() and blob.delete()  # noqa: E731
-        return (
-            blob.download_as_bytes,
-            blob.upload_from_string,
-            delete,
-            blob.create_resumable_upload_session,
-        )
+        read, write, attempt = (blob.download_as_bytes, blob.upload_from_string,
+                                blob.create_resumable_upload_session)
+        return read, write, lambda: blob.exists() and blob.delete(), attempt
     import boto3
 
     item = boto3.resource("s3").Object(bucket, name)
-    attempt = lambda: item.initiate_multipart_upload().abort()  # noqa: E731
-    return lambda: item.get()["Body"].read(), lambda body: item.put(Body=body), item.delete, attempt
-
+    return (lambda: item.get()["Body"].read(), lambda body: item.put(Body=body), item.delete,
+            lambda: item.initiate_multipart_upload().abort())
 
 def write_files(folder: str, files: Mapping[str, bytes | None]) -> None:
-    """Write files, all of them before the first takes its place; delete those without content."""
+    """Write files (on a disk: all of them, then rename them); delete those without content."""
     folder = mounted(folder.rstrip("/"))
     if "://" in folder:
         for name, content in files.items():
@@ -285,10 +250,9 @@ def write_files(folder: str, files: Mapping[str, bytes | None]) -> None:
             with part.open("wb") as file:
                 file.write(files.get(name) or b"")
                 os.fsync(file.fileno())
-        for name in files:
-            parts[name].replace(Path(folder, name)) if files[name] is not None else Path(
-                folder, name
-            ).unlink(True)
+        for name, content in files.items():
+            final = Path(folder, name)
+            parts[name].replace(final) if content is not None else final.unlink(True)
     finally:
         for part in parts.values():
             part.unlink(missing_ok=True)
@@ -297,17 +261,16 @@ def write_files(folder: str, files: Mapping[str, bytes | None]) -> None:
 # ---- tables --------------------------------------------------------------------------------------
 class Table(NamedTuple):
     """A replica's own rows of a table, on the device, and what all replicas know of the whole."""
-
     X: torch.Tensor  # (own rows, features)
     y: torch.Tensor  # (own rows, 1)
     own: list[range]  # the place of these rows in the whole table
     rows: int  # of the whole table
-    replicas: int  # which share these out
+    replicas: int  # that share these rows
     preparation: str
     digest: str
 
     def batches(self, size: int = 0, shuffle: Any = None, skip: int = 0) -> Iterator[Any]:
-        """Yield an epoch's batches but the first `skip`: chunks of own rows, number of all rows."""
+        """Yield an epoch's batches after the first `skip`: chunks of own rows, rows of all."""
         if not 0 < size < self.rows:
             yield from [([(self.X, self.y)], self.rows)][skip:]
             return
@@ -320,21 +283,18 @@ class Table(NamedTuple):
         for X, y, batch in itertools.islice(batches, skip, None):
             yield [(X, y)], len(batch)
 
-
 def own_rows(rows: int, rank: int, replicas: int) -> range:
     """Return a replica's rows: those of all replicas are disjoint, and together the whole table."""
     return range(rows * rank // replicas, rows * (rank + 1) // replicas)
 
-
 def read_archive(path: str, part: str) -> list[Any]:
     """Return X, y, the preparation and a digest of an npz archive, or refuse it."""
-    path = mounted(path)
-    exists = "://" in path or Path(path).exists()
-    require(exists, "No such file or directory; check the name")
-    regular = "://" in path or Path(path).is_file()  # a named pipe may never end
-    require(regular, "it is not a file; give an npz archive of arrays, as numpy.savez writes it")
-    content = find_object(path)[0]() if "://" in path else Path(path).read_bytes()
-    archive: Any = np.lib.npyio.NpzFile(io.BytesIO(content))  # which unpickles nothing
+    path, remote = mounted(path), "://" in mounted(path)
+    require(remote or Path(path).exists(), "No such file or directory; check the name")
+    require(remote or Path(path).is_file(),  # a named pipe may never end
+            "it is not a file; give an npz archive of arrays, as numpy.savez writes it")
+    content = find_object(path)[0]() if remote else Path(path).read_bytes()
+    archive: Any = np.lib.npyio.NpzFile(io.BytesIO(content))  # never unpickles
     require(not archive.zip.testzip(), "it is damaged; write it again with numpy.savez")
     for name in (f"X_{part}", f"y_{part}"):
         require(name in archive, f"there is no array {name}; name the arrays in numpy.savez")
@@ -342,23 +302,21 @@ def read_archive(path: str, part: str) -> list[Any]:
         X, y = (archive[f"{name}_{part}"].astype(np.float32, casting="same_kind") for name in "Xy")
         preparation = archive["preparation"] if "preparation" in archive else np.array("")
     require(preparation.dtype.kind == "U", "preparation is not text; write it as JSON")
-    require(
-        X.ndim == 2 and X.size, f"X_{part} has shape {X.shape}; make it (rows, features), none 0"
-    )
-    labels = y.shape in ((len(X),), (len(X), 1))
-    require(labels, f"y_{part} has shape {y.shape}; give each of {len(X)} rows one label")
+    require(X.ndim == 2 and X.size,
+            f"X_{part} has shape {X.shape}; make it (rows, features), none 0")
+    require(y.shape in ((len(X),), (len(X), 1)),
+            f"y_{part} has shape {y.shape}; give each of {len(X)} rows one label")
     require(np.isin(y, (0, 1)).all(), f"y_{part} has labels other than 0 (no) and 1 (yes)")
     for row, column in (bad := np.argwhere(~np.isfinite(X))):
-        raise Refused(
-            f"X_{part} has {len(bad)} missing or infinite values, first in row {row}, "
-            f"column {column} (from 0); fill in or drop the rows"
-        )
+        raise Refused(f"X_{part} has {len(bad)} missing or infinite values, first in row {row}, "
+                      f"column {column} (from 0); fill in or drop the rows")
     return [X, y.reshape(-1, 1), str(preparation), f"{len(content)} {zlib.crc32(content):08x}"]
-
 
 def read_table(path: str, part: str, device: torch.device, rank: int, replicas: int) -> Any:
     """Return a replica's own rows of a table; all replicas refuse what one refuses."""
     held: list[Any] = []
+    advice = ("; check the name and your permissions, and give an npz archive of numbers, with "
+              f"X_{part} and y_{part}, as numpy.savez writes it")
 
     def look() -> str:
         file = Path(mounted(path))
@@ -368,13 +326,8 @@ def read_table(path: str, part: str, device: torch.device, rank: int, replicas: 
         held.extend(read_archive(path, part))
         return f"{file.name} {held[-1]}"
 
-    advice = (
-        f"; check the name and your permissions, and give an npz archive of numbers, with "
-        f"X_{part} and y_{part}, as numpy.savez writes it"
-    )
-    if len(digests := {*exchange(look, f"--{part} {path}: ", advice)}) > 1 or digests == {
-        "several"
-    }:
+    found = {*exchange(look, f"--{part} {path}: ", advice)}
+    if len(found) > 1 or "several" in found:
         big = companion("big_tables", f"--{part} {path}: more than one archive")
         return big.read_table(path, part, device, rank, replicas)
     X, y, *about = held
@@ -393,7 +346,6 @@ def build_model(features: int, hidden: Sequence[int], seed: int, device: Any = "
             layers += [Linear(inputs, outputs), ReLU(inplace=True)]
     return Sequential(*layers[:-1]).to(device)
 
-
 class Adam:
     """The step of torch.optim.Adam, in one call; that class would first import torch's compiler."""
 
@@ -406,38 +358,28 @@ class Adam:
         self.state = [self.weights.new_zeros(size) for size in (sum(sizes), sum(sizes), ())]
         flat = (torch.split(tensor, sizes) for tensor in (self.weights, self.message[:-2]))
         for each, *parts in zip(parameters, *flat, strict=True):
-            # (outputs, inputs) lies transposed: on a CPU the gradients of narrow layers are faster.
+            # Stored transposed: on a CPU the gradients of narrow layers are faster so.
             weight, gradient = (part.view(each.shape[::-1]).t() for part in parts)
             each.data, each.grad = weight.copy_(each.detach()), gradient
 
     def step(self) -> None:
         """Move the weights by one step along their gradients."""
-        mean, square, steps = ([each] for each in self.state)
-        adam(
-            [self.weights],
-            [self.message[:-2]],
-            mean,
-            square,
-            [],
-            steps,
-            lr=self.learning_rate,
-            fused=self.weights.is_cpu or self.weights.is_cuda,
-            beta1=0.9,
-            beta2=0.999,
-            eps=1e-8,
-            weight_decay=0.0,
-            amsgrad=False,
-            maximize=False,
-        )
+        fused, (mean, square, steps) = self.weights.is_cpu or self.weights.is_cuda, self.state
+        adam([self.weights], [self.message[:-2]], [mean], [square], [], [steps], fused=fused,
+             lr=self.learning_rate, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0,
+             amsgrad=False, maximize=False)
 
 
 # ---- training ------------------------------------------------------------------------------------
+def sum_losses(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Return the sum of the losses of some rows: what training makes small."""
+    return binary_cross_entropy_with_logits(logits, y, reduction="sum")
+
 def compute_gradients(model: Module, X: torch.Tensor, y: torch.Tensor, rows: int) -> torch.Tensor:
-    """Add the gradients of a batch's mean loss; return the part of these rows, of all `rows`."""
-    loss = binary_cross_entropy_with_logits(model(X), y, reduction="sum") / rows
+    """Add the gradients of these rows' share of a mean loss over `rows`; return that share."""
+    loss = sum_losses(model(X), y) / rows
     loss.backward()  # type: ignore[no-untyped-call]
     return loss.detach()
-
 
 @torch.no_grad()
 def evaluate(model: Module, table: Any) -> list[float]:
@@ -445,25 +387,21 @@ def evaluate(model: Module, table: Any) -> list[float]:
     sums = torch.zeros(2, device=next(model.parameters()).device)
     for X, y in (chunk for chunks, _ in table.batches() for chunk in chunks):
         logits = model(X)
-        loss = binary_cross_entropy_with_logits(logits, y, reduction="sum")
-        sums += torch.stack((loss, ((logits > 0) == (y > 0.5)).sum()))
+        right = (logits > 0) == (y > 0.5)
+        sums += torch.stack((sum_losses(logits, y), right.sum()))
     return [each / table.rows for each in sum_over_replicas(sums, table.replicas).tolist()]
-
 
 def train_epoch(t: Any) -> float:
     """Take a step for each batch of the training rows; return their mean loss. t: from run()."""
-    message, batch_loss, t.shuffled = (
-        t.optimizer.message,
-        t.optimizer.message[-2],
-        t.shuffle.get_state(),
-    )
+    message, t.shuffled = t.optimizer.message, t.shuffle.get_state()
+    batch_loss = message[-2]
     for chunks, rows in t.table.batches(t.flags.batch_size, t.shuffle, len(t.losses)):
         message.zero_()  # and with it the gradients
         for X, y in chunks:
             batch_loss += t.compute_gradients(t.model, X, y, rows)
         if t.stop:
             message[-1] = 1
-        sum_over_replicas(message, t.table.replicas)  # the average: each has divided by `rows`
+        sum_over_replicas(message, t.table.replicas)  # now the gradients of the batch's mean loss
         t.optimizer.step()
         t.losses.append((batch_loss.clone(), rows))
         if t.checkpoints and message[-1]:
@@ -472,40 +410,29 @@ def train_epoch(t: Any) -> float:
     t.losses = []
     return float(np.average(torch.stack(losses).tolist(), weights=rows))
 
-
 def fit(t: Any, say: Callable[..., None]) -> None:
     """Train until epochs or patience run out, then take the best weights."""
     flags, shown = t.flags, time.perf_counter()
     begun = shown - (t.history[-1][-1] if t.history else 0)
     while t.epoch <= flags.epochs:
         loss, (val_loss, accuracy) = train_epoch(t), evaluate(t.model, t.val)
-        require(
-            math.isfinite(val_loss), f"no finite loss in epoch {t.epoch}; lower --learning_rate"
-        )
+        require(math.isfinite(val_loss),
+                f"no finite loss in epoch {t.epoch}; lower --learning_rate")
         now = time.perf_counter()
         t.history.append((t.epoch, loss, val_loss, accuracy, now - begun))
         if val_loss < t.best_loss - flags.min_delta:
-            t.best_loss, t.best_epoch, t.best_weights = (
-                val_loss,
-                t.epoch,
-                t.optimizer.weights.clone(),
-            )
+            t.best_loss, t.best_epoch = val_loss, t.epoch
+            t.best_weights = t.optimizer.weights.clone()
         stop = t.epoch - t.best_epoch >= flags.patience > 0
-        if (
-            stop
-            or t.epoch in (1, flags.epochs)
-            or t.epoch * 10 % flags.epochs < 10
-            or now - shown > 2
-        ):
+        tenth = t.epoch in (1, flags.epochs) or t.epoch * 10 % flags.epochs < 10
+        if stop or tenth or now - shown > 2:
             shown = now
-            say(
-                f"epoch {t.epoch:5d}  loss {loss:.4f}  validation loss {val_loss:.4f}  "
-                f"accuracy {accuracy:.4f}  {now - begun:.1f} s"
-            )
+            say(f"epoch {t.epoch:5d}  loss {loss:.4f}  validation loss {val_loss:.4f}  "
+                f"accuracy {accuracy:.4f}  {now - begun:.1f} s")
         t.epoch += 1
         if stop:
             say(f"stopped: no better validation loss for {flags.patience} epochs")
-            break
+            break  # the companions hear of this epoch in end()
         for each in t.companions:
             each.after_epoch(t)
     if flags.restore_best:
@@ -515,69 +442,40 @@ def fit(t: Any, say: Callable[..., None]) -> None:
 # ---- main ----------------------------------------------------------------------------------------
 def run(flags: Any, log: list[str], checkpoints: Any) -> None:
     """Read the tables, train the model, write the results."""
-
     def say(*lines: str) -> None:
-        if rank == 0 or not log:  # the others say which rows they have, no more
+        if rank == 0 or not log:  # the others say their first line, which rows they have
             log.extend(lines)
             print("\n".join((*lines, "")), end="", flush=True)
 
     def write(files: Mapping[str, bytes | None]) -> None:
-        def work() -> None:
-            if rank == 0:
-                write_files(flags.model_dir, files)
-
-        exchange(work, f"--model_dir {flags.model_dir}: ", "; name another folder")
+        exchange(lambda: write_files(flags.model_dir, files) if rank == 0 else None,
+                 f"--model_dir {flags.model_dir}: ", "; name another folder")
 
     begun, device = time.perf_counter(), choose_device(flags.device)
     rank, world_size = join(device)
     shared = flags.parallelism == "model" and world_size > 1
     layers = companion("shared_layers", "--parallelism model") if shared else sys.modules[__name__]
-    crew = (0, 1) if shared else (rank, world_size)  # those who share out the rows
-    train, val = (
-        read_table(getattr(flags, part), part, device, *crew) for part in ("train", "val")
-    )
+    share = (0, 1) if shared else (rank, world_size)  # of the rows
+    train, val = (read_table(vars(flags)[part], part, device, *share) for part in ("train", "val"))
     features, other = train.X.shape[1], val.X.shape[1]
-    require(
-        features == other, f"--train has {features} features, --val {other}; prepare both alike"
-    )
-    alike = not train.preparation or val.preparation in ("", train.preparation)
-    require(alike, f"--val {flags.val}: its preparation is not that of --train; prepare both alike")
+    require(features == other,
+            f"--train has {features} features, --val {other}; prepare both alike")
+    require(not train.preparation or val.preparation in ("", train.preparation),
+            f"--val {flags.val}: its preparation is not that of --train; prepare both alike")
     model = layers.build_model(features, flags.hidden, flags.seed, device)
     t = SimpleNamespace(  # all that the next step depends on
-        flags=flags,
-        table=train,
-        model=model,
-        optimizer=layers.Adam(model, flags.learning_rate),
-        shuffle=torch.Generator().manual_seed(flags.seed),
-        epoch=1,
-        losses=[],
-        history=[],
-        resumed=[],
-        reported=0,
-        best_loss=math.inf,
-        best_epoch=0,
-        best_weights=None,
-        stop=0,
-        compute_gradients=compute_gradients,
-        val=val,
-        rank=rank,
-        world_size=world_size,
-        shared=shared,
-        log=log,
-        companions=[],
-        checkpoints=checkpoints,
-    )
+        flags=flags, table=train, val=val, model=model, device=device,
+        compute_gradients=compute_gradients, optimizer=layers.Adam(model, flags.learning_rate),
+        shuffle=torch.Generator().manual_seed(flags.seed), epoch=1, losses=[], history=[], log=log,
+        best_loss=math.inf, best_epoch=0, best_weights=None, stop=0, resumed=[], reported=0,
+        rank=rank, world_size=world_size, shared=shared, companions=[], checkpoints=checkpoints)
     precision = f"--precision {flags.precision}" if flags.precision != "float32" else ""
     if gpu := companion("gpu", precision) if precision or device.type == "cuda" else None:
         gpu.prepare(t)
-    weights, batch = (
-        sum(each.numel() for each in model.parameters()),
-        min(flags.batch_size or train.rows, train.rows),
-    )
-    torch.empty(
-        8 * 2**20 - 4096
-    )  # of this size and less, glibc keeps what is freed for the next step
-    torch.set_num_threads(choose_threads(math.ceil(batch / crew[1]), weights))
+    weights = sum(each.numel() for each in model.parameters())
+    batch = min(flags.batch_size or train.rows, train.rows)
+    torch.empty(8 * 2**20 - 4096)  # freed at once: glibc then keeps smaller blocks for reuse
+    torch.set_num_threads(choose_threads(math.ceil(batch / share[1]), weights))
     if world_size > 1:
         own = ", ".join(f"{rows.start} to {rows.stop - 1}" for rows in train.own if rows)
         say(f"replica {rank} of {world_size}, {f'rows {own}' if own else 'no rows'}")
@@ -585,7 +483,7 @@ def run(flags: Any, log: list[str], checkpoints: Any) -> None:
     say(f"{train.rows} rows, {features} features, {weights} weights, {steps} an epoch, on {device}")
     if flags.unknown:
         say(f"ignored, not flags of this script: {' '.join(flags.unknown)}")
-    write({})  # lest the training be lost for want of a permission
+    write({})  # refused now, not after the training
     if checkpoints:
         checkpoints.resume(t, say)
         t.companions += [checkpoints]
@@ -595,101 +493,81 @@ def run(flags: Any, log: list[str], checkpoints: Any) -> None:
     ready = time.perf_counter()
     fit(t, say)
     loss, accuracy = evaluate(model, val)
-    ending = [
-        f"wrote model.pt, metrics.json, history.csv and training.log to {flags.model_dir}",
-        f"validation:accuracy = {accuracy:.4f}",
-        f"validation:loss = {loss:.4f}",
-    ]
-    size = {
-        "parameters": t.optimizer.weights.nbytes,
-        "optimiser": sum(each.nbytes for each in t.optimizer.state),
-    }
-    model.zero_grad()
-    t.optimizer = t.best_weights = None  # whole layers take this memory now
-    state = {
-        name: getattr(each, "full_tensor", each.detach)().cpu().contiguous()
-        for name, each in model.state_dict().items()
-    }
-    about = {"features": features, "hidden": flags.hidden, "preparation": train.preparation}
-    torch.save({"model": state, **about}, content := io.BytesIO())
-    rows = [{"start": rows.start, "stop": rows.stop} for rows in train.own or [range(0)]]
-    replica = {"rank": rank, "rows": rows[0] if len(rows) == 1 else rows, "bytes": size}
-    metrics = {
-        "accuracy": accuracy,
-        "loss": loss,
-        "device": str(device),
-        "threads": torch.get_num_threads(),
-        "seconds": {
-            "start_up": begun - STARTED,
-            "data": ready - begun,
-            "training": t.history[-1][-1],
-        },
-        "epochs": {"last": len(t.history), "best": t.best_epoch, "resumed": t.resumed},
-        "world_size": world_size,
-        "replicas": exchange(lambda: replica),
-        "configuration": vars(flags),
-        "versions": {"python": sys.version.split()[0], "torch": torch.__version__},
-    }
-    history = [("epoch", "loss", "val_loss", "val_accuracy", "seconds"), *t.history]
-    write(
-        {
-            "model.pt": content.getvalue(),
-            "preparation.json": train.preparation.encode() or None,
-            "history.csv": "".join(",".join(map(str, row)) + "\n" for row in history).encode(),
-            "training.log": "\n".join([*log, *ending, ""]).encode(),
-            "metrics.json": json.dumps(metrics, indent=2).encode(),
-        }
-    )
+    write(results(t, loss, accuracy, {"start_up": begun - STARTED, "data": ready - begun}))
     for each in t.companions:
         each.end(t, loss, accuracy)
-    say(*ending)
+    say(*ending(t, loss, accuracy))
 
+def ending(t: Any, loss: float, accuracy: float) -> list[str]:
+    """Return the last lines printed, in which SageMaker looks for its metrics."""
+    return [f"wrote model.pt, metrics.json, history.csv and training.log to {t.flags.model_dir}",
+            f"validation:accuracy = {accuracy:.4f}", f"validation:loss = {loss:.4f}"]
+
+def results(t: Any, loss: float, accuracy: float, seconds: dict[str, float]) -> dict[str, Any]:
+    """Return the files to write, by name; all replicas call this, and the optimizer is freed."""
+    rows = [{"start": rows.start, "stop": rows.stop} for rows in t.table.own or [range(0)]]
+    size = {"parameters": t.optimizer.weights.nbytes,
+            "optimiser": sum(each.nbytes for each in t.optimizer.state)}
+    replica = {"rank": t.rank, "rows": rows[0] if len(rows) == 1 else rows, "bytes": size}
+    t.model.zero_grad()
+    t.optimizer = t.best_weights = None  # whole layers take this memory now
+    state = {name: getattr(each, "full_tensor", each.clone)().cpu().contiguous()
+             for name, each in t.model.state_dict().items()}
+    about = {"features": t.table.X.shape[1], "hidden": t.flags.hidden,
+             "preparation": t.table.preparation}
+    torch.save({"model": state, **about}, model := io.BytesIO())
+    metrics = {
+        "accuracy": accuracy, "loss": loss,
+        "device": str(t.device), "threads": torch.get_num_threads(),
+        "seconds": {**seconds, "training": t.history[-1][-1]},
+        "epochs": {"last": len(t.history), "best": t.best_epoch, "resumed": t.resumed},
+        "world_size": t.world_size, "replicas": exchange(lambda: replica),
+        "configuration": vars(t.flags),
+        "versions": {"python": sys.version.split()[0], "torch": torch.__version__}}
+    history = [("epoch", "loss", "val_loss", "val_accuracy", "seconds"), *t.history]
+    return {
+        "model.pt": model.getvalue(), "preparation.json": t.table.preparation.encode() or None,
+        "history.csv": "".join(",".join(map(str, row)) + "\n" for row in history).encode(),
+        "training.log": "\n".join([*t.log, *ending(t, loss, accuracy), ""]).encode(),
+        "metrics.json": json.dumps(metrics, indent=2).encode()}
 
 def main(flags: Any) -> int:
     """Run, turn what a user can fix into one sentence, and return the exit code."""
-    threads, after = torch.get_num_threads(), ", no model was written"
+    threads, lost, after = torch.get_num_threads(), 1, ", no model was written"
+    checkpoints: Any = None
     try:
-        with contextlib.ExitStack() as stack:
-            checkpoints = None
-            if flags.checkpoint_every:
-                checkpoints = companion("checkpoints", "--checkpoint_every").Checkpoints(flags)
-                stack.enter_context(checkpoints)  # from now on it hears SIGTERM
-                after = "; started again, it resumes from its checkpoint"
+        if flags.checkpoint_every:
+            checkpoints = companion("checkpoints", "--checkpoint_every").Checkpoints(flags)
+            lost, after = 134, "; started again, it resumes from its checkpoint"
+        with checkpoints or contextlib.nullcontext():  # from now on it hears SIGTERM
             run(flags, [], checkpoints)
         return 0
     except KeyboardInterrupt:
         code, why = 130, f"interrupted{after}"
     except Refused as problem:
-        code, why = 2, str(problem)
+        once = os.environ.get("LOCAL_RANK") or "0"  # all refuse, one of each machine says so
+        code, why = 2, str(problem) if once == "0" else ""
     except ConnectionError as problem:  # from rendezvous.py
-        code, why = 134 if flags.checkpoint_every else 1, f"{problem}{after}"
+        code, why = lost, f"{problem}{after}"
     except (MemoryError, RuntimeError) as problem:
-        code, why = (
-            134 if flags.checkpoint_every else 1,
-            f"another replica ended or cannot be reached{after}",
-        )
-        if isinstance(problem, MemoryError) or "memory" in str(problem):
-            code, why = (
-                2,
-                (
-                    "this network needs more memory than there is; choose smaller --hidden, or "
-                    "start several replicas with --parallelism model"
-                ),
-            )
-        elif not (isinstance(problem, dist.DistError) or "gloo" in str(problem)):
+        if isinstance(problem, MemoryError) or "allocate" in str(problem):
+            code, why = 2, ("this network needs more memory than there is; choose smaller "
+                            "--hidden, or start several replicas with --parallelism model")
+        elif isinstance(problem, dist.DistError) or "gloo" in str(problem):
+            code, why = lost, f"another replica ended or cannot be reached{after}"
+        else:
             raise
     finally:
         torch.set_num_threads(threads)  # a notebook that runs this file keeps its own number
         if dist.is_initialized():
             dist.destroy_process_group()
-    if code != 2 or os.environ.get("LOCAL_RANK", "0") == "0":  # refusals once on each machine
+    if why:
         sys.stderr.write(f"train_nn.py: {why}\n")
     return code
-
 
 if FLAGS:
     code = main(FLAGS)
     if FLAGS.parallelism == "model" and "RANK" in os.environ:
         sys.stdout.flush()
-        os._exit(code)  # threads of torch's shared layers are there yet, and may abort it
+        os._exit(code)  # threads of torch's shared layers still run, and may abort it
     sys.exit(code)

@@ -142,7 +142,7 @@ def _judge_loss(answer: float) -> str:
 loss = Exercise(
     float,
     _judge_loss,
-    "In a copy of the script, this is one more argument in compute_gradients().",
+    "In a copy of the script, this is one more argument in sum_losses().",
     "pos_weight=torch.tensor(2.0) makes each row whose label is 1 count twice.",
 )
 

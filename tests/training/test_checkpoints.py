@@ -454,6 +454,7 @@ def test_what_else_lies_in_the_folder_is_left_alone(archive: Path, tmp_path: Pat
         (("--batch_size", 7), "batch_size is 41 and not 7"),
         (("--seed", 5), "seed is 0 and not 5"),
         (("--min_delta", 0.1), "min_delta is 0.0 and not 0.1"),
+        (("--precision", "bfloat16"), "precision is float32 and not bfloat16"),
     ],
 )
 def test_a_checkpoint_of_another_training_is_refused_and_kept(

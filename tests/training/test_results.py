@@ -53,6 +53,13 @@ def test_the_model_loads_without_running_code_and_gives_the_accuracy_that_was_sa
     )
 
 
+def test_the_model_holds_each_weight_once(archive: Path, tmp_path: Path) -> None:
+    train(archive, tmp_path, "--epochs", 1)
+    state = torch.load(tmp_path / "model.pt", weights_only=True)["model"]
+    for name, weight in state.items():
+        assert weight.untyped_storage().nbytes() == weight.nbytes, name
+
+
 def test_metrics_tell_the_whole_run(archive: Path, tmp_path: Path) -> None:
     train(archive, tmp_path, "--epochs", 7, "--seed", 3)
     metrics = json.loads((tmp_path / "metrics.json").read_text())

@@ -41,7 +41,7 @@ test-all: setup ## the tests, the slow extras, and the notebooks as learners hav
 	@rm -rf .venv-aiplatform
 	@$(BIN)/python -m tools.environment .venv-aiplatform google-cloud-aiplatform setuptools
 	@$(BIN)/python -m tools.environment .venv-filesystems gcsfs==2026.10.1 s3fs==2026.9.0
-	@$(BIN)/python -m pytest -n auto --dist loadfile tests
+	@ALL_EXAMPLES=1 $(BIN)/python -m pytest -n auto --dist loadfile tests
 	$(call run_notebooks,notebooks)
 	@echo "The engine's tests and a notebook of each cloud, without what only Linux has (engine/system.py):"
 	@LOCAL_CLOUD_PORTABLE=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" tests/local_cloud/engine

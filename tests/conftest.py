@@ -14,11 +14,13 @@ import local_cloud
 from local_cloud.control import Status
 from local_cloud.home import Home
 from tests import leftovers
+from tests.examples import USUAL, number_of
 
 # No test asserts a time. A submission is judged by the same examples every time; at home each run
 # tries new ones.
-settings.register_profile("home", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
+tried = number_of(USUAL)
+settings.register_profile("home", deadline=None, max_examples=tried)
+settings.register_profile("ci", deadline=None, max_examples=tried, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "home")
 
 ROOT = Path(__file__).parents[1]

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from sklearn.datasets import _openml
 
 from data import fetch_real
+from tests.examples import with_examples
 
 RECORDED = files("sklearn") / "datasets/tests/data/openml/id_40945"
 LIST = "/api/v1/json/data/list/data_name/titanic/limit/2/data_version/1"
@@ -176,7 +177,7 @@ def test_half_a_table_is_one_sentence_and_older_files_stay(
     assert contents(folder) == before
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@with_examples(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     path=st.sampled_from([LIST, "/api/v1/json/data/40945", "/api/v1/json/data/features/40945"]),
     answer=st.one_of(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lesson import LessonError
@@ -23,6 +23,7 @@ from lesson.preparation import (
     split,
     to_json,
 )
+from tests.examples import with_examples
 
 CSV = Path(__file__).parents[2] / "data" / "titanic_train.csv"
 
@@ -88,7 +89,7 @@ raw_passenger = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=50)
+@with_examples(50)
 @given(raw=st.lists(raw_passenger, min_size=1, max_size=8))
 def test_any_passengers_are_prepared_as_scikit_learn_does(raw: list[dict[str, Any]]) -> None:
     fitted = make_preparation().fit(inputs(split(read_passengers(CSV))[0]))

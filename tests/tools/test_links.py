@@ -1,9 +1,10 @@
 """Links and images are found where pandoc finds them; code holds none."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import with_examples
 from tools.links import (
     anchors,
     definitions,
@@ -99,7 +100,7 @@ def test_plain_keeps_names_with_underscores():
     assert plain("**A** `train_nn.py` and _b_") == "A train_nn.py and b"
 
 
-@settings(max_examples=200)
+@with_examples(200)
 @given(st.text(alphabet="[]()!`<>{}#a:\n \"'=-^/"))
 def test_any_text_can_be_searched(text):
     for link in links(text, {"a": "b"}):

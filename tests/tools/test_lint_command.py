@@ -1,8 +1,9 @@
 """The command `python -m tools.lint`, and what it does with folders and pages of any kind."""
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.examples import with_examples
 from tests.tools.changes import PAGE, insert, swap, write
 from tools.lint import Lesson, all_rules, lint_lesson, lint_page
 from tools.lint.__main__ import main
@@ -58,7 +59,7 @@ def test_unreadable_files_are_no_traceback(clean_lesson):
 SLOW_FIXTURE = [HealthCheck.function_scoped_fixture]
 
 
-@settings(max_examples=100, suppress_health_check=SLOW_FIXTURE)
+@with_examples(100, suppress_health_check=SLOW_FIXTURE)
 @given(st.lists(st.sampled_from([*"#:`~-|[](){}<>! \n\"'.", ":::", "\n\n", "## ", "hint", "a"])))
 def test_any_page_can_be_checked(clean_lesson, parts):
     text = "".join(parts)

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from IPython.core.inputtransformer2 import TransformerManager
 
+from tests.examples import with_examples
 from tools import notebooks
 from tools.cells import OPENING
 from tools.folder import ROOT, PageError
@@ -190,7 +191,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@with_examples(200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(PIECES | st.text(max_size=3), st.sampled_from([" ", "\n", "\n\n"]))))
 def test_any_page_becomes_notebooks_or_is_refused(clean_lesson, parts):
     with_body(clean_lesson, "".join(piece + gap for piece, gap in parts))

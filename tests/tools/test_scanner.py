@@ -2,9 +2,10 @@
 
 from textwrap import dedent
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.examples import with_examples
 from tools.scanner import Code, Div, Heading, Page, Prose, scan
 
 FRONT = "---\ntitle: A page\n---\n\n"
@@ -216,7 +217,7 @@ OTHERS = [
 PIECES = st.sampled_from([*FENCES, *OTHERS, "\n", "\n\n"])
 
 
-@settings(max_examples=300)
+@with_examples(300)
 @given(st.one_of(st.text(), st.lists(st.one_of(PIECES, st.text(max_size=5))).map("".join)))
 @example('"\u2028\u2028\u2028')  # a line's end in YAML, not in Markdown
 def test_reading_never_fails(text):

@@ -23,7 +23,7 @@ def refusals(archive: Path, folder: Path, *more: Any) -> list[list[str]]:
     return [(logs / f"{rank}.log").read_text().splitlines() for rank in (0, 1)]
 
 
-@pytest.mark.parametrize("row", [3, 20, 30])
+@pytest.mark.parametrize("row", [30, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 20))])
 def test_the_row_is_counted_from_the_first_of_the_file(tmp_path: Path, row: int) -> None:
     """Of 41 rows the second replica reads those from 20 on."""
     bad = X.copy()

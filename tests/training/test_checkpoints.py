@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from local_cloud.control import Status
+from tests.examples import with_examples
 from tests.training.pool import Pool, in_step, instead, sigterm, train_as, weights_of
 from tests.training.support import (
     FOR_LONG,
@@ -98,7 +99,7 @@ def same(one: Path, other: Path) -> None:
 
 
 # ---- going on -----------------------------------------------------------------------------------
-@settings(max_examples=40)
+@with_examples(40)
 @given(data=st.data(), rows=st.integers(1, 60), epochs=st.integers(1, 6), every=st.integers(1, 7))
 def test_a_run_that_is_asked_to_end_in_any_step_goes_on_to_the_same_model(
     tmp_path_factory: pytest.TempPathFactory,
@@ -128,7 +129,7 @@ def test_a_run_that_is_asked_to_end_in_any_step_goes_on_to_the_same_model(
     assert len(metrics(folder / "run")["epochs"]["resumed"]) == len(lives)
 
 
-@settings(max_examples=25)
+@with_examples(25)
 @given(data=st.data(), every=st.integers(1, 4), batch=st.sampled_from([0, 16, 41]))
 def test_a_run_that_dies_in_any_step_goes_on_from_its_last_checkpoint_to_the_same_model(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, every: int, batch: int
@@ -635,7 +636,7 @@ def test_when_one_replica_is_asked_to_end_all_leave_and_go_on_to_the_same_model(
     assert not (tmp_path / "run/checkpoints").exists()
 
 
-@settings(max_examples=8)
+@with_examples(8)
 @given(
     sizes=st.lists(st.sampled_from([1, 2, 3, 5]), min_size=2, max_size=3),
     rows=st.integers(1, 41),
@@ -778,6 +779,7 @@ def test_a_run_of_one_process_is_sent_sigterm_and_goes_on(archive: Path, tmp_pat
     same(tmp_path / "run", tmp_path / "other")
 
 
+@pytest.mark.slow
 def test_machines_that_are_watched_over_leave_together_when_all_are_sent_sigterm(
     pool: Pool, archive: Path, tmp_path: Path
 ) -> None:

@@ -146,6 +146,7 @@ def test_when_a_replica_is_killed_the_group_goes_on_from_its_checkpoint(
     assert len(metrics(tmp_path / "run")["epochs"]["resumed"]) == 1
 
 
+@pytest.mark.slow
 def test_when_a_machine_is_lost_the_others_wait_for_the_next_one(
     pool: Pool, archive: Path, tmp_path: Path
 ) -> None:
@@ -161,6 +162,7 @@ def test_when_a_machine_is_lost_the_others_wait_for_the_next_one(
     assert torch.equal(weights_of(tmp_path / "run"), expected)
 
 
+@pytest.mark.slow
 def test_a_stopped_machine_stops_all_and_goes_on_as_if_nothing_had_been(
     pool: Pool, archive: Path, tmp_path: Path
 ) -> None:
@@ -184,7 +186,9 @@ def test_a_stopped_machine_stops_all_and_goes_on_as_if_nothing_had_been(
     assert torch.equal(weights_of(tmp_path / "run"), expected)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)]
+)
 def test_when_what_watches_over_the_replicas_is_killed_they_leave_too(
     archive: Path, tmp_path: Path, number: int
 ) -> None:
@@ -242,7 +246,9 @@ def test_what_is_refused_is_not_tried_again(tmp_path: Path) -> None:
         assert "no finite loss in epoch" in machine.said()[-1]
 
 
-@pytest.mark.parametrize(("whom", "every"), [("all", 0), ("the first only", 5)])
+@pytest.mark.parametrize(
+    ("whom", "every"), [pytest.param("all", 0, marks=pytest.mark.slow), ("the first only", 5)]
+)
 def test_ctrl_c_ends_all_replicas(archive: Path, tmp_path: Path, whom: str, every: int) -> None:
     """A terminal sends it to all of them, a notebook's button or a service to the first."""
     flags = (*FOR_LONG, "--checkpoint_every", every)
@@ -296,6 +302,7 @@ def test_a_machine_with_several_gpus_starts_a_replica_for_each_and_trains_one_mo
     torch.testing.assert_close(*weights, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_two_machines_with_two_gpus_each_train_one_model_of_four(
     archive: Path, tmp_path: Path
 ) -> None:
@@ -314,7 +321,7 @@ def test_two_machines_with_two_gpus_each_train_one_model_of_four(
     torch.testing.assert_close(*weights, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("every", [0, 5])
+@pytest.mark.parametrize("every", [0, pytest.param(5, marks=pytest.mark.slow)])
 def test_machines_with_different_numbers_of_gpus_are_told_so_at_once(
     archive: Path, tmp_path: Path, every: int
 ) -> None:
@@ -421,6 +428,7 @@ def test_50_kills_at_random_moments_leave_the_weights_as_they_are_without(
 
 
 # ---- a network that does not fit ----------------------------------------------------------------
+@pytest.mark.slow
 def test_a_network_that_one_replica_cannot_hold_is_trained_by_two_that_share_its_layers(
     archive: Path, tmp_path: Path
 ) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.examples import with_examples
 from tests.training.pool import LARGEST, Pool, train_as, weights_of
 from tests.training.support import save, table
 
@@ -67,7 +68,7 @@ def rows_of(folder: Path) -> list[list[int]]:
 def test_replicas_of_a_table_of_any_shape_give_the_weights_of_one(
     pool: Pool, tmp_path_factory: pytest.TempPathFactory, size: int, examples: int
 ) -> None:
-    @settings(max_examples=examples)
+    @with_examples(examples)
     @given(**tables, hidden=layers)
     @example(rows=1, features=1, hidden=[1], batch=0, seed=0)
     @example(rows=3, features=7, hidden=[5, 4], batch=60, seed=0)
@@ -103,7 +104,7 @@ def test_1_2_3_4_and_7_replicas_agree_as_they_are_run(
 def test_layers_of_any_shape_shared_out_give_the_weights_of_one(
     pool: Pool, tmp_path_factory: pytest.TempPathFactory, size: int, examples: int
 ) -> None:
-    @settings(max_examples=examples)
+    @with_examples(examples)
     @given(**tables, hidden=layers)
     @example(rows=1, features=1, hidden=[1], batch=0, seed=0)
     @example(rows=3, features=7, hidden=[1, 5, 2], batch=60, seed=0)

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from tests.examples import with_examples
 from tests.training.support import Ended, as_process, inside, save, table, train
 
 X, Y = table()["X_train"], table()["y_train"]
@@ -262,7 +263,7 @@ def trains_or_is_refused(archive: Path, folder: Path) -> None:
 shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=6)
 
 
-@settings(max_examples=150)
+@with_examples(150)
 @given(X=hnp.arrays(hnp.scalar_dtypes(), shapes), y=hnp.arrays(hnp.scalar_dtypes(), shapes))
 def test_any_arrays_train_or_are_refused(
     tmp_path_factory: pytest.TempPathFactory, X: np.ndarray, y: np.ndarray
@@ -273,7 +274,7 @@ def test_any_arrays_train_or_are_refused(
     trains_or_is_refused(folder, folder)
 
 
-@settings(max_examples=100)
+@with_examples(100)
 @given(
     rows=st.integers(1, 5),
     data=st.data(),
@@ -290,7 +291,7 @@ def test_any_finite_numbers_with_honest_labels_train(
     assert ended.code == 0, ended.err
 
 
-@settings(max_examples=150)
+@with_examples(150)
 @given(data=st.data())
 def test_any_damage_to_an_archive_is_refused_or_harmless(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

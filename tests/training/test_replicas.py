@@ -77,7 +77,9 @@ def trained_in(pool: Pool, replicas: int, archive: Path, folder: Path, *flags: A
 
 
 # ---- one model ----------------------------------------------------------------------------------
-@pytest.mark.parametrize(("batch", "apart"), [(0, False), (16, True), (1, False)])
+@pytest.mark.parametrize(
+    ("batch", "apart"), [(0, False), pytest.param(16, True, marks=pytest.mark.slow), (1, False)]
+)
 def test_1_2_and_3_replicas_give_the_same_weights(
     pool: Pool, archive: Path, tmp_path: Path, batch: int, apart: bool
 ) -> None:
@@ -355,7 +357,7 @@ def test_a_stopped_replica_stops_all_and_goes_on_as_if_nothing_had_been(
     assert torch.equal(weights(tmp_path / "run"), undisturbed)
 
 
-@pytest.mark.parametrize("killed", [0, 2])
+@pytest.mark.parametrize("killed", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_when_a_replica_is_killed_the_others_end_and_write_no_model(
     archive: Path, tmp_path: Path, killed: int
 ) -> None:

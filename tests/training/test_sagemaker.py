@@ -169,7 +169,9 @@ def weights(folder: Path) -> torch.Tensor:
     return torch.cat([value.flatten() for value in state.values()])
 
 
-@CONTAINERS
+@pytest.mark.parametrize(
+    "container", [in_version_2, pytest.param(in_version_3, marks=pytest.mark.slow)]
+)
 def test_two_hosts_train_the_model_of_one(container: Any, archive: Path, tmp_path: Path) -> None:
     port, folders = free_port(), [tmp_path / name / "model" for name in names(2)]
     environments = [
@@ -192,6 +194,7 @@ def test_two_hosts_train_the_model_of_one(container: Any, archive: Path, tmp_pat
     assert not folders[1].exists()
 
 
+@pytest.mark.slow
 def test_torchrun_on_two_hosts_with_two_processes_each(archive: Path, tmp_path: Path) -> None:
     port = free_port()
     flags = [f"--train={archive}", f"--val={archive}", "--epochs=5"]

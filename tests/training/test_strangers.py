@@ -170,7 +170,7 @@ def stranger(port: int, folder: str, lists: bool) -> Iterator[subprocess.Popen[b
         process.kill()
 
 
-@pytest.mark.parametrize("lists", [False, True])
+@pytest.mark.parametrize("lists", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_stranger_who_comes_before_a_replica_neither_takes_its_place_nor_runs_anything(
     archive: Path, tmp_path: Path, lists: bool
 ) -> None:

@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.examples import with_examples
 from tests.training.pool import Pool, train_as
 from tests.training.support import SCRIPT, as_replicas, inside, save, train_nn
 
@@ -128,7 +129,7 @@ tables = {
 }
 
 
-@settings(max_examples=150)
+@with_examples(150)
 @given(**tables, replicas=st.integers(1, 7), savez=st.sampled_from([np.savez, np.savez_compressed]))
 @example(rows=3, features=1, cuts=[1], batch=2, numbers=1, seed=0, replicas=7, savez=np.savez)
 def test_replicas_and_shards_change_nothing_in_the_batches(
@@ -150,7 +151,7 @@ def test_replicas_and_shards_change_nothing_in_the_batches(
             assert {whole for _, whole in parts} == {size} == {len(all_rows)}
 
 
-@settings(max_examples=100)
+@with_examples(100)
 @given(**tables, replicas=st.integers(1, 3), skip=st.integers(0, 99))
 def test_an_epoch_that_is_resumed_is_the_rest_of_it(
     rows: int, features: int, cuts: list[int], batch: int, numbers: int, seed: int,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.training.pool import in_step, instead, sigterm
-from tests.training.support import as_process, as_replicas, cluster_specs, save, train
+from tests.training.support import Replicas, cluster_specs, save, train
 
 
 class Tuner:
@@ -84,12 +84,16 @@ def test_a_run_that_resumes_from_a_checkpoint_reports_what_an_undisturbed_one_do
     assert tuner.reports("validation_loss") == undisturbed
 
 
-def test_only_the_first_replica_reports(tmp_path: Path, tuner: Tuner) -> None:
-    files = [str(tmp_path / f"{rank}.metrics") for rank in range(2)]
-    archive, logs = save(tmp_path / "a.npz"), tmp_path / "run"
-    with as_replicas(2, archive, logs, "--epochs", 3) as replicas:
+def test_only_the_first_replica_reports(tmp_path: Path) -> None:
+    files, archive, logs = [tmp_path / f"{rank}" for rank in (0, 1)], tmp_path / "a.npz", tmp_path
+    environments = [
+        {"CLUSTER_SPEC": spec, "CLOUD_ML_TRIAL_ID": "7", "CLOUD_ML_HP_METRIC_FILE": str(file)}
+        for spec, file in zip(cluster_specs(2), files, strict=True)
+    ]
+    data = ("--train", save(archive), "--val", archive, "--model_dir", tmp_path / "run")
+    with Replicas(environments, logs, *data, "--epochs", 3) as replicas:
         assert replicas.codes() == [0, 0]
-    assert not tuner.file.exists() and not any(Path(file).exists() for file in files)
+    assert [file.exists() for file in files] == [True, False]
 
 
 def test_the_clusters_specification_says_that_it_is_a_trial(
@@ -127,12 +131,3 @@ def test_a_file_that_cannot_be_written_is_said_and_the_model_is_written(
     done = train(save(tmp_path / "a.npz"), tmp_path / "run", "--epochs", 3)
     assert done.code == 0 and (tmp_path / "run/model.pt").exists()
     assert done.err.count("the tuner is told no more") == 1 and str(tuner.file) in done.err
-
-
-def test_who_is_no_trial_does_not_import_the_packages(tmp_path: Path) -> None:
-    archive = save(tmp_path / "a.npz")
-    flags = ("--train", archive, "--val", archive, "--model_dir", tmp_path / "run", "--epochs", 2)
-    done = as_process(*flags, PYTHONPROFILEIMPORTTIME="1")
-    assert done.code == 0 and "torch" in done.err
-    assert not [line for line in done.err.splitlines() if "hypertune" in line]
-    assert not [line for line in done.err.splitlines() if "tensorboard" in line]

@@ -179,7 +179,7 @@ class Verbs:
             state=now.state,
             service_state=now.word,
             seconds=now.times.seconds(),
-            cost=self._cost(spec, sum(trial.seconds for trial in found.trials)),
+            cost=self._cost(spec, *(trial.seconds for trial in found.trials)),
             job=job,
             request=request,
         )
@@ -204,9 +204,9 @@ class Verbs:
             f"{self._cloud.SERVICE} (local cloud)" if target() == "local" else self._cloud.SERVICE
         )
 
-    def _cost(self, spec: JobSpec, seconds: float) -> float | None:
-        """Return US dollars for the machines at list price; None if no price is known."""
+    def _cost(self, spec: JobSpec, *seconds: float) -> float | None:
+        """Return US dollars for jobs that took so long, at list price; None if none is known."""
         try:
-            return self._cloud.estimate(spec, seconds / 3600).usd
+            return sum(self._cloud.estimate(spec, each / 3600).usd for each in seconds)
         except PriceUnknown:  # train() has said so
             return None

@@ -40,9 +40,9 @@ EXPIRED = ("ExpiredToken", "ExpiredTokenException", "RequestExpired")
 LOGIN = "run `aws configure` or `aws sso login` in a terminal"
 
 
-def checks() -> Mapping[str, Callable[[], str]]:
-    """Return the checks by name, in order."""
-    amazon = Amazon()
+def checks(region: str | None = None) -> Mapping[str, Callable[[], str]]:
+    """Return the checks by name, in order; `region` is where the jobs run."""
+    amazon = Amazon(region or REGION)
     return {
         "credentials": amazon.credentials,
         "role": amazon.check_role,
@@ -56,6 +56,10 @@ def checks() -> Mapping[str, Callable[[], str]]:
 
 class Amazon:
     """The checks; what one finds out the next ones use."""
+
+    def __init__(self, region: str) -> None:
+        """Take where the jobs run."""
+        self.region = region
 
     def credentials(self) -> str:
         """Check that there are credentials, and that Amazon accepts them."""
@@ -102,10 +106,10 @@ class Amazon:
         name = bucket_name(None, "s3://", BUCKET_NAME)
         where = self._guarded("s3", lambda client: region_of(client, name))
         if where is None:
-            return f"s3://{name} is not there yet; connect() makes it in {REGION}"
-        if where != REGION:
+            return f"s3://{name} is not there yet; connect() makes it in {self.region}"
+        if where != self.region:
             raise Fix(
-                f"s3://{name} is in {where}, the jobs are in {REGION}: choose another name in "
+                f"s3://{name} is in {where}, the jobs are in {self.region}: choose another name in "
                 f"LESSON_BUCKET, or connect(region={where!r})"
             )
         try:
@@ -122,7 +126,7 @@ class Amazon:
     def check_sagemaker(self) -> str:
         """Check that the service answers in the region."""
         found = self._ask("sagemaker", "list_training_jobs", MaxResults=1)["TrainingJobSummaries"]
-        return f"it answers in {REGION}" + (
+        return f"it answers in {self.region}" + (
             f"; the newest job is {found[0]['TrainingJobName']}" if found else ""
         )
 
@@ -140,14 +144,14 @@ class Amazon:
                 f"{kind} for training job usage: {INSTANCES[kind]}" for kind in short
             )
             raise Fix(
-                f"{said} in {REGION}; ask for more ({wishes}) days before you need it: "
-                f"https://{REGION}.console.aws.amazon.com/servicequotas/home/services/sagemaker/quotas"
+                f"{said} in {self.region}; ask for more ({wishes}) days before you need it: "
+                f"https://{self.region}.console.aws.amazon.com/servicequotas/home/services/sagemaker/quotas"
             )
-        return f"{said} in {REGION}"
+        return f"{said} in {self.region}"
 
     def check_image(self) -> str:
         """Check that the image can be pulled."""
-        image = images.image_for(MACHINE, REGION)
+        image = images.image_for(MACHINE, self.region)
         found = images.ECR.fullmatch(image)
         if not found:
             raise Fix(f"{image} is not in a registry of Amazon (ECR), from which SageMaker pulls")
@@ -204,14 +208,14 @@ class Amazon:
         return f"arn:aws:iam::{self.caller['Account']}:role/{role}"
 
     # ---- what is asked --------------------------------------------------------------------------
-    def _client(self, service: str, region: str = REGION) -> Any:
+    def _client(self, service: str, region: str | None = None) -> Any:
         import boto3
         from botocore.config import Config
 
         once = Config(connect_timeout=10, read_timeout=30, retries={"total_max_attempts": 2})
-        return boto3.Session(region_name=region).client(service, config=once)
+        return boto3.Session(region_name=region or self.region).client(service, config=once)
 
-    def _ask(self, service: str, call: str, region: str = REGION, **parameters: Any) -> Any:
+    def _ask(self, service: str, call: str, region: str | None = None, **parameters: Any) -> Any:
         """Return a service's answer; LookupError for what is not there, Skip for what is denied."""
         return self._guarded(service, lambda client: getattr(client, call)(**parameters), region)
 
@@ -220,7 +224,7 @@ class Amazon:
             service, lambda client: list(client.get_paginator(call).paginate(**parameters))
         )
 
-    def _guarded(self, service: str, call: Callable[[Any], Any], region: str = REGION) -> Any:
+    def _guarded(self, service: str, call: Callable[[Any], Any], region: str | None = None) -> Any:
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:

@@ -54,9 +54,9 @@ LOGIN = "run `gcloud auth application-default login` in a terminal"
 TIMEOUT = 30  # seconds for an answer
 
 
-def checks() -> Mapping[str, Callable[[], str]]:
-    """Return the checks by name, in order."""
-    google = Google()
+def checks(region: str | None = None) -> Mapping[str, Callable[[], str]]:
+    """Return the checks by name, in order; `region` is where the jobs run."""
+    google = Google(region or REGION)
     return {
         "credentials": google.credentials,
         "project": google.check_project,
@@ -79,6 +79,10 @@ class Refused(Exception):
 
 class Google:
     """The checks; what one finds out the next ones use."""
+
+    def __init__(self, region: str) -> None:
+        """Take where the jobs run."""
+        self.region = region
 
     @cached_property
     def project(self) -> str:
@@ -179,11 +183,11 @@ class Google:
                     f"there is no gs://{name}, and you may not make it: ask for the bucket, or for "
                     f"storage.buckets.create in {self.project}"
                 )
-            return f"gs://{name} is not there yet; connect() makes it in {REGION}"
+            return f"gs://{name} is not there yet; connect() makes it in {self.region}"
         where = bucket.location.lower()
-        if not REGION.startswith(where):  # "us" is a multi-region that has us-central1
+        if not self.region.startswith(where):  # "us" is a multi-region that has us-central1
             raise Fix(
-                f"gs://{name} is in {where}, the jobs are in {REGION}: choose another name in "
+                f"gs://{name} is in {where}, the jobs are in {self.region}: choose another name in "
                 f"LESSON_BUCKET, or connect(region={where!r})"
             )
         wanted = [f"storage.objects.{verb}" for verb in IN_BUCKET]
@@ -202,10 +206,10 @@ class Google:
         if short := [name for name, need in QUOTAS.items() if 0 <= limits[name] < need]:
             wishes = ", ".join(f"{name}: {QUOTAS[name]}" for name in short)
             raise Fix(
-                f"{said} in {REGION}; ask for more ({wishes}) days before you need it: "
+                f"{said} in {self.region}; ask for more ({wishes}) days before you need it: "
                 f"https://console.cloud.google.com/iam-admin/quotas?project={self.project}"
             )
-        return f"{said} in {REGION}"
+        return f"{said} in {self.region}"
 
     @property
     def image(self) -> str:
@@ -290,7 +294,7 @@ class Google:
         )
         limits = found.get("consumerQuotaLimits", [])
         buckets = [bucket for limit in limits for bucket in limit.get("quotaBuckets", [])]
-        here = [one for one in buckets if one.get("dimensions", {}).get("region") == REGION]
+        here = [one for one in buckets if one.get("dimensions", {}).get("region") == self.region]
         general = [one for one in buckets if not one.get("dimensions")]
         # Protobuf's JSON leaves out what is zero.
         return int((here or general or [{}])[0].get("effectiveLimit", 0))

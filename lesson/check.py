@@ -33,17 +33,18 @@ def set_up() -> bool:
     return _conclude(report(CHECKS))
 
 
-def clouds(*names: str) -> bool:
+def clouds(*names: str, region: str | None = None) -> bool:
     """Check with read-only calls whether the real clouds are ready for the lesson's jobs.
 
-    `names` are gcp and aws; none is both. Print a line for each thing, and return whether nothing
+    `names` are gcp and aws; none is both. `region` is where the jobs run, if connect() is given
+    another one than its own. Print a line for each thing, and return whether nothing
     is to be fixed. LESSON_TARGET has to be cloud. Nothing is made, sent or changed.
     """
     fix = 0
     for name in names or tuple(CLOUDS):
         print(f"\n{CLOUDS[name]}, by read-only calls:")
         found = import_module(f"{name.upper()}_helpers.readiness")
-        fix += report(found.checks(), found.FIRST)
+        fix += report(found.checks(region), found.FIRST)
     return _conclude(fix)
 
 
@@ -191,11 +192,15 @@ def main(arguments: Sequence[str] | None = None) -> bool:
     parser.add_argument(
         "--cloud", choices=(*CLOUDS, "both"), default="both", help="of target cloud"
     )
+    parser.add_argument("--region", help="where the jobs run, of one cloud")
     chosen = parser.parse_args(arguments)
+    if chosen.region and chosen.cloud == "both":
+        parser.error("--region is of one cloud: name it, with --cloud")
     if chosen.target == "local":
         return set_up()
     os.environ["LESSON_TARGET"] = "cloud"
-    return clouds(*(CLOUDS if chosen.cloud == "both" else (chosen.cloud,)))
+    names = CLOUDS if chosen.cloud == "both" else (chosen.cloud,)
+    return clouds(*names, region=chosen.region)
 
 
 if __name__ == "__main__":

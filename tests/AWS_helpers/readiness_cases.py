@@ -69,12 +69,12 @@ def only_the_local_cloud(event: str, arguments: tuple[Any, ...]) -> None:
         assert arguments[1][:2] == ("127.0.0.1", urlsplit(LOCAL).port), arguments[1]
 
 
-def printed(answers: list[Answer], **environment: str) -> dict[str, Any]:
+def printed(answers: list[Answer], *more: str, **environment: str) -> dict[str, Any]:
     """What the command prints, returns and asks."""
     case[:], asked[:] = answers, []
     out = io.StringIO()
     with mock.patch.dict(os.environ, environment), contextlib.redirect_stdout(out):
-        ready = check.main(["--target", "cloud", "--cloud", "aws"])
+        ready = check.main(["--target", "cloud", "--cloud", "aws", *more])
     return {"out": out.getvalue(), "ready": ready, "asked": list(asked)}
 
 
@@ -82,6 +82,7 @@ def main() -> dict[str, Any]:
     """All cases, and those of the environment."""
     role = {"a user with a role": {"LESSON_ROLE": ROLE}}
     found = {name: printed(answers, **role.get(name, {})) for name, answers in CASES.items()}
+    found["another Region"] = printed(READY, "--region", "eu-central-1")
     found["no bucket named"] = printed(READY, LESSON_BUCKET="")
     found["an endpoint"] = printed(READY, AWS_ENDPOINT_URL=LOCAL)
     own = "111122223333.dkr.ecr.us-east-1.amazonaws.com/lesson:1"

@@ -104,6 +104,8 @@ def test_the_role_is_named_by_the_role_of_the_session(found: Found) -> None:
         ("policies that deny", "permissions", "FIX", "iam:PassRole"),
         ("policies that deny", "bucket", "FIX", "lacks s3:ListBucket, s3:GetObject, s3:PutObject"),
         ("may not look at roles", "bucket", "PASS", "whether the role may write is not known"),
+        ("another Region", "bucket", "FIX", "is in us-east-1, the jobs are in eu-central-1"),
+        ("another Region", "quota", "PASS", "ml.g4dn.xlarge 1 in eu-central-1"),
         ("no bucket named", "bucket", "FIX", "set LESSON_BUCKET"),
         ("somebody else's bucket", "bucket", "FIX", "belongs to somebody else"),
         ("no bucket yet", "bucket", "PASS", "connect() makes it in us-east-1"),

@@ -58,7 +58,7 @@ def answering(case: list[Answer], asked: list[str]) -> Iterator[None]:
         yield
 
 
-def printed(case: list[Answer], **environment: str) -> dict[str, Any]:
+def printed(case: list[Answer], *more: str, **environment: str) -> dict[str, Any]:
     """What the command prints, returns and asks."""
     asked: list[str] = []
     out = io.StringIO()
@@ -67,7 +67,7 @@ def printed(case: list[Answer], **environment: str) -> dict[str, Any]:
         mock.patch.dict(os.environ, environment),
         contextlib.redirect_stdout(out),
     ):
-        ready = check.main(["--target", "cloud", "--cloud", "gcp"])
+        ready = check.main(["--target", "cloud", "--cloud", "gcp", *more])
     return {"out": out.getvalue(), "ready": ready, "asked": asked}
 
 
@@ -76,6 +76,7 @@ def main() -> dict[str, Any]:
     ours = google.oauth2.credentials.Credentials("a token")  # type: ignore[no-untyped-call]
     with mock.patch.object(google.auth, "default", lambda *_, **__: (ours, PROJECT)):
         found = {name: printed(case) for name, case in CASES.items()}
+        found["another region"] = printed(READY, "--region", "europe-west4")
         found["no bucket named"] = printed(READY, LESSON_BUCKET="")
         found["an emulator"] = printed(READY, STORAGE_EMULATOR_HOST=LOCAL)
         image = "us-central1-docker.pkg.dev/my-project/lesson/train:1"

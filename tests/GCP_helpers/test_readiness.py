@@ -96,6 +96,7 @@ def test_on_the_local_cloud_it_says_what_cannot_be_told_there(found: Found) -> N
         ("Service Usage disabled", "APIs", "enable serviceusage.googleapis.com --project"),
         ("Vertex AI disabled", "APIs", "run `gcloud services enable aiplatform.googleapis.com"),
         ("permissions missing", "permissions", "aiplatform.customJobs.create, "),
+        ("another region", "bucket", "is in us-central1, the jobs are in europe-west4"),
         ("no bucket named", "bucket", "set LESSON_BUCKET"),
         ("somebody else's bucket", "bucket", "gs://recorded belongs to somebody else"),
         ("a bucket elsewhere", "bucket", "is in europe-west4, the jobs are in us-central1"),
@@ -117,6 +118,11 @@ def test_without_credentials_or_project_nothing_else_is_asked(found: Found) -> N
         rest = NAMES[NAMES.index(missing) + 1 :]
         skipped = ("SKIP", f"not looked at before the line {missing} passes")
         assert [lines(found[case])[name] for name in rest] == [skipped] * len(rest)
+
+
+def test_the_quota_is_that_of_the_region(found: Found) -> None:
+    assert "custom_model_training_cpus 42, " in lines(found["another region"])["quota"][1]
+    assert lines(found["another region"])["quota"][1].endswith("42 in europe-west4")
 
 
 def test_the_lessons_own_image_is_asked_for_with_its_registry(found: Found) -> None:

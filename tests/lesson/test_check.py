@@ -90,6 +90,12 @@ def test_of_the_real_clouds_too_a_missing_package_is_a_line_and_no_traceback(
     assert amazon.endswith("2 of these to fix, from the top.\n")
 
 
+def test_a_region_is_of_one_cloud(capsys: Printed) -> None:
+    with pytest.raises(SystemExit):
+        check.main(["--target", "cloud", "--region", "europe-west4"])
+    assert "name it, with --cloud" in capsys.readouterr().err
+
+
 def test_an_old_python_is_told_which_one_to_take(monkeypatch: Patch) -> None:
     monkeypatch.setattr(check.sys, "version_info", (3, 9, 18, "final", 0))
     assert line("Python").word == "FIX"

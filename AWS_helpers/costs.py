@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lesson import LessonError, costs
-from lesson.costs import LEFT_OUT, SPOT, Estimate, Price, price, short_name
+from lesson.costs import LEFT_OUT, SPOT, Estimate, Increment, Price, price, short_name
 
 REGION = "us-east-1"
 PAGE = "https://aws.amazon.com/sagemaker/ai/pricing/"
@@ -18,6 +18,14 @@ MACHINES = {
 }
 # On SageMaker a GPU is part of the instance type: the families, by the GPU that they have.
 FAMILIES = {"T4": "ml.g4dn.", "A10G": "ml.g5."}
+# BillableTimeInSeconds of a job, times its instances, is the time billed: whole seconds.
+INCREMENT = Increment(
+    "SageMaker",
+    1,
+    "https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingJob.html",
+    "2026-11-22",
+    "from the API's reference",
+)
 
 
 def estimate_cost(
@@ -47,6 +55,7 @@ def estimate_cost(
         replicas=replicas,
         hours=hours,
         notes=notes,
+        increment=INCREMENT,
     )
 
 

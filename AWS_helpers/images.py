@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import date
 
-from lesson.images import SOON, not_pulled, warn_once
+from lesson.images import SOON, not_pulled, own_image, warn_once
 
 # Both dates are from this page, as stored by others in 2026. An image stays after its date, but
 # is no longer repaired. Newer PyTorch, 2.11 to 2.14, lies in the repository `pytorch`.
 PAGE = "https://aws.github.io/deep-learning-containers/reference/support_policy/"
+# An image in Amazon's registry: account, region, repository, tag.
+ECR = re.compile(r"(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.amazonaws\.com/([^:@]+):(.+)")
 ACCOUNT = "763104351884"  # Amazon's own, in us-east-1 and most regions
 
 
@@ -34,9 +37,14 @@ IMAGES = (
 )
 
 
+def own() -> str | None:
+    """Return the image of LESSON_IMAGE for SageMaker: one that is in Amazon's registry."""
+    return own_image(lambda uri: ECR.fullmatch(uri) is not None)
+
+
 def image_for(machine: str, region: str) -> str:
-    """Return the newest prebuilt image, with CUDA if the instance type has a GPU."""
-    return IMAGES[0].uri(machine.startswith(("ml.g", "ml.p")), region)
+    """Return LESSON_IMAGE's, else the newest prebuilt one, with CUDA if the type has a GPU."""
+    return own() or IMAGES[0].uri(machine.startswith(("ml.g", "ml.p")), region)
 
 
 def warn(uri: str, today: date | None = None) -> None:
@@ -71,6 +79,6 @@ def _instead(image: Image, today: date) -> str:
         if other is not image and other.patched_until >= today + SOON:
             return f"use pytorch-training:{other.version}, as `container_uri`"
     return (
-        f"look for a newer one at {PAGE}, or build your own FROM it, and pass its URI as "
-        "container_uri"
+        f"look for a newer one at {PAGE}, or build and push the lesson's own "
+        "(`python -m tools.image --cloud aws` prints how), and name it in LESSON_IMAGE"
     )

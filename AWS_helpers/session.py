@@ -180,7 +180,7 @@ def _check_region(region: str) -> None:
 def _make_bucket(session: Session) -> None:
     s3 = _client("s3", session.region)
     with refusals(f"bucket {session.bucket}"):
-        if lies := _region_of(s3, session.bucket):
+        if lies := region_of(s3, session.bucket):
             if lies != session.region:
                 raise LessonError(
                     f"bucket {session.bucket} lies in {lies}, and a job in {session.region} cannot "
@@ -195,7 +195,7 @@ def _make_bucket(session: Session) -> None:
     print(f"made the bucket {session.uri}")
 
 
-def _region_of(s3: Any, bucket: str) -> str | None:
+def region_of(s3: Any, bucket: str) -> str | None:
     """Return where the bucket lies; None if there is none of that name."""
     from botocore.exceptions import ClientError
 

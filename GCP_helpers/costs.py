@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lesson import LessonError, costs
-from lesson.costs import LEFT_OUT, SPOT, Estimate, Price, price, short_name
+from lesson.costs import LEFT_OUT, SPOT, Estimate, Increment, Price, price, short_name
 
 REGION = "us-central1"
 PAGE = "https://cloud.google.com/products/gemini-enterprise-agent-platform/pricing"
@@ -33,6 +33,8 @@ GPUS = {
     # To Compute Engine's $0.35 it is as 0.21849885 to that of n1-standard-4: 1.15 to 1.
     "NVIDIA_TESLA_T4": Price(0.4025, PAGE, "", "quoted by others"),
 }
+# Two public records of 2026 quote "billed in 30-second increments"; the page itself was not seen.
+INCREMENT = Increment("Vertex AI", 30, PAGE, "2026-10", "quoted by others")
 
 
 def estimate_cost(
@@ -65,6 +67,7 @@ def estimate_cost(
         replicas=replicas,
         hours=hours,
         notes=notes,
+        increment=INCREMENT,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from lesson.images import SOON, not_pulled, warn_once
+from lesson.images import SOON, not_pulled, own_image, warn_once
 
 # All dates are from this page, as stored by others in 2026; 2.4 is the newest PyTorch on it.
 PAGE = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/supported-frameworks"
@@ -48,9 +48,14 @@ IMAGES = (
 )
 
 
+def own() -> str | None:
+    """Return the image of LESSON_IMAGE for Vertex AI: any that is not in Amazon's registry."""
+    return own_image(lambda uri: ".dkr.ecr." not in uri)
+
+
 def image_for(gpu: str | None) -> str:
-    """Return the newest prebuilt image, with CUDA if there is to be a GPU."""
-    return next(image.uri for image in IMAGES if image.gpu == bool(gpu))
+    """Return LESSON_IMAGE's, else the newest prebuilt image, with CUDA if there is to be a GPU."""
+    return own() or next(image.uri for image in IMAGES if image.gpu == bool(gpu))
 
 
 def is_prebuilt(uri: str) -> bool:
@@ -85,8 +90,8 @@ def _instead(image: Image, today: date) -> str:
         if other.gpu == image.gpu and other.available_until >= today + SOON:
             return f"use {other.uri}"
     return (
-        "no prebuilt PyTorch image outlives it, so build your own FROM pytorch/pytorch, push it to "
-        "Artifact Registry, and pass its URI as container_uri"
+        "no prebuilt PyTorch image outlives it, so build and push the lesson's own "
+        "(`python -m tools.image --cloud gcp` prints how), and name it in LESSON_IMAGE"
     )
 
 

@@ -58,7 +58,7 @@ def connect(
     global _session
     sessions.activate("STORAGE_EMULATOR_HOST")
     name = bucket_name(bucket, "gs://", BUCKET_NAME)
-    session = Session(target(), _project(project), region, name)
+    session = Session(target(), project_in_use(project), region, name)
 
     if "google.cloud.aiplatform" not in sys.modules:
         note("Loading Google's SDKs ...")
@@ -117,7 +117,8 @@ def refusals(what: str) -> Iterator[None]:
         raise sessions.no_answer(what, "Google") from None
 
 
-def _project(named: str | None) -> str:
+def project_in_use(named: str | None) -> str:
+    """Return the project: as named, else of GOOGLE_CLOUD_PROJECT, else of the credentials."""
     found = named or os.environ.get("GOOGLE_CLOUD_PROJECT")
     if target() == "cloud":
         found = found or _project_of_credentials()

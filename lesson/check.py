@@ -1,46 +1,28 @@
 """Is this machine ready for the lesson? `python -m lesson.check` says so, one line per thing.
 
 In a notebook: `from lesson import check; check.set_up()`. It needs no package to begin with, so
-that it can also tell what is missing.
+that it can also tell what is missing. `python -m lesson.check --target cloud` asks the real clouds
+instead, by read-only calls; what it asks of each is in the helpers' readiness.py.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from importlib import metadata
+from collections.abc import Sequence
+from importlib import import_module, metadata
 from pathlib import Path
 
 from lesson import ROOT, target
+from lesson.findings import Fix, Skip, report
 
 OLDEST_PYTHON = (3, 11)
 FREE_GB = 1.0  # for buckets and runs; the environment is there already when this is asked
+CLOUDS = {"gcp": "Google Cloud", "aws": "Amazon Web Services"}
 STUDIO = Path("/opt/ml/metadata/resource-metadata.json")
-
-
-@dataclass(frozen=True)
-class Line:
-    """What one check found: `word` is PASS, FIX (and then `text` says how) or SKIP."""
-
-    word: str
-    name: str
-    text: str
-
-    def __str__(self) -> str:
-        """As it is printed."""
-        return f"{self.word:4}  {self.name:17}  {self.text}"
-
-
-class Fix(Exception):
-    """A check did not pass; the message says what is wrong and what to do."""
-
-
-class Skip(Exception):
-    """A check does not apply; the message says why."""
 
 
 def set_up() -> bool:
@@ -48,25 +30,27 @@ def set_up() -> bool:
 
     It sends one job to each cloud of the local cloud, and deletes it; nothing else is changed.
     """
-    lines = []
-    for name, check in CHECKS.items():
-        lines.append(_line(name, check))
-        print(lines[-1], flush=True)
-    fix = sum(line.word == "FIX" for line in lines)
+    return _conclude(report(CHECKS))
+
+
+def clouds(*names: str, region: str | None = None) -> bool:
+    """Check with read-only calls whether the real clouds are ready for the lesson's jobs.
+
+    `names` are gcp and aws; none is both. `region` is where the jobs run, if connect() is given
+    another one than its own. Print a line for each thing, and return whether nothing
+    is to be fixed. LESSON_TARGET has to be cloud. Nothing is made, sent or changed.
+    """
+    fix = 0
+    for name in names or tuple(CLOUDS):
+        print(f"\n{CLOUDS[name]}, by read-only calls:")
+        found = import_module(f"{name.upper()}_helpers.readiness")
+        fix += report(found.checks(region), found.FIRST)
+    return _conclude(fix)
+
+
+def _conclude(fix: int) -> bool:
     print(f"\n{fix} of these to fix, from the top." if fix else "\nAll is ready.")
     return not fix
-
-
-def _line(name: str, check: Callable[[], str]) -> Line:
-    try:
-        return Line("PASS", name, check())
-    except Skip as reason:
-        return Line("SKIP", name, str(reason))
-    except Fix as problem:
-        return Line("FIX", name, str(problem))
-    except Exception as problem:  # noqa: BLE001 - whatever is broken here, its line tells it
-        text = str(problem) or type(problem).__name__
-        return Line("FIX", name, " ".join(text.split())[:300])
 
 
 def python() -> str:
@@ -201,8 +185,26 @@ CHECKS = {
 }
 
 
+def main(arguments: Sequence[str] | None = None) -> bool:
+    """Run the command; return whether nothing is to be fixed."""
+    parser = argparse.ArgumentParser(prog="python -m lesson.check", description="Is all ready?")
+    parser.add_argument("--target", choices=("local", "cloud"), default="local")
+    parser.add_argument(
+        "--cloud", choices=(*CLOUDS, "both"), default="both", help="of target cloud"
+    )
+    parser.add_argument("--region", help="where the jobs run, of one cloud")
+    chosen = parser.parse_args(arguments)
+    if chosen.region and chosen.cloud == "both":
+        parser.error("--region is of one cloud: name it, with --cloud")
+    if chosen.target == "local":
+        return set_up()
+    os.environ["LESSON_TARGET"] = "cloud"
+    names = CLOUDS if chosen.cloud == "both" else (chosen.cloud,)
+    return clouds(*names, region=chosen.region)
+
+
 if __name__ == "__main__":
     try:
-        sys.exit(not set_up())
+        sys.exit(not main())
     except KeyboardInterrupt:
         sys.exit("lesson: stopped before the end; what was printed holds")

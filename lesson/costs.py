@@ -42,6 +42,30 @@ class Price:
 
 
 @dataclass(frozen=True)
+class Increment:
+    """The step in which a service bills time, with where and when that was read."""
+
+    service: str
+    seconds: int
+    source: str  # the URL of the page
+    read: str  # as in Price
+    sure: str
+
+    def billed(self, seconds: float) -> float:
+        """Return the seconds that are billed: an increment that has begun counts in full."""
+        # Rounded first, because hours that are given as a fraction are not whole seconds exactly.
+        return math.ceil(round(seconds / self.seconds, 6)) * self.seconds
+
+    def __str__(self) -> str:
+        """Return the rule, how sure it is and since when, and where it is from."""
+        step = "the second" if self.seconds == 1 else f"increments of {self.seconds} s"
+        return (
+            f"{self.service} bills by {step}, rounded up "
+            f"({self.sure}, {self.read or 'undated'}: {self.source})."
+        )
+
+
+@dataclass(frozen=True)
 class Line:
     """So many of one thing at one price."""
 
@@ -68,6 +92,14 @@ class Estimate:
     hours: float
     lines: tuple[Line, ...]
     notes: tuple[str, ...] = ()
+    increment: Increment | None = None  # None: billed as long as it takes
+
+    @property
+    def billed_hours(self) -> float:
+        """Return the hours in whole increments of the service."""
+        if self.increment is None:
+            return self.hours
+        return self.increment.billed(self.hours * 3600) / 3600
 
     @property
     def usd_per_hour(self) -> float:
@@ -76,19 +108,24 @@ class Estimate:
 
     @property
     def usd(self) -> float:
-        """Return US dollars for all the hours."""
-        return self.hours * self.usd_per_hour
+        """Return US dollars for all the hours, as the service rounds them."""
+        return self.billed_hours * self.usd_per_hour
 
     def sentence(self) -> str:
         """Return the sum in one sentence, without its parts."""
+        hours, billed = hours_in_words(self.hours), hours_in_words(self.billed_hours)
+        rounded = f", billed as {billed}" if billed != hours else ""
         return (
-            f"{self.what}, {hours_in_words(self.hours)}: about {dollars(self.usd)} "
+            f"{self.what}, {hours}{rounded}: about {dollars(self.usd)} "
             f"({dollars(self.usd_per_hour)} an hour)"
         )
 
     def __repr__(self) -> str:
         """Return the sentence, and below it the parts and what they leave out."""
-        return "\n  ".join([self.sentence(), *map(str, self.lines), *self.notes])
+        return "\n  ".join([self.sentence(), *map(str, self.lines), *self._notes()])
+
+    def _notes(self) -> list[str]:
+        return [*([str(self.increment)] if self.increment else []), *self.notes]
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr>{line._repr_html_()}</tr>" for line in self.lines)
@@ -96,7 +133,7 @@ class Estimate:
             f'<th scope="col">{head}</th>'
             for head in ("count", "what", "USD an hour, each", "how sure", "price read")
         )
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self._notes())
         # JupyterLab takes what stands between two bare dollar signs for a formula.
         caption = html.escape(self.sentence()).replace("$", "<span>$</span>")
         return (
@@ -140,8 +177,9 @@ def estimate(
     replicas: int = 1,
     hours: float = 1.0,
     notes: Sequence[str] = (),
+    increment: Increment | None = None,
 ) -> Estimate:
-    """Add up replicas × (machine + gpu_count × gpu) × hours.
+    """Add up replicas × (machine + gpu_count × gpu) × hours, rounded up to whole increments.
 
     `machine` and `gpu` are names with their prices, `gpu_count` is per replica. Raises LessonError
     for fewer than one replica or GPU, and for hours that are negative or not finite.
@@ -156,7 +194,7 @@ def estimate(
     if gpu:
         lines.append(Line(gpu[0], replicas * gpu_count, gpu[1]))
         what += f" with {gpu_count} × {gpu[0]}"
-    return Estimate(f"{replicas} × {what}", hours, tuple(lines), tuple(notes))
+    return Estimate(f"{replicas} × {what}", hours, tuple(lines), tuple(notes), increment)
 
 
 def bill(
@@ -165,7 +203,8 @@ def bill(
     """Return what the jobs of a list_jobs() cost at list price: its columns, and `dollars`.
 
     `ready` is how many seconds more each machine is paid for, to get ready. A study has that once
-    for each trial; its own seconds count once, however many of its trials ran at a time. A job
+    for each trial; its own seconds count once, however many of its trials ran at a time, and are
+    taken as shared evenly among them, because each trial is a job that is rounded by itself. A job
     without a known price has NaN.
     """
     dollars = [
@@ -189,9 +228,10 @@ def _of_job(
         return math.nan
     trials, machine, count, gpu = asked.groups()
     gpus = {"gpu": gpu, "gpu_count": int(count)} if gpu else {}
-    paid = seconds + ready * (1 if trials is None else int(trials))
+    times = max(1, int(trials or 1))  # a study that has sent no trial yet is counted as one
+    hours = (seconds / times + ready) / 3600
     try:
-        return estimate_cost(machine, replicas=replicas, hours=paid / 3600, **gpus).usd
+        return times * estimate_cost(machine, replicas=replicas, hours=hours, **gpus).usd
     except LessonError:
         return math.nan
 

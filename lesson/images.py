@@ -1,8 +1,10 @@
-"""Dates of the clouds' prebuilt images: what is said about one that is running out."""
+"""The image of a job: the lesson's own, and what is said about a prebuilt one that runs out."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
 from datetime import timedelta
 
 from lesson import target
@@ -10,6 +12,16 @@ from lesson import target
 SOON = timedelta(days=60)
 
 _warned: set[str] = set()
+
+
+def own_image(fits: Callable[[str], bool]) -> str | None:
+    """Return the image named in LESSON_IMAGE that fits a cloud; None without, and under `local`.
+
+    The variable may name one for each cloud, with a blank between them.
+    """
+    if target() == "local":
+        return None
+    return next(filter(fits, os.environ.get("LESSON_IMAGE", "").split()), None)
 
 
 def warn_once(uri: str, sentence: str | None) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NEWEST = 100  # jobs that list_jobs() shows
+SEEN = 1000  # jobs among which it looks for one's own; on SageMaker each costs a request
 # Seconds between two looks at a job; the local cloud answers when there is news.
 PAUSE = {"local": 0.1, "cloud": 2.0}
 
@@ -71,12 +72,20 @@ class Verbs:
             self._cloud.stop(job)
         print(f"asked for the end of {name}; wait({name!r}) shows it")
 
-    def list_jobs(self) -> pd.DataFrame:
-        """Return the newest 100 training and tuning jobs of the region, newest first."""
-        self._cloud.connected()
+    def list_jobs(self, mine: bool = False) -> pd.DataFrame:
+        """Return the newest 100 training and tuning jobs of the region, newest first.
+
+        In a project or account that several people share, `mine` leaves out the jobs that write
+        elsewhere than into this session's bucket; it looks at the newest 1,000.
+        """
+        uri = f"{self._cloud.connected().uri}/"
         with self._cloud.refusals("listing the jobs"):
-            found = islice(self._cloud.every(), NEWEST)
-            return jobs.table([self._row(job) for job in found])
+            found = islice(self._cloud.every(), SEEN if mine else NEWEST)
+            own = (one for one in found if not mine or self._base(one).startswith(uri))
+            return jobs.table([self._row(job) for job in islice(own, NEWEST)])
+
+    def _base(self, job: Any) -> str:
+        return f"{self._cloud.spec(job).base}/"
 
     def _row(self, job: Any) -> Sequence[Any]:
         spec, now = self._cloud.spec(job), self._cloud.status(job)
@@ -179,7 +188,7 @@ class Verbs:
             state=now.state,
             service_state=now.word,
             seconds=now.times.seconds(),
-            cost=self._cost(spec, sum(trial.seconds for trial in found.trials)),
+            cost=self._cost(spec, *(trial.seconds for trial in found.trials)),
             job=job,
             request=request,
         )
@@ -204,9 +213,9 @@ class Verbs:
             f"{self._cloud.SERVICE} (local cloud)" if target() == "local" else self._cloud.SERVICE
         )
 
-    def _cost(self, spec: JobSpec, seconds: float) -> float | None:
-        """Return US dollars for the machines at list price; None if no price is known."""
+    def _cost(self, spec: JobSpec, *seconds: float) -> float | None:
+        """Return US dollars for jobs that took so long, at list price; None if none is known."""
         try:
-            return self._cloud.estimate(spec, seconds / 3600).usd
+            return sum(self._cloud.estimate(spec, each / 3600).usd for each in seconds)
         except PriceUnknown:  # train() has said so
             return None

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from AWS_helpers.costs import FAMILIES, MACHINES, estimate_cost, machine_with
+from AWS_helpers.costs import FAMILIES, INCREMENT, MACHINES, estimate_cost, machine_with
 from AWS_helpers.images import image_for
 from lesson import LessonError
 from lesson.costs import Price
@@ -22,6 +22,13 @@ def test_the_estimate_prints_date_and_source() -> None:
     shown = repr(estimate_cost("ml.g4dn.xlarge", hours=0.5))
     assert shown.startswith("1 × ml.g4dn.xlarge, 30 min: about $0.37 ($0.74 an hour)\n")
     assert "quoted by others, 2025-05: https://aws.amazon.com/" in shown
+
+
+def test_a_job_is_billed_in_the_increments_of_the_service() -> None:
+    assert INCREMENT.seconds == 1
+    made = estimate_cost("ml.m5.xlarge", replicas=2, hours=9.2 / 3600)
+    assert made.usd == pytest.approx(2 * estimate_cost("ml.m5.xlarge").usd * 10 / 3600)
+    assert INCREMENT.source.startswith("https://") and INCREMENT.source in repr(made)
 
 
 @pytest.mark.parametrize("price", MACHINES.values())

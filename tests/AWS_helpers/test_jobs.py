@@ -207,6 +207,10 @@ def test_the_list_has_the_newest_first_and_what_each_asked_for(data: Data) -> No
     assert list(table["replicas"]) == [2, 1]
     assert [wait(name).accuracy is not None for name in names] == [True, True]
     assert set(list_jobs().head(2)["state"]) == {"succeeded"}
+    assert list(list_jobs(mine=True).head(2)["name"]) == names[::-1]
+    connect(bucket=f"{data['train'].split('/')[2]}-of-somebody-else")  # in the same account
+    assert not set(names) & set(list_jobs(mine=True)["name"])
+    assert list(list_jobs().head(2)["name"]) == names[::-1]
 
 
 def test_jobs_that_are_sent_in_one_second_have_names_of_their_own(data: Data) -> None:

@@ -150,7 +150,7 @@ def test_a_bucket_of_somebody_else_is_said_to_be_theirs() -> None:
             raise ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadBucket")
 
     with pytest.raises(LessonError, match=r"^bucket data belongs to somebody else.*another name$"):
-        session._region_of(Theirs(), "data")
+        session.region_of(Theirs(), "data")
 
 
 def test_a_process_pointed_at_the_local_cloud_never_claims_to_be_in_the_real_one(

@@ -6,7 +6,7 @@ import datetime
 
 import pytest
 
-from GCP_helpers.costs import GPUS, MACHINES, accelerator_type, estimate_cost, short_name
+from GCP_helpers.costs import GPUS, INCREMENT, MACHINES, accelerator_type, estimate_cost, short_name
 from lesson import LessonError
 from lesson.costs import Price
 
@@ -25,6 +25,13 @@ def test_the_estimate_prints_date_and_source() -> None:
     assert shown.startswith("1 × n1-standard-4 with 1 × T4, 30 min: about $0.31 ($0.62 an hour)\n")
     assert "2026-10-07: https://cloud.google.com/" in shown
     assert "quoted by others, undated" in shown
+
+
+def test_a_job_is_billed_in_the_increments_of_the_service() -> None:
+    assert INCREMENT.seconds == 30
+    made = estimate_cost("n1-standard-4", replicas=2, hours=9.2 / 3600)
+    assert made.usd == pytest.approx(2 * estimate_cost("n1-standard-4").usd * 30 / 3600)
+    assert INCREMENT.source.startswith("https://") and INCREMENT.source in repr(made)
 
 
 @pytest.mark.parametrize("price", [*MACHINES.values(), *GPUS.values()])

@@ -37,7 +37,7 @@ def test_when_all_have_retired_the_alternative_is_an_image_of_ones_own() -> None
     sentence = check(GPU, date(2026, 11, 20))
     assert sentence is not None
     assert "was to be had until 2026-07-24 and may be gone" in sentence
-    assert "build your own FROM pytorch/pytorch" in sentence and "container_uri" in sentence
+    assert "python -m tools.image --cloud gcp" in sentence and "LESSON_IMAGE" in sentence
 
 
 def test_in_november_2026_no_known_prebuilt_image_is_left() -> None:

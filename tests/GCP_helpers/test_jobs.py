@@ -180,6 +180,10 @@ def test_the_list_has_the_newest_first_and_what_each_asked_for(data: Data) -> No
     assert list(table["replicas"]) == [2, 1]
     assert [wait(name).accuracy is not None for name in names] == [True, True]
     assert set(list_jobs().head(2)["state"]) == {"succeeded"}
+    assert list(list_jobs(mine=True).head(2)["name"]) == names[::-1]
+    connect(bucket=f"{data['train'].split('/')[2]}-of-somebody-else")  # in the same account
+    assert not set(names) & set(list_jobs(mine=True)["name"])
+    assert list(list_jobs().head(2)["name"]) == names[::-1]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import lesson
-from lesson import check, tiny_jobs
+from lesson import check, findings, tiny_jobs
 from local_cloud.control import Status
 
 Printed = pytest.CaptureFixture[str]
@@ -40,9 +40,9 @@ def made() -> set[str]:
     return names | {bucket["Name"] for bucket in buckets}
 
 
-def line(name: str) -> check.Line:
+def line(name: str) -> findings.Line:
     """What the check with this name says."""
-    return check._line(name, check.CHECKS[name])
+    return findings.line(name, check.CHECKS[name])
 
 
 def test_a_machine_that_is_ready_passes_and_keeps_nothing(cloud: Status, capsys: Printed) -> None:
@@ -69,6 +69,31 @@ def test_in_a_terminal_its_exit_code_says_whether_all_is_ready(tmp_path: Path) -
     assert "FIX   packages" in done.stdout and "more not in" in done.stdout
     assert "FIX   job on Vertex AI" in done.stdout
     assert "of these to fix, from the top." in done.stdout
+
+
+def test_of_the_real_clouds_too_a_missing_package_is_a_line_and_no_traceback(
+    tmp_path: Path,
+) -> None:
+    """Both clouds are asked unless one is named; LESSON_TARGET need not be set."""
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "lesson.check", "--target", "cloud"],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(lesson.ROOT), "LESSON_BUCKET": "some"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    google, amazon = done.stdout.split("Amazon Web Services, by read-only calls:")
+    assert google.startswith("\nGoogle Cloud, by read-only calls:\n")
+    for said, module in ((google, "google"), (amazon, "bot")):
+        assert f"FIX   credentials        No module named '{module}" in said
+    assert amazon.endswith("2 of these to fix, from the top.\n")
+
+
+def test_a_region_is_of_one_cloud(capsys: Printed) -> None:
+    with pytest.raises(SystemExit):
+        check.main(["--target", "cloud", "--region", "europe-west4"])
+    assert "name it, with --cloud" in capsys.readouterr().err
 
 
 def test_an_old_python_is_told_which_one_to_take(monkeypatch: Patch) -> None:

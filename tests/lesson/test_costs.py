@@ -11,11 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lesson import LessonError
-from lesson.costs import Estimate, Price, PriceUnknown, bill, dollars, estimate, hours_in_words
+from lesson.costs import (
+    Estimate,
+    Increment,
+    Price,
+    PriceUnknown,
+    bill,
+    dollars,
+    estimate,
+    hours_in_words,
+)
 from lesson.jobs import Times, row, table
 
 MACHINE = Price(0.25, "https://example.org/prices", "2026-10-07", "read on the price page")
 GPU = Price(0.5, "https://example.org/gpus", "", "second hand")
+HALF_MINUTES = Increment(
+    "The service", 30, "https://example.org/steps", "2026-10", "as on the page"
+)
 
 
 def test_the_sum_is_replicas_times_machine_and_gpus_times_hours() -> None:
@@ -42,6 +54,39 @@ def test_the_sum_holds_for_any_numbers(
         hours=hours,
     )
     assert math.isclose(made.usd, replicas * (machine + gpus * gpu) * hours, abs_tol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "billed"),
+    [(0, 0), (0.01, 30), (29.99, 30), (30, 30), (30.001, 60), (135, 150), (0.1 * 3600, 360)],
+)
+def test_time_is_billed_in_whole_increments(seconds: float, billed: float) -> None:
+    made = estimate(("box", MACHINE), replicas=2, hours=seconds / 3600, increment=HALF_MINUTES)
+    assert made.usd == pytest.approx(2 * 0.25 * billed / 3600, rel=1e-12, abs=0)
+
+
+@given(st.integers(1, 60), st.integers(0, 100_000))
+def test_whole_increments_given_in_hours_are_not_rounded_up(step: int, count: int) -> None:
+    rule = Increment("", step, "", "", "")
+    assert rule.billed(count * step / 3600 * 3600) == count * step
+
+
+@given(st.integers(1, 60), st.floats(0, 1e6))
+def test_rounding_adds_less_than_an_increment(step: int, seconds: float) -> None:
+    billed = Increment("", step, "", "", "").billed(seconds)
+    assert billed % step == 0 and -1e-4 < billed - seconds < step
+
+
+def test_an_estimate_says_what_is_billed_and_where_the_rule_is_from() -> None:
+    made = estimate(("box", MACHINE), hours=10 / 3600, increment=HALF_MINUTES)
+    rule = (
+        "The service bills by increments of 30 s, rounded up "
+        "(as on the page, 2026-10: https://example.org/steps)."
+    )
+    assert repr(made).startswith("1 × box, 10 s, billed as 30 s: about $0.0021 ($0.25 an hour)\n")
+    assert rule in repr(made).splitlines()[-1] and f"<li>{rule}</li>" in made._repr_html_()
+    exact = estimate(("box", MACHINE), hours=1, increment=HALF_MINUTES)
+    assert "billed as" not in exact.sentence()
 
 
 def test_it_prints_as_a_sentence_with_the_source_and_date_of_each_price() -> None:
@@ -120,3 +165,16 @@ def test_a_bill_multiplies_the_seconds_of_each_job_with_the_price_of_its_machine
     assert same[:3] == [0.5, 1.25, 0.25] and math.isnan(same[3])
     assert longer[:3] == [1.0, 2.5, 1.0] and math.isnan(longer[3])
     assert bill(listed[:0], estimate_cost)["dollars"].sum() == 0
+
+
+def test_a_bill_rounds_each_trial_of_a_study_by_itself() -> None:
+    def estimate_cost(machine: str, replicas: int, hours: float, **gpus: Any) -> Estimate:
+        return estimate((machine, MACHINE), replicas=replicas, hours=hours, increment=HALF_MINUTES)
+
+    moment = datetime(2026, 11, 20, tzinfo=UTC)
+    a_minute = Times(moment, moment, moment + timedelta(minutes=1))
+    asked = ["box", "4 trials on box", "0 trials on box"]
+    listed = table([row("job", ("succeeded", "Completed"), a_minute, 1, text) for text in asked])
+    assert bill(listed, estimate_cost)["dollars"].tolist() == pytest.approx(
+        [0.25 / 60, 4 * 0.25 / 120, 0.25 / 60]
+    )

@@ -1,0 +1,95 @@
+"""Build and push the lesson's image: `python -m tools.image --cloud gcp` prints how.
+
+Nothing is run without --run. The Dockerfile is at the root; what goes into the image is in
+.dockerignore. Building takes a Docker engine; Google builds without one (--remote).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NAME = "rented-machines"
+CPU = "https://download.pytorch.org/whl/cpu"
+REGIONS = {"gcp": "us-central1", "aws": "us-east-1"}
+# Both services run on x86, whatever this machine is.
+BUILD = "docker build --platform linux/amd64"
+
+
+def uri(cloud: str, account: str, region: str, tag: str) -> str:
+    """Return the image's URI; `account` is the project or the number of the account."""
+    if cloud == "gcp":
+        return f"{region}-docker.pkg.dev/{account}/lesson/{NAME}:{tag}"
+    return f"{account}.dkr.ecr.{region}.amazonaws.com/{NAME}:{tag}"
+
+
+def commands(
+    cloud: str, account: str, region: str, tag: str, *, cpu: bool, root: bool, remote: bool
+) -> list[str]:
+    """Return the shell's commands, in order: make the repository, log in, build, push."""
+    image = uri(cloud, account, region, tag)
+    choices = [f"--build-arg INDEX={CPU}"] * cpu + ["--build-arg RUN_AS=root"] * root
+    build = [" ".join([BUILD, *choices, f"--tag {image} ."]), f"docker push {image}"]
+    if cloud == "gcp":
+        make = (
+            "gcloud artifacts repositories describe lesson "
+            f"--location={region} --project={account} || "
+            "gcloud artifacts repositories create lesson --repository-format=docker "
+            f"--location={region} --project={account}"
+        )
+        if remote:
+            return [make, f"gcloud builds submit --project={account} --tag {image} ."]
+        return [make, f"gcloud auth configure-docker {region}-docker.pkg.dev --quiet", *build]
+    registry = image.partition("/")[0]
+    make = (
+        f"aws ecr describe-repositories --repository-names {NAME} --region {region} || "
+        f"aws ecr create-repository --repository-name {NAME} --region {region}"
+    )
+    login = (
+        f"aws ecr get-login-password --region {region} | "
+        f"docker login --username AWS --password-stdin {registry}"
+    )
+    return [make, login, *build]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the commands, or run them; return the exit code of the first that fails."""
+    parser = argparse.ArgumentParser(prog="python -m tools.image", description=__doc__)
+    parser.add_argument("--cloud", choices=("gcp", "aws"), required=True)
+    parser.add_argument("--account", help="project of Google Cloud, or number of the AWS account")
+    parser.add_argument("--region", help="where the jobs run")
+    parser.add_argument("--tag", default="1")
+    parser.add_argument("--cpu", action="store_true", help="PyTorch without CUDA, much smaller")
+    parser.add_argument("--root", action="store_true", help="run as root, not as a user of its own")
+    parser.add_argument("--remote", action="store_true", help="let Google build (gcp only)")
+    parser.add_argument("--run", action="store_true", help="run the commands, do not only print")
+    chosen = parser.parse_args(arguments)
+    if chosen.remote and (chosen.cloud == "aws" or chosen.cpu or chosen.root):
+        parser.error("--remote goes with --cloud gcp alone, and builds the image as it is")
+    named = {"gcp": os.environ.get("GOOGLE_CLOUD_PROJECT"), "aws": None}[chosen.cloud]
+    account = chosen.account or named
+    if not account:
+        if chosen.run:
+            parser.error("name the project or account: --account")
+        account = {"gcp": "YOUR-PROJECT", "aws": "YOUR-ACCOUNT"}[chosen.cloud]
+    region = chosen.region or REGIONS[chosen.cloud]
+    made = commands(
+        chosen.cloud, account, region, chosen.tag,
+        cpu=chosen.cpu, root=chosen.root, remote=chosen.remote,
+    )  # fmt: skip
+    for line in made:
+        print(line, flush=True)
+        if chosen.run and (code := subprocess.run(line, shell=True, cwd=ROOT).returncode):
+            return code
+    print(f"export LESSON_IMAGE={shlex.quote(uri(chosen.cloud, account, region, chosen.tag))}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -148,7 +148,7 @@ def of_s3() -> Iterator[str]:
         found = operations.find(rule.method, rule.depth, query, rule.headers, ours)
         works[rule.name] = rule.name in ours and found is not None and found.name == rule.name
     yield from ("### S3 {#coverage-s3}", "", *_paragraphs(works))
-    yield "Signatures are not checked, for the address itself is the secret; a presigned address"
+    yield "Signatures are not checked, because the URL itself is the secret; a presigned URL"
     yield "that has expired is refused. These parameters are accepted with the values for which"
     yield from ("nothing has to be done, and refused with others:", "")
     for name, values in HARMLESS.items():

@@ -51,7 +51,7 @@ IGNORED = {
     "pscInterfaceConfig": "replicas meet on loopback",
     "enableWebAccess": "log in to this machine instead",
     "enableDashboardAccess": "log in to this machine instead",
-    "persistentResourceId": "every job gets processes of its own",
+    "persistentResourceId": "every job gets its own processes",
     "protectedArtifactLocationId": "everything is in one place",
     "models": "the job's own code names its inputs",
 }

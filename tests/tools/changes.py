@@ -3,6 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from tools.lint import Lesson, lint_lesson
+
 PAGE = "episodes/01-count.md"
 Change = Callable[[Path], None]
 
@@ -77,3 +81,17 @@ def several(*changes: Change) -> Change:
             each(root)
 
     return change
+
+
+def cases(of: dict[str, dict[str, Change]]) -> list[object]:
+    """Each change with its rule, named by the rule and by what it does."""
+    return [
+        pytest.param(rule, change, id=f"{rule}: {what}")
+        for rule, changes in of.items()
+        for what, change in changes.items()
+    ]
+
+
+def names(root: Path) -> set[str]:
+    """The rules that the lesson at `root` breaks."""
+    return {finding.rule for finding in lint_lesson(Lesson(root))}

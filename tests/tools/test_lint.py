@@ -1,18 +1,22 @@
 """The rules of a lesson: for each, pages that break it and nothing else, and pages that may pass.
 
 BROKEN and FINE read as the list of rules: the rule's id, then what a page does. Every change is
-made to the small lesson of conftest.py, which has no errors.
+made to the small lesson of conftest.py, which has no errors. The rules on words are in
+test_lint_words.py.
 """
 
 import pytest
 
+from tests.tools import test_lint_words
 from tests.tools.changes import (
     PAGE,
     Change,
     append,
+    cases,
     config,
     cut,
     insert,
+    names,
     remove,
     rename,
     several,
@@ -338,7 +342,7 @@ BROKEN: dict[str, dict[str, Change]] = {
             "a quotation": "> Text.",
             "a line across": "Text.\n\n---\n\nText.",
             "a formula": "$$x$$",
-            "terms": "Term\n:   What it means.",
+            "terms": "Term\n:   Its meaning.",
         }.items()
     }
     | {"a table in group-tab": insert(f"::: group-tab\n\n### One\n\n{TABLE}\n\n:::")},
@@ -425,29 +429,6 @@ BROKEN: dict[str, dict[str, Change]] = {
         "a list under another heading": swap(AIMS, "## Objectives\n\n## More\n\n- A", "index.md"),
     },
     # What reviewers ask for: plain words
-    "word-belittling": {
-        **{
-            word: insert(f"It is {word} a number.")
-            for word in ("just", "simply", "Obviously", "clearly", "of course", "easily", "merely")
-        },
-        "in italics": insert("It is _just_ a number."),
-        "over the end of a line": insert("It is of\ncourse a number."),
-        "in a title": swap('title: "Count', 'title: "Simply count'),
-        "in a heading": insert("### Just a number"),
-        "in a link": insert("[obviously a number](setup.md)"),
-        "in a table": insert(f"{TABLE}\n| simply | e |"),
-        "in a description": insert('![Dots](fig/dots.svg){alt="It is just three dots"}'),
-        "in a page of the root": swap("Open", "Simply open", "CONTRIBUTING.md"),
-    },
-    "word-contraction": {
-        "four": insert("It's. Don't. We’ll. You're."),
-        "four others": insert("Isn't. Where's. When's. Let's."),
-        "in italics": insert("_It's. Don't. We'll. Can't_."),
-    },
-    "word-idiom": {
-        idiom: insert(f"It is {idiom}.")
-        for idiom in ("out of the box", "a rule of thumb", "a piece\nof cake", "under the hood")
-    },
 }
 
 # What looks like a mistake and is none.
@@ -580,7 +561,7 @@ FINE: dict[str, dict[str, Change]] = {
     },
     "blank-line-fence": {"code without a fence": insert("    code\nText.")},
     "blank-line-list": {
-        "an item that goes on without blanks": insert("- item that\ngoes on\n- another"),
+        "an item that continues without blanks": insert("- item that\ncontinues\n- another"),
         "a list in a list": insert("- a\n  - b\n\n  Text.\n  - c"),
         "a dash, a number": insert("In the year\n2026. That is\n-5 or > - 6"),
     },
@@ -605,32 +586,7 @@ FINE: dict[str, dict[str, Change]] = {
             swap(END, f"{DISCUSSION}\n\n::: callout\n\n{'word ' * 60}\n\n:::\n\n{END}"),
         ),
     },
-    "word-belittling": {
-        "in code": insert("`simply`\n\n```text\njust\n```\n\n    simply = 1"),
-        "in a comment": insert("Text <!-- simply --> and\n\n<!-- just -->"),
-        "an address": insert("[Text][a]\n\n[a]: https://example.org/simply\n\n<https://just.org>"),
-        "a label": insert("[Text][just]\n\n[just]: https://example.org"),
-        "other words": insert("Justice is unjust, and a simple clear course."),
-    },
-    "word-contraction": {
-        "three": insert("It's. Don't. We’ll."),
-        "owners": insert("The learner's, Amazon's, Google's and the jobs' rows."),
-        "in code": insert("`it's don't can't won't isn't`"),
-    },
 }
-
-
-def cases(of: dict[str, dict[str, Change]]) -> list[object]:
-    """Each change with its rule, named by the rule and by what it does."""
-    return [
-        pytest.param(rule, change, id=f"{rule}: {what}")
-        for rule, changes in of.items()
-        for what, change in changes.items()
-    ]
-
-
-def names(root):
-    return {finding.rule for finding in lint_lesson(Lesson(root))}
 
 
 @pytest.mark.parametrize(("rule", "change"), cases(BROKEN))
@@ -646,7 +602,7 @@ def test_what_a_rule_allows_is_no_error(clean_lesson, rule, change):
 
 
 def test_every_rule_has_a_case_and_a_docstring():
-    assert set(BROKEN) == set(all_rules()) and set(FINE) <= set(BROKEN)
+    assert {*BROKEN, *test_lint_words.BROKEN} == set(all_rules()) and set(FINE) <= set(BROKEN)
     assert all(rule.__doc__ for rule in all_rules().values())
 
 

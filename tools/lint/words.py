@@ -38,6 +38,36 @@ CONTRACTION = _any_of(
     r"(?:i|you|we|they|he|she|it|that|there|here|what|who|how|where|when|why|let)['’]"
     r"(?:s|re|ve|ll|d|m)",
 )
+# What reads as a translation, or is not the word of the services' documentation: what to write.
+BETTER = {
+    _any_of(words): better
+    for words, better in {
+        r"mend(?:s|ed|ing)?": "fix",
+        r"reckon(?:s|ed|ing)?": "estimate, or calculate",
+        r"dearer|dearest": "more expensive",
+        r"shall": "must, will, or the verb alone; of an aim: is to, or should",
+        r"com(?:es?|ing) to lie|came to lie": "is stored",
+        r"in the name of": "assumes the role, or: with the permissions of",
+        r"rights|the right to": "permissions, or may",
+        r"(?<!IP\s)(?<!e-mail\s)address(?:es)?": "URI (gs:, s3:), URL or endpoint (http:)",
+        r"(?<!there\s)(?:is|are|was|were) no (?!longer|more|less|better|worse|other)\w+": "is not",
+        r"as (?:it is|they are)(?=[.,;:)])": "unchanged",
+        r"by now": "already, or so far",
+        r"of (?:one['’]s|my|your|its|his|her|our|their) own": "its own …, or: a separate …",
+        r"(?:that|this) is what [^.;:?!]{1,80} (?:is|are) for": "the purpose first: X does Y",
+        r"(?:goes|going|gone|went) on|go on": "resume, or continue",
+        r"(?:end|ends|ended|ending) well": "succeed",
+        r"slopes?": "gradient",
+        r"behind a secret": "and accepts only requests with the secret",
+    }.items()
+}
+# The start of a sentence, and the rest of it up to its end: no question mark, so no question.
+SENTENCE = re.compile(
+    r"(?:\A|[.!?]['’\")”*]*\s+|\n\s*\n\s*|^\s*(?:[-*+]|\d+[.)]|:|\|)\s+|\|\s*)[*_]*"
+    r"(?P<sentence>(?P<word>Who|What|Whoever|Whatever)\b"
+    r"(?:(?!\n\s*\n|\n\s*(?:[-*+]|\d+[.)])\s|\|)[^.!?]|[.!?](?=[\w`]))*(?P<end>[.!?]))",
+    re.MULTILINE,
+)
 CONTRACTIONS_ALLOWED = 3  # in a page; readers whose English is new stumble over them
 Found = Iterator[tuple[int, str]]
 
@@ -55,15 +85,26 @@ def _spoken(text: str) -> str:
     return text
 
 
-def _find(doc: Doc, pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Where a page's title, prose and headings, without code, match a pattern."""
-    texts = [(1, str((doc.page.front_matter or {}).get("title")))]
+def _texts(doc: Doc) -> Iterator[tuple[int, str]]:
+    """A page's title, prose and headings, without code, with their first lines."""
+    yield 1, str((doc.page.front_matter or {}).get("title"))
     for block, _ in doc.page.walk():
         if isinstance(block, Prose | Heading):
-            texts.append((block.line, _spoken(without_definitions(blank_code(block.text)))))
-    for first, text in texts:
-        for found in pattern.finditer(re.sub(r"(?<!\w)_|_(?!\w)", " ", text)):
+            text = _spoken(without_definitions(blank_code(block.text)))
+            yield block.line, re.sub(r"(?<!\w)_|_(?!\w)", " ", text)
+
+
+def _find(doc: Doc, pattern: re.Pattern[str]) -> Found:
+    """Where a page's words match a pattern."""
+    for first, text in _texts(doc):
+        for found in pattern.finditer(text):
             yield first + text.count("\n", 0, found.start()), " ".join(found[0].split())
+
+
+def _written(doc: Doc) -> Found:
+    """The page's own words: not those that it quotes (`> …`), as a licence."""
+    for first, text in _texts(doc):
+        yield first, re.sub(r"^[ ]*>.*$", "", text, flags=re.MULTILINE)
 
 
 @page_rule("word-belittling")
@@ -78,6 +119,26 @@ def word_idiom(doc: Doc) -> Found:
     """No idioms: who learned English from books looks them up in vain."""
     for line, idiom in _find(doc, IDIOMS):
         yield line, f"“{idiom}” does not mean what its words say; say what you mean"
+
+
+@page_rule("word-plain")
+def word_plain(doc: Doc) -> Found:
+    """The words are those that people say, and that the services' documentation uses."""
+    for first, text in _written(doc):
+        for pattern, better in BETTER.items():
+            for found in pattern.finditer(text):
+                line = first + text.count("\n", 0, found.start())
+                yield line, f"“{' '.join(found[0].split())}”; write: {better}"
+
+
+@page_rule("word-subject")
+def word_subject(doc: Doc) -> Found:
+    """No statement begins with “Who …” or “What …”: the subject comes first, and is a noun."""
+    for first, text in _written(doc):
+        for found in SENTENCE.finditer(text):
+            if found["end"] != "?":
+                line = first + text.count("\n", 0, found.start("word"))
+                yield line, f"a statement begins with “{found['word']}”; begin with its subject"
 
 
 @page_rule("word-contraction")

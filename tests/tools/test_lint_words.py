@@ -56,6 +56,7 @@ BROKEN: dict[str, dict[str, Change]] = {
             "Keep a list of one's own.",
             "Each trial has a folder of its own.",
             "Take a bucket of your own.",
+            "Jobs have folders of their own in the bucket.",
             "That is what a checkpoint is for.",
             "The job goes on from the checkpoint.",
             "It went on with epoch 3.",
@@ -118,6 +119,7 @@ FINE: dict[str, dict[str, Change]] = {
         ),
         "right": insert("The right answer is the one to the right."),
         "your own": insert("Take your own bucket, as it is written in the notes."),
+        "the name of its own": insert("Take the name of your own bucket, of its own `data`."),
     },
     "word-subject": {
         "a question": insert("Who pays? What does it cost, and for how long?"),

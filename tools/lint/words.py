@@ -38,6 +38,11 @@ CONTRACTION = _any_of(
     r"(?:i|you|we|they|he|she|it|that|there|here|what|who|how|where|when|why|let)['’]"
     r"(?:s|re|ve|ll|d|m)",
 )
+# Behind “of its own” in “a folder of its own”, not in “the name of its own folder”.
+WITHOUT = (
+    r"(?=[^\w\s]|\s*\Z|\s+(?:and|or|but|nor|in|on|at|for|with|without|to|by|of|from|as|under"
+    r"|beside|that|which|who|when|while|until|if|so|then|each|is|are|has|have|can|may|there|here)\b)"
+)
 # What reads as a translation, or is not the word of the services' documentation: what to write.
 BETTER = {
     _any_of(words): better
@@ -53,7 +58,7 @@ BETTER = {
         r"(?<!there\s)(?:is|are|was|were) no (?!longer|more|less|better|worse|other)\w+": "is not",
         r"as (?:it is|they are)(?=[.,;:)])": "unchanged",
         r"by now": "already, or so far",
-        r"of (?:one['’]s|my|your|its|his|her|our|their) own": "its own …, or: a separate …",
+        rf"of (?:one['’]s|my|your|its|his|her|our|their) own{WITHOUT}": "its own …, a separate …",
         r"(?:that|this) is what [^.;:?!]{1,80} (?:is|are) for": "the purpose first: X does Y",
         r"(?:goes|going|gone|went) on|go on": "resume, or continue",
         r"(?:end|ends|ended|ending) well": "succeed",

@@ -3,7 +3,8 @@
 import pytest
 
 from tests.tools.changes import PAGE, Change, cases, insert, names, swap
-from tools.lint import Lesson, lint_lesson
+from tools.folder import ROOT
+from tools.lint import Lesson, lint_lesson, lint_page
 
 TABLE = "| a | b |\n|---|---|\n| c | d |"
 
@@ -162,3 +163,11 @@ def test_a_finding_names_the_line_and_what_to_write(clean_lesson, text, at, bett
     (finding,) = lint_lesson(Lesson(clean_lesson))
     assert at in (clean_lesson / PAGE).read_text().split("\n")[finding.line - 1]
     assert better in finding.message
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/README.md"]
+)
+def test_pages_that_the_site_does_not_show_keep_the_words_too(name):
+    found = lint_page(Lesson(ROOT), ROOT / name)
+    assert [str(each) for each in found if each.rule in ("word-plain", "word-subject")] == []

@@ -32,6 +32,12 @@ ACTIONS = (
     "sagemaker:StopTrainingJob",
     "logs:FilterLogEvents",
 )
+# A policy may let a role be passed to this service only: then the question has to name it.
+PASSED = {
+    "ContextKeyName": "iam:PassedToService",
+    "ContextKeyType": "string",
+    "ContextKeyValues": [SERVICE],
+}
 IN_BUCKET = ("s3:GetObject", "s3:PutObject")
 # What the lesson's largest requests need of each instance type at a time.
 INSTANCES = {"ml.m5.large": 2, MACHINE: 2, "ml.g4dn.xlarge": 1}
@@ -248,7 +254,12 @@ class Amazon:
     def _denied(self, role: str, actions: Iterable[str], *resources: str) -> list[str]:
         """Return which actions the policies of a role or user do not allow."""
         where: dict[str, Any] = {"ResourceArns": [*resources]} if resources else {}
-        question = {"PolicySourceArn": role, "ActionNames": [*actions], **where}
+        question = {
+            "PolicySourceArn": role,
+            "ActionNames": [*actions],
+            "ContextEntries": [PASSED],
+            **where,
+        }
         found = self._ask("iam", "simulate_principal_policy", **question)["EvaluationResults"]
         return [one["EvalActionName"] for one in found if one["EvalDecision"] != "allowed"]
 

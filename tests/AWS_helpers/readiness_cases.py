@@ -43,17 +43,26 @@ def answered(model: Any, params: Any, **_: Any) -> Any:
                 if status >= 300
                 else answer
             )
-            if isinstance(answer, str):  # a decision on each action that was asked about
-                actions = [
-                    v for name, v in params["body"].items() if name.startswith("ActionNames")
-                ]
-                found = {
-                    "EvaluationResults": [
-                        {"EvalActionName": action, "EvalDecision": answer} for action in actions
-                    ]
-                }
+            if isinstance(answer, str):
+                found = {"EvaluationResults": decided(answer, params["body"])}
             return http, found | {"ResponseMetadata": {"HTTPStatusCode": status}}
     return None
+
+
+def decided(decision: str, asking: dict[str, str]) -> list[dict[str, str]]:
+    """The decision on each action; as policies have it, a role may be passed to SageMaker only.
+
+    Without the key of that condition in the question, IAM finds that it does not hold.
+    """
+    keys = {value for name, value in asking.items() if name.endswith(".ContextKeyName")}
+    actions = [value for name, value in asking.items() if name.startswith("ActionNames")]
+    unmet = [
+        each for each in actions if each == "iam:PassRole" and "iam:PassedToService" not in keys
+    ]
+    return [
+        {"EvalActionName": each, "EvalDecision": "implicitDeny" if each in unmet else decision}
+        for each in actions
+    ]
 
 
 def forwarded(session: URLLib3Session, request: Any) -> Any:

@@ -20,6 +20,7 @@ from nbval import plugin
 from nbval.kernel import RunningKernel
 
 import local_cloud
+from tests.within import settle, tolerance
 
 _folders: list[tempfile.TemporaryDirectory[str]] = []
 
@@ -54,6 +55,25 @@ class Kernel(RunningKernel):
         return message
 
 
+_compare = plugin.IPyNbCell.compare_outputs
+
+
+def compare_outputs(cell: plugin.IPyNbCell, shown: list[Any], page: list[Any]) -> bool:
+    """Whether a cell showed what its page says, within the tolerance that the cell states."""
+    within = tolerance(cell.cell.source)
+    for mine, expected in zip(shown, page, strict=False):
+        _settle(mine.get("data", mine), expected.get("data", expected), within)
+    alike: bool = _compare(cell, shown, page)
+    return alike
+
+
+def _settle(shown: dict[str, Any], expected: dict[str, Any], within: float) -> None:
+    """The same in the texts of one output, by their types."""
+    for kind in shown.keys() & expected.keys():
+        if isinstance(shown[kind], str):
+            shown[kind] = settle(shown[kind], expected[kind], within)
+
+
 def start_alone(notebook: Path, root: Path) -> None:
     """Have the next kernel begin where nobody has run anything yet."""
     end()
@@ -72,8 +92,9 @@ def end() -> None:
 
 
 def pytest_configure() -> None:
-    """Before any kernel starts."""
+    """Before any notebook is read or run."""
     plugin.RunningKernel = Kernel
+    plugin.IPyNbCell.compare_outputs = compare_outputs  # its constructor wants no subclass
 
 
 @pytest.hookimpl(tryfirst=True)

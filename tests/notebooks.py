@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,11 @@ from nbval import plugin
 from nbval.kernel import RunningKernel
 
 import local_cloud
+from tests import kernels
 from tests.within import settle, tolerance
+
+# Of the notebooks that take longest, the longest first (pytest --durations=0).
+LONGEST = ("09-", "12-", "11-", "08-", "10-", "13-", "05-", "07-", "23-", "01-", "04-", "06-")
 
 _folders: list[tempfile.TemporaryDirectory[str]] = []
 
@@ -91,10 +96,24 @@ def end() -> None:
         _folders.pop().cleanup()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Before any notebook is read or run."""
     plugin.RunningKernel = Kernel
     plugin.IPyNbCell.compare_outputs = compare_outputs  # its constructor wants no subclass
+    kernels.replace_launch()
+    # Only a run with workers has enough notebooks to be worth the imports.
+    if sys.platform == "linux" and config.getoption("dist", "no") != "no":
+        source = kernels.Source()
+        config.add_cleanup(source.close)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The notebooks that take longest come first, so that the workers end together."""
+    items.sort(key=lambda item: _turn(item.path.name))
+
+
+def _turn(name: str) -> int:
+    return next((i for i, each in enumerate(LONGEST) if name.startswith(each)), len(LONGEST))
 
 
 @pytest.hookimpl(tryfirst=True)

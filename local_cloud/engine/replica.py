@@ -72,7 +72,7 @@ def environment(replica: Replica, context: ReplicaContext, temporary: Path) -> d
         "GLOO_SOCKET_IFNAME": system.LOOPBACK,
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, context.gpus)),
         "JOB_TOKEN": context.token,
-        **{name: os.environ[name] for name in INSTRUCTIONS if name in os.environ},
+        **{name: os.environ[name] for name in INSTRUCTIONS if os.environ.get(name)},
         **replica.environment,
         **context.python.variables(),
         **context.marks,

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lesson test test-all torture lab notebooks site check bench drift lock
+.PHONY: help setup lesson test test-all mutants torture lab notebooks site check bench drift lock
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ lesson: setup ## the main job: train in each place, print the table of runs
 # $(call run_notebooks,FOLDER,VARIABLE): each starts alone (tests/notebooks.py), with the network cut.
 define run_notebooks
 	@$(2) $(BIN)/python -m tests.offline $(BIN)/python -m pytest -p tests.notebooks -n auto --dist loadfile \
-	  --nbval --nbval-sanitize-with tests/nbval.cfg $(1)
+	  --no-loadscope-reorder --nbval --nbval-sanitize-with tests/nbval.cfg $(1)
 endef
 
 FIRST_JOBS := $(addprefix notebooks/instructor/,04-vertex-first-job.ipynb 07-sagemaker-first-job.ipynb)
@@ -33,7 +33,7 @@ test: setup ## the tests, and every notebook as instructors have it
 	$(call run_notebooks,notebooks/instructor)
 
 # .venv-aiplatform is made afresh: the newest of today, not of the last time.
-test-all: setup ## the tests, the slow extras, and the notebooks as learners have them
+test-all: setup ## the tests, the slow extras, the notebooks as learners have them and on an older processor
 	@$(BIN)/python -m tools.environment .venv-sagemaker2 sagemaker==2.257.7 ipython pandas scikit-learn torch==2.13.0
 	@$(BIN)/python -m tools.environment .venv-awscli awscli==1.46.3
 	@$(BIN)/python -m tools.environment .venv-torch2.4 torch==2.4.1 numpy==1.26.4
@@ -43,9 +43,14 @@ test-all: setup ## the tests, the slow extras, and the notebooks as learners hav
 	@$(BIN)/python -m tools.environment .venv-filesystems gcsfs==2026.10.1 s3fs==2026.9.0
 	@ALL_EXAMPLES=1 $(BIN)/python -m pytest -n auto --dist loadfile tests
 	$(call run_notebooks,notebooks)
+	@echo "The same with the instructions that every processor has: what differs then, differs elsewhere too:"
+	$(call run_notebooks,notebooks/instructor,ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE)
 	@echo "The engine's tests and a notebook of each cloud, without what only Linux has (engine/system.py):"
 	@LOCAL_CLOUD_PORTABLE=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" tests/local_cloud/engine
 	$(call run_notebooks,$(FIRST_JOBS),LOCAL_CLOUD_PORTABLE=1)
+
+mutants: setup ## put small bugs in, and count those that the tests miss (ARGS="--minutes 2 --seed 1 guard": one part)
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
 torture: setup ## treat a local cloud badly for five minutes, and count (ARGS="--minutes 1 kills": one part)
 	@$(BIN)/python -m tests.torture $(ARGS)

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,11 @@ from nbval import plugin
 from nbval.kernel import RunningKernel
 
 import local_cloud
+from tests import kernels
+from tests.within import settle, tolerance
+
+# Of the notebooks that take longest, the longest first (pytest --durations=0).
+LONGEST = ("09-", "12-", "11-", "08-", "10-", "13-", "05-", "07-", "23-", "01-", "04-", "06-")
 
 _folders: list[tempfile.TemporaryDirectory[str]] = []
 
@@ -54,6 +60,25 @@ class Kernel(RunningKernel):
         return message
 
 
+_compare = plugin.IPyNbCell.compare_outputs
+
+
+def compare_outputs(cell: plugin.IPyNbCell, shown: list[Any], page: list[Any]) -> bool:
+    """Whether a cell showed what its page says, within the tolerance that the cell states."""
+    within = tolerance(cell.cell.source)
+    for mine, expected in zip(shown, page, strict=False):
+        _settle(mine.get("data", mine), expected.get("data", expected), within)
+    alike: bool = _compare(cell, shown, page)
+    return alike
+
+
+def _settle(shown: dict[str, Any], expected: dict[str, Any], within: float) -> None:
+    """The same in the texts of one output, by their types."""
+    for kind in shown.keys() & expected.keys():
+        if isinstance(shown[kind], str):
+            shown[kind] = settle(shown[kind], expected[kind], within)
+
+
 def start_alone(notebook: Path, root: Path) -> None:
     """Have the next kernel begin where nobody has run anything yet."""
     end()
@@ -71,9 +96,24 @@ def end() -> None:
         _folders.pop().cleanup()
 
 
-def pytest_configure() -> None:
-    """Before any kernel starts."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any notebook is read or run."""
     plugin.RunningKernel = Kernel
+    plugin.IPyNbCell.compare_outputs = compare_outputs  # its constructor wants no subclass
+    kernels.replace_launch()
+    # Only a run with workers has enough notebooks to be worth the imports.
+    if sys.platform == "linux" and config.getoption("dist", "no") != "no":
+        source = kernels.Source()
+        config.add_cleanup(source.close)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The notebooks that take longest come first, so that the workers end together."""
+    items.sort(key=lambda item: _turn(item.path.name))
+
+
+def _turn(name: str) -> int:
+    return next((i for i, each in enumerate(LONGEST) if name.startswith(each)), len(LONGEST))
 
 
 @pytest.hookimpl(tryfirst=True)

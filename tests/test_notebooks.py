@@ -32,6 +32,7 @@ print(sorted(path.name for path in Path("..").iterdir()))
 print([path.name for path in Path(os.environ["LOCAL_CLOUD_HOME"]).parent.iterdir()])
 """
 NEEDS = "print(open('../runs/old.pt').read())"
+STATES = "# The last digits depend on the processor: within 0.02\nprint('accuracy', 0.83)"
 NOTHING = "['data.csv', 'notebooks', 'untracked.py']\n['lesson']\n"
 
 
@@ -44,7 +45,7 @@ def notebook(code: str, printed: str = "") -> nbformat.NotebookNode:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with three notebooks, where somebody has worked: runs/ is there, git ignores it."""
+    """A project with five notebooks, where somebody has worked: runs/ is there, git ignores it."""
     for name in ("notebooks", "runs"):
         (tmp_path / name).mkdir()
     for name in ("data.csv", "untracked.py", "runs/old.pt"):
@@ -55,10 +56,14 @@ def project(tmp_path: Path) -> Path:
     nbformat.write(notebook(LEAVES, "made\n"), tmp_path / "notebooks/01-leaves.ipynb")
     nbformat.write(notebook(FINDS, NOTHING), tmp_path / "notebooks/02-finds.ipynb")
     nbformat.write(notebook(NEEDS, "something\n"), tmp_path / "notebooks/03-needs.ipynb")
+    nbformat.write(notebook(STATES, "accuracy 0.82\n"), tmp_path / "notebooks/04-near.ipynb")
+    nbformat.write(notebook(STATES, "accuracy 0.80\n"), tmp_path / "notebooks/05-far.ipynb")
     return tmp_path
 
 
-def test_a_notebook_finds_nothing_that_another_one_made(project: Path) -> None:
+def test_a_notebook_finds_nothing_of_another_one_and_shows_what_its_page_says(
+    project: Path,
+) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no"]
     done = subprocess.run(
         [*command, "-p", "tests.notebooks", "--nbval", "--rootdir", str(project), "notebooks"],
@@ -68,8 +73,9 @@ def test_a_notebook_finds_nothing_that_another_one_made(project: Path) -> None:
         text=True,
         timeout=120,
     )
-    assert "1 failed, 2 passed" in done.stdout, done.stdout
+    assert "2 failed, 3 passed" in done.stdout, done.stdout
     assert "FAILED notebooks/03-needs.ipynb" in done.stdout
+    assert "FAILED notebooks/05-far.ipynb" in done.stdout
     assert [path.name for path in (project / "runs").iterdir()] == ["old.pt"]  # all else in copies
 
 

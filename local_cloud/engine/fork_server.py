@@ -36,7 +36,18 @@ FOLLOWED = ("PYTHONPATH", "PYTHONUNBUFFERED")  # of Python's own variables
 # is started with a replica's own.
 EARLY = (
     *("LANG", "LC_", "LD_", "GLIBC_", "MALLOC_"),
-    *("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "TORCH", "PYTORCH_", "ATEN_"),
+    *(
+        "OMP_",
+        "GOMP_",
+        "KMP_",
+        "MKL_",
+        "OPENBLAS_",
+        "TORCH",
+        "PYTORCH_",
+        "ATEN_",
+        "ONEDNN_",
+        "NPY_",
+    ),
 )
 # Under a name of its own, so that "__main__" is the replica's. Standard input is the line.
 START = """

@@ -22,6 +22,12 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # A socket's path may have 103 bytes (macOS; Linux: 107), and multiprocessing makes sockets with
 # names of 32 below TMPDIR.
 LONGEST = 70
+# Which of the processor's instructions PyTorch and the libraries of linear algebra use, and with
+# them how sums are rounded: the server's own setting holds for jobs too (tests/within.py).
+INSTRUCTIONS = (
+    *("ATEN_CPU_CAPABILITY", "MKL_CBWR", "ONEDNN_MAX_CPU_ISA"),
+    *("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE"),
+)
 
 
 class NotStarted(EngineError):
@@ -53,7 +59,7 @@ class Started:
 
 
 def environment(replica: Replica, context: ReplicaContext, temporary: Path) -> dict[str, str]:
-    """The whole environment of a replica: nothing of the server's own leaks into it."""
+    """The whole environment of a replica: of the server's own, nothing but INSTRUCTIONS."""
     own = context.folder / replica.name
     path = (context.python.scripts, context.scripts, Path(sys.executable).parent, SYSTEM_PATH)
     return {
@@ -66,6 +72,7 @@ def environment(replica: Replica, context: ReplicaContext, temporary: Path) -> d
         "GLOO_SOCKET_IFNAME": system.LOOPBACK,
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, context.gpus)),
         "JOB_TOKEN": context.token,
+        **{name: os.environ[name] for name in INSTRUCTIONS if os.environ.get(name)},
         **replica.environment,
         **context.python.variables(),
         **context.marks,

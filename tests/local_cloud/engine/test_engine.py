@@ -492,6 +492,7 @@ class TestReplica:
     ) -> None:
         monkeypatch.setenv("SERVERS_OWN", "secret")
         monkeypatch.setenv("PYTHONPATH", "/servers/own")
+        monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")  # this one is for jobs too
         tell = python("import os, json; print(json.dumps([os.getcwd(), dict(os.environ)]))")
 
         def staged(context: JobContext) -> Plan:
@@ -504,6 +505,7 @@ class TestReplica:
                 own = tmp_path / "jobs/a/r0"
                 assert folder == str(own)
                 assert not {"SERVERS_OWN", "PYTHONPATH", "PYTEST_CURRENT_TEST"} & set(seen)
+                assert seen["ATEN_CPU_CAPABILITY"] == "default"
                 assert seen["FROM_PLAN"] == "x"
                 assert seen["LANG"] == "C"
                 assert seen["HOME"].startswith(str(own))

@@ -120,7 +120,7 @@ def test_a_spot_job_is_interrupted_and_the_sdk_waits_for_its_end(
         sdk,
         tmp_path,
         TRAINS.replace("EPOCHS", "40"),
-        checkpoint_config=sdk.configs.CheckpointConfig(s3_uri=f"s3://{BUCKET}/spot/checkpoints"),
+        checkpoint_config=sdk.configs.CheckpointConfig(s3_uri=f"s3://{BUCKET}/{tmp_path.name}"),
         stopping_condition=sdk.configs.StoppingCondition(
             max_runtime_in_seconds=600, max_wait_time_in_seconds=600
         ),

@@ -11,7 +11,6 @@ import pytest
 
 from local_cloud.engine import mounts
 from tests.local_cloud.sagemaker.support import go, request, running, sdk3
-from tests.local_cloud.sagemaker.test_endings import begun
 
 # One process per host joins the others by what version 3 tells: the sum of the ranks says so.
 JOIN = """
@@ -51,7 +50,11 @@ def torchrun(count: int | None = None) -> Any:
 
 @pytest.mark.parametrize(
     ("instances", "launcher", "world"),
-    [(2, None, 2), (1, "torchrun", 2), (2, "torchrun", 2)],
+    [
+        (2, None, 2),
+        pytest.param(1, "torchrun", 2, marks=pytest.mark.slow),
+        pytest.param(2, "torchrun", 2, marks=pytest.mark.slow),
+    ],
 )
 def test_the_sdks_drivers_run_where_nothing_can_be_mounted(
     tmp_path: Path,
@@ -93,35 +96,5 @@ def test_the_interpreters_path_may_hold_a_blank(tmp_path: Path) -> None:
             sent = sdk3(sagemaker, tmp_path, code, None, entry_script="task.py")
             await sagemaker.end(sagemaker.create(**request(**sent)))
             assert f"ran by {tmp_path}/my jobs/" in sagemaker.log("a-job")
-
-    go(story())
-
-
-# Is slow to end, as what keeps a checkpoint is, and prints before and after.
-ENDS_SLOWLY = """
-import signal, sys, time
-def stop(*_):
-    print("is asked to end", flush=True)
-    time.sleep(0.3)
-    print("has kept everything", flush=True)
-    sys.exit(0)
-signal.signal(signal.SIGTERM, stop)
-print("trains", flush=True)
-signal.pause()
-"""
-
-
-def test_what_a_script_prints_while_it_is_stopped_is_in_the_log(tmp_path: Path) -> None:
-    """The driver, which passes the script's lines on, is not gone before the script."""
-
-    async def story() -> None:
-        async with running(tmp_path) as sagemaker:
-            sent = sdk3(sagemaker, tmp_path, {"task.py": ENDS_SLOWLY}, entry_script="task.py")
-            name = sagemaker.create(**request(**sent))
-            await begun(sagemaker, name, "trains")
-            sagemaker("StopTrainingJob", TrainingJobName=name)
-            await sagemaker.end(name, "Stopped")
-            lines = sagemaker.log(name).splitlines()
-            assert lines[-3:] == ["trains", "is asked to end", "has kept everything"]
 
     go(story())

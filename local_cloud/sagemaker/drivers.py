@@ -21,6 +21,8 @@ GPUS = re.compile(r'^( *env_vars\["SM_NUM_GPUS"\] =).*$', re.MULTILINE)
 SECRETS = re.compile(r"^SENSITIVE_KEYWORDS = \[", re.MULTILINE)
 # In sm_train.sh, which does not expect a blank in the interpreter's path.
 PYTHON = re.compile(r"^( *)\$SM_PYTHON_CMD ", re.MULTILINE)
+# In common/utils.py: from here on the driver reads what the script prints.
+READING = re.compile(r"^( *)with process\.stdout:", re.MULTILINE)
 
 
 def fit(host: Host, port: int, gpus: int, places: Mapping[str, Path]) -> None:
@@ -40,6 +42,13 @@ def fit(host: Host, port: int, gpus: int, places: Mapping[str, Path]) -> None:
         ("scripts/environment.py", GPUS, rf"\1 {gpus}"),
         # It writes all variables to the log; the local cloud's address holds its secret.
         ("scripts/environment.py", SECRETS, 'SENSITIVE_KEYWORDS = ["ENDPOINT_URL", '),
+        # The whole job is asked to end, the script too. A driver that ended first would lose the
+        # script's last lines, and the script could not print any more.
+        (
+            "common/utils.py",
+            READING,
+            r"\1import signal; signal.signal(signal.SIGTERM, lambda *_: None)\n\g<0>",
+        ),
     ):
         path = folder / script
         if path.is_file():

@@ -63,9 +63,11 @@ def tuning_job(name: str) -> Data:
 @pytest.mark.parametrize(
     "more",
     [
-        {},
+        pytest.param({}, marks=pytest.mark.slow),
         {"replicas": 2, "gpu": "T4", "spot": True, "torchrun": True},
-        {"container_uri": OWN_IMAGE, "machine": "ml.m5.large"},
+        pytest.param(
+            {"container_uri": OWN_IMAGE, "machine": "ml.m5.large"}, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_train_sends_what_the_dry_run_showed(data: Data, sent: list[str], more: Data) -> None:

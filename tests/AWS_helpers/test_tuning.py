@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from AWS_helpers import cancel, cleanup, list_jobs, session, train, tune, tuning, wait
+from AWS_helpers import cleanup, session, tune, tuning, wait
 from lesson import LessonError
 from lesson.studies import NoResult, Space, between, one_of
 
@@ -95,6 +95,7 @@ def test_the_numbers_are_read_from_what_train_nn_prints() -> None:
         assert sum(match is not None for match in found) == 2
 
 
+@pytest.mark.slow
 def test_replicas_of_a_trial_train_one_model(
     data: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,13 +108,6 @@ def test_replicas_of_a_trial_train_one_model(
     first, second = (one["rows"] for one in metrics["replicas"])
     assert first["stop"] == second["start"]
     assert study.best.result == pytest.approx(metrics["loss"], abs=1e-4)
-
-
-def test_without_waiting_it_returns_at_once_and_wait_takes_the_study_or_its_name() -> None:
-    study = tune({}, SPACE, trials=2, wait=False)
-    assert study.state == "running" and study.run is None
-    by_study, by_name = wait(study), wait(study.name)
-    assert by_study.trials == by_name.trials and len(by_study.trials) == 2  # type: ignore[union-attr]
 
 
 def test_a_wrong_metric_is_let_through_and_the_study_says_which_metrics_arrived(
@@ -132,26 +126,6 @@ def test_trials_that_crash_are_explained_with_the_scripts_own_words() -> None:
         tune({"sleep": "long"}, SPACE, trials=2)
     assert "argument --sleep: invalid float value: 'long'" in str(failed.value)
     assert "Its log: CloudWatch Logs, /aws/sagemaker/TrainingJobs, tune-nn-" in str(failed.value)
-
-
-def test_a_study_is_one_job_in_the_list_its_trials_are_not(data: dict[str, str]) -> None:
-    study = tune({}, SPACE, trials=3)
-    train({**data, "learning_rate": 0.01})
-    table = list_jobs()
-    mine = table[table["name"].str.startswith(study.name)]
-    assert [*mine["machine"]] == ["3 trials on ml.m5.xlarge"]
-    assert [*mine["state"]] == ["succeeded"]
-    assert table["name"][0].startswith("train-nn-")
-
-
-def test_cancel_stops_a_study_and_what_has_ended_stays() -> None:
-    study = tune({"sleep": 1000}, SPACE, trials=9, wait=False)
-    with pytest.raises(LessonError, match="not ended yet; cancel"):
-        cleanup()
-    cancel(study.name)
-    ended = wait(study)
-    assert ended.state == "cancelled" and ended.run is None and len(ended.trials) <= 2
-    cancel(study)
 
 
 def test_cleanup_deletes_a_study_with_the_jobs_of_its_trials_and_what_they_wrote(
@@ -178,6 +152,7 @@ def test_each_trial_keeps_its_checkpoints_apart(connection: session.Session) -> 
     assert len(set(folders)) == 2 and all(folder.startswith(begin) for folder in folders)
 
 
+@pytest.mark.slow
 def test_a_grid_is_all_combinations() -> None:
     space: Space = {"learning_rate": one_of(0.01, 0.1), "hidden": one_of("8", "16")}
     with pytest.raises(LessonError, match=r"4 combinations.*trials=4, or fewer values"):
@@ -187,6 +162,7 @@ def test_a_grid_is_all_combinations() -> None:
     assert len(tried) == len(study.trials) == study.planned == 4
 
 
+@pytest.mark.slow
 def test_hyperband_lets_the_best_trial_come_to_its_end(
     data: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,8 +188,3 @@ def test_what_cannot_be_searched_is_refused_before_anything_is_sent(
     with pytest.raises(LessonError, match=sentence):
         tune({"epochs": 3}, space, **more)
     assert "an hour" not in capsys.readouterr().out
-
-
-def test_files_of_this_machine_are_refused() -> None:
-    with pytest.raises(LessonError, match="names a file on this machine"):
-        tune({"train": "train_data.npz"}, SPACE)

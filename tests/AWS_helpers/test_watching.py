@@ -40,6 +40,7 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     assert "] succeeded (Completed)  epoch 8000 of 8000" in out and "Run(place='SageMaker" in out
 
 
+@pytest.mark.slow
 def test_into_a_file_goes_a_line_at_each_change_of_state(data: dict[str, str]) -> None:
     with started("AWS_helpers", f"train({ {**data, 'epochs': 3} })", subprocess.PIPE) as process:
         out, _ = process.communicate(timeout=SECONDS)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import local_cloud
-from GCP_helpers import cancel, connect, images, list_jobs, train, wait
+from GCP_helpers import cancel, images, train, wait
 from GCP_helpers.session import Session
 from GCP_helpers.watching import Stops
 from lesson import LessonError
@@ -44,16 +44,6 @@ def test_a_job_comes_back_as_a_row_with_metrics_curve_and_times(
     assert "] succeeded  epoch 30 of 30  validation loss 0." in out
 
 
-def test_two_replicas_train_one_model_and_cost_twice_as_much_an_hour(
-    data: Data, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = train(data | {"epochs": 5}, replicas=2)
-    assert run.replicas == run.metrics["world_size"] == 2
-    rows = [replica["rows"] for replica in run.metrics["replicas"]]
-    assert rows[0]["stop"] == rows[1]["start"]
-    assert "$0.44 an hour" in capsys.readouterr().out
-
-
 def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
     data: Data, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -81,7 +71,10 @@ def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
     assert "interruptions=1" in repr(run)
 
 
-@pytest.mark.parametrize("wanted", [{"checkpoint_every": 5}, {"checkpoint_every": "5"}])
+@pytest.mark.parametrize(
+    "wanted",
+    [{"checkpoint_every": 5}, pytest.param({"checkpoint_every": "5"}, marks=pytest.mark.slow)],
+)
 def test_what_a_stop_costs_is_not_said_of_a_job_with_checkpoints(
     data: Data, capsys: pytest.CaptureFixture[str], wanted: Data
 ) -> None:
@@ -110,13 +103,6 @@ def test_a_job_that_waits_and_has_a_start_has_run_before_anybody_looked() -> Non
     assert Stops().seen("starting", started=False) == 0
 
 
-def test_a_jobs_name_or_the_sdks_object_will_do(data: Data) -> None:
-    sent = train(data | {"epochs": 5}, wait=False)
-    by_name, by_object = wait(sent.job.display_name), wait(sent.job)
-    assert by_name.accuracy == by_object.accuracy == wait(sent).accuracy
-    assert (by_name.artefacts, by_name.machine) == (sent.artefacts, sent.machine)
-
-
 def test_a_job_of_another_script_is_waited_for_too(
     connection: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -137,53 +123,25 @@ def test_an_image_of_ones_own_runs_the_script_by_a_command(data: Data) -> None:
     assert "/customJobs/" in run.job.resource_name
 
 
+@pytest.mark.parametrize("replicas", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_failure_is_a_few_sentences_with_the_exit_code_and_the_scripts_last_line(
-    data: Data,
+    data: Data, replicas: int
 ) -> None:
     missing = data["train"].replace("train_", "trian_")
-    for replicas in (1, 2):
-        with pytest.raises(LessonError) as caught:
-            train(data | {"train": missing}, replicas=replicas)
-        message = str(caught.value)
-        assert re.match(r"train-nn-\S+ failed\. The replica workerpool[01]-0 exited", message)
-        assert "with a non-zero status of 2. Its last line: train_nn.py: --train gs" in message
-        assert "\\n" not in message and "\n" not in message and "Traceback" not in message
-        log = Path(re.search(r"Its log: (.*)$", message)[1])  # type: ignore[index]
-        assert "trian_" in log.read_text()
+    with pytest.raises(LessonError) as caught:
+        train(data | {"train": missing}, replicas=replicas)
+    message = str(caught.value)
+    assert re.match(r"train-nn-\S+ failed\. The replica workerpool[01]-0 exited", message)
+    assert "with a non-zero status of 2. Its last line: train_nn.py: --train gs" in message
+    assert "\\n" not in message and "\n" not in message and "Traceback" not in message
+    log = Path(re.search(r"Its log: (.*)$", message)[1])  # type: ignore[index]
+    assert "trian_" in log.read_text()
 
 
 def test_a_job_that_fails_before_the_sdks_first_look_is_told_like_any_other(data: Data) -> None:
     sent = train({"val": data["val"]}, wait=False)
     with pytest.raises(LessonError, match="arguments are required: --train"):
         wait(sent)
-
-
-def test_a_cancelled_job_ends_and_has_no_results(
-    data: Data, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sent = train(data | {"epochs": 10_000_000, "patience": 0}, wait=False)
-    cancel(sent)
-    run = wait(sent)
-    assert run.seconds and run.accuracy is None
-    assert "was cancelled (CANCELLED); its results are not fetched" in capsys.readouterr().out
-    cancel(sent.job.display_name)
-    assert "had already ended: cancelled" in capsys.readouterr().out
-
-
-def test_the_list_has_the_newest_first_and_what_each_asked_for(data: Data) -> None:
-    names = [
-        train(data | {"epochs": 3}, replicas=replicas, wait=False).job.display_name
-        for replicas in (1, 2)
-    ]
-    table = list_jobs().head(2)
-    assert list(table["name"]) == names[::-1]  # and no job behind a pipeline
-    assert list(table["replicas"]) == [2, 1]
-    assert [wait(name).accuracy is not None for name in names] == [True, True]
-    assert set(list_jobs().head(2)["state"]) == {"succeeded"}
-    assert list(list_jobs(mine=True).head(2)["name"]) == names[::-1]
-    connect(bucket=f"{data['train'].split('/')[2]}-of-somebody-else")  # in the same account
-    assert not set(names) & set(list_jobs(mine=True)["name"])
-    assert list(list_jobs().head(2)["name"]) == names[::-1]
 
 
 @pytest.mark.parametrize(
@@ -203,19 +161,6 @@ def test_what_cannot_be_sent_is_refused_in_one_sentence(
     assert "http://" not in str(caught.value)  # the local cloud's address holds its secret
 
 
-def test_a_job_that_is_not_there_is_said_to_be_missing(connection: Session) -> None:
-    for verb in (wait, cancel):
-        with pytest.raises(LessonError, match=r"^there is no job nope; list_jobs\(\) shows"):
-            verb("nope")
-
-
-def test_a_run_on_this_machine_is_no_job(connection: Session) -> None:
-    from lesson.runs import Run
-
-    with pytest.raises(LessonError, match="the run on this machine was no job"):
-        wait(Run("this machine", "x86_64", 1.0, 0.8, 0.4, "runs/here"))
-
-
 def test_a_retired_image_draws_its_warning_where_it_would_be_used(
     data: Data, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,20 +169,3 @@ def test_a_retired_image_draws_its_warning_where_it_would_be_used(
     with pytest.raises(LessonError, match="400"):
         train(data, machine="z9")
     assert "so build your own FROM pytorch/pytorch" in capsys.readouterr().err
-
-
-def test_a_local_cloud_that_has_stopped_is_said_to_be_silent_and_comes_back_with_all_jobs(
-    data: Data,
-) -> None:
-    name = train(data | {"epochs": 3}).job.display_name
-    local_cloud.stop()
-    with pytest.raises(LessonError, match=r"^listing the jobs: the local cloud does not answer; c"):
-        list_jobs()
-    connect()
-    assert list_jobs()["name"][0] == name
-
-
-def test_what_is_no_job_is_said_to_be_none(connection: Session) -> None:
-    for verb in (wait, cancel):
-        with pytest.raises(LessonError, match="None is no job: give what train"):
-            verb(None)  # type: ignore[arg-type]

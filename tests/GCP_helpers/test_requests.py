@@ -49,9 +49,11 @@ def arrived(job: Any) -> str:
 @pytest.mark.parametrize(
     "more",
     [
-        {},
+        pytest.param({}, marks=pytest.mark.slow),
         {"replicas": 2, "gpu": "T4", "gpu_count": 2, "spot": True},
-        {"container_uri": OWN_IMAGE, "machine": "n1-standard-8"},
+        pytest.param(
+            {"container_uri": OWN_IMAGE, "machine": "n1-standard-8"}, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_train_sends_what_the_dry_run_showed(data: Data, sent: list[str], more: Data) -> None:

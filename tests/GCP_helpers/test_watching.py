@@ -31,6 +31,7 @@ def long(data: dict[str, str]) -> Iterator[Run]:
     run.job.cancel()
 
 
+@pytest.mark.slow
 def test_in_a_terminal_one_line_changes_in_place_and_the_last_state_stays(
     data: dict[str, str],
 ) -> None:
@@ -68,6 +69,8 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
         shown = read_until(leader, "ends it", shown)
         assert process.wait(SECONDS) == 0
     os.close(leader)
+    looks = next(line for line in shown.split("\r\n") if "\033[K" in line).split("\r\033[K")[1:]
+    assert looks and all(len(look) < 100 for look in looks)  # a longer one would wrap, and stay
     found = re.search(r"LessonError: no longer watching, but (\S+) goes on: wait", shown)
     assert found and "Traceback" not in shown
     name = found[1]

@@ -35,10 +35,18 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "order",
     [
-        "import local_cloud; local_cloud.activate(); from google.cloud import aiplatform, storage",
-        "from google.cloud import aiplatform, storage; import local_cloud; local_cloud.activate()",
+        pytest.param(
+            "import local_cloud; local_cloud.activate()"
+            "; from google.cloud import aiplatform, storage",
+            id="before the SDKs are imported",
+            marks=pytest.mark.slow,  # as most other tests here do it
+        ),
+        pytest.param(
+            "from google.cloud import aiplatform, storage"
+            "; import local_cloud; local_cloud.activate()",
+            id="after",
+        ),
     ],
-    ids=["before the SDKs are imported", "after"],
 )
 def test_activate_works_before_and_after_the_sdks_are_imported(cloud: Status, order: str) -> None:
     code = order + (
@@ -87,7 +95,15 @@ def test_activate_says_no_under_cloud(cloud: Status) -> None:
     assert "LESSON_TARGET is cloud" in done.stderr
 
 
-@pytest.mark.parametrize("target", ["", "local", "Cloud", "cloud "])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "",
+        "Cloud",
+        pytest.param("local", marks=pytest.mark.slow),
+        pytest.param("cloud ", marks=pytest.mark.slow),
+    ],
+)
 def test_every_other_target_is_local(cloud: Status, target: str) -> None:
     code = """
 import local_cloud; local_cloud.activate()

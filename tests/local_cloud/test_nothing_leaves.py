@@ -51,10 +51,16 @@ sending.join()
 """
 
 
-def test_the_watch_sees_what_leaves(run: Runs) -> None:
-    """Without activate() the SDK's telemetry would be sent, and AWS be asked."""
+def test_a_training_job_and_all_around_it(run: Runs, tmp_path: Path) -> None:
+    """The SDK trains, with its telemetry wanted by a session that knows no configuration.
+
+    Before activate() the telemetry would be sent, and AWS be asked: so the watch sees what leaves.
+    """
+    (tmp_path / "src").mkdir()
+    script = "import os; open(os.environ['SM_MODEL_DIR'] + '/m', 'w').close(); print('trained')"
+    (tmp_path / "src" / "task.py").write_text(script)
     code = f"""
-import boto3, warnings
+import boto3, logging, os, sys
 from botocore.config import Config
 {TELEMETRY}
 try:
@@ -62,23 +68,9 @@ try:
                  config=Config(retries=dict(max_attempts=0))).get_caller_identity()
 except Exception as problem:
     print(type(problem).__name__)
-"""
-    printed, elsewhere = run("-W", "ignore", "-c", code)
-    assert printed == "EndpointConnectionError\n"
-    assert set(elsewhere) == {
-        "sm-pysdk-t-us-west-2.s3.us-west-2.amazonaws.com",
-        "sts.us-east-1.amazonaws.com",
-    }
-
-
-def test_a_training_job_and_all_around_it(run: Runs, tmp_path: Path) -> None:
-    """The SDK trains, with its telemetry wanted by a session that knows no configuration."""
-    (tmp_path / "src").mkdir()
-    script = "import os; open(os.environ['SM_MODEL_DIR'] + '/m', 'w').close(); print('trained')"
-    (tmp_path / "src" / "task.py").write_text(script)
-    code = f"""
+with open(os.environ["ELSEWHERE"], "a") as file:
+    file.write("activated\\n")
 import local_cloud; local_cloud.activate()
-import boto3, logging, sys
 logging.basicConfig(stream=sys.stdout, format="%(message)s")
 logging.getLogger("sagemaker").setLevel("INFO")
 from sagemaker.core.helper.session_helper import Session, get_execution_role
@@ -100,11 +92,16 @@ print(len(boto3.client("logs").filter_log_events(
 {TELEMETRY}
 """  # noqa: E501
     printed, elsewhere = run("-W", "ignore", "-c", code)
+    assert printed.startswith("EndpointConnectionError\n")
+    assert elsewhere.pop() == "activated"
+    assert set(elsewhere) == {
+        "sm-pysdk-t-us-west-2.s3.us-west-2.amazonaws.com",
+        "sts.us-east-1.amazonaws.com",
+    }
     assert "\ntrained\n" in printed
     assert "Completed arn:aws:iam::000000000000:role/SageMakerExecutionRole 000000000000\n" in (
         printed
     )
-    assert elsewhere == []
 
 
 def test_experiments_and_tensorboards(run: Runs) -> None:

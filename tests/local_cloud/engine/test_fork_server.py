@@ -23,26 +23,33 @@ PYTHON = Path(sys.executable)
 # Says all that a replica may know of itself; numpy was there before it began, or was not.
 TELLS = """
 import sys
-before = "torch" in sys.modules
-import os, pickle, torch
+before = "numpy" in sys.modules
+import os, pickle
 class Mine: pass
 mine = pickle.loads(pickle.dumps(Mine()))
 print(sorted((n, v) for n, v in os.environ.items() if n not in VARIES))
 print(__name__, sys.argv[1:], os.path.basename(sys.argv[0]), os.getcwd() == os.environ["HERE"])
 print(os.getpid() == os.getsid(0) == os.getpgid(0), sys.stdin.read() == "")
 print(sorted(os.listdir("/proc/self/fd")))
-print(torch.get_num_threads(), sys.path[0] == os.environ["FIRST"], sys.path[1])
+print(sys.path[0] == os.environ["FIRST"], sys.path[1])
 print(sys.executable, sys.prefix, sys.exec_prefix, sys.base_prefix, sys.path[1:])
 print("warm" if before else "cold", file=sys.stderr)
 sys.exit(7)
 """.replace("VARIES", repr(("HOME", "TMPDIR", "JOB_TOKEN", "LOCAL_CLOUD_JOB")))
 
 
+WITH_TORCH = fork_server.IMPORTED
+
+
 @pytest.fixture(autouse=True)
-def lighter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def lighter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without torch, where a test does not look for it, a process is ready sooner."""
-    if "script" not in request.fixturenames:
-        monkeypatch.setattr(fork_server, "IMPORTED", ("numpy",))
+    monkeypatch.setattr(fork_server, "IMPORTED", ("numpy",))
+
+
+@pytest.fixture
+def with_torch(lighter: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fork_server, "IMPORTED", WITH_TORCH)
 
 
 @pytest.fixture
@@ -69,7 +76,7 @@ def test_a_forked_replica_finds_what_a_started_one_does(
 ) -> None:
     command = ("-m", "script", "--x", "1 2") if module else (str(script), "--x", "1 2")
     here = str(tmp_path)
-    about = {"PYTHONPATH": str(script.parent), "HERE": here, "OMP_NUM_THREADS": "2"}
+    about = {"PYTHONPATH": str(script.parent), "HERE": here}
     about["FIRST"] = here if module else str(script.parent)
     plans = {
         name: plan(*command, hot=name == "forked", folder=tmp_path, **about)
@@ -117,6 +124,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.usefixtures("with_torch")
 def test_a_forked_replica_may_fork_as_a_started_one_may(tmp_path: Path, script: Path) -> None:
     script.write_text(FORKS)
     one = plan(script.name, folder=script.parent, OMP_NUM_THREADS="4")
@@ -130,19 +138,29 @@ def test_a_forked_replica_may_fork_as_a_started_one_may(tmp_path: Path, script: 
     run(story())
 
 
-def test_a_replica_with_other_early_settings_is_forked_from_another_process(
+@pytest.mark.usefixtures("with_torch")
+def test_other_early_settings_need_another_process_and_each_replica_draws_other_numbers(
     tmp_path: Path, script: Path
 ) -> None:
     script.write_text(
-        "import sys\nwarm = 'torch' in sys.modules\n"
-        "import torch\nprint(torch.get_num_threads(), 'warm' if warm else 'cold')\n"
+        "import sys\nwarm = 'torch' in sys.modules\nimport torch\n"
+        "print(torch.get_num_threads(), 'warm' if warm else 'cold')\n"
+        "print(torch.initial_seed(), torch.rand(1).item())\n"
     )
-    plans = {n: plan(str(script), OMP_NUM_THREADS=n[1], MKL_NUM_THREADS=n[1]) for n in ("n1", "n2")}
+    threads = {"one": "1", "two": "2", "other": "2"}
+    plans = {
+        name: plan(str(script), OMP_NUM_THREADS=count, MKL_NUM_THREADS=count)
+        for name, count in threads.items()
+    }
 
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(**plans)) as running:
-            for name in plans:
-                assert (await ended(running, name))[1] == f"{name[1]} warm\n"
+            logs = {name: (await ended(running, name))[1].split() for name in plans}
+        assert {name: log[:2] for name, log in logs.items()} == {
+            name: [count, "warm"] for name, count in threads.items()
+        }
+        for drawn in zip(*(log[2:] for log in logs.values()), strict=True):
+            assert len(set(drawn)) == 3
 
     run(story())
 
@@ -236,18 +254,6 @@ def test_the_forking_processes_own_future_imports_are_not_the_scripts(tmp_path: 
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(job=plan(str(script)))) as running:
             assert (await ended(running, "job"))[1] == "True\n"
-
-    run(story())
-
-
-def test_torch_draws_other_numbers_in_every_replica(tmp_path: Path, script: Path) -> None:
-    script.write_text("import torch\nprint(torch.initial_seed(), torch.rand(1).item())\n")
-    plans = {name: plan(str(script)) for name in ("first", "second")}
-
-    async def story() -> None:
-        async with engine(tmp_path / "engine", Cloud(**plans)) as running:
-            logs = [(await ended(running, name))[1].split() for name in plans]
-        assert logs[0][0] != logs[1][0] and logs[0][1] != logs[1][1]
 
     run(story())
 

@@ -19,8 +19,11 @@ from local_cloud.store.records import Records
 from tests.local_cloud.engine.support import Cloud, engine, plan, python, run, until, written
 
 
-def trains(folder: Path, epochs: int = 60, every: float = 0.02) -> tuple[str, ...]:
-    """Counts epochs as a training does, and on SIGTERM keeps where it is in the folder."""
+def trains(folder: Path, epochs: int = 60, *holds: int, every: float = 0) -> tuple[str, ...]:
+    """Counts epochs as a training does, and on SIGTERM keeps where it is in the folder.
+
+    It waits for SIGTERM at each of the epochs `holds`, and `every` seconds before each epoch.
+    """
     return python(f"""if True:
         import os, signal, sys, time
         file = {str(folder / "checkpoint")!r}
@@ -34,6 +37,8 @@ def trains(folder: Path, epochs: int = 60, every: float = 0.02) -> tuple[str, ..
             time.sleep({every})
             done += 1
             print(f"epoch {{done:4d}}  loss 0.5", flush=True)
+            while done in {holds}:
+                signal.pause()
     """)
 
 
@@ -53,7 +58,7 @@ def said(here: Engine, job_id: str, *beginnings: str) -> list[str]:
 
 
 def test_the_next_job_is_interrupted_once_and_goes_on(tmp_path: Path) -> None:
-    cloud = Cloud(a=plan(trains(tmp_path), interruptions=9), b=plan(trains(tmp_path)))
+    cloud = Cloud(a=plan(trains(tmp_path, 60, 30), interruptions=9))
 
     async def story() -> None:
         async with engine(tmp_path, cloud) as here:
@@ -63,7 +68,7 @@ def test_the_next_job_is_interrupted_once_and_goes_on(tmp_path: Path) -> None:
             lines = here.log("a", "r0").read_text().splitlines()
             place = lines.index(INTERRUPTED.format(30))
             assert any(line.startswith("epoch   30") for line in lines[:place])
-            assert int((tmp_path / "checkpoint").read_text()) >= 30
+            assert (tmp_path / "checkpoint").read_text() == "30"
             epochs = [int(line.split()[1]) for line in said(here, "a", "epoch")]
             assert epochs == list(range(1, 61))  # none is lost, and none is done again
             assert not here.rehearse([])  # it is used up
@@ -79,7 +84,7 @@ def test_the_sentence_in_the_log() -> None:
 
 def test_the_job_that_runs_already_is_interrupted(tmp_path: Path) -> None:
     async def story() -> None:
-        cloud = Cloud(a=plan(trains(tmp_path, 400, 0.01), interruptions=9))
+        cloud = Cloud(a=plan(trains(tmp_path, 60, 50), interruptions=9))
         async with engine(tmp_path, cloud) as here:
             here.submit("cloud", "a", 1)
             await written(here.log("a", "r0"), 50)
@@ -93,7 +98,7 @@ def test_the_job_that_runs_already_is_interrupted(tmp_path: Path) -> None:
 
 def test_several_stops_of_one_job(tmp_path: Path) -> None:
     async def story() -> None:
-        cloud = Cloud(a=plan(trains(tmp_path), interruptions=9))
+        cloud = Cloud(a=plan(trains(tmp_path, 60, 10, 25), interruptions=9))
         async with engine(tmp_path, cloud) as here:
             here.rehearse([25, 10])
             job = await sent(here, "a")
@@ -110,8 +115,8 @@ def test_what_one_job_has_not_used_of_several_is_not_the_next_ones(tmp_path: Pat
     async def story() -> None:
         (tmp_path / "b").mkdir()
         cloud = Cloud(
-            a=plan(trains(tmp_path), interruptions=9),
-            b=plan(trains(tmp_path / "b"), interruptions=9),
+            a=plan(trains(tmp_path, 60, 10), interruptions=9),
+            b=plan(trains(tmp_path / "b", 15, every=0.02), interruptions=9),
         )
         async with engine(tmp_path, cloud) as here:
             here.rehearse([10, 1000])
@@ -125,12 +130,12 @@ def test_what_one_job_has_not_used_of_several_is_not_the_next_ones(tmp_path: Pat
 def test_one_that_was_not_used_waits_over_a_restart(tmp_path: Path) -> None:
     async def story() -> None:
         cloud = Cloud(
-            short=plan(python("print('epoch 9')"), interruptions=9),
-            never=plan(trains(tmp_path)),  # is not one that is interrupted
-            a=plan(trains(tmp_path), interruptions=9),
+            short=plan(python("print('epoch 2')"), interruptions=9),
+            never=plan(trains(tmp_path, 15, every=0.02)),  # is not one that is interrupted
+            a=plan(trains(tmp_path, 15, 3), interruptions=9),
         )
         async with engine(tmp_path, cloud) as here:
-            here.rehearse([30])
+            here.rehearse([3])
             assert (await sent(here, "short")).interruptions == 0
             assert (await sent(here, "never")).interruptions == 0
         (tmp_path / "checkpoint").unlink(missing_ok=True)
@@ -156,10 +161,10 @@ def test_one_that_has_begun_does_not_outlive_its_job(tmp_path: Path) -> None:
 
 def test_it_can_be_taken_back_and_replaced(tmp_path: Path) -> None:
     async def story() -> None:
-        cloud = Cloud(a=plan(trains(tmp_path), interruptions=9))
+        cloud = Cloud(a=plan(trains(tmp_path, 15, every=0.02), interruptions=9))
         async with engine(tmp_path, cloud) as here:
-            assert not here.rehearse([30])
-            assert here.rehearse([20])
+            assert not here.rehearse([3])
+            assert here.rehearse([2])
             assert here.rehearse([])
             assert (await sent(here, "a")).interruptions == 0
 
@@ -178,8 +183,7 @@ def test_what_is_no_epoch_is_refused(tmp_path: Path, epochs: list[object]) -> No
 
 def test_old_lines_of_an_earlier_attempt_do_not_count(tmp_path: Path) -> None:
     async def story() -> None:
-        (tmp_path / "checkpoint").mkdir()  # so that it begins anew: nothing can be kept
-        begins_anew = trains(tmp_path / "nowhere")
+        begins_anew = trains(tmp_path / "nowhere", every=0.02)  # nothing can be kept there
         cloud = Cloud(a=plan(begins_anew, interruptions=9, retried=frozenset({1})))
         async with engine(tmp_path, cloud) as here:
             here.rehearse([10, 20])

@@ -329,18 +329,19 @@ def test_what_earlier_studies_have_found_is_on_record_with_the_aim(tmp_path: Pat
     run(story())
 
 
-def test_more_trials_than_cores_wait_for_their_turn_and_all_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [8, pytest.param(60, marks=pytest.mark.slow)])
+def test_more_trials_than_cores_wait_for_their_turn_and_all_end(tmp_path: Path, count: int) -> None:
     async def story() -> None:
         lab, most = Lab(), 0
         async with laboratory(tmp_path / "lab", lab, cores=2) as studies:
-            spec = replace(SPEC, max_trials=60, parallel_trials=60, algorithm="random")
+            spec = replace(SPEC, max_trials=count, parallel_trials=count, algorithm="random")
             study = studies.begin("lab", "s", spec)
             while not study.state.ended:
                 study = await studies.changed(study, 20)
                 waiting = (State.QUEUED, State.SUCCEEDED)
                 most = max(most, sum(job.state not in waiting for job in lab.engine.jobs()))
             assert 1 <= most <= 2
-            assert sum(trial.result is not None for trial in study.trials) == 60
+            assert sum(trial.result is not None for trial in study.trials) == count
 
     run(story())
 

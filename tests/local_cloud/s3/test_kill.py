@@ -76,7 +76,12 @@ def client(home: Home, code: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.137, 0.411])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "seconds", [0.137, pytest.param(0.0, marks=SLOW), pytest.param(0.411, marks=SLOW)]
+)
 def test_no_acknowledged_byte_is_lost_and_none_is_half_there(own: Home, seconds: float) -> None:
     server = control.status(own).facts["pid"]
     with client(own, WRITES) as writer:

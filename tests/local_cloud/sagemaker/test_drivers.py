@@ -50,7 +50,11 @@ def torchrun(count: int | None = None) -> Any:
 
 @pytest.mark.parametrize(
     ("instances", "launcher", "world"),
-    [(2, None, 2), (1, "torchrun", 2), (2, "torchrun", 2)],
+    [
+        (2, None, 2),
+        pytest.param(1, "torchrun", 2, marks=pytest.mark.slow),
+        pytest.param(2, "torchrun", 2, marks=pytest.mark.slow),
+    ],
 )
 def test_the_sdks_drivers_run_where_nothing_can_be_mounted(
     tmp_path: Path,

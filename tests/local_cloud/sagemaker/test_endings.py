@@ -18,6 +18,7 @@ from tests.local_cloud.sagemaker.support import (
     go,
     request,
     running,
+    sdk2,
     sdk3,
 )
 
@@ -31,7 +32,12 @@ signal.signal(signal.SIGTERM, end)
 print("begun", flush=True)
 time.sleep(600)
 """
-
+# The same, slowly, as what keeps a checkpoint does, and says so.
+ENDS_SLOWLY = WAITS.replace(
+    "    sys.exit",
+    "    print('is asked to end', flush=True)\n    time.sleep(0.3)\n"
+    "    print('has kept everything', flush=True)\n    sys.exit",
+)
 
 NONE = {"CompressionType": "NONE"}
 
@@ -214,7 +220,8 @@ time.sleep(600)
 
         go(story())
 
-    @pytest.mark.parametrize("launcher", ["basic", "torchrun", "command"])
+    # Without a launcher: see test_sdk.py.
+    @pytest.mark.parametrize("launcher", ["torchrun", "command"])
     def test_with_the_sdks_drivers_the_scripts_own_error_is_the_reason(
         self, tmp_path: Path, launcher: str
     ) -> None:
@@ -298,13 +305,13 @@ class TestStopped:
         go(story())
 
     def test_also_with_the_sdks_drivers_and_the_toolkit(self, tmp_path: Path) -> None:
-        from tests.local_cloud.sagemaker.support import sdk2
+        """What passes the script's lines on is not gone before the script."""
 
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
-                sent = sdk3(sagemaker, tmp_path, {"task.py": WAITS}, entry_script="task.py")
+                sent = sdk3(sagemaker, tmp_path, {"task.py": ENDS_SLOWLY}, entry_script="task.py")
                 sagemaker.create(**request("three", **sent))
-                sent = sdk2(sagemaker, {"task.py": WAITS})
+                sent = sdk2(sagemaker, {"task.py": ENDS_SLOWLY})
                 sagemaker.create(**request("two", HyperParameters=sent))
                 for name in ("three", "two"):
                     await begun(sagemaker, name, "\nbegun")
@@ -312,6 +319,8 @@ class TestStopped:
                     await sagemaker.end(name, "Stopped")
                     model = sagemaker.archive(f"out/{name}/output/model.tar.gz")
                     assert model == {"so-far": b"half"}
+                    lines = sagemaker.log(name).splitlines()
+                    assert lines[-3:] == ["begun", "is asked to end", "has kept everything"]
 
         go(story())
 

@@ -11,8 +11,18 @@ import pytest
 from tests.local_cloud.engine.support import alive
 from tests.local_cloud.sagemaker.support import Refusal, go, request, running
 
+SLOW = pytest.mark.slow
 
-@pytest.mark.parametrize("step", ["Training", "Uploading", "Interrupted", "Starting"])
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "Uploading",
+        "Interrupted",
+        pytest.param("Training", marks=SLOW),
+        pytest.param("Starting", marks=SLOW),
+    ],
+)
 def test_a_killed_server(tmp_path: Path, step: str) -> None:
     command = [sys.executable, "-m", "tests.local_cloud.sagemaker.serve", str(tmp_path), step]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:

@@ -14,6 +14,7 @@ from local_cloud.engine import machine
 from local_cloud.sagemaker import listing
 from local_cloud.sagemaker.instances import device, gpus_of
 from local_cloud.sagemaker.names import arn
+from tests.local_cloud.sagemaker.conftest import Shared
 from tests.local_cloud.sagemaker.support import (
     BUCKET,
     Json,
@@ -29,7 +30,9 @@ INVALID = "ValidationException"
 MISSING = "NotImplemented"
 
 
-def refused(sagemaker: Service, operation: str, code: str, sentence: str, **params: Any) -> None:
+def refused(
+    sagemaker: Service | Shared, operation: str, code: str, sentence: str, **params: Any
+) -> None:
     with pytest.raises(Refusal) as found:
         sagemaker(operation, **params)
     assert sentence in str(found.value)
@@ -63,7 +66,6 @@ FILE_SYSTEM = {
         ({"ResourceConfig": None}, INVALID, "ResourceConfig needs an InstanceType"),
         ({"ResourceConfig": resources(InstanceCount=0)}, INVALID, "InstanceCount of 1 or more"),
         ({"ResourceConfig": resources(InstanceType="ml.x1.tiny")}, INVALID, "enum value set"),
-        ({"ResourceConfig": resources(InstanceGroups=[])}, "", ""),
         ({"AlgorithmSpecification": {"TrainingImage": ""}}, INVALID, "TrainingImage is required"),
         (
             {"AlgorithmSpecification": {"AlgorithmName": "xgboost"}},
@@ -101,20 +103,11 @@ FILE_SYSTEM = {
             INVALID,
             "MaxWaitTimeInSeconds is for managed spot training",
         ),
-        (
-            {
-                "EnableManagedSpotTraining": True,
-                "StoppingCondition": {"MaxRuntimeInSeconds": 20, "MaxWaitTimeInSeconds": 20},
-            },
-            "",
-            "",
-        ),
         ({"InputDataConfig": train(f"s3://{BUCKET}/there")}, INVALID, "No S3 objects found under"),
         ({"InputDataConfig": train("s3://nowhere/x")}, INVALID, "No S3 objects found under"),
         ({"InputDataConfig": train() * 2}, INVALID, "two channels have the same name"),
         ({"InputDataConfig": [channel("..", f"s3://{BUCKET}/here")]}, INVALID, "called '..'"),
         ({"InputDataConfig": train(InputMode="Pipe")}, MISSING, "the input mode Pipe"),
-        ({"InputDataConfig": train(InputMode="FastFile")}, "", ""),
         ({"InputDataConfig": train(CompressionType="Gzip")}, MISSING, "CompressionType Gzip"),
         ({"InputDataConfig": train(RecordWrapperType="RecordIO")}, MISSING, "RecordIO"),
         ({"InputDataConfig": train(DataSource=MANIFEST)}, MISSING, "S3DataType ManifestFile"),
@@ -134,17 +127,25 @@ FILE_SYSTEM = {
     ],
 )
 def test_a_request_is_checked_when_it_comes(
-    tmp_path: Path, changes: Json, code: str, sentence: str
+    shared: Shared, changes: Json, code: str, sentence: str
 ) -> None:
+    shared.put("here/x", "")
+    params = request(**{"name": changes.get("TrainingJobName", "a-job")} | changes)
+    refused(shared, "CreateTrainingJob", code, sentence, **params)
+    assert shared("ListTrainingJobs") == {"TrainingJobSummaries": []}
+
+
+def test_a_request_may_be_at_the_limits(tmp_path: Path) -> None:
     async def story() -> None:
         async with running(tmp_path) as sagemaker:
             sagemaker.put("here/x", "")
-            params = request(**{"name": changes.get("TrainingJobName", "a-job")} | changes)
-            if not code:
-                sagemaker("CreateTrainingJob", **params)
-                return
-            refused(sagemaker, "CreateTrainingJob", code, sentence, **params)
-            assert sagemaker("ListTrainingJobs") == {"TrainingJobSummaries": []}
+            limits = {"MaxRuntimeInSeconds": 20, "MaxWaitTimeInSeconds": 20}
+            for name, changes in {
+                "groups": {"ResourceConfig": resources(InstanceGroups=[])},
+                "waits": {"EnableManagedSpotTraining": True, "StoppingCondition": limits},
+                "mode": {"InputDataConfig": train(InputMode="FastFile")},
+            }.items():
+                sagemaker("CreateTrainingJob", **request(name, **changes))
 
     go(story())
 
@@ -161,14 +162,9 @@ def test_a_name_is_used_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["Describe", "Stop", "Delete", "Update"])
-def test_a_job_that_is_not_there(tmp_path: Path, verb: str) -> None:
-    async def story() -> None:
-        async with running(tmp_path) as sagemaker:
-            operation = f"{verb}TrainingJob"
-            words = "Requested resource not found."
-            refused(sagemaker, operation, INVALID, words, TrainingJobName="no")
-
-    go(story())
+def test_a_job_that_is_not_there(shared: Shared, verb: str) -> None:
+    words = "Requested resource not found."
+    refused(shared, f"{verb}TrainingJob", INVALID, words, TrainingJobName="no")
 
 
 def test_what_is_missing_is_refused_by_name(tmp_path: Path) -> None:
@@ -387,14 +383,15 @@ def test_each_instance_sees_its_own_gpus(tmp_path: Path, monkeypatch: pytest.Mon
     go(story())
 
 
-def test_a_hundred_jobs_in_the_queue_all_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.slow)])
+def test_many_jobs_in_the_queue_all_end(tmp_path: Path, count: int) -> None:
     async def story() -> None:
         async with running(tmp_path, cores=8) as sagemaker:
             params = request()
             params["AlgorithmSpecification"] |= {"ContainerEntrypoint": ["true"]}
             names = [
                 sagemaker.create(**params | {"TrainingJobName": f"job-{number}"})
-                for number in range(100)
+                for number in range(count)
             ]
             await asyncio.gather(*(sagemaker.end(name) for name in names))
 

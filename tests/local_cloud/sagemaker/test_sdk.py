@@ -79,7 +79,18 @@ def model(sdk: SimpleNamespace, job: Any) -> dict[str, bytes]:
         }
 
 
-@pytest.mark.parametrize(("instances", "launcher"), [(1, False), (2, False), (1, True), (2, True)])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("instances", "launcher"),
+    [
+        (2, True),
+        pytest.param(1, False, marks=SLOW),
+        pytest.param(2, False, marks=SLOW),
+        pytest.param(1, True, marks=SLOW),
+    ],
+)
 def test_a_learners_job(
     sdk: SimpleNamespace, tmp_path: Path, instances: int, launcher: bool
 ) -> None:
@@ -95,7 +106,7 @@ def test_a_learners_job(
     )
     data = sdk.configs.InputData(channel_name="train", data_source=str(tmp_path / "train.npz"))
     job = send(ours, input_data_config=[data])
-    job.wait()
+    job.wait(poll=1)
     assert job.training_job_status == "Completed"
     seen = json.loads(model(sdk, job)["seen.json"])
     assert seen["world"] == instances
@@ -103,13 +114,37 @@ def test_a_learners_job(
     assert json.loads(seen["environment"]["SM_HPS"]) == {"epochs": 3, "flag": "text"}
 
 
-def test_the_log_is_printed_as_the_job_goes(
+# Has its words from a command, a client of its own, a folder of events, and something to say.
+ALL = f"""
+import os, sys
+import boto3
+print("the first and the last line")
+with open(os.environ["SM_MODEL_DIR"] + "/said", "w") as file:
+    file.write(sys.argv[1])
+account = boto3.client("sts").get_caller_identity()["Account"]
+boto3.client("s3").put_object(Bucket="{BUCKET}", Key="from-a-job", Body=account.encode())
+with open("/opt/ml/output/tensorboard/events.out.tfevents.1", "w") as file:
+    file.write("scalars")
+"""
+
+
+def test_a_command_its_log_its_events_and_its_own_clients(
     sdk: SimpleNamespace, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ours = trainer(sdk, tmp_path, "print('the first and the last line')")
+    ours = trainer(sdk, tmp_path, ALL, source_code={"command": "python task.py 'two words'"})
+    wanted = sdk.configs.TensorBoardOutputConfig(s3_output_path=f"s3://{BUCKET}/tensorboard")
+    job = send(ours.with_tensorboard_output_config(wanted))
     with caplog.at_level(logging.INFO):
-        ours.train(wait=True, logs=True)
-    assert "the first and the last line" in caplog.text
+        job.wait(poll=1, logs=True)
+    assert "the first and the last line" in caplog.text  # the SDK prints it as the job runs
+    assert model(sdk, job.refresh()) == {"said": b"two words"}
+
+    def read(key: str) -> Any:
+        return sdk.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+
+    assert read("from-a-job") == b"000000000000"
+    own = f"tensorboard/{job.training_job_name}/tensorboard-output/events.out.tfevents.1"
+    assert read(own) == b"scalars"
 
 
 def test_a_spot_job_is_interrupted_and_the_sdk_waits_for_its_end(
@@ -120,7 +155,7 @@ def test_a_spot_job_is_interrupted_and_the_sdk_waits_for_its_end(
         sdk,
         tmp_path,
         TRAINS.replace("EPOCHS", "40"),
-        checkpoint_config=sdk.configs.CheckpointConfig(s3_uri=f"s3://{BUCKET}/spot/checkpoints"),
+        checkpoint_config=sdk.configs.CheckpointConfig(s3_uri=f"s3://{BUCKET}/{tmp_path.name}"),
         stopping_condition=sdk.configs.StoppingCondition(
             max_runtime_in_seconds=600, max_wait_time_in_seconds=600
         ),
@@ -142,51 +177,19 @@ def test_a_spot_job_is_interrupted_and_the_sdk_waits_for_its_end(
     ]
 
 
-def test_events_for_tensorboard_arrive_in_the_jobs_own_folder(
-    sdk: SimpleNamespace, tmp_path: Path
-) -> None:
-    script = "open('/opt/ml/output/tensorboard/events.out.tfevents.1', 'w').write('scalars')"
-    ours = trainer(sdk, tmp_path, script)
-    wanted = sdk.configs.TensorBoardOutputConfig(s3_output_path=f"s3://{BUCKET}/tensorboard")
-    job = send(ours.with_tensorboard_output_config(wanted))
-    job.wait()
-    key = f"tensorboard/{job.training_job_name}/tensorboard-output/events.out.tfevents.1"
-    assert sdk.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == b"scalars"
-
-
 def test_a_failure_says_why(sdk: SimpleNamespace, tmp_path: Path) -> None:
     from sagemaker.core.utils.exceptions import FailedStatusError
 
     ours = trainer(sdk, tmp_path, "raise ValueError('no rows in train.npz')")
     with pytest.raises(FailedStatusError, match=r"ValueError: no rows in train\.npz, exit code: 1"):
-        send(ours).wait()
-
-
-def test_a_command_runs_as_it_is_written(sdk: SimpleNamespace, tmp_path: Path) -> None:
-    script = "import os, sys; open(os.environ['SM_MODEL_DIR'] + '/said', 'w').write(sys.argv[1])"
-    code = {"command": "python task.py 'two words'"}
-    ours = trainer(sdk, tmp_path, script, source_code=code)
-    job = send(ours)
-    job.wait()
-    assert model(sdk, job.refresh()) == {"said": b"two words"}
-
-
-def test_a_jobs_own_clients_reach_the_local_cloud(sdk: SimpleNamespace, tmp_path: Path) -> None:
-    script = f"""
-import boto3
-account = boto3.client("sts").get_caller_identity()["Account"]
-boto3.client("s3").put_object(Bucket="{BUCKET}", Key="from-a-job", Body=account.encode())
-"""
-    send(trainer(sdk, tmp_path, script)).wait()
-    body = sdk.s3.get_object(Bucket=BUCKET, Key="from-a-job")["Body"].read()
-    assert body == b"000000000000"
+        send(ours).wait(poll=1)
 
 
 def test_a_job_is_stopped_and_found_in_the_list(sdk: SimpleNamespace, tmp_path: Path) -> None:
     ours = trainer(sdk, tmp_path, "import time; time.sleep(600)", base_job_name="to-be-stopped")
     job = send(ours)
     job.stop()
-    job.wait()
+    job.wait(poll=1)
     assert job.refresh().training_job_status == "Stopped"
     found = sdk.TrainingJob.get_all(name_contains="to-be-stopped")
     assert [one.training_job_name for one in found] == [job.training_job_name]

@@ -81,6 +81,24 @@ def test_a_script_gets_its_hyperparameters_as_arguments_and_the_toolkits_variabl
     go(story())
 
 
+def test_torch_distributed_is_torchrun_on_every_instance(tmp_path: Path) -> None:
+    found = {
+        "SM_USER_ENTRY_POINT": "train.py",
+        "SM_USER_ARGS": '["--epochs", "3"]',
+        "SM_FRAMEWORK_PARAMS": '{"sagemaker_torch_distributed_enabled": true}',
+        "SM_HOSTS": '["algo-1", "algo-2"]',
+        "SM_CURRENT_HOST": "algo-2",
+        "SM_NUM_GPUS": "0",
+    }
+    words = toolkit.command(tmp_path, found, {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1234"})
+    assert words[1:] == [
+        *("-m", "torch.distributed.run", "--nnodes=2", "--nproc_per_node=1"),
+        *("--master_addr=127.0.0.1", "--master_port=1234", "--node_rank=1"),
+        *("train.py", "--epochs", "3"),
+    ]
+
+
+@pytest.mark.slow
 def test_torch_distributed_makes_one_group_of_all_instances(tmp_path: Path) -> None:
     async def story() -> None:
         async with running(tmp_path) as sagemaker:

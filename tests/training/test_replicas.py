@@ -97,24 +97,6 @@ def test_1_2_and_3_replicas_give_the_same_weights(
     np.testing.assert_allclose(histories[2], histories[0], rtol=0, atol=1e-5)
 
 
-def test_more_replicas_than_rows_of_a_batch_and_of_the_table(pool: Pool, tmp_path: Path) -> None:
-    archive = save(tmp_path / "data.npz", **table(rows=3))
-    flags = ("--epochs", 10, "--batch_size", 2)
-    one = trained_by(1, archive, tmp_path / "1", *flags)
-    five = trained_in(pool, 5, archive, tmp_path / "5", *flags)
-    torch.testing.assert_close(five, one, rtol=0, atol=1e-5)
-
-
-def test_early_stopping_decides_alike_everywhere(pool: Pool, tmp_path: Path) -> None:
-    labels = np.random.default_rng(1).integers(0, 2, 40)  # by chance: the loss soon rises
-    archive = save(tmp_path / "data.npz", y_train=labels, y_val=1 - labels[:20])
-    flags = ("--epochs", 500, "--learning_rate", 0.01, "--patience", 5)
-    one = trained_by(1, archive, tmp_path / "1", *flags)
-    three = trained_in(pool, 3, archive, tmp_path / "3", *flags)
-    torch.testing.assert_close(three, one, rtol=0, atol=1e-5)
-    assert metrics(tmp_path / "3")["epochs"] == metrics(tmp_path / "1")["epochs"]
-
-
 def test_metrics_name_every_replicas_rows(archive: Path, tmp_path: Path) -> None:
     with as_replicas(3, archive, tmp_path / "run", "--epochs", 2) as running:
         assert running.codes() == [0, 0, 0]
@@ -423,14 +405,13 @@ def test_a_request_to_end_that_comes_while_replicas_start_is_heard(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ours, theirs = socket.socketpair()
+    sleeping = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(20)"])
 
     def start(*_: object) -> list[Any]:
-        sleeping = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(20)"])
         signal.raise_signal(signal.SIGTERM)  # nobody knows of the replica yet
         return [LAUNCH.Replica(sleeping, ours)]
 
     monkeypatch.setattr(LAUNCH, "start_replicas", start)
-    begun = time.monotonic()
     with ours, theirs:
         assert LAUNCH.supervise([], [{}], True) == LAUNCH.RESTART
-    assert time.monotonic() - begun < 10
+    assert sleeping.wait() == -signal.SIGTERM  # it did not end by itself

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.training.support import as_process, save, table, train, train_nn
+from tests.training.support import save, table, train, train_nn
 
 
 @pytest.fixture
@@ -22,9 +22,7 @@ def archive(tmp_path: Path) -> Path:
 
 def test_artefacts_lie_side_by_side_and_nothing_else(archive: Path, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
-    ended = as_process(
-        "--train", archive, "--val", archive, "--epochs", 3, "--model_dir", folder
-    )  # fmt: skip
+    ended = train(archive, folder, "--epochs", 3)
     assert (ended.code, ended.err) == (0, "")
     assert sorted(path.name for path in folder.iterdir()) == [
         "history.csv", "metrics.json", "model.pt", "training.log",

@@ -13,8 +13,8 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 from tensorboard.plugins.hparams import metadata as hparams
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from tests.training.pool import in_step, instead
-from tests.training.support import FOR_LONG, as_replicas, save, train, train_nn, wait_until
+from tests.training.pool import Pool, in_step, instead, train_as
+from tests.training.support import FOR_LONG, Ended, as_replicas, save, train, train_nn, wait_until
 
 
 def read(folder: Path) -> Any:
@@ -135,11 +135,18 @@ def test_the_events_come_while_it_trains(tmp_path: Path) -> None:
         assert replicas.processes[0].poll() is None
 
 
-def test_only_the_first_replica_writes(tmp_path: Path) -> None:
+def as_vertex_says(rank: int, size: int, flags: tuple[Any, ...], logs: str) -> Ended:
+    """A replica whose environment names the folder for the events."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AIP_TENSORBOARD_LOG_DIR", logs)
+        return train_as(rank, size, flags)
+
+
+def test_only_the_first_replica_writes(pool: Pool, tmp_path: Path) -> None:
     archive, logs = save(tmp_path / "a.npz"), tmp_path / "logs"
-    environment = {"AIP_TENSORBOARD_LOG_DIR": str(logs)}
-    with as_replicas(2, archive, tmp_path / "run", "--epochs", 3, **environment) as replicas:
-        assert replicas.codes() == [0, 0]
+    flags = ("--train", archive, "--val", archive, "--model_dir", tmp_path / "run", "--epochs", 3)
+    ended = pool.run(2, as_vertex_says, flags, str(logs))
+    assert [each.code for each in ended] == [0, 0], ended
     assert len(list(logs.iterdir())) == 1 and steps_of(logs) == [1, 2, 3]
 
 

@@ -159,9 +159,12 @@ def test_results_of_another_scale_count_by_their_order() -> None:
     assert next_values(*ask, known, True) != next_values(*ask, changed, True)
 
 
-def test_a_bayesian_search_finds_more_than_a_random_one() -> None:
+@pytest.mark.parametrize("seeds", [3, pytest.param(9, marks=pytest.mark.slow)])
+def test_a_bayesian_search_finds_more_than_a_random_one(seeds: int) -> None:
     found = {
-        algorithm: statistics.median(best(study(algorithm, 40, seed, loss)) for seed in range(9))
+        algorithm: statistics.median(
+            best(study(algorithm, 40, seed, loss)) for seed in range(seeds)
+        )
         for algorithm in ("bayesian", "random")
     }
     assert found["bayesian"] < 0.7 * found["random"]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from local_cloud.sagemaker import toolkit
@@ -239,6 +239,7 @@ VALUES = st.recursive(
 
 
 class TestHyperparameters:
+    @settings(max_examples=30)
     @given(st.dictionaries(st.text(min_size=1), VALUES))
     def test_of_version_2_arrive_as_they_were_given(self, given: dict[str, object]) -> None:
         sent = {name: json.dumps(value) for name, value in given.items()}
@@ -251,6 +252,7 @@ class TestHyperparameters:
     def test_bare_values_count_as_json_where_they_are(self, sent: str, decoded: object) -> None:
         assert toolkit.decode({"x": sent}) == {"x": decoded}
 
+    @settings(max_examples=30)
     @given(st.dictionaries(st.text(min_size=1), VALUES))
     def test_are_the_scripts_or_the_toolkits(self, given: dict[str, object]) -> None:
         users, own = toolkit.split(given | {"sagemaker_program": "x"})
@@ -258,6 +260,7 @@ class TestHyperparameters:
         assert not users.keys() & own.keys()
         assert "sagemaker_program" in own
 
+    @settings(max_examples=30)
     @given(st.dictionaries(st.text(min_size=1), VALUES))
     def test_become_pairs_of_arguments_by_name(self, given: dict[str, object]) -> None:
         words = toolkit.arguments(given)

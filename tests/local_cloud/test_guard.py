@@ -30,6 +30,12 @@ def test_the_secret_opens(cloud: Status) -> None:
     assert ask(cloud, f"{secret(cloud)}/status")[0] == 200
 
 
+def test_all_of_the_path_behind_the_secret_arrives(cloud: Status) -> None:
+    code, said = ask(cloud, f"{secret(cloud)}/storage/v1/b/nobody-made-this?fields=name")
+    assert code == 404
+    assert b"bucket" in said
+
+
 @pytest.mark.parametrize(
     "path", ["/", "/status", "//status", "/wrong/status", "/wrong", "/%2e%2e/status"]
 )

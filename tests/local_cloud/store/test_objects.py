@@ -93,6 +93,17 @@ def test_a_bucket_is_a_folder_and_is_there_once(objects: Objects) -> None:
         objects.bucket("another")
 
 
+def test_nothing_is_put_into_a_bucket_that_was_deleted_meanwhile(objects: Objects) -> None:
+    objects.create_bucket("gone", {})
+    body = objects.upload_file()
+    body.write_bytes(b"1")
+    objects.delete_bucket("gone")
+    with pytest.raises(NoSuchBucket):
+        objects.put("gone", "a", body)
+    assert body.read_bytes() == b"1"
+    assert not (objects.folder / "gone").exists()
+
+
 @pytest.mark.parametrize("name", ["", "..", ".", "a/b", "../x", "a\0", "é", "-a", "x" * 223])
 def test_a_bucket_cannot_be_another_folder(objects: Objects, name: str) -> None:
     with pytest.raises(BadName):

@@ -168,4 +168,4 @@ def test_a_retired_image_draws_its_warning_where_it_would_be_used(
     monkeypatch.setattr("lesson.images.target", lambda: "cloud")
     with pytest.raises(LessonError, match="400"):
         train(data, machine="z9")
-    assert "so build your own FROM pytorch/pytorch" in capsys.readouterr().err
+    assert "so build and push the lesson's own" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from tests.notebooks import copy, files
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "episodes").glob("*.md"))
-SENTENCE = "This cell brings everybody to the same point, also those who start here:\n\n```python\n"
+SENTENCE = "It prepares everything that this page needs, even if you start here:\n\n```python\n"
 
 LEAVES = """
 import os

@@ -50,29 +50,31 @@ class Adam:
     """The story's optimizer, over this replica's parts of the parameters."""
 
     def __init__(self, model: Module, learning_rate: float) -> None:
-        """Make the parts views of one flat tensor, and their gradients views of its message."""
+        """Make the parts views of one flat tensor."""
         shared = list(model.named_parameters())
         own = ParameterList(getattr(each, "to_local", each.detach)().detach() for _, each in shared)
-        self.own = story.Adam(own, learning_rate)
+        self.own, self.gradients = story.Adam(own, learning_rate), []
         self.weights, self.message, self.state = self.own.weights, self.own.message, self.own.state
         for (name, each), part in zip(shared, own, strict=True):
             place, _, kind = name.rpartition(".")
-            model.get_submodule(place).register_parameter(kind, viewed(each, part))
+            parameter = viewed(each, part)
+            model.get_submodule(place).register_parameter(kind, parameter)
+            if parameter is not part:
+                self.gradients.append((parameter, part.grad))
 
     def step(self) -> None:
-        """Agree with all replicas on who must stop, and move the weights by one step."""
-        dist.all_reduce(self.message[-1:])  # the gradients are whole: layers have met in each step
+        """Move the weights by one step; the gradients are whole: layers meet in each step."""
+        for parameter, gradient in self.gradients:  # a DTensor is slow to add to
+            whole, parameter.grad = parameter.grad, None
+            gradient.copy_(whole.redistribute(placements=parameter.placements).to_local())
         self.own.step()
 
 
-def viewed(whole: Any, part: Parameter) -> Parameter:
-    """Return a parameter like `whole` that keeps its numbers and its gradient where `part` does."""
+def viewed(whole: Any, part: Parameter) -> Any:
+    """Return a parameter like `whole` that keeps its numbers where `part` does."""
     if not hasattr(whole, "from_local"):
         return part
-
-    def share(local: torch.Tensor | None) -> Any:
-        return whole.from_local(local, whole.device_mesh, whole.placements, run_check=False)
-
-    parameter = Parameter(share(part.detach()))
-    parameter.grad = share(part.grad)
-    return parameter
+    numbers = part.detach()
+    return Parameter(
+        whole.from_local(numbers, whole.device_mesh, whole.placements, run_check=False)
+    )

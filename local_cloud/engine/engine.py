@@ -135,6 +135,28 @@ class Engine:
         """How many GPUs this machine has."""
         return len(self._gpus)
 
+    @property
+    def space(self) -> Space:
+        """How much may be written."""
+        assert self._space
+        return self._space
+
+    @property
+    def ports(self) -> machine.Ports:
+        """The ports that replicas are given."""
+        return self._ports
+
+    @property
+    def reaper(self) -> reaper.Reaper:
+        """What ends replicas if this process is killed."""
+        return self._reaper
+
+    async def make_environment(self, context: ReplicaContext) -> None:
+        """Make the environment in which replicas run Python, if there is room for it."""
+        context.folder.mkdir(parents=True, exist_ok=True)
+        await asyncio.to_thread(self.space.take)
+        await asyncio.to_thread(context.python.make, self._hook)
+
     def submit(self, dialect: str, job_id: str, size: int, gpus: int = 0) -> Job:
         """Queue a job of `size` replicas; it is on the disk when this returns."""
         check_name(job_id)
@@ -261,15 +283,19 @@ class Engine:
         """The environment entries by which the processes of a job are found."""
         return {**self._engine_mark, **self._run_mark, "LOCAL_CLOUD_JOB": job_id}
 
-    def _begin(self, job: Job, gpus: tuple[int, ...]) -> None:
-        threads = max(1, self._cores // job.size)
-        marks = self._marks(job.id)
-        folder = self._folder / job.id
+    def replica_context(
+        self, name: str, folder: Path, size: int, gpus: tuple[int, ...] = ()
+    ) -> ReplicaContext:
+        """Return what each of `size` replicas gets; `name` is what their processes are found by."""
+        threads = max(1, self._cores // size)
         python = JobEnvironment(folder / ".python")
-        context = ReplicaContext(
-            folder, python, self._scripts, threads, gpus, marks, self._fork_server,
+        return ReplicaContext(
+            folder, python, self._scripts, threads, gpus, self._marks(name), self._fork_server,
             hidden=self.hidden,
         )  # fmt: skip
+
+    def _begin(self, job: Job, gpus: tuple[int, ...]) -> None:
+        context = self.replica_context(job.id, self._folder / job.id, job.size, gpus)
         self._runs[job.id] = AttemptRunner(job, context, self._reaper)
         task = asyncio.get_running_loop().create_task(self._live(job.id, context))
         self._tasks[job.id] = task
@@ -310,14 +336,11 @@ class Engine:
                 watching.append(asyncio.create_task(self._watch(job_id, run, reader)))
 
         async def stage() -> Plan:
-            context.folder.mkdir(parents=True, exist_ok=True)
             if (job := self._jobs.latest(job_id)).attempts[-1].ended:
                 self._jobs.update(replace(job, attempts=(*job.attempts, Attempt(time.time()))))
             install = functools.partial(installed, context.python)
             job_context = JobContext(context.folder, context.threads, context.gpus, port, install)
-            assert self._space
-            await asyncio.to_thread(self._space.take)
-            await asyncio.to_thread(context.python.make, self._hook)
+            await self.make_environment(context)
             plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, job_context)
             if many := [one for one in plan.replicas if one.forkable]:
                 await self._fork_server.ready(environment(many[0], context, context.folder))

@@ -19,7 +19,7 @@ from local_cloud.engine.dialect import TrainingDialect
 from local_cloud.engine.fork_server import ForkServer
 from local_cloud.engine.job_environment import JobEnvironment, write_scripts
 from local_cloud.engine.job_space import watch_space
-from local_cloud.engine.job_table import JobTable
+from local_cloud.engine.job_table import JobTable, ended_with, with_attempt
 from local_cloud.engine.pip_command import installed
 from local_cloud.engine.replica import ReplicaContext, environment, log_path
 from local_cloud.engine.scheduler import Scheduler
@@ -77,7 +77,7 @@ class Engine:
         self._space = space
         self.hidden = hidden.encode()
         self._gpus: tuple[int, ...] = ()
-        self._ports = machine.Ports()
+        self.ports = machine.Ports()
         self._jobs = JobTable(records)
         self._turn = 0  # of the latest job
         self._runs: dict[str, AttemptRunner] = {}
@@ -113,7 +113,7 @@ class Engine:
         self._rehearsal = rehearsal.read(self._records)
         if self._rehearsal and self._rehearsal.job:  # none that has begun outlives its job
             self._forget_rehearsal()
-        self._reaper = reaper.Reaper(reaper.entries(self._run_mark))
+        self.reaper = reaper.Reaper(reaper.entries(self._run_mark))
         self._open = True
         self._next()
 
@@ -128,7 +128,7 @@ class Engine:
             await asyncio.wait(self._tasks.values())
         self._jobs.write_all()
         await asyncio.to_thread(self._fork_server.close)
-        await asyncio.to_thread(self._reaper.close)
+        await asyncio.to_thread(self.reaper.close)
 
     @property
     def gpus(self) -> int:
@@ -140,16 +140,6 @@ class Engine:
         """How much may be written."""
         assert self._space
         return self._space
-
-    @property
-    def ports(self) -> machine.Ports:
-        """The ports that replicas are given."""
-        return self._ports
-
-    @property
-    def reaper(self) -> reaper.Reaper:
-        """What ends replicas if this process is killed."""
-        return self._reaper
 
     async def make_environment(self, context: ReplicaContext) -> None:
         """Make the environment in which replicas run Python, if there is room for it."""
@@ -179,7 +169,7 @@ class Engine:
         job = self.get(job_id)
         if job.state is State.QUEUED:
             loop = asyncio.get_running_loop()
-            self._jobs.put(_ended(job, STOPPED), then=lambda: loop.call_soon(self._next))
+            self._jobs.put(ended_with(job, STOPPED), then=lambda: loop.call_soon(self._next))
         elif job_id in self._runs and self._runs[job_id].decide(STOPPED):
             self._jobs.update(replace(self._jobs.latest(job_id), state=State.STOPPING))
         return self.get(job_id)
@@ -193,7 +183,7 @@ class Engine:
         job = self.get(job_id)
         if job_id not in self._runs or not self._runs[job_id].interrupt(note):
             return False
-        self._jobs.update(_with_attempt(self._jobs.latest(job.id), interrupted=time.time()))
+        self._jobs.update(with_attempt(self._jobs.latest(job.id), interrupted=time.time()))
         return True
 
     def rehearse(self, epochs: Sequence[object]) -> bool:
@@ -245,7 +235,7 @@ class Engine:
         self._jobs.remove(job_id, then=lambda: shutil.rmtree(folder, ignore_errors=True))
 
     def _finish(self, job: Job, outcome: Outcome) -> None:
-        self._jobs.update(_ended(job, outcome))
+        self._jobs.update(ended_with(job, outcome))
 
     def _next(self) -> None:
         """Start the jobs whose turn it is."""
@@ -296,7 +286,7 @@ class Engine:
 
     def _begin(self, job: Job, gpus: tuple[int, ...]) -> None:
         context = self.replica_context(job.id, self._folder / job.id, job.size, gpus)
-        self._runs[job.id] = AttemptRunner(job, context, self._reaper)
+        self._runs[job.id] = AttemptRunner(job, context, self.reaper)
         task = asyncio.get_running_loop().create_task(self._live(job.id, context))
         self._tasks[job.id] = task
         task.add_done_callback(functools.partial(self._left, job.id))
@@ -307,8 +297,8 @@ class Engine:
         ran = self._runs[job_id].ran
         while self._runs[job_id].again:
             # Nothing is awaited before the next one is there, for stop() to find.
-            job = _with_attempt(self._jobs.latest(job_id), ended=time.time())
-            self._runs[job_id] = AttemptRunner(job, context, self._reaper)
+            job = with_attempt(self._jobs.latest(job_id), ended=time.time())
+            self._runs[job_id] = AttemptRunner(job, context, self.reaper)
             self._jobs.update(replace(job, state=State.STAGING))
             outcome = await self._attempt(job_id, context)
         ended = time.time()
@@ -317,7 +307,7 @@ class Engine:
         await asyncio.to_thread(shutil.rmtree, context.python.folder, ignore_errors=True)
         if self._rehearsal and self._rehearsal.job == job_id:
             self._forget_rehearsal()
-        self._finish(_with_attempt(self._jobs.latest(job_id), ended=ended), outcome)
+        self._finish(with_attempt(self._jobs.latest(job_id), ended=ended), outcome)
 
     async def _attempt(self, job_id: str, context: ReplicaContext) -> Outcome:
         """Run the job once, with ports of its own."""
@@ -325,13 +315,12 @@ class Engine:
         watching: list[asyncio.Task[None]] = []
 
         def port() -> int:
-            ports.add(fresh := self._ports.take())
+            ports.add(fresh := self.ports.take())
             return fresh
 
         def running() -> None:
             self._running(job_id)
-            assert self._space
-            watching.append(asyncio.create_task(watch_space(run, context.folder, self._space)))
+            watching.append(asyncio.create_task(watch_space(run, context.folder, self.space)))
             if reader := run.reader():
                 watching.append(asyncio.create_task(self._watch(job_id, run, reader)))
 
@@ -351,7 +340,7 @@ class Engine:
         finally:
             for task in watching:
                 task.cancel()
-            self._ports.give_back(ports)
+            self.ports.give_back(ports)
 
     async def _watch(self, job_id: str, run: AttemptRunner, reader: rehearsal.Reader) -> None:
         """Interrupt the job as soon as its log gets to an epoch at which it is to be."""
@@ -371,7 +360,7 @@ class Engine:
 
     def _running(self, job_id: str) -> None:
         now = time.time()
-        job = _with_attempt(self._jobs.latest(job_id), started=now)
+        job = with_attempt(self._jobs.latest(job_id), started=now)
         job = replace(job, started=job.started or now)
         if job.state is State.STAGING:
             job = replace(job, state=State.RUNNING)
@@ -379,7 +368,7 @@ class Engine:
 
     async def _collect(self, job_id: str, outcome: Outcome) -> Outcome:
         """Let the dialect take the results; a success that cannot be taken away is none."""
-        final = _ended(self._jobs.latest(job_id), outcome)
+        final = ended_with(self._jobs.latest(job_id), outcome)
         try:
             await asyncio.to_thread(self._dialects[final.dialect].collect, final)
         except (EngineError, StoreError, *NOT_WRITTEN) as problem:
@@ -401,17 +390,6 @@ class Engine:
             message = f"The local cloud made a mistake ({problem!r}); its log has more."
             self._finish(self._jobs.latest(job_id), Outcome(State.FAILED, "lost", message))
         self._next()
-
-
-def _ended(job: Job, outcome: Outcome) -> Job:
-    """The job with its end, which is now."""
-    return replace(job, state=outcome.state, ended=time.time(), outcome=outcome)
-
-
-def _with_attempt(job: Job, **facts: float) -> Job:
-    """The job as it stands when this has come to be known of its latest attempt."""
-    *earlier, latest = job.attempts
-    return replace(job, attempts=(*earlier, latest if latest.ended else replace(latest, **facts)))
 
 
 def _work(marks: Mapping[str, Mapping[str, str]]) -> dict[str, float]:

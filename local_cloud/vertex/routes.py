@@ -89,6 +89,17 @@ def _jobs(
     )
 
 
+def endpoints(parts: Parts) -> list[Resource]:
+    """Return endpoints; predictions have routes of their own."""
+    kind = parts.endpoints
+    methods: dict[str, Method] = {
+        "POST *:deployModel": lambda call: kind.deploy(call.name, call.body),
+        "POST *:undeployModel": lambda call: kind.undeploy(call.name, call.body),
+        "POST *:mutateDeployedModel": lambda call: kind.mutate(call.name, call.body),
+    }
+    return [Resource.of(kind, methods=methods, long_running=("create", "delete"), on_loop=True)]
+
+
 def models(parts: Parts) -> list[Resource]:
     """Return models, with their versions."""
     registry = parts.models

@@ -22,7 +22,7 @@ from pathlib import Path
 from benchmarks.measure import ROOT, SCRIPT, as_table, last_line, output, ratio, say, take_turns
 from lesson.preparation import prepare
 
-IMAGE = "us-docker.pkg.dev/vertex-ai/prediction/pytorch-cpu.2-4:latest"
+IMAGE = "us-docker.pkg.dev/my-project/images/titanic:1"
 BODY = json.dumps({"instances": [[0.8, -0.7, 0.1, 0.4, -0.4, 0.5, 0.2]]})
 TURNS, SECONDS, CLIENTS = 5, 4, (1, 64)
 
@@ -73,12 +73,12 @@ def endpoint(model: Path) -> Iterator[str]:
 
         bucket = storage.Client().create_bucket("benchmark")
         bucket.blob("model/model.pt").upload_from_filename(model / "model.pt")
-        bucket.blob("model/serve_nn.py").upload_from_filename(ROOT / "training/serve_nn.py")
         aiplatform.init(project="benchmark", location="us-central1")
         uploaded = aiplatform.Model.upload(
             display_name="benchmark",
             artifact_uri="gs://benchmark/model",
             serving_container_image_uri=IMAGE,
+            serving_container_command=[sys.executable, str(ROOT / "training/serve_nn.py")],
         )
         made = uploaded.deploy(machine_type="n1-standard-2")
         try:

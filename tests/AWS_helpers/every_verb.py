@@ -23,6 +23,8 @@ from urllib.parse import urlsplit
 import requests
 from botocore.httpsession import URLLib3Session
 
+from tests import once
+
 RECORD, *FILES = sys.argv[1:]
 TARGET, LOCAL = os.environ["LESSON_TARGET"], os.environ["FORWARD_TO"]
 OWN_IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/torch:1"
@@ -124,6 +126,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     sys.addaudithook(only_the_local_cloud)
+    once.install()
     URLLib3Session.send = recorded
     requests.get = told_elsewhere
     sys.stdout = Printed()  # type: ignore[assignment]

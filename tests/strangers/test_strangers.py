@@ -36,9 +36,12 @@ def verdicts(places: Places, request: pytest.FixtureRequest) -> dict[tuple[str, 
     return run(places, [(SCRIPTS[one["script"]], one["place"]) for one in named])
 
 
-def test_an_ordinary_script_runs_in_every_place(places: Places) -> None:
-    verdicts = run(places, [(SCRIPTS[QUICK], place) for place in PLACES])
-    assert verdicts == {(QUICK, place): "" for place in PLACES}
+@pytest.mark.parametrize(
+    "chosen", [PLACES[:2], pytest.param(PLACES[2:], marks=pytest.mark.slow)], ids=["jobs", "trials"]
+)
+def test_an_ordinary_script_runs_in_every_place(places: Places, chosen: tuple[str, ...]) -> None:
+    verdicts = run(places, [(SCRIPTS[QUICK], place) for place in chosen])
+    assert verdicts == {(QUICK, place): "" for place in chosen}
 
 
 @pytest.mark.slow

@@ -64,7 +64,8 @@ def tuning_job(name: str) -> Data:
     "more",
     [
         pytest.param({}, marks=pytest.mark.slow),
-        {"replicas": 2, "gpu": "T4", "spot": True, "torchrun": True},
+        {"replicas": 2, "gpu": "T4", "spot": True},
+        pytest.param({"replicas": 2, "torchrun": True}, marks=pytest.mark.slow),
         pytest.param(
             {"container_uri": OWN_IMAGE, "machine": "ml.m5.large"}, marks=pytest.mark.slow
         ),

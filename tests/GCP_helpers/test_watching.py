@@ -53,7 +53,7 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     data: dict[str, str],
 ) -> None:
     """In a terminal one line changes; into a file goes a line at each change of state."""
-    flags = {**data, "epochs": 8_000, "patience": 0}
+    flags = {**data, "epochs": 4_000, "patience": 0}
     leader, follower = pty.openpty()
     with started("GCP_helpers", f"train({flags})", follower) as process:
         os.close(follower)
@@ -70,7 +70,7 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     assert describe.status(verbs.job_of(name)).state == "running"
     with started("GCP_helpers", f"wait({name!r})", subprocess.PIPE) as process:
         out, _ = process.communicate(timeout=SECONDS)
-    assert "] succeeded  epoch 8000 of 8000" in out and "Run(place='Vertex AI" in out
+    assert "] succeeded  epoch 4000 of 4000" in out and "Run(place='Vertex AI" in out
     lines = [line for line in out.splitlines() if line.startswith("[")]
     states = {line.split("] ")[1].split()[0] for line in lines}
     assert "\033" not in out and len(lines) <= len(states) + 1

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from local_cloud.engine.served import ServingPlan
-from local_cloud.engine.spec import JobContext, Replica
+from local_cloud.engine.spec import Replica
 from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.schema import Json
 
@@ -64,7 +64,7 @@ def routes(facts: Json) -> tuple[str, str]:
     )
 
 
-def plan(facts: Json, context: JobContext, base: dict[str, str]) -> ServingPlan:
+def plan(facts: Json, base: dict[str, str]) -> ServingPlan:
     """What the engine has to run for a deployed model."""
     model = facts["model"]
     container = model["containerSpec"]

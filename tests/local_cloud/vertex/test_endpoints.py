@@ -66,6 +66,42 @@ def test_raw_predict_passes_body_and_answer_as_they_are(endpoint: Any, trained: 
     assert refused.status_code == 400
 
 
+def test_explain_shares_the_prediction_out_among_the_features(
+    aiplatform: ModuleType, trained: Trained, endpoint: Any
+) -> None:
+    with pytest.raises(exceptions.BadRequest, match="explanationSpec"):
+        endpoint.explain(instances=PASSENGERS)
+    average = {"Sex": "male", "Age": 28, "Fare": 14.5}
+    inputs = {
+        name: {"inputBaselines": [average[name]] if name in average else []}
+        for name in PASSENGERS[0]
+    }
+    metadata = {"inputs": inputs, "outputs": {"probability": {}}}
+    explained = upload(
+        aiplatform,
+        trained,
+        explanation_metadata=aiplatform.explain.ExplanationMetadata.from_json(json.dumps(metadata)),
+        explanation_parameters=aiplatform.explain.ExplanationParameters(
+            {"sampled_shapley_attribution": {"path_count": 10}}
+        ),
+    )
+    other = explained.deploy(machine_type="n1-standard-2")
+    found = other.explain(instances=PASSENGERS)
+    assert probabilities(found.predictions) == pytest.approx(trained.expected, abs=1e-6)
+    for expected, each in zip(trained.expected, found.explanations, strict=True):
+        (attribution,) = each.attributions
+        assert attribution.instance_output_value == pytest.approx(expected, abs=1e-6)
+        shares = dict(attribution.feature_attributions)
+        whole = attribution.instance_output_value - attribution.baseline_output_value
+        assert sum(shares.values()) == pytest.approx(whole, abs=1e-6)
+        assert shares.keys() == PASSENGERS[0].keys()
+    first, second = (each.attributions[0].feature_attributions for each in found.explanations)
+    assert first["Sex"] != 0
+    assert second["Sex"] == 0  # as in the baseline
+    other.delete(force=True)
+    explained.delete()
+
+
 def test_bad_instances_are_refused_with_index_and_reason(endpoint: Any) -> None:
     with pytest.raises(exceptions.BadRequest) as refused:
         endpoint.predict(instances=[PASSENGERS[0], {"Sex": "dog"}])

@@ -23,7 +23,7 @@ PREBUILT = re.compile(
 )
 # The package that a prebuilt image serves with, by its name; TorchServe itself is not needed.
 PACKAGES = {"sklearn": "sklearn", "xgboost": "xgboost", "pytorch": "torch"}
-PROGRAM = Path(__file__).with_name("prebuilt_server.py")
+PROGRAM = Path(__file__).parents[1] / "prebuilt_server.py"
 
 
 def check(model: Json) -> None:

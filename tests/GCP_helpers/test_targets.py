@@ -126,7 +126,9 @@ def test_under_cloud_requests_go_to_google_alone_with_credentials(
     assert {urlsplit(event["url"]).netloc for event in requests} == GOOGLE
     assert {urlsplit(event["url"]).scheme for event in requests} == {"https"}
     assert {event["authorization"] for event in requests} == {"Bearer a token"}
-    assert "127.0.0.1" not in json.dumps(requests) and "localhost" not in json.dumps(requests)
+    # The program that is sent beside a model knows loopback, where it listens in a terminal.
+    told = json.dumps([event for event in requests if "/serve_nn.py" not in event["body"]])
+    assert "127.0.0.1" not in told and "localhost" not in told
 
 
 def test_under_local_requests_go_to_the_local_cloud_alone_without_credentials(

@@ -18,28 +18,28 @@ DEEPEST = 100  # levels of lists and objects: protobuf's limit of recursion
 
 
 class TooLarge(Exception):
-    """A body longer than LARGEST."""
+    """A body longer than the most that is taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, largest: int) -> None:
         """With Google's words."""
-        super().__init__(f"Request payload size exceeds the limit: {LARGEST} bytes.")
+        super().__init__(f"Request payload size exceeds the limit: {largest} bytes.")
 
 
-async def read(request: Request) -> bytes:
+async def read(request: Request, largest: int = LARGEST) -> bytes:
     """The whole body. Raises TooLarge, before anything is read if the length is announced."""
     announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > LARGEST:
-        raise TooLarge
-    return await gather(request.stream())
+    if announced.isdecimal() and int(announced) > largest:
+        raise TooLarge(largest)
+    return await gather(request.stream(), largest)
 
 
-async def gather(chunks: AsyncIterator[bytes]) -> bytes:
+async def gather(chunks: AsyncIterator[bytes], largest: int = LARGEST) -> bytes:
     """What has not been announced. Raises TooLarge as soon as there is too much."""
     parts, size = [], 0
     async for chunk in chunks:
         size += len(chunk)
-        if size > LARGEST:
-            raise TooLarge
+        if size > largest:
+            raise TooLarge(largest)
         parts.append(chunk)
     return b"".join(parts)
 

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute
 from local_cloud.aws.dispatcher import Api
 from local_cloud.engine.dialect import Dialect
 from local_cloud.engine.engine import Engine
+from local_cloud.engine.serving import Serving
 from local_cloud.engine.studies import Studies
 from local_cloud.projects import Projects
 from local_cloud.store.objects import Objects
@@ -28,6 +29,7 @@ class Service:
     """A cloud, or one of its services: what it adds to the server."""
 
     routes: Sequence[BaseRoute] = ()
+    first: Sequence[BaseRoute] = ()  # those that are used most: they are tried before all others
     apis: Sequence[Api] = ()  # Amazon's, behind its one endpoint
     dialect: Dialect | None = None  # of a cloud that runs jobs
     errors: Mapping[type[Exception], ErrorHandler] = field(default_factory=dict)
@@ -45,6 +47,7 @@ class Platform:
     s3: Objects  # those of s3:// URIs, with records of their own
     engine: Engine
     studies: Studies
+    serving: Serving
     projects: Projects
     environment: dict[str, str]  # by which SDKs inside a job find this local cloud
 
@@ -71,6 +74,7 @@ class Platform:
             s3=Objects(folder / "s3-buckets", s3_records, space),
             engine=engine,
             studies=Studies(records, engine),
+            serving=Serving(folder / "deployments", records, engine),
             projects=Projects(records),
             environment=environment,
         )
@@ -80,10 +84,12 @@ class Platform:
         dialects = [service.dialect for service in services if service.dialect]
         await self.engine.start({one.name: one.training for one in dialects})
         self.studies.start({one.name: one.tuning for one in dialects})
+        self.serving.start({one.name: one.serving for one in dialects if one.serving})
 
     async def close(self) -> None:
         """Stop what runs, then close the records."""
         await self.studies.close()
+        await self.serving.close()
         await self.engine.close()
         self.close_records()
 

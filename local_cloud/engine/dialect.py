@@ -8,6 +8,7 @@ from typing import Protocol
 
 from local_cloud.engine.early_stopping import Curve
 from local_cloud.engine.search import Value
+from local_cloud.engine.served import ServingDialect
 from local_cloud.engine.spec import Job, JobContext, Plan
 from local_cloud.engine.study import Study
 
@@ -41,8 +42,9 @@ class TuningDialect(Protocol):
 
 @dataclass(frozen=True)
 class Dialect:
-    """Both, under the name by which jobs and studies are on record."""
+    """All of them, under the name by which jobs, studies and deployments are on record."""
 
     name: str
     training: TrainingDialect
     tuning: TuningDialect
+    serving: ServingDialect | None = None

@@ -19,7 +19,7 @@ from local_cloud.engine.dialect import TrainingDialect
 from local_cloud.engine.fork_server import ForkServer
 from local_cloud.engine.job_environment import JobEnvironment, write_scripts
 from local_cloud.engine.job_space import watch_space
-from local_cloud.engine.job_table import JobTable
+from local_cloud.engine.job_table import JobTable, ended_with, with_attempt
 from local_cloud.engine.pip_command import installed
 from local_cloud.engine.replica import ReplicaContext, environment, log_path
 from local_cloud.engine.scheduler import Scheduler
@@ -77,7 +77,7 @@ class Engine:
         self._space = space
         self.hidden = hidden.encode()
         self._gpus: tuple[int, ...] = ()
-        self._ports = machine.Ports()
+        self.ports = machine.Ports()
         self._jobs = JobTable(records)
         self._turn = 0  # of the latest job
         self._runs: dict[str, AttemptRunner] = {}
@@ -113,7 +113,7 @@ class Engine:
         self._rehearsal = rehearsal.read(self._records)
         if self._rehearsal and self._rehearsal.job:  # none that has begun outlives its job
             self._forget_rehearsal()
-        self._reaper = reaper.Reaper(reaper.entries(self._run_mark))
+        self.reaper = reaper.Reaper(reaper.entries(self._run_mark))
         self._open = True
         self._next()
 
@@ -128,12 +128,24 @@ class Engine:
             await asyncio.wait(self._tasks.values())
         self._jobs.write_all()
         await asyncio.to_thread(self._fork_server.close)
-        await asyncio.to_thread(self._reaper.close)
+        await asyncio.to_thread(self.reaper.close)
 
     @property
     def gpus(self) -> int:
         """How many GPUs this machine has."""
         return len(self._gpus)
+
+    @property
+    def space(self) -> Space:
+        """How much may be written."""
+        assert self._space
+        return self._space
+
+    async def make_environment(self, context: ReplicaContext) -> None:
+        """Make the environment in which replicas run Python, if there is room for it."""
+        context.folder.mkdir(parents=True, exist_ok=True)
+        await asyncio.to_thread(self.space.take)
+        await asyncio.to_thread(context.python.make, self._hook)
 
     def submit(self, dialect: str, job_id: str, size: int, gpus: int = 0) -> Job:
         """Queue a job of `size` replicas; it is on the disk when this returns."""
@@ -157,7 +169,7 @@ class Engine:
         job = self.get(job_id)
         if job.state is State.QUEUED:
             loop = asyncio.get_running_loop()
-            self._jobs.put(_ended(job, STOPPED), then=lambda: loop.call_soon(self._next))
+            self._jobs.put(ended_with(job, STOPPED), then=lambda: loop.call_soon(self._next))
         elif job_id in self._runs and self._runs[job_id].decide(STOPPED):
             self._jobs.update(replace(self._jobs.latest(job_id), state=State.STOPPING))
         return self.get(job_id)
@@ -171,7 +183,7 @@ class Engine:
         job = self.get(job_id)
         if job_id not in self._runs or not self._runs[job_id].interrupt(note):
             return False
-        self._jobs.update(_with_attempt(self._jobs.latest(job.id), interrupted=time.time()))
+        self._jobs.update(with_attempt(self._jobs.latest(job.id), interrupted=time.time()))
         return True
 
     def rehearse(self, epochs: Sequence[object]) -> bool:
@@ -223,7 +235,7 @@ class Engine:
         self._jobs.remove(job_id, then=lambda: shutil.rmtree(folder, ignore_errors=True))
 
     def _finish(self, job: Job, outcome: Outcome) -> None:
-        self._jobs.update(_ended(job, outcome))
+        self._jobs.update(ended_with(job, outcome))
 
     def _next(self) -> None:
         """Start the jobs whose turn it is."""
@@ -261,16 +273,20 @@ class Engine:
         """The environment entries by which the processes of a job are found."""
         return {**self._engine_mark, **self._run_mark, "LOCAL_CLOUD_JOB": job_id}
 
-    def _begin(self, job: Job, gpus: tuple[int, ...]) -> None:
-        threads = max(1, self._cores // job.size)
-        marks = self._marks(job.id)
-        folder = self._folder / job.id
+    def replica_context(
+        self, name: str, folder: Path, size: int, gpus: tuple[int, ...] = ()
+    ) -> ReplicaContext:
+        """Return what each of `size` replicas gets; `name` is what their processes are found by."""
+        threads = max(1, self._cores // size)
         python = JobEnvironment(folder / ".python")
-        context = ReplicaContext(
-            folder, python, self._scripts, threads, gpus, marks, self._fork_server,
+        return ReplicaContext(
+            folder, python, self._scripts, threads, gpus, self._marks(name), self._fork_server,
             hidden=self.hidden,
         )  # fmt: skip
-        self._runs[job.id] = AttemptRunner(job, context, self._reaper)
+
+    def _begin(self, job: Job, gpus: tuple[int, ...]) -> None:
+        context = self.replica_context(job.id, self._folder / job.id, job.size, gpus)
+        self._runs[job.id] = AttemptRunner(job, context, self.reaper)
         task = asyncio.get_running_loop().create_task(self._live(job.id, context))
         self._tasks[job.id] = task
         task.add_done_callback(functools.partial(self._left, job.id))
@@ -281,8 +297,8 @@ class Engine:
         ran = self._runs[job_id].ran
         while self._runs[job_id].again:
             # Nothing is awaited before the next one is there, for stop() to find.
-            job = _with_attempt(self._jobs.latest(job_id), ended=time.time())
-            self._runs[job_id] = AttemptRunner(job, context, self._reaper)
+            job = with_attempt(self._jobs.latest(job_id), ended=time.time())
+            self._runs[job_id] = AttemptRunner(job, context, self.reaper)
             self._jobs.update(replace(job, state=State.STAGING))
             outcome = await self._attempt(job_id, context)
         ended = time.time()
@@ -291,7 +307,7 @@ class Engine:
         await asyncio.to_thread(shutil.rmtree, context.python.folder, ignore_errors=True)
         if self._rehearsal and self._rehearsal.job == job_id:
             self._forget_rehearsal()
-        self._finish(_with_attempt(self._jobs.latest(job_id), ended=ended), outcome)
+        self._finish(with_attempt(self._jobs.latest(job_id), ended=ended), outcome)
 
     async def _attempt(self, job_id: str, context: ReplicaContext) -> Outcome:
         """Run the job once, with ports of its own."""
@@ -299,25 +315,21 @@ class Engine:
         watching: list[asyncio.Task[None]] = []
 
         def port() -> int:
-            ports.add(fresh := self._ports.take())
+            ports.add(fresh := self.ports.take())
             return fresh
 
         def running() -> None:
             self._running(job_id)
-            assert self._space
-            watching.append(asyncio.create_task(watch_space(run, context.folder, self._space)))
+            watching.append(asyncio.create_task(watch_space(run, context.folder, self.space)))
             if reader := run.reader():
                 watching.append(asyncio.create_task(self._watch(job_id, run, reader)))
 
         async def stage() -> Plan:
-            context.folder.mkdir(parents=True, exist_ok=True)
             if (job := self._jobs.latest(job_id)).attempts[-1].ended:
                 self._jobs.update(replace(job, attempts=(*job.attempts, Attempt(time.time()))))
             install = functools.partial(installed, context.python)
             job_context = JobContext(context.folder, context.threads, context.gpus, port, install)
-            assert self._space
-            await asyncio.to_thread(self._space.take)
-            await asyncio.to_thread(context.python.make, self._hook)
+            await self.make_environment(context)
             plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, job_context)
             if many := [one for one in plan.replicas if one.forkable]:
                 await self._fork_server.ready(environment(many[0], context, context.folder))
@@ -328,7 +340,7 @@ class Engine:
         finally:
             for task in watching:
                 task.cancel()
-            self._ports.give_back(ports)
+            self.ports.give_back(ports)
 
     async def _watch(self, job_id: str, run: AttemptRunner, reader: rehearsal.Reader) -> None:
         """Interrupt the job as soon as its log gets to an epoch at which it is to be."""
@@ -348,7 +360,7 @@ class Engine:
 
     def _running(self, job_id: str) -> None:
         now = time.time()
-        job = _with_attempt(self._jobs.latest(job_id), started=now)
+        job = with_attempt(self._jobs.latest(job_id), started=now)
         job = replace(job, started=job.started or now)
         if job.state is State.STAGING:
             job = replace(job, state=State.RUNNING)
@@ -356,7 +368,7 @@ class Engine:
 
     async def _collect(self, job_id: str, outcome: Outcome) -> Outcome:
         """Let the dialect take the results; a success that cannot be taken away is none."""
-        final = _ended(self._jobs.latest(job_id), outcome)
+        final = ended_with(self._jobs.latest(job_id), outcome)
         try:
             await asyncio.to_thread(self._dialects[final.dialect].collect, final)
         except (EngineError, StoreError, *NOT_WRITTEN) as problem:
@@ -378,17 +390,6 @@ class Engine:
             message = f"The local cloud made a mistake ({problem!r}); its log has more."
             self._finish(self._jobs.latest(job_id), Outcome(State.FAILED, "lost", message))
         self._next()
-
-
-def _ended(job: Job, outcome: Outcome) -> Job:
-    """The job with its end, which is now."""
-    return replace(job, state=outcome.state, ended=time.time(), outcome=outcome)
-
-
-def _with_attempt(job: Job, **facts: float) -> Job:
-    """The job as it stands when this has come to be known of its latest attempt."""
-    *earlier, latest = job.attempts
-    return replace(job, attempts=(*earlier, latest if latest.ended else replace(latest, **facts)))
 
 
 def _work(marks: Mapping[str, Mapping[str, str]]) -> dict[str, float]:

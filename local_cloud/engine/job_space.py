@@ -16,12 +16,16 @@ async def watch_space(run: AttemptRunner, folder: Path, space: Space) -> None:
     """Look every few seconds how much is in the job's folder; end the job if that is too much."""
     while True:
         await asyncio.sleep(PERIOD)
-        held = await asyncio.to_thread(size, folder)
-        if held > space.most:
-            why = f"more than {VARIABLE} allows ({space.most / GB:g} GB)"
-        elif held > RESERVE and space.free() < 0:
-            why = f"and less than {RESERVE / GB:g} GB of the disk is left"
-        else:
-            continue
-        message = f"The job had written {held / GB:.3g} GB, {why}, and was stopped."
-        run.decide(Outcome(State.FAILED, "space", message))
+        if why := await asyncio.to_thread(excess, folder, space):
+            message = f"The job had written {why}, and was stopped."
+            run.decide(Outcome(State.FAILED, "space", message))
+
+
+def excess(folder: Path, space: Space) -> str:
+    """Return how much is in the folder and why that is too much; "" if it is not."""
+    held = size(folder)
+    if held > space.most:
+        return f"{held / GB:.3g} GB, more than {VARIABLE} allows ({space.most / GB:g} GB)"
+    if held > RESERVE and space.free() < 0:
+        return f"{held / GB:.3g} GB, and less than {RESERVE / GB:g} GB of the disk is left"
+    return ""

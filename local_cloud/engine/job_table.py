@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from local_cloud.engine.spec import Job, NoSuchJob
+from local_cloud.engine.spec import Job, NoSuchJob, Outcome
 from local_cloud.store.records import NOT_WRITTEN, Records
 
 KIND = "job"
@@ -113,3 +115,14 @@ class JobTable:
     def _wake(self, job_id: str) -> None:
         if event := self._changed.pop(job_id, None):
             event.set()
+
+
+def ended_with(job: Job, outcome: Outcome) -> Job:
+    """The job with its end, which is now."""
+    return replace(job, state=outcome.state, ended=time.time(), outcome=outcome)
+
+
+def with_attempt(job: Job, **facts: float) -> Job:
+    """The job as it stands when this has come to be known of its latest attempt."""
+    *earlier, latest = job.attempts
+    return replace(job, attempts=(*earlier, latest if latest.ended else replace(latest, **facts)))

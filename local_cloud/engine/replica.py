@@ -16,6 +16,7 @@ from typing import BinaryIO
 from local_cloud.engine import mounts, system
 from local_cloud.engine.fork_server import Forked, ForkServer, suits
 from local_cloud.engine.job_environment import JobEnvironment
+from local_cloud.engine.network import Network
 from local_cloud.engine.spec import EngineError, Replica
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -93,11 +94,17 @@ def temporary_folder(own: Path) -> Path:
     return folder
 
 
-def start(replica: Replica, notes: Sequence[str], context: ReplicaContext) -> Started:
+def start(
+    replica: Replica,
+    notes: Sequence[str],
+    context: ReplicaContext,
+    network: Network | None = None,
+) -> Started:
     """Start a replica as a session of its own, writing straight into its log.
 
     The notes come first, a line each. The log then goes on when the server ends. NotStarted:
     there is no such command or folder, or a word that no process can be given; the log says which.
+    network: where a replica runs that is not to share this machine's.
     """
     own = context.folder / replica.name
     if replica.command[:1] == (sys.executable,):  # the server's stands for the job's
@@ -110,7 +117,8 @@ def start(replica: Replica, notes: Sequence[str], context: ReplicaContext) -> St
         log.flush()
         try:
             process = _forked(replica, context, temporary, log) or _spawned(
-                mounts.mounted(replica) if replica.mounts else replica, context, temporary, log
+                mounts.mounted(replica) if replica.mounts else replica,
+                *(context, temporary, log, network),
             )
         except (OSError, ValueError, IndexError) as problem:
             log.write(f"The replica cannot be started: {problem}\n".encode(errors="replace"))
@@ -119,16 +127,21 @@ def start(replica: Replica, notes: Sequence[str], context: ReplicaContext) -> St
 
 
 def _spawned(
-    replica: Replica, context: ReplicaContext, temporary: Path, log: BinaryIO
+    replica: Replica,
+    context: ReplicaContext,
+    temporary: Path,
+    log: BinaryIO,
+    network: Network | None,
 ) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        replica.command,
+        network.inside(replica.command) if network else replica.command,
         cwd=os.fspath(replica.folder or context.folder / replica.name),
         env=environment(replica, context, temporary),
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        pass_fds=network.fds if network else (),
     )
 
 

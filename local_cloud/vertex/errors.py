@@ -15,6 +15,8 @@ HTTP = {
     "ABORTED": 409,
     "ALREADY_EXISTS": 409,
     "UNIMPLEMENTED": 501,
+    "INTERNAL": 500,
+    "UNAVAILABLE": 503,
 }
 # The numbers of the codes that a job's `error` field carries.
 CANCELLED, INVALID_ARGUMENT, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, INTERNAL = 1, 3, 4, 8, 13

@@ -32,6 +32,7 @@ DEFAULT = "default"  # the alias of the version that a name without a version me
 # What models:patch may change of a model, and of one version: types/model_service.py.
 OF_MODEL = ("displayName", "description", "labels")
 OF_VERSION = ("versionDescription", "labels")
+DEPLOYED = "vertex-deployed"  # records of deployed models: endpoints.py
 
 
 class ModelRegistry:
@@ -95,6 +96,7 @@ class ModelRegistry:
             now = rfc3339(time.time())
             new = model | {
                 "name": name,
+                "supportedDeploymentResourcesTypes": ["DEDICATED_RESOURCES"],
                 "versionId": str(1 + max((int(v["versionId"]) for v in versions), default=0)),
                 "versionAliases": list(dict.fromkeys(aliases)),
                 "createTime": versions[0]["createTime"] if versions else now,
@@ -233,9 +235,19 @@ class ModelRegistry:
     def delete(self, name: str) -> None:
         """Delete a model with all its versions."""
         self.find(name)
+        self._require_undeployed(name)
         with self.records.transaction():
             for model in self.versions(name):
                 self.records.delete("vertex", f"{name}@{model['versionId']}")
+
+    def _require_undeployed(self, name: str, version: str = "") -> None:
+        for _, facts in self.records.list(DEPLOYED):
+            model = facts["model"]
+            if model["name"] == name and version in ("", model["versionId"]):
+                raise ApiError(
+                    "FAILED_PRECONDITION",
+                    f"The model {name} is deployed to {facts['endpoint']}: undeploy it first.",
+                )
 
     def delete_version(self, name: str) -> None:
         """models:deleteVersion: any version but the default one."""
@@ -245,6 +257,7 @@ class ModelRegistry:
                 "FAILED_PRECONDITION",
                 f"The model version {name} is the default one; make another the default first.",
             )
+        self._require_undeployed(model["name"], model["versionId"])
         self.records.delete("vertex", f"{model['name']}@{model['versionId']}")
 
 

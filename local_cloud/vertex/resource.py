@@ -71,6 +71,7 @@ class Resource:
         methods: Mapping[str, Method] | None = None,
         without: Names[str] = (),
         long_running: Names[str] = ("delete",),
+        on_loop: bool = False,
     ) -> Resource:
         """Return a kind of plain documents, with the usual methods unless `methods` has others.
 
@@ -82,6 +83,7 @@ class Resource:
             proto=kind.proto,
             methods={name: method for name, method in found.items() if name not in without},
             long_running=long_running,
+            on_loop=on_loop,
         )
 
 

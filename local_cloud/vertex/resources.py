@@ -83,10 +83,29 @@ def done(records: Records, parent: str, response: Json, metadata: str) -> Json:
     return operation
 
 
+def begun(records: Records, parent: str, metadata: str, deployment: str) -> Json:
+    """An operation that ends with a deployment of the engine; the caller records it."""
+    now = timestamp(time.time())
+    return {
+        "name": f"{parent}/operations/{new_id()}",
+        "metadata": {
+            "@type": TYPES + metadata,
+            "genericMetadata": {"createTime": now, "updateTime": now},
+        },
+        "done": False,
+        "deployment": deployment,
+    }
+
+
+def told(operation: Json) -> Json:
+    """An operation as the service tells it."""
+    return {name: value for name, value in operation.items() if name != "deployment"}
+
+
 def emptied(records: Records, name: str) -> Json:
     """The operation that says that the resource of this name is deleted."""
     parent = "/".join(name.split("/")[:4])
     return done(records, parent, {"@type": EMPTY}, "DeleteOperationMetadata")
 
 
-__all__ = ["Functions", "camel", "done", "emptied", "get", "numbered", "page"]
+__all__ = ["Functions", "begun", "camel", "done", "emptied", "get", "numbered", "page", "told"]

@@ -10,8 +10,15 @@ from starlette.routing import BaseRoute, Route
 
 from local_cloud.engine.dialect import Dialect
 from local_cloud.service import Platform, Service
-from local_cloud.store.records import Records
-from local_cloud.vertex import metadata_routes, resources, rest, routes, tensorboard_routes
+from local_cloud.vertex import (
+    metadata_routes,
+    policies,
+    resources,
+    rest,
+    routes,
+    tensorboard_routes,
+)
+from local_cloud.vertex.deployed import Deployed
 from local_cloud.vertex.errors import ApiError, render
 from local_cloud.vertex.parts import Parts
 from local_cloud.vertex.resource import Resource
@@ -21,9 +28,14 @@ RESOURCES: tuple[Callable[[Parts], Sequence[Resource]], ...] = (
     routes.training,
     routes.tuning,
     routes.models,
+    routes.endpoints,
+    routes.batch_predictions,
     metadata_routes.resources,
     tensorboard_routes.resources,
 )
+# A look at an operation is held until it ends, at most this long: between two looks the SDK sleeps
+# for seconds, ever longer.
+OPERATION_SECONDS = 20.0
 METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
 
 
@@ -37,17 +49,29 @@ def service(platform: Platform) -> Service:
         for version in ("v1", "v1beta1")
     ]
     return Service(
-        routes=[*found, *_operations(platform.records), *missing],
-        dialect=Dialect(DIALECT, parts.training, parts.tuning),
+        first=parts.predictions.routes(),
+        routes=[
+            *found,
+            *policies.routes(parts.endpoints),
+            *_operations(parts),
+            *missing,
+        ],
+        dialect=Dialect(
+            DIALECT,
+            parts.training,
+            parts.tuning,
+            Deployed(platform, parts.endpoints, parts.batches),
+        ),
         errors={ApiError: render},
     )
 
 
-def _operations(records: Records) -> list[BaseRoute]:
+def _operations(parts: Parts) -> list[BaseRoute]:
     """Operations belong to a location or to a resource; the SDK asks for them below /ui."""
 
-    def get(request: Request) -> JSONResponse:
-        return JSONResponse(resources.get(records, rest.named(request)))
+    async def get(request: Request) -> JSONResponse:
+        document = resources.get(parts.platform.records, rest.named(request))
+        return JSONResponse(await parts.endpoints.operation(document, OPERATION_SECONDS))
 
     return [
         Route(f"{root}{rest.LOCATION}{place}/operations/{{id:id}}", get, methods=["GET"])

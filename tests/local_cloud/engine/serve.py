@@ -18,7 +18,7 @@ async def serve(folder: Path, jobs: dict[str, list[list[str]]]) -> None:
     async with engine(folder, Cloud(**plans), cores=1) as here:
         for name, commands in jobs.items():
             here.submit("cloud", name, len(commands))
-        print(here._reaper.pid, flush=True)
+        print(here.reaper.pid, flush=True)
         await asyncio.Event().wait()
 
 

@@ -167,7 +167,7 @@ class TestInterruption:
                 await interrupted(here, "a", 1)
                 await until(here, "a", State.RUNNING)
                 assert len(set(ports)) == 2
-                assert here._ports._taken == {ports[1]}
+                assert here.ports._taken == {ports[1]}
 
         run(story())
 

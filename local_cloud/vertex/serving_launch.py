@@ -1,0 +1,121 @@
+"""From a deployed model to processes: what each replica runs, and the environment it meets.
+
+Source: Vertex AI's page "Custom container requirements for inference" (read 2026).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from local_cloud.engine.served import ServingPlan
+from local_cloud.engine.spec import Replica
+from local_cloud.vertex.errors import ApiError
+from local_cloud.vertex.schema import Json
+
+PORT = 8080
+START_SECONDS = 300.0
+PREBUILT = re.compile(
+    r"(?:us|europe|asia)-docker\.pkg\.dev/vertex-ai/prediction/(\w+)-(?:cpu|gpu)\.([\w-]+):\w+"
+)
+# The package that a prebuilt image serves with, by its name; TorchServe itself is not needed.
+PACKAGES = {"sklearn": "sklearn", "xgboost": "xgboost", "pytorch": "torch"}
+PROGRAM = Path(__file__).parents[1] / "prebuilt_server.py"
+
+
+def check(model: Json) -> None:
+    """Refuse a model of which it is not known here what would run."""
+    container = model.get("containerSpec")
+    if not container:
+        raise ApiError(
+            "FAILED_PRECONDITION",
+            f"{model['name']} has no serving container: give Model.upload one"
+            " (serving_container_image_uri).",
+        )
+    image = container.get("imageUri", "")
+    if container.get("command"):
+        return
+    if not (found := PREBUILT.fullmatch(image)):
+        raise ApiError(
+            "FAILED_PRECONDITION",
+            f"{image} is named, not pulled, so what it would start is unknown here; give the model"
+            " a serving_container_command.",
+        )
+    package = PACKAGES.get(found[1])
+    if package is None or importlib.util.find_spec(package) is None:
+        raise ApiError(
+            "UNIMPLEMENTED",
+            f"not implemented in the local cloud: the prebuilt image {image}, because"
+            f" {package or found[1]} is not installed here",
+        )
+
+
+def routes(facts: Json) -> tuple[str, str]:
+    """The health and the predict route of a deployed model: B1 of the requirements."""
+    container = facts["model"]["containerSpec"]
+    endpoint_id = facts["endpoint"].rsplit("/", 1)[1]
+    usual = f"/v1/endpoints/{endpoint_id}/deployedModels/{facts['deployedModel']['id']}"
+    return (
+        container.get("healthRoute") or usual,
+        container.get("predictRoute") or f"{usual}:predict",
+    )
+
+
+def plan(facts: Json, base: dict[str, str]) -> ServingPlan:
+    """What the engine has to run for a deployed model."""
+    model = facts["model"]
+    container = model["containerSpec"]
+    health, _ = routes(facts)
+    command = [*container.get("command", []), *container.get("args", [])]
+    if not container.get("command"):
+        kind = PREBUILT.fullmatch(container["imageUri"])
+        assert kind  # check() has seen to it
+        command = [sys.executable, str(PROGRAM), kind[1]]
+    ports = container.get("ports", [])
+    wanted = int(ports[0].get("containerPort", PORT)) if ports else PORT
+    own = {item["name"]: item.get("value", "") for item in container.get("env", [])}
+
+    def replica(name: str, port: int) -> Replica:
+        environment = base | own | variables(facts, port)
+        return Replica(name, tuple(command), environment)
+
+    seconds = float(container.get("deploymentTimeout", "0s").removesuffix("s")) or START_SECONDS
+    outside = urlsplit(base["LOCAL_CLOUD_VERTEX_URL"]).port
+    assert outside
+    return ServingPlan(
+        replica,
+        port=wanted,
+        health=health,
+        start_seconds=seconds,
+        outside=(outside,),
+        notes=(f"local cloud: {container['imageUri']} is named, not pulled",),
+    )
+
+
+def variables(facts: Json, port: int) -> dict[str, str]:
+    """The variables of the prediction container: B1 of the requirements."""
+    model, deployed, endpoint = facts["model"], facts["deployedModel"], facts["endpoint"]
+    health, predict = routes(facts)
+    machine = deployed.get("dedicatedResources", {}).get("machineSpec", {})
+    accelerator = machine.get("acceleratorType")
+    endpoint_id = endpoint.rsplit("/", 1)[1]
+    return {
+        "AIP_HTTP_PORT": str(port),
+        "AIP_HEALTH_ROUTE": health,
+        "AIP_PREDICT_ROUTE": predict,
+        "AIP_STORAGE_URI": model.get("artifactUri", ""),
+        "AIP_ENDPOINT_ID": endpoint_id,
+        "AIP_DEPLOYED_MODEL_ID": deployed["id"],
+        "AIP_MODEL_NAME": endpoint_id,
+        "AIP_VERSION_NAME": deployed["id"],
+        "AIP_PROJECT_NUMBER": endpoint.split("/")[1],
+        "AIP_MODE": "PREDICTION",
+        "AIP_MODE_VERSION": "1.0.0",
+        "AIP_FRAMEWORK": "CUSTOM_CONTAINER",
+        "AIP_MACHINE_TYPE": machine.get("machineType", ""),
+        **({"AIP_ACCELERATOR_TYPE": accelerator} if accelerator else {}),
+        "SERVE_HOST": "127.0.0.1",  # serve_nn.py listens there and not on every interface
+    }

@@ -1,0 +1,338 @@
+"""The program that answers with a trained model, as both services start it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import math
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lesson import preparation
+from tests.training.support import free_port, train, train_nn, wait_until
+from training import serve_nn
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = Path(serve_nn.__file__)
+PASSENGERS = [
+    {
+        "Pclass": 1,
+        "Sex": "female",
+        "Age": 38,
+        "SibSp": 1,
+        "Parch": 0,
+        "Fare": 71.3,
+        "Embarked": "C",
+    },
+    {"Pclass": 3, "Sex": "male", "Age": None, "SibSp": 0, "Parch": 0, "Fare": 7.9, "Embarked": "S"},
+    {"Pclass": 2, "Sex": "male", "Name": "not a feature"},
+]
+
+
+class Trained(NamedTuple):
+    folder: Path
+    text: str  # the preparation
+    rows: np.ndarray  # of the passengers
+    expected: list[float]  # the model's own probabilities
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    folder = tmp_path_factory.mktemp("model")
+    data = preparation.prepare(ROOT / "data/titanic_train.csv", folder)
+    assert train(data.train, folder / "run", "--epochs", 3, "--val", data.val).code == 0
+    saved = torch.load(folder / "run/model.pt", weights_only=True)
+    model = train_nn.build_model(saved["features"], saved["hidden"], seed=1)
+    model.load_state_dict(saved["model"])
+    rows = preparation.apply_json(saved["preparation"], PASSENGERS)
+    with torch.no_grad():
+        expected = model(torch.from_numpy(rows)).sigmoid()[:, 0].tolist()
+    return Trained(folder / "run", saved["preparation"], rows, expected)
+
+
+@contextlib.contextmanager
+def serving(*flags: Any, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """Run the program until its health check is answered, then end it by SIGTERM."""
+    process = subprocess.Popen(
+        [sys.executable, PROGRAM, *map(str, flags)],
+        env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    try:
+        assert process.stdout.readline().startswith("serve_nn.py: listening on ")
+        yield process
+    finally:
+        process.terminate()
+        assert process.wait(timeout=30) == 0
+        process.stdout.close()
+
+
+class Answer(NamedTuple):
+    status: int
+    body: str
+    kind: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def probabilities(self) -> list[float]:
+        return [each["probability"] for each in self.json["predictions"]]
+
+
+def ask(
+    port: int, method: str, path: str, body: bytes | str | None = None, **headers: str
+) -> Answer:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    with contextlib.closing(connection):
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body, named)
+        answer = connection.getresponse()
+        return Answer(answer.status, answer.read().decode(), answer.headers["Content-Type"])
+
+
+@pytest.fixture(scope="module")
+def port(trained: Trained) -> Iterator[int]:
+    """Of the program, started as SageMaker does."""
+    chosen = free_port()
+    with serving(
+        "serve", SM_MODEL_DIR=str(trained.folder), SAGEMAKER_BIND_TO_PORT=str(chosen),
+        SERVE_HOST="127.0.0.1",
+    ):  # fmt: skip
+        yield chosen
+
+
+def test_vertex_ai_names_port_routes_and_model(trained: Trained) -> None:
+    port = free_port()
+    with serving(
+        AIP_HTTP_PORT=str(port),
+        AIP_HEALTH_ROUTE="/v1/endpoints/1/deployedModels/2",
+        AIP_PREDICT_ROUTE="/v1/endpoints/1/deployedModels/2:predict",
+        AIP_STORAGE_URI=str(trained.folder),
+        SERVE_HOST="127.0.0.1",
+    ):
+        assert ask(port, "GET", "/v1/endpoints/1/deployedModels/2").status == 200
+        body = json.dumps({"instances": trained.rows.tolist(), "parameters": {}})
+        answer = ask(port, "POST", "/v1/endpoints/1/deployedModels/2:predict", body)
+        assert answer.status == 200
+        assert answer.probabilities == pytest.approx(trained.expected, abs=1e-6)
+
+
+def test_sagemakers_routes_take_rows_and_passengers_as_json_lines_and_csv(
+    port: int, trained: Trained
+) -> None:
+    assert ask(port, "GET", "/ping").status == 200
+    rows = trained.rows.tolist()
+    for instances in (rows, PASSENGERS, [*rows[:1], *PASSENGERS[1:]]):
+        for body in (json.dumps(instances), json.dumps({"instances": instances})):
+            answer = ask(port, "POST", "/invocations", body, content_type="application/json")
+            assert answer.probabilities == pytest.approx(trained.expected, abs=1e-6)
+    lines = "".join(f"{json.dumps(each)}\n" for each in PASSENGERS)
+    kinds = {"content_type": "application/jsonlines", "accept": "application/jsonlines"}
+    answer = ask(port, "POST", "/invocations", lines, **kinds)
+    found = [json.loads(line)["probability"] for line in answer.body.splitlines()]
+    assert found == pytest.approx(trained.expected, abs=1e-6)
+    prepared = "\n".join(",".join(map(str, row)) for row in rows)
+    raw = "1,female,38,1,0,71.3,C\n3,male,,0,0,7.9,S\n2,male,,,,,\n"
+    for table in (prepared, raw):
+        answer = ask(
+            port, "POST", "/invocations", table, content_type="text/csv", accept="text/csv"
+        )
+        assert answer.kind == "text/csv"
+        found = [float(line.split(",")[0]) for line in answer.body.splitlines()]
+        assert found == pytest.approx(trained.expected, abs=1e-6)
+
+
+def test_each_bad_instance_is_named_with_its_reason(port: int) -> None:
+    instances = [[0.0] * 7, [1.0], {"Sex": "dog"}, {"Age": "old"}, [0.0] * 6 + [1e300], 5, {"a": 1}]
+    answer = ask(port, "POST", "/invocations", json.dumps(instances))
+    assert answer.status == 400
+    error = answer.json["error"]
+    assert [each["index"] for each in error["instances"]] == [1, 2, 3, 4, 5, 6]
+    reasons = ["give 7", "female, male", 'Age is "old"', "value 6", "none of", "none of"]
+    for each, reason in zip(error["instances"], reasons, strict=True):
+        assert reason in each["reason"]
+    assert error["message"].startswith("6 of 7 are bad; instance 1: ")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "kind", "status"),
+    [
+        ("POST", "/invocations", "{", "application/json", 400),
+        ("POST", "/invocations", b"\xff", "text/csv", 400),
+        ("POST", "/invocations", '{"instances": []}', "application/json", 400),
+        ("POST", "/invocations", "[" * 100_000, "application/json", 400),
+        ("POST", "/invocations", "x", "image/png", 415),
+        ("POST", "/elsewhere", "{}", "application/json", 404),
+        ("GET", "/invocations", None, "application/json", 404),
+    ],
+)  # fmt: skip
+def test_what_is_no_request_for_predictions_is_refused_with_a_reason(
+    port: int, method: str, path: str, body: Any, kind: str, status: int
+) -> None:
+    answer = ask(port, method, path, body, content_type=kind)
+    assert (answer.status, bool(answer.json["error"]["message"])) == (status, True)
+    assert ask(port, "GET", "/ping").status == 200
+
+
+def test_a_body_without_a_usable_length_is_refused_and_ends_the_connection(port: int) -> None:
+    for length in ("1e3", "-1", str(2**40)):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        with contextlib.closing(connection):
+            connection.putrequest("POST", "/invocations")
+            connection.putheader("Content-Length", length)
+            connection.endheaders()
+            answer = connection.getresponse()
+            assert (answer.status, answer.headers["Connection"]) == (413, "close")
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+FIELDS = st.sampled_from([*preparation.FEATURES, "other"])
+INSTANCES = (
+    VALUES
+    | st.lists(st.floats() | st.integers(), min_size=7, max_size=7)
+    | st.dictionaries(FIELDS, VALUES | st.sampled_from(["male", "female", "S"]), max_size=7)
+)
+BODIES = st.one_of(
+    st.binary(max_size=200),
+    VALUES.map(lambda value: json.dumps(value).encode()),
+    st.lists(INSTANCES, max_size=3).map(lambda found: json.dumps({"instances": found}).encode()),
+)
+KINDS = st.sampled_from(["application/json", "application/jsonlines", "text/csv", ""])
+
+
+@given(body=BODIES, kind=KINDS)
+def test_any_body_gets_predictions_or_a_reason(
+    port: int, trained: Trained, body: bytes, kind: str
+) -> None:
+    answer = ask(port, "POST", "/invocations", body, content_type=kind)
+    if answer.status == 200:
+        assert all(0 <= each <= 1 for each in answer.probabilities)
+        assert answer.probabilities
+    else:
+        assert answer.status in (400, 415)
+        assert answer.json["error"]["message"]
+
+
+class Held:
+    """A model whose forward passes wait until go() is called."""
+
+    def __init__(self, folder: Path) -> None:
+        self.model = serve_nn.model_fn(str(folder))
+        self.model.quick = 0  # all rows are computed in a thread
+        self.sizes: list[int] = []  # of the forward passes
+        self.computing, self.going = threading.Event(), threading.Event()
+        compute = self.model.probabilities
+
+        def probabilities(rows: np.ndarray) -> np.ndarray:
+            self.sizes.append(len(rows))
+            self.computing.set()
+            assert self.going.wait(30)
+            return compute(rows)
+
+        vars(self.model)["probabilities"] = probabilities
+
+
+def test_requests_that_arrive_together_are_computed_together(trained: Trained) -> None:
+    held = Held(trained.folder)
+
+    async def run() -> Sequence[list[float]]:
+        server = serve_nn.Server(held.model)
+        first = asyncio.create_task(server.probabilities(trained.rows[:1]))
+        await asyncio.to_thread(held.computing.wait, 30)
+        parts = (trained.rows[:2], trained.rows[1:], trained.rows[2:])
+        others = [asyncio.create_task(server.probabilities(rows)) for rows in parts]
+        await asyncio.sleep(0)  # each of them has come to wait
+        held.going.set()
+        return [await each for each in (first, *others)]
+
+    found = asyncio.run(run())
+    assert held.sizes == [1, 5]
+    one, two, three = trained.expected
+    for mine, expected in zip(found, ([one], [one, two], [two, three], [three]), strict=True):
+        assert mine == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_is_quick_is_computed_together_without_a_thread(trained: Trained) -> None:
+    model, sizes = serve_nn.model_fn(str(trained.folder)), []
+    compute, main = model.probabilities, threading.get_ident()
+
+    def probabilities(rows: np.ndarray) -> np.ndarray:
+        sizes.append((len(rows), threading.get_ident() == main))
+        return compute(rows)
+
+    vars(model)["probabilities"] = probabilities
+
+    async def run() -> None:
+        server = serve_nn.Server(model)
+        await asyncio.gather(*(server.probabilities(trained.rows) for _ in range(4)))
+        await server.probabilities(np.repeat(trained.rows, model.quick, axis=0))
+
+    asyncio.run(run())
+    assert sizes == [(12, True), (3 * model.quick, False)]
+
+
+def test_what_has_arrived_is_answered_before_it_ends(trained: Trained) -> None:
+    held, port = Held(trained.folder), free_port()
+    body = json.dumps({"instances": trained.rows.tolist()})
+
+    def client() -> Answer:
+        wait_until(lambda: _listens(port))
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(ask, port, "POST", "/invocations", body)
+            assert held.computing.wait(30)
+            os.kill(os.getpid(), signal.SIGTERM)
+            wait_until(lambda: not _listens(port))
+            held.going.set()
+            return answer.result()
+
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(client)
+        asyncio.run(serve_nn.serve(held.model, "127.0.0.1", port))
+        assert answer.result().probabilities == pytest.approx(trained.expected, abs=1e-6)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_folder_without_a_model_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, PROGRAM, "--model_dir", tmp_path], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"serve_nn.py: {tmp_path}: no model of train_nn.py is there")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_it_is_the_program_of_a_sagemaker_archive(trained: Trained) -> None:
+    model = serve_nn.model_fn(str(trained.folder))
+    instances = serve_nn.input_fn(json.dumps(PASSENGERS), "application/json")
+    body, kind = serve_nn.output_fn(serve_nn.predict_fn(instances, model), "application/json")
+    found = [each["probability"] for each in json.loads(body)["predictions"]]
+    assert (kind, found) == ("application/json", pytest.approx(trained.expected, abs=1e-6))
+    assert not any(map(math.isnan, found))

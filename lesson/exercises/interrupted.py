@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lesson.exercises import Exercise
 from lesson.exercises.lettered import choice, in_order, some
+from lesson.exercises.sent import Record, not_succeeded, sent
 
 # The job of the exercise “How often?”: seconds of an epoch, of a checkpoint, stops in an hour.
 EPOCH, CHECKPOINT, STOPS = 40.0, 10.0, 0.5
@@ -38,6 +39,26 @@ order = in_order(
     {"C": "killed in the middle of that line, it leaves a half under the name of a whole."},
     "Whenever it is killed, a whole checkpoint lies under its name: the old one or the new one.",
     "after each line, ask what is there if the machine goes away now.",
+)
+
+
+def _judge_spot_job(record: Record) -> str:
+    if not record.spec.spot:
+        return "it ran on machines at the full price; an argument of train() asks for spot ones."
+    if wrong := not_succeeded(record):
+        return wrong
+    if str(record.spec.flags.get("checkpoint_every", "0")) in ("0", "0.0"):
+        return "it wrote no checkpoints, so it began again after the stop: give it FLAGS, too."
+    if not record.status.interruptions:
+        return "nobody took its machines away: run the cell with rehearse() before you send it."
+    return ""
+
+
+spot_job = sent(
+    _judge_spot_job,
+    "It was interrupted, found its checkpoint in the bucket, and ended as if nothing had happened.",
+    "the call for Vertex AI, above, shows how flags and names are joined, and which argument asks "
+    "for spot machines.",
 )
 
 

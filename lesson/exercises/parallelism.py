@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from lesson.exercises import Exercise
+from lesson.exercises.coded import function, number
 from lesson.exercises.lettered import choice, in_order, one_each
 
 ROWS, FIRST = 569, 100  # of the batch, and of the part of the first replica
@@ -10,23 +14,24 @@ WEIGHTS, WIDTH = 267_265, 512  # of a network of 7 features with hidden layers o
 SHARED, WHOLE = 7 * WIDTH + WIDTH + WIDTH**2, WIDTH + WIDTH + 1  # of the weights; together all
 
 
-def _judge_share(answer: float) -> str:
-    if abs(answer - FIRST / ROWS) < 0.005:
-        return ""
-    if abs(answer - 0.5) < 0.0005:
-        return "that is the mean of means, which the cell above has tried."
-    if abs(answer - (ROWS - FIRST) / ROWS) < 0.0005:
-        return "that is the share of the others."
-    if abs(answer - FIRST / (ROWS - FIRST)) < 0.0005:
-        return "take it of all rows, not of the others."
-    if not 0 < answer < 1:
-        return "a share lies between 0 and 1."
-    return "how many of the rows of the batch does `first` speak for?"
+def _judge_combined(combine: Callable[..., Any]) -> str:
+    for rows in ((FIRST, ROWS - FIRST), (1, 3)):
+        result = number(combine, 1.0, 5.0, *rows)
+        right = (rows[0] + 5 * rows[1]) / sum(rows)
+        if abs(result - right) < 1e-6:
+            continue
+        if abs(result - 3.0) < 1e-6:
+            return "that is the mean of means, which the cell above has tried."
+        if abs(result - (6 - right)) < 1e-6:
+            return "each part counts as much as the other one has rows: turn it round."
+        if abs(result - right * sum(rows)) < 1e-6:
+            return "that is the sum over all rows; divide by their number."
+        return f"of means of 1 and 5 over {rows[0]} and {rows[1]} rows it makes {result:g}."
+    return ""
 
 
-share = Exercise(
-    float,
-    _judge_share,
+combined = function(
+    _judge_combined,
     "Each part counts as much as it has rows, so every row counts the same.",
     "a mean is a sum divided by a number of rows; write all three means as such.",
 )

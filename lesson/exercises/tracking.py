@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from lesson.exercises import Exercise
 from lesson.exercises.lettered import choice, in_order, some
+from lesson.runs import Run
 
 # The learning rate of the run whose model carries the alias `champion` at the end of the page.
 CHAMPION = 0.03
@@ -108,16 +111,28 @@ price = Exercise(
     unit="dollars",
 )
 
-wrong_run = choice(
-    "B",
-    {
-        "A": "then no run is open, and log_metrics raises an error; better than a wrong table, but "
-        "no fix.",
-        "C": "a run of this name exists, and start_run refuses to make another.",
-        "D": "it sets the experiment, which was right; it closes the run, and opens none.",
-    },
+
+def _judge_wrong_run(table: Any, runs: Mapping[str, Run]) -> str:
+    if not runs or not isinstance(runs, dict) or not all(isinstance(r, Run) for r in runs.values()):
+        return "hand runs to check(), as the cell of the exercise does."
+    columns = getattr(table, "columns", ())
+    if not {"run_name", "metric.loss"} <= {str(name) for name in columns}:
+        return "the answer is the table of the experiment: table(MIXED)."
+    found = dict(zip(table["run_name"], table["metric.loss"], strict=True))
+    if missing := runs.keys() - found.keys():
+        return f"the table has no run {min(missing)}."
+    for name, run in runs.items():
+        if run.loss is None or not abs(found[name] - run.loss) < 0.0001:  # also if it is not there
+            return f"{name} has the loss {found[name]}, and its training ended with {run.loss:.4f}."
+    return ""
+
+
+wrong_run = Exercise(
+    object,
+    _judge_wrong_run,
     "Each number goes to the run that it is named after, in whatever order they end.",
     "log_metrics has no argument for the run; what decides to which one it writes?",
+    kind="write",
 )
 
 register = choice(

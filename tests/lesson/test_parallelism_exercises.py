@@ -11,14 +11,19 @@ from training import train_nn
 PAGE = Path(__file__).parents[2] / "episodes" / "09-parallelism.md"
 
 ANSWERS: Answers = {
-    "share": (
-        [100 / 569, 0.1757],
+    "combined": (
         [
-            (0.5, "mean of means"),
-            (469 / 569, "of the others"),
-            (100 / 469, "of all rows"),
-            (100, "between 0 and 1"),
-            (0.3, "rows of the batch"),
+            lambda a, b, m, n: (m * a + n * b) / (m + n),
+            lambda a, b, m, n: a + (b - a) * n / (m + n),
+        ],
+        [
+            (lambda a, b, m, n: (a + b) / 2, "mean of means"),
+            (lambda a, b, m, n: (n * a + m * b) / (m + n), "turn it round"),
+            (lambda a, b, m, n: m * a + n * b, "divide by their number"),
+            (lambda a, b, m, n: a, "it makes 1"),
+            (lambda a, b, m, n: "a", "returns a str"),
+            (lambda a, b: a, "raises TypeError"),
+            (100 / 569, "a function"),
         ],
     ),
     "copies": (["B", "b."], [("A", "rows are halved"), ("C", "one copy"), ("D", "A, B, C")]),

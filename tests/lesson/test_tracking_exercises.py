@@ -6,11 +6,13 @@ import tempfile
 from pathlib import Path
 from typing import ClassVar
 
+import pandas as pd
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from lesson.exercises import tracking as exercises
+from lesson.runs import Run
 from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
 
 PAGE = Path(__file__).parents[2] / "episodes" / "13-tracking.md"
@@ -29,6 +31,16 @@ def write_curves() -> None:
     writer.close()
 
 
+def table(**losses: float | None) -> pd.DataFrame:
+    """An experiment with these runs."""
+    found = [float("nan") if loss is None else loss for loss in losses.values()]
+    return pd.DataFrame({"run_name": list(losses), "metric.loss": found})
+
+
+RUNS = {
+    name: Run("here", "m", 1.0, 0.8, loss, "runs/x")
+    for name, loss in (("fast", 0.38121), ("slow", 0.39942))
+}
 write_curves()
 ANSWERS: Answers = {
     "record": (
@@ -77,8 +89,14 @@ ANSWERS: Answers = {
         ],
     ),
     "wrong_run": (
-        ["B"],
-        [("A", "no run is open"), ("C", "exists"), ("D", "opens none"), ("F", "A, B, C, D")],
+        [table(fast=0.3812, slow=0.3994), table(fast=0.38124, slow=0.39936, other=1)],
+        [
+            (table(fast=0.3994, slow=None), "fast has the loss 0.3994"),
+            (table(fast=0.3812, slow=None), "slow has the loss"),
+            (table(fast=0.3812), "no run slow"),
+            (pd.DataFrame({"run_name": ["fast"]}), "table(MIXED)"),
+            ("B", "table(MIXED)"),
+        ],
     ),
     "register": (["B"], [("A", "40 rows"), ("C", "chose it"), ("D", "A, B, C")]),
     "promote": (
@@ -110,7 +128,7 @@ class TestExercises(ExerciseRules):
     page = PAGE.name
     module = exercises
     answers = ANSWERS
-    context: ClassVar[Context] = {"turn": (LOGS,)}
+    context: ClassVar[Context] = {"turn": (LOGS,), "wrong_run": (RUNS,)}
 
 
 def test_the_page_describes_the_team_that_the_exercise_calculates_with() -> None:

@@ -35,8 +35,9 @@ def call(written: Callable[..., Any], *arguments: Any) -> Any:
 def number(written: Callable[..., Any], *arguments: Any) -> float:
     """Call a learner's function that has to return a number, or a tensor of one."""
     result = call(written, *arguments)
+    detached = result.detach() if hasattr(result, "detach") else result  # of torch
     try:
-        return float(result)
+        return float(detached)
     except (TypeError, ValueError, RuntimeError):  # the last of them is torch's
         shown = type(result).__name__
         raise LessonError(f"your function returns a {shown}, not a number") from None

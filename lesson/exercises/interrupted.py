@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from lesson.exercises import Exercise
+from lesson.exercises.coded import function, number
 from lesson.exercises.lettered import choice, in_order, some
 from lesson.exercises.sent import Record, not_succeeded, sent
 
@@ -127,11 +131,13 @@ def lost(epochs: float) -> float:
     return 3600 / seconds * CHECKPOINT + STOPS * seconds / 2
 
 
-def _judge_every(answer: int) -> str:
-    if answer < 1:
-        return "a whole number of epochs from 1 up."
+def _judge_every(every: Callable[..., Any]) -> str:
+    answer = number(every, EPOCH, CHECKPOINT, 3600 / STOPS)
+    if answer < 1 or not answer.is_integer():
+        return f"it returns {answer:g}; a flag wants a whole number of epochs from 1 up."
     if lost(answer) <= 1.02 * min(lost(epochs) for epochs in range(1, 100)):
-        return ""
+        often = number(every, EPOCH, CHECKPOINT, 450.0)
+        return "" if often < answer else "with more stops it has to save more often."
     seconds = f"an hour then loses {lost(answer):.0f} seconds"
     if abs(answer - (2 * CHECKPOINT * 3600 / STOPS) ** 0.5) < 2:
         return f"so many seconds, yes; but the flag counts epochs ({seconds})."
@@ -140,12 +146,10 @@ def _judge_every(answer: int) -> str:
     return f"{seconds}, most of them in work that is done again."
 
 
-every = Exercise(
-    int,
+every = function(
     _judge_every,
     "About six minutes. One epoch more or less makes next to no difference.",
     "put some numbers of epochs, as seconds, into lost_per_hour(), or use the square root.",
-    unit="epochs",
 )
 
 # The job of the exercise “A spot job without checkpoints”: hours, and dollars an hour.

@@ -60,27 +60,26 @@ order = in_order(
 )
 
 
-def _judge_quarter(answer: int) -> str:
+def _judge_quarter(size: Callable[..., Any]) -> str:
+    answer = number(size, 4)
     if answer == 4 * (SHARED // 4 + WHOLE):
-        return ""
+        two = number(size, 2)
+        right = 4 * (SHARED // 2 + WHOLE)
+        return "" if two == right else f"for two replicas it returns {two:g}, not {right}."
     if answer == SHARED // 4 + WHOLE:
         return "that is the number of weights; each takes four bytes."
-    if answer == WEIGHTS:
+    if answer in (WEIGHTS, 4 * WEIGHTS / 4):
         return "that is a quarter of all, but some of it is not split."
-    if answer == 4 * (SHARED // 2 + WHOLE) // 2:
-        return "not half of what each of two holds: what is whole there is whole here, too."
     if answer == 4 * (SHARED // 2 + WHOLE):
         return "so much has each of two replicas; now there are four."
-    return "add a quarter of what is split to what is whole, and take four bytes for each weight."
+    return "add the share of what is split to what is whole, and take four bytes for each weight."
 
 
-quarter = Exercise(
-    int,
+quarter = function(
     _judge_quarter,
     "What stays whole is little here; the wider the layers, the less it counts.",
     "count the weights that are split, and those that are not, and try your sum on two replicas: "
     "they have 536,580 bytes each.",
-    unit="bytes",
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.coded import call, function
+from lesson.exercises.coded import call, function, number
 from lesson.exercises.lettered import choice, in_order
 from lesson.exercises.sent import Record, not_succeeded, sent
 from lesson.runs import Run
@@ -106,22 +106,22 @@ proof = sent(
 )
 
 
-def _judge_steps(answer: int) -> str:
+def _judge_steps(steps: Callable[..., Any]) -> str:
+    answer = number(steps, 569, 64, 2)
     if answer == 5:
-        return ""
+        alone = number(steps, 569, 64, 1)
+        return "" if alone == 9 else f"for one instance it returns {alone:g} steps, not nine."
     if answer == 9:
         return "so many has one instance alone, or a script whose batch is the global one."
-    if answer == 4:
+    if 4 <= answer < 5:
         return "the rows that are left over make a step, too."
     if answer in (10, 18):
         return "the instances make their steps at the same time, together."
-    return "how many batches of 64 are there in the rows of one instance?"
+    return f"for two instances it returns {answer:g}: how many batches are in the rows of one?"
 
 
-steps = Exercise(
-    int,
+steps = function(
     _judge_steps,
     "About half as many steps with twice the rows: another training, and another model.",
-    "an instance has 284 or 285 rows, and the last batch may be a small one.",
-    unit="steps",
+    "an instance has 284 or 285 rows, and the last batch may be a small one: math.ceil rounds up.",
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lesson.exercises import Exercise
+from lesson.exercises.coded import number
 from lesson.exercises.lettered import choice, in_order, some
 from lesson.runs import Run
 
@@ -161,7 +162,12 @@ promote = in_order(
 )
 
 
-def _judge_lineage(answer: float) -> str:
+def _judge_lineage(rate_of: Any, name: str) -> str:
+    if not isinstance(name, str) or not name.startswith("projects/"):
+        return "hand the model's name to check(), as the cell of the exercise does."
+    if not callable(rate_of) or isinstance(rate_of, type):
+        return "the answer is a function: give its name, without quotes or parentheses."
+    answer = number(rate_of, name)
     if abs(answer - CHAMPION) < 1e-9:
         return ""
     if abs(answer - 0.003) < 1e-9:
@@ -172,8 +178,9 @@ def _judge_lineage(answer: float) -> str:
 
 
 lineage = Exercise(
-    float,
+    object,
     _judge_lineage,
     "From an alias to a version, from the version to its files, from these to every flag.",
     "a model tells by .uri where its files lie, and metrics.json lies among them.",
+    kind="write",
 )

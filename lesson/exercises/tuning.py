@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from lesson.exercises import Exercise
+from lesson.exercises.coded import function, number
 from lesson.exercises.lettered import choice
 from lesson.exercises.sent import Record, not_succeeded, sent
 from lesson.states import FAILED, SUCCEEDED
@@ -82,31 +83,22 @@ scales = Exercise(
 )
 
 
-RANDOM, BAYESIAN = "random", "Bayesian, 1 at a time"
-
-
-def _judge_pairs(answer: int, found: Mapping[str, Sequence[float]]) -> str:
-    if not isinstance(found, dict) or not {RANDOM, BAYESIAN} <= found.keys():
-        return "hand found to check(), as the cell of the exercise does."
-    pairs = list(zip(found[RANDOM], found[BAYESIAN], strict=True))
-    won, lost = (sum(sign * (one - other) < 0 for one, other in pairs) for sign in (1, -1))
-    if answer == won:
-        return ""
-    if answer in (lost, len(pairs) - won):
-        return "so often it was Bayesian search, or nobody."
-    if answer == len(pairs) - lost:
+def _judge_pairs(wins: Callable[..., Any]) -> str:
+    one, other = [1, 5, 2, 3, 4, 5], [1, 1, 1, 4, 9, 9]
+    answer = number(wins, one, other)
+    if answer == 3:
+        return "" if number(wins, [2.0], [1.0]) == 0 else "one 2 against one 1 does not win."
+    if answer == 2:
+        return "so often the other one won, or it counts who is higher."
+    if answer == 4:
         return "that counts a draw as well, where both found the same."
-    if answer == 0:
-        return "look at the second and the third pair of numbers, for instance, and go through all."
-    return f"there are {len(pairs)} pairs, and in each of them the lower number has won."
+    return f"of {one} against {other} three are lower, and it returns {answer:g}."
 
 
-pairs = Exercise(
-    int,
+pairs = function(
     _judge_pairs,
-    "So often one study of each would have told you the opposite.",
-    'zip(found["random"], …) gives the pairs; then count those whose first number is lower.',
-    unit="pairs",
+    "And so often one study of each kind would tell you the opposite of the twenty.",
+    "zip(one, other) gives the pairs; then count those whose first number is lower.",
 )
 
 

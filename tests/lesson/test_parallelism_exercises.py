@@ -42,13 +42,14 @@ ANSWERS: Answers = {
         ],
     ),
     "quarter": (
-        [270340, 270340.0],
+        [lambda n: 4 * (266_240 / n + 1025), lambda n: 4 * ((8 * 512 + 512**2) // n + 1025)],
         [
-            (67585, "four bytes"),
-            (267265, "some of it is not split"),
-            (268290, "not half"),
-            (536580, "two replicas"),
-            (1069060, "a quarter"),
+            (lambda n: 266_240 // n + 1025, "four bytes"),
+            (lambda n: 4 * 267_265 / n, "some of it is not split"),
+            (lambda n: 536_580, "two replicas"),
+            (lambda n: 270_340, "for two replicas"),
+            (lambda n: 4 * 267_265, "four bytes for each"),
+            (270_340, "a function"),
         ],
     ),
     "crossing": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
@@ -66,8 +67,18 @@ ANSWERS: Answers = {
         ],
     ),
     "steps": (
-        [5, 5.0],
-        [(9, "alone"), (4, "left over"), (18, "together"), (10, "together"), (2, "batches of 64")],
+        [
+            lambda rows, batch, instances: -(-math.ceil(rows / instances) // batch),
+            lambda rows, batch, instances: math.ceil(rows / (batch * instances)),
+        ],
+        [
+            (lambda rows, batch, instances: math.ceil(rows / batch), "alone"),
+            (lambda rows, batch, instances: rows / instances / batch, "left over"),
+            (lambda rows, batch, instances: 18, "together"),
+            (lambda rows, batch, instances: 5, "not nine"),
+            (lambda rows, batch, instances: 2, "rows of one"),
+            (5, "a function"),
+        ],
     ),
 }
 

@@ -37,6 +37,7 @@ def table(**losses: float | None) -> pd.DataFrame:
     return pd.DataFrame({"run_name": list(losses), "metric.loss": found})
 
 
+MODEL = "projects/p/locations/us-central1/models/1"
 RUNS = {
     name: Run("here", "m", 1.0, 0.8, loss, "runs/x")
     for name, loss in (("fast", 0.38121), ("slow", 0.39942))
@@ -113,12 +114,14 @@ ANSWERS: Answers = {
         ],
     ),
     "lineage": (
-        [0.03, 3e-2],
+        [lambda name: 0.03, lambda name: float(name == MODEL) * 0.03],
         [
-            (0.003, "the alias has moved"),
-            (2, "a number of a version"),
-            (0.0003, "no run here"),
-            ("0.03 or so", "a number alone, not"),
+            (lambda name: 0.003, "the alias has moved"),
+            (lambda name: 2, "a number of a version"),
+            (lambda name: 0.0003, "no run here"),
+            (lambda name: name["rate"], "raises TypeError"),
+            (lambda name: None, "returns nothing"),
+            (0.03, "a function"),
         ],
     ),
 }
@@ -128,7 +131,7 @@ class TestExercises(ExerciseRules):
     page = PAGE.name
     module = exercises
     answers = ANSWERS
-    context: ClassVar[Context] = {"turn": (LOGS,), "wrong_run": (RUNS,)}
+    context: ClassVar[Context] = {"turn": (LOGS,), "wrong_run": (RUNS,), "lineage": (MODEL,)}
 
 
 def test_the_page_describes_the_team_that_the_exercise_calculates_with() -> None:

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from google.cloud import aiplatform
+from google.cloud import aiplatform, storage
 
 from GCP_helpers.costs import estimate_cost
 from lesson.exercises import gcs_data, vertex_first_job, vertex_gpu_replicas
 from lesson.exercises.lettered import choice
+from lesson.preparation import prepare
 from local_cloud.control import Status
 from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
 from tests.lesson.sent_jobs import cancelled, connected, ended, google, on_google, until
 
+ROOT = Path(__file__).parents[2]
 TRAIN, VAL = "gs://lesson/data/train_data.npz", "gs://lesson/data/val_data.npz"
 DATA_ANSWERS: Answers = {
     "noise": (["C", "c", " C. "], [("A", "repeat"), ("B", "digits"), ("D", "A, B, C")]),
-    "lines": (
-        ["BDCA", "b d c a", "B, D, C, A"],
-        [
-            ("BDCAE", "no gs://"),
-            ("BDAC", "named first, and filled"),
-            ("DBCA", "not there yet"),
-            ("BCDA", "belongs to a bucket"),
-            ("BDC", "four of the five"),
-            ("BDCC", "once"),
-        ],
-    ),
     "generation": (
         [0],
         [(1, "not counted from 1"), (1795184926651202, "replaces the object"), (-1, "none")],
@@ -129,10 +122,39 @@ REPLICAS_ANSWERS: Answers = {
 }
 
 
+@pytest.fixture(scope="class")
+def blobs(
+    request: pytest.FixtureRequest, cloud: Status, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Objects as a learner has, or has not, uploaded them."""
+    folder = tmp_path_factory.mktemp("blobs")
+    with connected(folder), pytest.MonkeyPatch.context() as changed:
+        changed.chdir(folder)
+        data = prepare(ROOT / "data/titanic_train.csv", "runs/data")
+        client = storage.Client()
+        buckets = [client.create_bucket(f"blobs-{uuid.uuid4().hex[:8]}") for _ in range(3)]
+        right, other, unsent = (bucket.blob("data/val_data.npz") for bucket in buckets)
+        right.upload_from_filename(data.val)
+        other.upload_from_filename(data.train)
+        named = buckets[0].blob("val_data.npz")
+        request.cls.answers = DATA_ANSWERS | {
+            "sent": (
+                [right],
+                [
+                    (unsent, "sends nothing"),
+                    (other, "bytes"),
+                    (named, "call it data/val_data.npz"),
+                    ("data/val_data.npz", "a blob"),
+                ],
+            )
+        }
+        yield
+
+
+@pytest.mark.usefixtures("blobs")
 class TestData(ExerciseRules):
     page = "03-gcs-data.md"
     module = gcs_data
-    answers = DATA_ANSWERS
     context: ClassVar[Context] = {"job_path": (VAL,)}
 
 

@@ -97,7 +97,7 @@ def _judge_pairs(wins: Callable[..., Any]) -> str:
 
 pairs = function(
     _judge_pairs,
-    "And so often one study of each kind would tell you the opposite of the twenty.",
+    "That often, one study of each kind would tell you the opposite of the twenty.",
     "zip(one, other) gives the pairs; then count those whose first number is lower.",
 )
 

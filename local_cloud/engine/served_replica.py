@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from local_cloud.engine import log_timestamps, reaper, system
@@ -118,6 +119,13 @@ class ServedReplica:
                 return await self._client.send(request)
         finally:
             self.active -= 1
+
+    async def has_ended(self, seconds: float) -> bool:
+        """Tell whether its process ends within so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                return await self._ended.wait()
+        return False
 
     def stop(self) -> None:
         """End it now; live() returns when no process of it is left."""

@@ -132,6 +132,7 @@ def test_a_policy_is_kept(aiplatform: ModuleType, endpoint: Any) -> None:
         client.set_iam_policy(iam_policy_pb2.SetIamPolicyRequest(resource=name, policy=policy))
 
 
+@pytest.mark.slow
 def test_traffic_is_split_between_versions_and_survives_a_restart(
     aiplatform: ModuleType, model: Any, trained: Trained
 ) -> None:

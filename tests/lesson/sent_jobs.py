@@ -19,9 +19,9 @@ import pytest
 
 import AWS_helpers
 import GCP_helpers
-from AWS_helpers import describe as amazon
+from AWS_helpers import backend as amazon
 from AWS_helpers import session as aws_session
-from GCP_helpers import describe as google
+from GCP_helpers import backend as google
 from GCP_helpers import session as gcp_session
 from lesson.states import ENDED, RUNNING
 
@@ -61,26 +61,26 @@ def connected(folder: Path) -> Iterator[None]:
     vars(initializer.global_config).update(settings)
 
 
-def until(describe: Any, job: Any, *states: str) -> Any:
+def until(service: Any, job: Any, *states: str) -> Any:
     """The job, as soon as it is in one of these states."""
     end = time.monotonic() + 300
     while True:
-        describe.refresh(job)
-        if (state := describe.status(job).state) in states:
+        service.refresh(job)
+        if (state := service.status(job).state) in states:
             return job
         assert time.monotonic() < end and state not in ENDED, (state, job)
         time.sleep(0.02)
 
 
-def ended(describe: Any, job: Any) -> Any:
+def ended(service: Any, job: Any) -> Any:
     """The job, as soon as it has ended."""
-    return until(describe, job, *ENDED)
+    return until(service, job, *ENDED)
 
 
-def cancelled(describe: Any, job: Any) -> Any:
+def cancelled(service: Any, job: Any) -> Any:
     """The job, cancelled while it runs."""
-    describe.stop(until(describe, job, RUNNING))
-    return ended(describe, job)
+    service.stop(until(service, job, RUNNING))
+    return ended(service, job)
 
 
 def on_google(folder: Path, name: str, *args: str, **machines: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lesson.backend import JobSpec, JobStatus
+from lesson.backend import Backend, JobSpec, JobStatus
 from lesson.exercises import Exercise
 from lesson.runs import Run
 from lesson.states import CANCELLED, CANCELLING, ENDED, FAILED, SUCCEEDED
@@ -36,25 +36,30 @@ class Record:
 def sent(judge: Callable[[Record], str], praise: str, advice: str) -> Exercise:
     """A job that the learner sends; `judge` says what is wrong with its record, or nothing.
 
-    The cell hands `describe` of the cloud's helpers to check(), which asks the service.
+    The cell hands the cloud's back end (lesson/backend.py) to check(), which asks the service.
     """
 
-    def look(answer: Any, describe: Any) -> str:
-        if not all(hasattr(describe, name) for name in ("is_job", "spec", "status")):
-            return "hand describe to check(), as the cell of the exercise does."
+    def look(answer: Any, service: Backend) -> str:
+        if not all(hasattr(service, name) for name in ("SERVICE", "refusals", "spec", "status")):
+            return "hand service to check(), as the cell of the exercise does."
         job = answer.job if isinstance(answer, Run | Study) else answer
         try:
-            if not describe.is_job(job):
+            if not service.is_job(job):
                 return NO_JOB
-            describe.refresh(job)
+            with service.refusals("asking for the job"):
+                service.refresh(job)
+                return judge(_record(answer, job, service))
         except RuntimeError:  # Vertex AI's SDK, of an object that has sent nothing
             return "this job has not been sent yet."
-        status, reason = describe.status(job), ""
-        if status.state == FAILED:
-            reason = describe.failure_reason(describe.backing_job(job))
-        return judge(Record(answer, job, describe.spec(job), status, reason))
 
     return Exercise(object, look, praise, advice, kind="send")
+
+
+def _record(answer: Any, job: Any, service: Backend) -> Record:
+    status, reason = service.status(job), ""
+    if status.state == FAILED:
+        reason = service.failure_reason(service.backing_job(job))
+    return Record(answer, job, service.spec(job), status, reason)
 
 
 def not_succeeded(record: Record) -> str:

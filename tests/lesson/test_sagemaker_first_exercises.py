@@ -199,6 +199,13 @@ class TestFirstJob(ExerciseRules):
         **dict.fromkeys(("stopped", "limited", "fixed"), (amazon,)),
     }
 
+    def test_a_job_that_is_gone_is_said_to_be_gone(self, tmp_path: Path) -> None:
+        with connected(tmp_path):
+            job = ended(amazon, on_amazon(tmp_path, "titanic-fixed"))
+            job.delete()
+            said = self.said("fixed", job, amazon)
+        assert said.startswith("Not yet: asking for the job: ") and "\n" not in said
+
 
 def test_the_exercises_calculate_with_the_prices_of_the_helpers() -> None:
     assert s3_data.GB_MONTH == helpers.GB_MONTH

@@ -212,6 +212,14 @@ class TestFirstJob(ExerciseRules):
     module = vertex_first_job
     context: ClassVar[Context] = dict.fromkeys(("cancelled", "fixed", "compared"), (google,))
 
+    def test_a_job_that_is_gone_is_said_to_be_gone(self, tmp_path: Path) -> None:
+        with connected(tmp_path):
+            job = ended(google, on_google(tmp_path, "titanic-fixed"))
+            job.delete()
+            said = self.said("fixed", job, google)
+        assert said.startswith("Not yet: asking for the job: the service answered 404")
+        assert "\n" not in said
+
 
 @pytest.fixture(scope="class")
 def replica_jobs(

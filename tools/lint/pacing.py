@@ -65,7 +65,7 @@ def _names(cell: Code, how: type[ast.expr_context]) -> set[str]:
     plain = ("" if line.lstrip().startswith(("%", "!")) else line for line in lines)
     try:
         nodes = list(ast.walk(ast.parse("\n".join(plain))))
-    except SyntaxError:  # of a command that goes on in the next line
+    except SyntaxError:  # of a command that continues in the next line
         return set()
     found = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, how)}
     if how is ast.Store:

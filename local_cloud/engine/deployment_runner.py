@@ -28,7 +28,7 @@ from local_cloud.store.errors import StoreError
 from local_cloud.store.records import NOT_WRITTEN
 
 PERIOD = 0.5  # seconds between two looks at the load
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0  # seconds before a replica that was never ready runs again
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds before a replica that was never ready runs again
 TRIES = 3  # of a deployment none of whose replicas was ever ready
 SENDS = 6  # to as many replicas a request is sent, each of which ends while it has it
 DRAIN = 60.0  # seconds for the requests that a replica has when it is to end

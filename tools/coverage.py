@@ -21,6 +21,7 @@ from pathlib import Path
 from starlette.routing import BaseRoute, Match, Route
 
 from local_cloud.aws.json_protocol import JsonService
+from local_cloud.aws.rest_protocol import RestService
 from local_cloud.gcs import service as gcs
 from local_cloud.resourcemanager import service as resourcemanager
 from local_cloud.s3 import operations
@@ -172,13 +173,19 @@ def _public_suite() -> str:
 def of_sagemaker() -> Iterator[str]:
     """The lines on SageMaker: botocore's model has all calls, the service those that work."""
     with empty() as platform:
-        (service,) = sagemaker.service(platform).apis
-    assert isinstance(service, JsonService)
+        service, runtime = sagemaker.service(platform).apis
+    assert isinstance(service, JsonService) and isinstance(runtime, RestService)
     works = [f"`{name}`" for name in service.operations]
     missing = len(service.model.operation_names) - len(works)
     yield from ("### SageMaker {#coverage-sagemaker}", "")
     yield f"- Works: {', '.join(works)}."
     yield from (f"- Missing: the other {missing} calls.", "")
+    names = runtime.model.operation_names
+    others = [f"`{name}`" for name in names if name not in runtime.operations]
+    yield "#### SageMaker Runtime"
+    yield ""
+    yield f"- Works: {', '.join(f'`{name}`' for name in runtime.operations)}."
+    yield from (f"- Missing: {', '.join(others)}.", "")
     yield "Notebook instances are records: no Jupyter server is started, for you work in one."
     yield from (
         "",

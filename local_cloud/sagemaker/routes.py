@@ -55,9 +55,9 @@ def notebooks(parts: Parts) -> dict[str, Operation]:
     }
 
 
-def models(parts: Parts) -> dict[str, Operation]:
+def registry(parts: Parts) -> dict[str, Operation]:
     """Return the operations on model packages and their groups."""
-    registry = parts.models
+    registry = parts.registry
     return {
         "CreateModelPackageGroup": registry.create_group,
         "DescribeModelPackageGroup": registry.describe_group,
@@ -68,4 +68,25 @@ def models(parts: Parts) -> dict[str, Operation]:
         "ListModelPackages": registry.list,
         "UpdateModelPackage": registry.update,
         "DeleteModelPackage": registry.delete,
+    }
+
+
+def endpoints(parts: Parts) -> dict[str, Operation]:
+    """Return the operations on models, endpoint configurations and endpoints."""
+    models, configs, endpoints = parts.models, parts.configs, parts.endpoints
+    return {
+        "CreateModel": models.create,
+        "DescribeModel": models.describe,
+        "ListModels": models.list,
+        "DeleteModel": models.delete,
+        "CreateEndpointConfig": configs.create,
+        "DescribeEndpointConfig": configs.describe,
+        "ListEndpointConfigs": configs.list,
+        "DeleteEndpointConfig": configs.delete,
+        "CreateEndpoint": endpoints.create,
+        "DescribeEndpoint": endpoints.describe,
+        "ListEndpoints": endpoints.list,
+        "UpdateEndpoint": endpoints.update,
+        "UpdateEndpointWeightsAndCapacities": endpoints.update_weights,
+        "DeleteEndpoint": endpoints.delete,
     }

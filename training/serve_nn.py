@@ -81,7 +81,7 @@ class Predictor:
 
     def _value(self, feature: dict[str, Any], value: Any) -> float:
         name, words = feature["name"], feature.get("categories")
-        if value is None or value != value:
+        if value in (None, "") or value != value:
             value = feature["fill"]
         if words and value not in words:
             raise Refused(f"{name} is {_short(value)}; training saw only {', '.join(words)}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from local_cloud.engine.served import ServingPlan
-from local_cloud.engine.spec import JobContext, Replica
+from local_cloud.engine.spec import Replica
 from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.schema import Json
 
@@ -23,7 +23,7 @@ PREBUILT = re.compile(
 )
 # The package that a prebuilt image serves with, by its name; TorchServe itself is not needed.
 PACKAGES = {"sklearn": "sklearn", "xgboost": "xgboost", "pytorch": "torch"}
-PROGRAM = Path(__file__).with_name("prebuilt_server.py")
+PROGRAM = Path(__file__).parents[1] / "prebuilt_server.py"
 
 
 def check(model: Json) -> None:
@@ -64,7 +64,7 @@ def routes(facts: Json) -> tuple[str, str]:
     )
 
 
-def plan(facts: Json, context: JobContext, base: dict[str, str]) -> ServingPlan:
+def plan(facts: Json, base: dict[str, str]) -> ServingPlan:
     """What the engine has to run for a deployed model."""
     model = facts["model"]
     container = model["containerSpec"]

@@ -55,7 +55,7 @@ def notebooks(parts: Parts) -> dict[str, Operation]:
     }
 
 
-def registry(parts: Parts) -> dict[str, Operation]:
+def models(parts: Parts) -> dict[str, Operation]:
     """Return the operations on model packages and their groups."""
     registry = parts.registry
     return {

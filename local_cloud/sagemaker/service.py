@@ -16,7 +16,7 @@ OPERATIONS: tuple[Callable[[Parts], Mapping[str, Operation]], ...] = (
     routes.tuning,
     routes.tags,
     routes.notebooks,
-    routes.registry,
+    routes.models,
     routes.endpoints,
 )
 

@@ -73,6 +73,7 @@ def build(home: Home, port: int) -> Guard:
         return JSONResponse({"replaced": replaced})
 
     routes = [
+        *(route for cloud in clouds for route in cloud.first),
         Route("/status", status),
         Route("/rehearse", rehearse, methods=["POST"]),
         *(route for cloud in clouds for route in cloud.routes),

@@ -199,8 +199,9 @@ def table() -> str:
     """The generated part of the page."""
     with empty() as platform:
         of_storage = storage(gcs.service(platform).routes)
+        of_vertex = vertex.service(platform)
         services = by_service(
-            "google.cloud.aiplatform_v1.services", vertex.service(platform).routes
+            "google.cloud.aiplatform_v1.services", [*of_vertex.first, *of_vertex.routes]
         )
         of_projects = by_service(
             "google.cloud.resourcemanager_v3.services", resourcemanager.service(platform).routes

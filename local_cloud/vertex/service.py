@@ -49,8 +49,8 @@ def service(platform: Platform) -> Service:
         for version in ("v1", "v1beta1")
     ]
     return Service(
+        first=parts.predictions.routes(),
         routes=[
-            *parts.predictions.routes(),
             *found,
             *policies.routes(parts.endpoints),
             *_operations(parts),

@@ -242,6 +242,7 @@ class Held:
 
     def __init__(self, folder: Path) -> None:
         self.model = serve_nn.model_fn(str(folder))
+        self.model.quick = 0  # all rows are computed in a thread
         self.sizes: list[int] = []  # of the forward passes
         self.computing, self.going = threading.Event(), threading.Event()
         compute = self.model.probabilities
@@ -273,6 +274,25 @@ def test_requests_that_arrive_together_are_computed_together(trained: Trained) -
     one, two, three = trained.expected
     for mine, expected in zip(found, ([one], [one, two], [two, three], [three]), strict=True):
         assert mine == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_is_quick_is_computed_together_without_a_thread(trained: Trained) -> None:
+    model, sizes = serve_nn.model_fn(str(trained.folder)), []
+    compute, main = model.probabilities, threading.get_ident()
+
+    def probabilities(rows: np.ndarray) -> np.ndarray:
+        sizes.append((len(rows), threading.get_ident() == main))
+        return compute(rows)
+
+    vars(model)["probabilities"] = probabilities
+
+    async def run() -> None:
+        server = serve_nn.Server(model)
+        await asyncio.gather(*(server.probabilities(trained.rows) for _ in range(4)))
+        await server.probabilities(np.repeat(trained.rows, model.quick, axis=0))
+
+    asyncio.run(run())
+    assert sizes == [(12, True), (3 * model.quick, False)]
 
 
 def test_what_has_arrived_is_answered_before_it_ends(trained: Trained) -> None:

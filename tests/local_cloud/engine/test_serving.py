@@ -29,7 +29,9 @@ from local_cloud.engine.served import (
 from local_cloud.engine.serving import Serving
 from local_cloud.engine.spec import EngineError, JobContext, Refused, Replica
 from local_cloud.store.records import Records
+from tests.local_cloud import stranger
 from tests.local_cloud.engine.support import Cloud
+from tests.local_cloud.stranger import needs_a_stranger
 
 PROGRAM = Path(__file__).with_name("model_server.py")
 EP = "endpoint"
@@ -315,6 +317,54 @@ def test_nobody_but_the_server_reaches_a_replica_and_it_reaches_what_it_may(tmp_
             assert port in theirs
         outside.close()
         hidden.close()
+
+    run(test)
+
+
+# Asks whatever listens on loopback for its health, as another user; prints the ports that answer as
+# model_server.py does, and says whether it could enter the network of a process.
+SCAN = """
+import ctypes, http.client, os, sys
+answered = []
+for line in list(open("/proc/net/tcp"))[1:]:
+    fields = line.split()
+    port = int(fields[1].split(":")[1], 16)
+    if fields[3] == "0A":
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request("GET", "/health")
+            if connection.getresponse().headers.get("Server", "").startswith("BaseHTTP"):
+                answered.append(port)
+        except (OSError, http.client.HTTPException):
+            pass
+try:
+    network = os.open(f"/proc/{sys.argv[1]}/ns/net", os.O_RDONLY)
+    entered = ctypes.CDLL(None).setns(network, 0) == 0
+except PermissionError:
+    entered = False
+print(answered, entered)
+"""
+
+
+@needs_a_stranger
+def test_another_user_of_the_machine_reaches_no_replica(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not network.available():
+        pytest.skip("this machine does not let a process have a network of its own")
+
+    async def found() -> str:
+        async with serving(tmp_path, Models({"blue": served()})) as here:
+            if not list(here.deployments()):
+                here.deploy("cloud", EP, "blue")
+                here.set_traffic(EP, {"blue": 100})
+            pid = (await ask(here))["pid"]
+            return await asyncio.to_thread(stranger.run, SCAN, str(pid))
+
+    async def test() -> None:
+        assert await found() == "[] False\n"
+        monkeypatch.setattr("local_cloud.engine.network.available", lambda: False)
+        assert await found() != "[] False\n"  # the scan would see one that listens on loopback
 
     run(test)
 

@@ -14,6 +14,7 @@ from local_cloud.engine.serving import Serving
 
 GROUP = "/aws/sagemaker/TrainingJobs"
 ENDPOINTS = "/aws/sagemaker/Endpoints"  # and the endpoint's name, VARIANT/REPLICA the stream's
+TRANSFORM = "/aws/sagemaker/TransformJobs"
 MESSAGE_OVERHEAD = 26  # bytes that the service counts for each event beside its message
 
 
@@ -62,7 +63,8 @@ def streams(engine: Engine, serving: Serving) -> list[Stream]:
     ]
     found += [
         Stream(
-            f"{ENDPOINTS}/{deployment.endpoint}",
+            # A batch transform's deployment has no endpoint; its job's name takes the place.
+            TRANSFORM if "/" in deployment.endpoint else f"{ENDPOINTS}/{deployment.endpoint}",
             # A deployment is called VARIANT.ID, with an id that no other one ever had.
             f"{deployment.id.replace('.', '/')}-{replica}",
             log,

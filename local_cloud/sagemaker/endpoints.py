@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from local_cloud.aws.errors import not_implemented
-from local_cloud.engine.served import Deployment, NoSuchDeployment, ServingPlan, ServingState
-from local_cloud.engine.spec import EngineError, JobContext
-from local_cloud.sagemaker import listing, serving_launch, status
+from local_cloud.engine.served import Deployment, NoSuchDeployment, ServingState
+from local_cloud.engine.spec import EngineError
+from local_cloud.sagemaker import listing, status
 from local_cloud.sagemaker.endpoint_configs import EndpointConfigs, check_size, size
 from local_cloud.sagemaker.names import arn
 from local_cloud.sagemaker.request import invalid
@@ -29,12 +29,11 @@ SUMMARY = (NAME, "EndpointArn", "CreationTime", "LastModifiedTime", "EndpointSta
 
 
 class Endpoints:
-    """Endpoints by name; the engine asks how to run what they have (engine.served)."""
+    """Endpoints by name."""
 
     def __init__(self, platform: Platform, configs: EndpointConfigs) -> None:
         """configs: which an endpoint names."""
-        self.records, self.objects = platform.records, platform.s3
-        self.serving, self.environment = platform.serving, platform.environment
+        self.records, self.serving = platform.records, platform.serving
         self.configs, self.models, self.tags = configs, configs.models, configs.tags
 
     # ---- requests -------------------------------------------------------------------------------
@@ -132,16 +131,6 @@ class Endpoints:
         return next(name for name, one in found.items() if one == chosen), chosen
 
     # ---- what the engine asks -------------------------------------------------------------------
-    def stage(self, deployment_id: str, context: JobContext) -> ServingPlan:
-        """Bring a variant's model and say how its replicas run."""
-        facts = self.records.get(FACTS, deployment_id)
-        if facts is None:
-            raise EngineError("the endpoint is being deleted")
-        base = {} if facts["isolated"] else self.environment
-        return serving_launch.plan(
-            facts["container"], facts["variant"], context, self.objects, base
-        )
-
     def settled(self, deployment: Deployment) -> None:
         """A variant is ready, or has failed: see what that means for its endpoint."""
         self._find(deployment.endpoint)

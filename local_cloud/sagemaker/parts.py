@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from local_cloud.sagemaker.batch_predictions import BatchPredictions
+from local_cloud.sagemaker.deployed import Deployed
 from local_cloud.sagemaker.endpoint_configs import EndpointConfigs
 from local_cloud.sagemaker.endpoints import Endpoints
 from local_cloud.sagemaker.model_registry import ModelRegistry
@@ -30,6 +32,8 @@ class Parts:
     configs: EndpointConfigs
     endpoints: Endpoints
     predictions: Predictions
+    batch_predictions: BatchPredictions
+    deployed: Deployed
 
     @classmethod
     def of(cls, platform: Platform) -> Parts:
@@ -41,7 +45,9 @@ class Parts:
         models = Models(platform.records, registry, tags)
         configs = EndpointConfigs(models)
         endpoints = Endpoints(platform, configs)
+        batches = BatchPredictions(platform, models)
         return cls(
             *(platform, tags, registry, notebooks, training, Tuning(training, platform.studies)),
             *(models, configs, endpoints, Predictions(endpoints)),
+            *(batches, Deployed(platform, endpoints, batches)),
         )

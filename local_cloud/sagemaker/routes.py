@@ -90,3 +90,14 @@ def endpoints(parts: Parts) -> dict[str, Operation]:
         "UpdateEndpointWeightsAndCapacities": endpoints.update_weights,
         "DeleteEndpoint": endpoints.delete,
     }
+
+
+def batch_predictions(parts: Parts) -> dict[str, Operation]:
+    """Return the operations on transform jobs."""
+    jobs = parts.batch_predictions
+    return {
+        "CreateTransformJob": jobs.create,
+        "DescribeTransformJob": jobs.describe,
+        "ListTransformJobs": jobs.list,
+        "StopTransformJob": jobs.stop,
+    }

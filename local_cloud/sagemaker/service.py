@@ -18,6 +18,7 @@ OPERATIONS: tuple[Callable[[Parts], Mapping[str, Operation]], ...] = (
     routes.notebooks,
     routes.models,
     routes.endpoints,
+    routes.batch_predictions,
 )
 
 
@@ -28,5 +29,5 @@ def service(platform: Platform) -> Service:
     api = JsonService("sagemaker", operations)
     return Service(
         apis=[api, parts.predictions.api()],
-        dialect=Dialect(DIALECT, parts.training, parts.tuning, parts.endpoints),
+        dialect=Dialect(DIALECT, parts.training, parts.tuning, parts.deployed),
     )

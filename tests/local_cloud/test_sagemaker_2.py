@@ -292,8 +292,7 @@ predictor.delete_model()
 predictor.delete_endpoint()
 
 made = PyTorch.attach({trained["one"]["job"]!r})
-made.entry_point, made.source_dir = "inference.py", {str(ROOT / "training")!r}
-predictor = made.deploy(**asked)
+predictor = made.deploy(entry_point="inference.py", source_dir={str(ROOT / "training")!r}, **asked)
 ask("estimator", predictor)
 predictor.delete_predictor()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,9 @@ def deploy(
 def _request(uri: str, name: str, machine: str, replicas: int, image: str) -> Request:
     """Return the calls that pack the model with our program, and deploy it to an endpoint."""
     from sagemaker.core.training.configs import SourceCode
-    from sagemaker.serve import ModelBuilder
+
+    with _default_region():
+        from sagemaker.serve import ModelBuilder
 
     tags = [{"Key": key, "Value": value} for key, value in connected().tags.items()]
     return Request(
@@ -79,6 +82,20 @@ def _request(uri: str, name: str, machine: str, replicas: int, image: str) -> Re
             wait=False,  # its own waiting looks every 30 s
         ),
     )
+
+
+@contextmanager
+def _default_region() -> Iterator[None]:
+    """Have a default region, which the SDK's module needs when it is imported."""
+    name = "AWS_DEFAULT_REGION"
+    known = os.environ.get(name)
+    os.environ[name] = connected().region
+    try:
+        yield
+    finally:
+        del os.environ[name]
+        if known is not None:
+            os.environ[name] = known
 
 
 def _ready(name: str) -> Endpoint:

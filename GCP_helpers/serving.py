@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 # A prediction container finds the model's folder in AIP_STORAGE_URI, with serve_nn.py beside the
 # model. So any image will do that has torch and google-cloud-storage: the one of the training, too.
 START = """
-import os, sys, tempfile
+import os, runpy, sys, tempfile
 from google.cloud.storage import Client
 bucket, _, folder = os.environ["AIP_STORAGE_URI"].removeprefix("gs://").partition("/")
 program = Client().bucket(bucket).blob(folder.rstrip("/") + "/serve_nn.py")
 os.chdir(tempfile.mkdtemp())
 program.download_to_filename("serve_nn.py")
-os.execv(sys.executable, [sys.executable, "serve_nn.py"])
+sys.argv = ["serve_nn.py"]
+runpy.run_path("serve_nn.py", run_name="__main__")
 """.strip()
 
 

@@ -57,7 +57,8 @@ class Predictions:
         deployed_id, response = await self.send(rest.named(request), content, tuple(sending))
         about = self.about(deployed_id)
         headers = {
-            "content-type": response.header("content-type", JSON),
+            "content-type": JSON,
+            **dict(response.headers),
             "X-Vertex-AI-Deployed-Model-Id": deployed_id,
             "X-Vertex-AI-Model": about["model"],
             "X-Vertex-AI-Model-Version-Id": about["modelVersionId"],

@@ -14,13 +14,14 @@ from urllib.parse import urlsplit
 from local_cloud.engine.served import ServingPlan
 from local_cloud.engine.spec import Replica
 from local_cloud.vertex.errors import ApiError
-from local_cloud.vertex.schema import Json
+from local_cloud.vertex.schema import Json, require
 
 PORT = 8080
 START_SECONDS = 300.0
 PREBUILT = re.compile(
     r"(?:us|europe|asia)-docker\.pkg\.dev/vertex-ai/prediction/(\w+)-(?:cpu|gpu)\.([\w-]+):\w+"
 )
+ROUTE = re.compile(r"/[!-~]*")
 # The package that a prebuilt image serves with, by its name; TorchServe itself is not needed.
 PACKAGES = {"sklearn": "sklearn", "xgboost": "xgboost", "pytorch": "torch"}
 PROGRAM = Path(__file__).parents[1] / "prebuilt_server.py"
@@ -35,6 +36,9 @@ def check(model: Json) -> None:
             f"{model['name']} has no serving container: give Model.upload one"
             " (serving_container_image_uri).",
         )
+    for field in ("healthRoute", "predictRoute"):
+        route = container.get(field) or "/"
+        require(ROUTE.fullmatch(route), f"containerSpec.{field}: {route!r} is not a path")
     image = container.get("imageUri", "")
     if container.get("command"):
         return

@@ -179,6 +179,7 @@ def test_a_model_that_never_starts_fails_with_the_end_of_its_log(tmp_path: Path)
             "missing": ServingPlan(lambda name, _: Replica(name, ("/no/such",), {}), 8080, "/"),
             "late": served(start_seconds=0.0),
             "refused": Refused("the bucket has no model"),
+            "fault": ZeroDivisionError("in the dialect"),
         }
         async with serving(tmp_path, Models(plans)) as here:
             for name in plans:
@@ -189,6 +190,8 @@ def test_a_model_that_never_starts_fails_with_the_end_of_its_log(tmp_path: Path)
             assert "/no/such" in here.get("missing").message
             assert "not ready in time" in here.get("late").message
             assert here.get("refused").message == "the bucket has no model"
+            assert "made a mistake" in here.get("fault").message
+            assert list(here.logs("late")) == ["replica-1"]
             with pytest.raises(Unanswered, match="failed"):
                 await ask(here, "broken")
             assert sorted(here.logs("broken")) == ["replica-1", "replica-2", "replica-3"]

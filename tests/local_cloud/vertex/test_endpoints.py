@@ -152,6 +152,18 @@ def test_traffic_is_split_between_versions_and_survives_a_restart(
     versions = {endpoint.predict(instances=trained.rows).model_version_id for _ in range(60)}
     assert versions == {"1", "2"}
     endpoint.update(traffic_split={ids["two"]: 100})
+    changed = endpoint.list_models()[0]
+    changed.dedicated_resources.max_replica_count = 3
+    changed = aiplatform.gapic.DeployedModel(
+        id=ids["one"], dedicated_resources=changed.dedicated_resources
+    )
+    endpoint.api_client.mutate_deployed_model(
+        endpoint=endpoint.resource_name,
+        deployed_model=changed,
+        update_mask={"paths": ["dedicated_resources.max_replica_count"]},
+    ).result()
+    most = {each.id: each.dedicated_resources.max_replica_count for each in endpoint.list_models()}
+    assert most == {ids["one"]: 3, ids["two"]: 2}
     local_cloud.stop()
     local_cloud.activate()
     found = {endpoint.predict(instances=trained.rows).model_version_id for _ in range(10)}

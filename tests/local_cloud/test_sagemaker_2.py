@@ -308,6 +308,14 @@ found.deploy(initial_instance_count=1, instance_type="ml.m5.large", wait=False,
 ask("package", sagemaker.predictor.Predictor(
     "of-a-package", session, JSONSerializer(), JSONDeserializer()))
 session.delete_endpoint("of-a-package")
+
+table = "\\n".join(",".join(map(str, row)) for row in rows)
+session.upload_string_as_file_body(table, "{BUCKET}", "table/rows.csv")
+transformer = pytorch_model().transformer(
+    1, "ml.m5.large", output_path="s3://{BUCKET}/scored", accept="text/csv", assemble_with="Line")
+transformer.transform("s3://{BUCKET}/table/", content_type="text/csv", split_type="Line")
+scored = session.read_s3_file("{BUCKET}", "scored/rows.csv.out")
+tell(scored=[float(line.split(",")[0]) for line in scored.splitlines()])
 """
     return facts(run_sagemaker_2(code, folder))
 
@@ -333,6 +341,10 @@ def test_what_is_deployed_predicts_as_the_model_does(
 ) -> None:
     found = [each["probability"] for each in served[way]["predictions"]]
     assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_transformer_scores_a_file(served: dict[str, Any], expected: list[float]) -> None:
+    assert served["scored"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_csv_and_a_refusal_pass_through_the_predictor(

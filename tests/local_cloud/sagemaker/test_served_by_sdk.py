@@ -75,3 +75,33 @@ def test_a_model_builder_deploys(trained: Trained) -> None:
     assert endpoint.production_variants[0].current_instance_count == 1
     endpoint.delete()
     serving.gone(name)
+
+
+def test_a_transformer_scores_a_file(trained: Trained) -> None:
+    with warnings.catch_warnings(action="ignore"):
+        from sagemaker.core.transformer import Transformer
+
+    s3, name = boto3.client("s3"), serving.named("scored")
+    lines = "".join(f"{json.dumps(each)}\n" for each in PASSENGERS)
+    s3.put_object(Bucket=serving.BUCKET, Key=f"{name}/in/a.jsonl", Body=lines.encode())
+    transformer = Transformer(
+        model_name=serving.model(trained.data),
+        instance_count=1,
+        instance_type=serving.MACHINE,
+        strategy="MultiRecord",
+        assemble_with="Line",
+        accept="application/jsonlines",
+        output_path=f"s3://{serving.BUCKET}/{name}/out",
+    )
+    transformer.transform(
+        data=f"s3://{serving.BUCKET}/{name}/in/",
+        content_type="application/jsonlines",
+        split_type="Line",
+        wait=False,
+    )
+    job: Any = transformer.latest_transform_job
+    job.wait(poll=1)
+    assert job.transform_job_status == "Completed"
+    body = s3.get_object(Bucket=serving.BUCKET, Key=f"{name}/out/a.jsonl.out")["Body"].read()
+    chances = [json.loads(line)["probability"] for line in body.splitlines()]
+    assert chances == pytest.approx(trained.expected, abs=1e-6)

@@ -149,6 +149,8 @@ ROLES = {
     ("endpoints", TRAINING): {"Endpoints"},
     ("serving_launch", TRAINING): {"plan"},
     ("predictions", TRAINING): {"Predictions"},
+    ("deployed", TRAINING): {"Deployed"},
+    ("batch_predictions", TRAINING): {"BatchPredictions"},
     ("routes", STORAGE): set(),
     ("buckets", STORAGE): {"Buckets"},
     ("contents", STORAGE): {"Contents"},

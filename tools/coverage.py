@@ -32,6 +32,7 @@ from local_cloud.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
 from local_cloud.service import Platform
 from local_cloud.vertex import service as vertex
 from local_cloud.vertex.launch import IGNORED
+from local_cloud.vertex.serving_launch import IGNORED as IGNORED_OF_DEPLOYED
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "learners" / "local-cloud.md"
@@ -230,6 +231,8 @@ def table() -> str:
     lines += ["### Accepted and ignored {#coverage-ignored}", ""]
     lines += ["These fields of a job are checked and kept, and have no effect here.", ""]
     lines += [f"- `{field}`: {why}" for field, why in IGNORED.items()]
+    lines += ["", "Neither have these of a deployed model.", ""]
+    lines += [f"- `{field}`: {why}" for field, why in IGNORED_OF_DEPLOYED.items()]
     lines += ["", *of_s3(), *of_sagemaker()]
     return "\n".join(lines) + "\n"
 

@@ -136,7 +136,7 @@ TRAINING = ("vertex", "sagemaker")
 STORAGE = ("gcs", "s3")
 ROLES = {
     ("service", TRAINING + STORAGE): {"service"},
-    ("routes", TRAINING): {"training", "tuning", "models"},
+    ("routes", TRAINING): {"training", "tuning", "models", "endpoints"},
     ("parts", TRAINING): {"Parts"},
     ("training", TRAINING): {"Training", "DIALECT"},
     ("tuning", TRAINING): {"Tuning"},
@@ -146,6 +146,11 @@ ROLES = {
     ("study_spec", TRAINING): {"of"},
     ("metrics", TRAINING): set(),
     ("model_registry", TRAINING): {"ModelRegistry"},
+    ("endpoints", TRAINING): {"Endpoints"},
+    ("serving_launch", TRAINING): {"plan"},
+    ("predictions", TRAINING): {"Predictions"},
+    ("deployed", TRAINING): {"Deployed"},
+    ("batch_predictions", TRAINING): {"BatchPredictions"},
     ("routes", STORAGE): set(),
     ("buckets", STORAGE): {"Buckets"},
     ("contents", STORAGE): {"Contents"},

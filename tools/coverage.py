@@ -21,6 +21,7 @@ from pathlib import Path
 from starlette.routing import BaseRoute, Match, Route
 
 from local_cloud.aws.json_protocol import JsonService
+from local_cloud.aws.rest_protocol import RestService
 from local_cloud.gcs import service as gcs
 from local_cloud.resourcemanager import service as resourcemanager
 from local_cloud.s3 import operations
@@ -31,6 +32,7 @@ from local_cloud.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
 from local_cloud.service import Platform
 from local_cloud.vertex import service as vertex
 from local_cloud.vertex.launch import IGNORED
+from local_cloud.vertex.serving_launch import IGNORED as IGNORED_OF_DEPLOYED
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "learners" / "local-cloud.md"
@@ -172,13 +174,19 @@ def _public_suite() -> str:
 def of_sagemaker() -> Iterator[str]:
     """The lines on SageMaker: botocore's model has all calls, the service those that work."""
     with empty() as platform:
-        (service,) = sagemaker.service(platform).apis
-    assert isinstance(service, JsonService)
+        service, runtime = sagemaker.service(platform).apis
+    assert isinstance(service, JsonService) and isinstance(runtime, RestService)
     works = [f"`{name}`" for name in service.operations]
     missing = len(service.model.operation_names) - len(works)
     yield from ("### SageMaker {#coverage-sagemaker}", "")
     yield f"- Works: {', '.join(works)}."
     yield from (f"- Missing: the other {missing} calls.", "")
+    names = runtime.model.operation_names
+    others = [f"`{name}`" for name in names if name not in runtime.operations]
+    yield "#### SageMaker Runtime"
+    yield ""
+    yield f"- Works: {', '.join(f'`{name}`' for name in runtime.operations)}."
+    yield from (f"- Missing: {', '.join(others)}.", "")
     yield "Notebook instances are records: no Jupyter server is started, for you work in one."
     yield from (
         "",
@@ -223,6 +231,8 @@ def table() -> str:
     lines += ["### Accepted and ignored {#coverage-ignored}", ""]
     lines += ["These fields of a job are checked and kept, and have no effect here.", ""]
     lines += [f"- `{field}`: {why}" for field, why in IGNORED.items()]
+    lines += ["", "Neither have these of a deployed model.", ""]
+    lines += [f"- `{field}`: {why}" for field, why in IGNORED_OF_DEPLOYED.items()]
     lines += ["", *of_s3(), *of_sagemaker()]
     return "\n".join(lines) + "\n"
 

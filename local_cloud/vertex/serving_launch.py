@@ -21,6 +21,17 @@ START_SECONDS = 300.0
 PREBUILT = re.compile(
     r"(?:us|europe|asia)-docker\.pkg\.dev/vertex-ai/prediction/(\w+)-(?:cpu|gpu)\.([\w-]+):\w+"
 )
+# Fields of a DeployedModel that are checked and kept, and have no effect on this machine.
+IGNORED = {
+    "serviceAccount": "there are no accounts",
+    "enableAccessLogging": "every request is logged",
+    "disableContainerLogging": "a replica's output is always kept",
+    "dedicatedResources.machineSpec": "every replica runs on this machine, on its processor",
+    "dedicatedResources.spot": "no replica is taken away",
+    "dedicatedResources.requiredReplicaCount": "a model is ready when its first replica is",
+    "dedicatedResources.autoscalingMetricSpecs": "replicas grow with the requests at a time",
+    "fasterDeploymentConfig": "there is no slower way",
+}
 ROUTE = re.compile(r"/[!-~]*")
 # The package that a prebuilt image serves with, by its name; TorchServe itself is not needed.
 PACKAGES = {"sklearn": "sklearn", "xgboost": "xgboost", "pytorch": "torch"}

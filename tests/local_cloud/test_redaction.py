@@ -56,7 +56,7 @@ CALLS = {
     "s3 timeout": lambda: unanswered(boto3.client("s3", config=impatient).list_buckets),
     "sagemaker": lambda: sagemaker.describe_training_job(TrainingJobName="x"),
     "sagemaker arguments": lambda: sagemaker.describe_training_job(Name="x"),
-    "sagemaker 501": lambda: sagemaker.list_endpoints(),
+    "sagemaker 501": lambda: sagemaker.list_processing_jobs(),
     "logs": lambda: logs.get_log_events(logGroupName="x", logStreamName="y"),
     "iam": lambda: iam.get_role(RoleName="no"),
     "requests": lambda: requests.get(found.url + "/storage/v1/b/none").raise_for_status(),

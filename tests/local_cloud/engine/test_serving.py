@@ -250,6 +250,25 @@ def test_a_deployment_is_drained_before_it_ends(tmp_path: Path) -> None:
     run(test)
 
 
+def test_a_deployment_hands_over_in_one_transaction(tmp_path: Path) -> None:
+    async def test() -> None:
+        models = Models({"blue": served("blue"), "green": served("green")})
+        async with serving(tmp_path, models) as here:
+            here.deploy("cloud", EP, "blue")
+            here.deploy("cloud", EP, "green")
+            here.set_traffic(EP, {"blue": 1.5})
+            await ready(here, "blue", "green")
+            with here._records.transaction():
+                here.set_traffic(EP, {"green": 0.5})
+                here.remove("blue")
+            assert here.traffic(EP) == {"green": 0.5}
+            assert here.ending("blue")
+            assert (await ask(here))["name"] == "green"
+            await until(lambda: not here.ending("blue"))
+
+    run(test)
+
+
 def test_deployments_and_traffic_are_there_after_a_restart(tmp_path: Path) -> None:
     async def test() -> None:
         models = Models({"blue": served(), "bad": Refused("no")})

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lesson import LessonError
+from lesson.exercises import verdict
 
 UNANSWERED = "Not answered yet: put your answer where None stands and run the cell again."
 NUMBER = re.compile(
@@ -43,8 +44,8 @@ class Exercise:
     kind: str = "work out"
 
     def check(self, answer: Any = None, *context: Any) -> None:
-        """Print whether the answer is right, and if not, what to look at."""
-        print(self._verdict(answer, *context))
+        """Show whether the answer is right, and if not, what to look at."""
+        verdict.show(self._verdict(answer, *context))
 
     def hint(self) -> None:
         """Print a hint that does not give the answer away."""

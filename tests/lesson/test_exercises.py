@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits as losses
 
 from lesson import this_machine
 from lesson.exercises import train_locally as exercises
+from lesson.exercises import verdict
 from lesson.preparation import prepare, read_passengers, split
 from lesson.runs import Run
 from tests.lesson.exercise_rules import Answers, ExerciseRules
@@ -117,3 +119,38 @@ class TestExercises(ExerciseRules):
         gone = dataclasses.replace(run, artefacts="gone")
         assert "train again" in self.said("best_epoch", 5, gone)
         assert self.said("guess", 0.5, run).startswith("Not yet: call check() as")
+
+
+class Texts(HTMLParser):
+    """The text of some HTML, without what is hidden from screen readers."""
+
+    text = ""
+    hidden = False
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.hidden = ("aria-hidden", "true") in attributes
+
+    def handle_endtag(self, tag: str) -> None:
+        self.hidden = False
+
+    def handle_data(self, data: str) -> None:
+        self.text += "" if self.hidden else data
+
+
+@pytest.mark.parametrize("begin", verdict.STYLES)
+def test_a_verdict_is_a_box_that_says_the_same_and_can_be_read(begin: str) -> None:
+    told = f"{begin} 1 < 2 & <b>3</b>."
+    shown = verdict.bundle(told)
+    assert shown["text/plain"] == told
+    texts = Texts()
+    texts.feed(shown["text/html"])
+    assert texts.text.strip() == told
+    light, dark = (luminance(colour) for colour in verdict.STYLES[begin][:0:-1])
+    assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def luminance(colour: str) -> float:
+    """As the guidelines for accessible pages define it (WCAG 2.2)."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -30,8 +30,8 @@ from local_cloud.store.records import NOT_WRITTEN
 PERIOD = 0.5  # seconds between two looks at the load
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds before a replica that was never ready runs again
 TRIES = 3  # of a deployment none of whose replicas was ever ready
-NOTICED = 0.5  # seconds within which the end of a process is noticed, on a busy machine too
 SENDS = 6  # to as many replicas a request is sent, each of which ends while it has it
+FIRST_LOSS = 0.05  # seconds, doubled each time, for the end of a replica that has lost a request
 DRAIN = 60.0  # seconds for the requests that a replica has when it is to end
 LOST_GRACE = 10.0  # seconds between SIGTERM and SIGKILL, at most, when the server ends
 KEPT = 1000  # latencies
@@ -101,13 +101,13 @@ class DeploymentRunner:
                 self.requests.write(time.time(), now - begun, status, request.path)
 
     async def _answered(self, request: HttpRequest, deadline: float) -> HttpResponse:
-        for _ in range(SENDS):
+        for tried in range(SENDS):
             replica = await self._free_replica(deadline)
             try:
                 return await replica.send(request)
             except Lost:
                 self._figures = replace(self._figures, resent=self._figures.resent + 1)
-                await replica.has_ended(NOTICED)  # else it may be chosen again, and again
+                await replica.ended(FIRST_LOSS * 2**tried)  # so that it is not chosen again
             except TimeoutError:
                 raise Unanswered(f"replica {replica.name} did not answer in time") from None
         raise Unanswered(f"{SENDS} replicas ended, one after the other, while they had the request")

@@ -120,12 +120,10 @@ class ServedReplica:
         finally:
             self.active -= 1
 
-    async def has_ended(self, seconds: float) -> bool:
-        """Tell whether its process ends within so many seconds."""
+    async def ended(self, seconds: float) -> None:
+        """Wait until its process has ended, at most so long."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                return await self._ended.wait()
-        return False
+            await asyncio.wait_for(self._ended.wait(), seconds)
 
     def stop(self) -> None:
         """End it now; live() returns when no process of it is left."""

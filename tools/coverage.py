@@ -28,6 +28,7 @@ from local_cloud.s3 import operations
 from local_cloud.s3.routes import HARMLESS
 from local_cloud.s3.routes import calls as s3_calls
 from local_cloud.sagemaker import service as sagemaker
+from local_cloud.sagemaker.endpoint_configs import IGNORED as IGNORED_BY_ENDPOINTS
 from local_cloud.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
 from local_cloud.service import Platform
 from local_cloud.vertex import service as vertex
@@ -194,6 +195,8 @@ def of_sagemaker() -> Iterator[str]:
         "",
     )
     yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_SAGEMAKER.items())
+    yield from ("", "So are these fields of an endpoint configuration.", "")
+    yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_ENDPOINTS.items())
 
 
 def table() -> str:

@@ -20,6 +20,18 @@ KIND = "endpoint-config"
 NAME = "EndpointConfigName"
 SUMMARY = (NAME, "EndpointConfigArn", "CreationTime")
 
+# Fields of a configuration's variants that are checked and kept, and have no effect here.
+IGNORED = {
+    "ProductionVariants[].InstanceType": "every instance is this machine; models run on its CPU",
+    "ProductionVariants[].VolumeSizeInGB": "there is one disk",
+    "ProductionVariants[].ModelDataDownloadTimeoutInSeconds": "nothing is downloaded",
+    "ProductionVariants[].RoutingConfig": "a request goes to the instance that has the fewest",
+    "ProductionVariants[].InferenceAmiVersion": "every instance is this machine",
+    "ProductionVariants[].CoreDumpConfig": "no core is dumped",
+    "ProductionVariants[].EnableSSMAccess": "log in to this machine instead",
+    "KmsKeyId": "nothing is encrypted",
+    "ExecutionRoleArn": "everything here may read and write everything here",
+}
 # What a configuration may ask for on the service and not here.
 MISSING = {
     "AsyncInferenceConfig": "asynchronous inference",

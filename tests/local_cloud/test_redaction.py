@@ -50,7 +50,7 @@ CALLS = {
         aiplatform.utils.JobClientWithOverride).get_custom_job(name=JOBS + "/1", retry=None),
     "vertex filter": lambda: aiplatform.CustomJob.list(filter="((("),
     "vertex 400": lambda: aiplatform.CustomJob("x", [{"machine_spec": {}}]).submit(),
-    "vertex 501": lambda: aiplatform.TabularDataset.list(),
+    "vertex 501": lambda: aiplatform.PipelineJob.list(),
     "s3 404": lambda: s3.head_bucket(Bucket="none"),
     "s3 upload": lambda: s3.upload_file(os.devnull, "none", "x"),
     "s3 timeout": lambda: unanswered(boto3.client("s3", config=impatient).list_buckets),

@@ -77,6 +77,7 @@ def test_a_model_builder_deploys(trained: Trained) -> None:
     serving.gone(name)
 
 
+@pytest.mark.slow
 def test_a_transformer_scores_a_file(trained: Trained) -> None:
     with warnings.catch_warnings(action="ignore"):
         from sagemaker.core.transformer import Transformer

@@ -36,6 +36,7 @@ EXERCISE, END = "::: challenge", "::: keypoints"
 SOLUTION, NOTE = "::: solution\n", "::: instructor\n"
 DISCUSSION = "::: discussion\n\nWhy?\n\n::: instructor\n\nAsk around.\n\n:::\n\n:::"
 AIMS = "::: objectives\n\n- Count things with Python.\n\n:::"  # of index.md
+PICTURE = '![Three dots in a row](fig/dots.svg){alt="Three dots"}'
 TABLE = "| a | b |\n|---|---|\n| c | d |"
 SLOWER = swap("teaching: 15", "teaching: 16")
 
@@ -279,6 +280,11 @@ BROKEN: dict[str, dict[str, Change]] = {
         "in HTML": insert('<img src="fig/dots.svg">'),
         "in HTML, without a value": insert('<img src="fig/dots.svg" alt>'),
     },
+    "picture-exists": {
+        "none": swap(PICTURE, ""),
+        "only one for decoration": swap('{alt="Three dots"}', '{alt=""}'),
+        "only one in code": swap(PICTURE, f"`{PICTURE}`"),
+    },
     # Divs
     "div-class": {
         "unknown": insert("::: warning\n\nText.\n\n:::"),
@@ -514,6 +520,9 @@ FINE: dict[str, dict[str, Change]] = {
         "for decoration": insert('![](fig/dots.svg){alt=""}'),
         "in HTML": insert('<img src="fig/dots.svg" alt="Three dots">'),
         "in code": insert("`![a](b)`"),
+    },
+    "picture-exists": {
+        "in HTML": swap(PICTURE, '<img src="fig/dots.svg" alt="Three dots">'),
     },
     "div-class": {
         name: insert(f"::: {name}\n\nText.\n\n:::")

@@ -39,6 +39,7 @@ CHALLENGE = (
     "::: challenge\n\n### Exercise: more (7 minutes)\n\n::: solution\n\nFour.\n\n:::\n\n:::\n"
 )
 AIMS = "::: objectives\n\n- Count things with Python.\n\n:::"  # of index.md
+PICTURE = '![Three dots in a row](fig/dots.svg){alt="Three dots"}'
 TABLE = "| a | b |\n|---|---|\n| c | d |"
 OPTIONAL, LINE = "## Optional: More", "count()\n"
 SLOWER = swap("teaching: 15", "teaching: 16")
@@ -282,6 +283,11 @@ BROKEN: dict[str, dict[str, Change]] = {
         "a label": insert("![Text][dots]\n\n[dots]: fig/dots.svg"),
         "in HTML": insert('<img src="fig/dots.svg">'),
         "in HTML, without a value": insert('<img src="fig/dots.svg" alt>'),
+    },
+    "picture-exists": {
+        "none": swap(PICTURE, ""),
+        "only one for decoration": swap('{alt="Three dots"}', '{alt=""}'),
+        "only one in code": swap(PICTURE, f"`{PICTURE}`"),
     },
     # Divs
     "div-class": {
@@ -570,6 +576,9 @@ FINE: dict[str, dict[str, Change]] = {
         "for decoration": insert('![](fig/dots.svg){alt=""}'),
         "in HTML": insert('<img src="fig/dots.svg" alt="Three dots">'),
         "in code": insert("`![a](b)`"),
+    },
+    "picture-exists": {
+        "in HTML": swap(PICTURE, '<img src="fig/dots.svg" alt="Three dots">'),
     },
     "div-class": {
         name: insert(f"::: {name}\n\nText.\n\n:::")

@@ -14,7 +14,7 @@ from AWS_helpers import cleanup, deploy, predict, train
 from lesson import LessonError, preparation
 from lesson.request import Request
 from lesson.runs import Run
-from tests.local_cloud.sagemaker.serving import PASSENGERS
+from tests.local_cloud.sagemaker.serving import PASSENGERS, gone
 from tests.training.support import train_nn
 
 # The SDK leaves its temporary folders to the garbage collector.
@@ -40,7 +40,7 @@ def test_a_run_is_deployed_and_answers_until_cleanup(
     assert unsent["deploy"]["initial_instance_count"] == 2
     assert unsent["ModelBuilder"]["s3_model_data_url"].endswith("/output/model.tar.gz")
     assert "pytorch-inference:" in unsent["ModelBuilder"]["image_uri"]
-    assert client.list_endpoints()["Endpoints"] == []
+    assert client.list_endpoints(NameContains="serve-nn-")["Endpoints"] == []
     endpoint = deploy(run)
     assert not isinstance(endpoint, Request)
     assert "about $2.76 a day" in capsys.readouterr().out
@@ -69,13 +69,12 @@ def test_a_run_is_deployed_and_answers_until_cleanup(
     assert f"would delete endpoint configuration {name}" in said
     assert f"would delete model {name}" in said
     cleanup(dry_run=False)
-    assert not [
-        each
-        for each in client.list_endpoints()["Endpoints"]
-        if each["EndpointStatus"] != "Deleting"
+    left = [
+        *(each["EndpointConfigName"] for each in client.list_endpoint_configs()["EndpointConfigs"]),
+        *(each["ModelName"] for each in client.list_models()["Models"]),
     ]
-    assert client.list_endpoint_configs()["EndpointConfigs"] == []
-    assert client.list_models()["Models"] == []
+    assert name not in left
+    gone(str(name))
 
 
 def test_what_is_no_run_with_results_is_not_deployed(connection: Any, tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ class TestLimits:
         ("limits", "secondary"),
         [
             ({"MaxRuntimeInSeconds": 1, "MaxWaitTimeInSeconds": 60}, "MaxRuntimeExceeded"),
-            ({"MaxRuntimeInSeconds": 4, "MaxWaitTimeInSeconds": 4}, "MaxWaitTimeExceeded"),
+            ({"MaxRuntimeInSeconds": 8, "MaxWaitTimeInSeconds": 8}, "MaxWaitTimeExceeded"),
         ],
     )
     def test_they_span_the_attempts(

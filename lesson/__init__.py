@@ -37,6 +37,11 @@ def opening() -> None:
 
     os.chdir(ROOT)
     notebook_errors.install()
+    show_target()
+
+
+def show_target() -> None:
+    """Print the target in force."""
     meaning = {
         "local": "nothing leaves this machine, nothing costs money",
         "cloud": "cells that send jobs use your account, and cost money",

@@ -328,18 +328,20 @@ def test_nobody_but_the_server_reaches_a_replica_and_it_reaches_what_it_may(tmp_
 # model_server.py does, and says whether it could enter the network of a process.
 SCAN = """
 import ctypes, http.client, os, sys
-answered = []
-for line in list(open("/proc/net/tcp"))[1:]:
-    fields = line.split()
-    port = int(fields[1].split(":")[1], 16)
-    if fields[3] == "0A":
-        try:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-            connection.request("GET", "/health")
-            if connection.getresponse().headers.get("Server", "").startswith("BaseHTTP"):
-                answered.append(port)
-        except (OSError, http.client.HTTPException):
-            pass
+from concurrent.futures import ThreadPoolExecutor
+
+def answers(port):
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection.request("GET", "/health")
+        return connection.getresponse().headers.get("Server", "").startswith("BaseHTTP")
+    except (OSError, http.client.HTTPException):
+        return False
+
+fields = [line.split() for line in list(open("/proc/net/tcp"))[1:]]
+ports = {int(each[1].split(":")[1], 16) for each in fields if each[3] == "0A"}
+with ThreadPoolExecutor(64) as pool:  # other tests listen too, and do not answer
+    answered = [port for port, found in zip(ports, pool.map(answers, ports)) if found]
 try:
     network = os.open(f"/proc/{sys.argv[1]}/ns/net", os.O_RDONLY)
     entered = ctypes.CDLL(None).setns(network, 0) == 0

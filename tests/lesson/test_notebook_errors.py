@@ -68,7 +68,7 @@ def shown(
     client: BlockingKernelClient, code: str, meanwhile: Callable[[], None] = lambda: None
 ) -> tuple[str, str]:
     """The reply's status, and the error that the cell shows."""
-    sent = client.execute(code)
+    sent = client.execute(code, stop_on_error=False)  # else the next cell may be aborted
     meanwhile()
     answers = iter(lambda: client.get_shell_msg(timeout=60), None)
     reply = next(each for each in answers if each["parent_header"].get("msg_id") == sent)

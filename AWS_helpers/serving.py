@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -15,10 +14,11 @@ from AWS_helpers import backend, images
 from AWS_helpers.costs import estimate_endpoint
 from AWS_helpers.jobs import FOLDER
 from AWS_helpers.session import boto, client, connected, refusals, sagemaker
-from lesson import LessonError, serving, target
+from lesson import LessonError, serving
 from lesson.costs import Estimate, PriceUnknown
 from lesson.request import Request
 from lesson.runs import Run
+from lesson.verbs import pause
 
 if TYPE_CHECKING:
     from sagemaker.core.resources import Endpoint
@@ -103,7 +103,7 @@ def _ready(name: str) -> Endpoint:
     while (found := client("sagemaker").describe_endpoint(EndpointName=name)) and (
         found["EndpointStatus"] == "Creating"
     ):
-        time.sleep(0.2 if target() == "local" else 2)
+        pause()
     if found["EndpointStatus"] != "InService":
         raise LessonError(f"{name}: {found.get('FailureReason', found['EndpointStatus'])}")
     return _endpoint(name)

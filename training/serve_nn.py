@@ -151,6 +151,7 @@ def output_fn(probabilities: list[float], accept: str = JSON) -> tuple[str, str]
     return json.dumps({"predictions": found}), JSON
 
 # ---- the server ----------------------------------------------------------------------------------
+# By hand on asyncio: no HTTP library is sure to be in a container.
 class Server:
     """Answers over HTTP/1.1, the health check also while a forward pass computes."""
 

@@ -8,14 +8,13 @@ from typing import Any
 
 import boto3
 import pytest
-import torch
 
 from AWS_helpers import cleanup, deploy, predict, train
-from lesson import LessonError, preparation
+from lesson import LessonError
 from lesson.request import Request
 from lesson.runs import Run
-from tests.local_cloud.sagemaker.serving import PASSENGERS, gone
-from tests.training.support import train_nn
+from tests.local_cloud.sagemaker.serving import gone
+from tests.served_model import PASSENGERS, own_predictions
 
 # The SDK leaves its temporary folders to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
@@ -45,12 +44,7 @@ def test_a_run_is_deployed_and_answers_until_cleanup(
     assert not isinstance(endpoint, Request)
     assert "about $2.76 a day" in capsys.readouterr().out
 
-    saved = torch.load(run.folder / "model.pt", weights_only=True)
-    model = train_nn.build_model(saved["features"], saved["hidden"], seed=1)
-    model.load_state_dict(saved["model"])
-    rows = preparation.apply_json(saved["preparation"], PASSENGERS)
-    with torch.no_grad():
-        expected = model(torch.from_numpy(rows)).sigmoid()[:, 0].tolist()
+    rows, expected = own_predictions(run.folder / "model.pt")
     for instances in (PASSENGERS, rows):
         found = predict(endpoint, instances)
         assert [each["probability"] for each in found] == pytest.approx(expected, abs=1e-6)

@@ -6,26 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from GCP_helpers import cleanup, deploy, predict, train
-from lesson import LessonError, preparation
+from lesson import LessonError
 from lesson.request import Request
 from lesson.runs import Run
-from tests.training.support import train_nn
-
-PASSENGERS = [
-    {
-        "Pclass": 1,
-        "Sex": "female",
-        "Age": 38,
-        "SibSp": 1,
-        "Parch": 0,
-        "Fare": 71.3,
-        "Embarked": "C",
-    },
-    {"Pclass": 3, "Sex": "male", "Age": None, "SibSp": 0, "Parch": 0, "Fare": 7.9, "Embarked": "S"},
-]
+from tests.served_model import PASSENGERS, own_predictions
 
 
 @pytest.fixture
@@ -48,12 +34,7 @@ def test_a_run_is_deployed_and_answers_until_cleanup(
     endpoint = deploy(run)
     assert "about $2.63 a day" in capsys.readouterr().out
 
-    saved = torch.load(run.folder / "model.pt", weights_only=True)
-    model = train_nn.build_model(saved["features"], saved["hidden"], seed=1)
-    model.load_state_dict(saved["model"])
-    rows = preparation.apply_json(saved["preparation"], PASSENGERS)
-    with torch.no_grad():
-        expected = model(torch.from_numpy(rows)).sigmoid()[:, 0].tolist()
+    rows, expected = own_predictions(run.folder / "model.pt")
     for instances in (PASSENGERS, rows):
         found = predict(endpoint, instances)
         assert [each["probability"] for each in found] == pytest.approx(expected, abs=1e-6)

@@ -25,7 +25,8 @@ def test_the_page_leads_to_every_notebook_with_its_minutes(clean_lesson: Path) -
 
 
 def test_make_lab_opens_it_as_a_page_and_not_as_its_source() -> None:
-    assert f"default_url=/lab/tree/work/{NAME} " in (ROOT / "Makefile").read_text("utf-8")
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert f"\nSTART := work/{NAME}\n" in makefile and "default_url=/lab/tree/$(START) " in makefile
     settings = json.loads((ROOT / "tools" / "jupyterlab.json").read_text("utf-8"))
     viewers = settings["@jupyterlab/docmanager-extension:plugin"]["defaultViewers"]
     assert viewers == {"markdown": "Markdown Preview"}

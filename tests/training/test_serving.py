@@ -25,22 +25,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lesson import preparation
-from tests.training.support import free_port, train, train_nn, wait_until
+from tests import served_model
+from tests.served_model import own_predictions
+from tests.training.support import free_port, train, wait_until
 from training import serve_nn
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(serve_nn.__file__)
 PASSENGERS = [
-    {
-        "Pclass": 1,
-        "Sex": "female",
-        "Age": 38,
-        "SibSp": 1,
-        "Parch": 0,
-        "Fare": 71.3,
-        "Embarked": "C",
-    },
-    {"Pclass": 3, "Sex": "male", "Age": None, "SibSp": 0, "Parch": 0, "Fare": 7.9, "Embarked": "S"},
+    *served_model.PASSENGERS,
     {"Pclass": 2, "Sex": "male", "Name": "not a feature"},
 ]
 
@@ -57,12 +50,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp("model")
     data = preparation.prepare(ROOT / "data/titanic_train.csv", folder)
     assert train(data.train, folder / "run", "--epochs", 3, "--val", data.val).code == 0
+    rows, expected = own_predictions(folder / "run/model.pt", PASSENGERS)
     saved = torch.load(folder / "run/model.pt", weights_only=True)
-    model = train_nn.build_model(saved["features"], saved["hidden"], seed=1)
-    model.load_state_dict(saved["model"])
-    rows = preparation.apply_json(saved["preparation"], PASSENGERS)
-    with torch.no_grad():
-        expected = model(torch.from_numpy(rows)).sigmoid()[:, 0].tolist()
     return Trained(folder / "run", saved["preparation"], rows, expected)
 
 

@@ -18,6 +18,7 @@ from botocore.exceptions import ClientError
 
 from lesson import preparation
 from tests.local_cloud.sagemaker.support import ROLE, packed
+from tests.served_model import own_predictions
 from tests.training.support import train, train_nn
 
 ROOT = Path(__file__).parents[3]
@@ -27,18 +28,6 @@ IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-inference:2.6-cpu-
 MACHINE = "ml.m5.large"
 NUMBERS = itertools.count(1)
 JSON, CSV = "application/json", "text/csv"
-PASSENGERS: list[dict[str, Any]] = [
-    {
-        "Pclass": 1,
-        "Sex": "female",
-        "Age": 38,
-        "SibSp": 1,
-        "Parch": 0,
-        "Fare": 71.3,
-        "Embarked": "C",
-    },
-    {"Pclass": 3, "Sex": "male", "Age": None, "SibSp": 0, "Parch": 0, "Fare": 7.9, "Embarked": "S"},
-]
 
 
 class Trained(NamedTuple):
@@ -56,12 +45,7 @@ def make_trained(folder: Path) -> Trained:
     data = preparation.prepare(ROOT / "data/titanic_train.csv", folder)
     assert train(data.train, folder / "run", "--epochs", 3, "--val", data.val).code == 0
     weights = folder / "run/model.pt"
-    saved = torch.load(weights, weights_only=True)
-    model = train_nn.build_model(saved["features"], saved["hidden"], seed=1)
-    model.load_state_dict(saved["model"])
-    rows = preparation.apply_json(saved["preparation"], PASSENGERS)
-    with torch.no_grad():
-        expected = model(torch.from_numpy(rows)).sigmoid()[:, 0].tolist()
+    rows, expected = own_predictions(weights)
     boto3.client("s3").create_bucket(Bucket=BUCKET)
     content = weights.read_bytes()
     code = {

@@ -11,7 +11,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.local_cloud.sagemaker import serving
-from tests.local_cloud.sagemaker.serving import BUCKET, CSV, PASSENGERS, Trained
+from tests.local_cloud.sagemaker.serving import BUCKET, CSV, Trained
+from tests.served_model import PASSENGERS
 
 LINES = "application/jsonlines"
 

@@ -13,7 +13,8 @@ from botocore.exceptions import ClientError, WaiterError
 
 import local_cloud
 from tests.local_cloud.sagemaker import serving
-from tests.local_cloud.sagemaker.serving import CSV, JSON, PASSENGERS, ROLE, Trained
+from tests.local_cloud.sagemaker.serving import CSV, JSON, ROLE, Trained
+from tests.served_model import PASSENGERS
 
 pytestmark = pytest.mark.usefixtures("cloud")
 

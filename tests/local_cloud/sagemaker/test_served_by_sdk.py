@@ -10,8 +10,9 @@ import boto3
 import pytest
 
 from tests.local_cloud.sagemaker import serving
-from tests.local_cloud.sagemaker.serving import JSON, PASSENGERS, Trained
+from tests.local_cloud.sagemaker.serving import JSON, Trained
 from tests.local_cloud.sagemaker.support import ROLE
+from tests.served_model import PASSENGERS
 
 # The SDK leaves its temporary folders to the garbage collector.
 pytestmark = [

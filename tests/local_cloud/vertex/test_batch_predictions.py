@@ -13,7 +13,8 @@ from google.api_core import exceptions
 from google.cloud import storage
 
 from tests.local_cloud.vertex.support import BUCKET
-from tests.local_cloud.vertex.trained import PASSENGERS, Trained, probabilities, upload
+from tests.local_cloud.vertex.trained import Trained, probabilities, upload
+from tests.served_model import PASSENGERS
 
 OUTPUT = f"gs://{BUCKET}/scored"
 PREDICTIONS, ERRORS = "prediction.results-00000-of-00001", "prediction.errors_stats-00000-of-00001"

@@ -16,11 +16,11 @@ import local_cloud
 from tests.local_cloud.vertex.support import BUCKET
 from tests.local_cloud.vertex.trained import (
     IMAGE,
-    PASSENGERS,
     Trained,
     probabilities,
     upload,
 )
+from tests.served_model import PASSENGERS
 from training import serve_nn
 
 

@@ -7,28 +7,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import torch
 from google.cloud import storage
 
 from lesson import preparation
 from tests.local_cloud.vertex.support import BUCKET
-from tests.training.support import train, train_nn
+from tests.served_model import own_predictions
+from tests.training.support import train
 from training import serve_nn
 
 ROOT = Path(__file__).parents[3]
 IMAGE = "us-docker.pkg.dev/my-project/images/titanic:1"
-PASSENGERS = [
-    {
-        "Pclass": 1,
-        "Sex": "female",
-        "Age": 38,
-        "SibSp": 1,
-        "Parch": 0,
-        "Fare": 71.3,
-        "Embarked": "C",
-    },
-    {"Pclass": 3, "Sex": "male", "Age": None, "SibSp": 0, "Parch": 0, "Fare": 7.9, "Embarked": "S"},
-]
 
 
 class Trained(NamedTuple):
@@ -43,12 +31,7 @@ def make(folder: Path) -> Trained:
     assert train(data.train, folder / "run", "--epochs", 3, "--val", data.val).code == 0
     blob = storage.Client().bucket(BUCKET).blob("served/model/model.pt")
     blob.upload_from_filename(folder / "run/model.pt")
-    saved = torch.load(folder / "run/model.pt", weights_only=True)
-    model = train_nn.build_model(saved["features"], saved["hidden"], seed=1)
-    model.load_state_dict(saved["model"])
-    rows = preparation.apply_json(saved["preparation"], PASSENGERS)
-    with torch.no_grad():
-        expected = model(torch.from_numpy(rows)).sigmoid()[:, 0].tolist()
+    rows, expected = own_predictions(folder / "run/model.pt")
     return Trained(f"gs://{BUCKET}/served/model", rows.tolist(), expected)
 
 

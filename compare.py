@@ -41,7 +41,7 @@ def main(folder: Path = lesson.ROOT) -> str | None:
 
 def compare() -> list[Run]:
     """Prepare, train in each place, print the run table and where the pictures lie."""
-    lesson.opening()
+    lesson.show_target()
     say(f"Preparing {CSV}, a made-up twin of the Titanic's passenger list ...")
     data = preparation.prepare(lesson.ROOT / CSV, "runs/data")
     print(f"{data.train} has {data.train_rows} rows, {data.val} has {data.val_rows}")

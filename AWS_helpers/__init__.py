@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from AWS_helpers.cleaning import cleanup
     from AWS_helpers.costs import estimate_cost
     from AWS_helpers.jobs import cancel, list_jobs, train, wait
+    from AWS_helpers.serving import deploy, predict
     from AWS_helpers.session import connect
     from AWS_helpers.storage import upload
     from AWS_helpers.tuning import tune
@@ -25,8 +26,10 @@ __all__ = [
     "cancel",
     "cleanup",
     "connect",
+    "deploy",
     "estimate_cost",
     "list_jobs",
+    "predict",
     "train",
     "tune",
     "upload",
@@ -36,6 +39,8 @@ __all__ = [
 _HOMES = {
     "cleanup": "cleaning",
     "connect": "session",
+    "deploy": "serving",
+    "predict": "serving",
     "estimate_cost": "costs",
     "tune": "tuning",
     "upload": "storage",

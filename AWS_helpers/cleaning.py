@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import backend, describe
+from AWS_helpers import backend, describe, serving
 from AWS_helpers.session import boto, client, connected, refusals
 from lesson import cleaning
 from lesson.cleaning import Bucket, Thing
@@ -21,8 +21,9 @@ def cleanup(dry_run: bool = True) -> None:
 
     That is the bucket, if connect() made it, with all that is in it and every job that wrote
     there. Of a bucket that was there before, it is the jobs of train() and tune() and what they
-    wrote. And every group of model packages with the tag that connect() told (`connect().tags`),
-    and its versions. Raises LessonError, and deletes nothing, while one of these jobs runs.
+    wrote. And all with the tag that connect() told (`connect().tags`): endpoints, named with what
+    they cost a day, their configurations, models, and groups of model packages with their versions.
+    Raises LessonError, and deletes nothing, while one of these jobs runs.
     """
     with refusals("cleaning up"):
         cleaning.cleanup(
@@ -30,7 +31,7 @@ def cleanup(dry_run: bool = True) -> None:
             _bucket(),
             is_labelled=lambda job: _is_ours(describe.arn_of(job)),
             delete_job=_delete_job,
-            others=_groups(),
+            others=[*_served(), *_groups()],
             dry_run=dry_run,
         )
 
@@ -78,6 +79,24 @@ def _delete_job(job: Job) -> None:
     job.delete()
     for trial in trials:
         client("sagemaker").delete_training_job(TrainingJobName=trial["TrainingJobName"])
+
+
+def _served() -> Iterator[Thing]:
+    """Yield what serves models and has the lesson's tag: first what costs money."""
+    api = client("sagemaker")
+    for kind in ("endpoint", "endpoint_config", "model"):
+        words = kind.title().replace("_", "")
+        for page in api.get_paginator(f"list_{kind}s").paginate():
+            for each in page[f"{words}s"]:
+                if not _is_ours(each[f"{words}Arn"]):
+                    continue
+                name = each[f"{words}Name"]
+                cost = f" ({serving.costs_of(name)})" if kind == "endpoint" else ""
+                delete = getattr(api, f"delete_{kind}")
+                yield Thing(
+                    f"{kind.replace('_config', ' configuration')} {name}{cost}",
+                    partial(delete, **{f"{words}Name": name}),
+                )
 
 
 def _groups() -> Iterator[Thing]:

@@ -1,4 +1,4 @@
-"""What SageMaker's training costs: a dated, sourced price table for us-east-1 (N. Virginia)."""
+"""What training and endpoints cost on SageMaker: dated, sourced prices for us-east-1."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ MACHINES = {
     "ml.m5.xlarge": Price(0.23, PAGE, "", "quoted by others"),
     "ml.g4dn.xlarge": Price(0.736, PAGE, "2025-05", "quoted by others"),
     "ml.g5.xlarge": Price(1.408, PAGE, "", "quoted by others, who agree"),
+}
+# What serves predictions has its own prices, which are those of training: those who quote them for
+# endpoints agree with the table above.
+HOSTING = {
+    name: Price(price.usd, PAGE, price.read, "quoted by others, who agree")
+    for name, price in MACHINES.items()
 }
 # On SageMaker a GPU is part of the instance type: the families, by the GPU that they have.
 FAMILIES = {"T4": "ml.g4dn.", "A10G": "ml.g5."}
@@ -52,6 +58,26 @@ def estimate_cost(
         notes.append(SPOT)
     return costs.estimate(
         (machine, price(MACHINES, machine, "instance type", PAGE)),
+        replicas=replicas,
+        hours=hours,
+        notes=notes,
+        increment=INCREMENT,
+    )
+
+
+def estimate_endpoint(
+    machine: str, replicas: int = 1, hours: float = 24.0, *, region: str = REGION
+) -> Estimate:
+    """Estimate what an endpoint's instances cost in US dollars for `hours` hours, at list price.
+
+    They are billed as long as the endpoint is there, with or without requests. Raises PriceUnknown
+    for an instance type that the table does not hold.
+    """
+    notes = [LEFT_OUT]
+    if region != REGION:
+        notes.append(f"Priced as in {REGION}; {region} may cost more.")
+    return costs.estimate(
+        (machine, price(HOSTING, machine, "instance type", PAGE)),
         replicas=replicas,
         hours=hours,
         notes=notes,

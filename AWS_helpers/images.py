@@ -47,6 +47,12 @@ def image_for(machine: str, region: str) -> str:
     return own() or IMAGES[0].uri(machine.startswith(("ml.g", "ml.p")), region)
 
 
+def serving_image_for(machine: str, region: str) -> str:
+    """Return the image that serves what image_for()'s trains; LESSON_IMAGE does not serve."""
+    gpu = machine.startswith(("ml.g", "ml.p"))
+    return IMAGES[0].uri(gpu, region).replace("pytorch-training:", "pytorch-inference:")
+
+
 def warn(uri: str, today: date | None = None) -> None:
     """Say once, on stderr, that an image is no longer patched or soon will not be."""
     warn_once(uri, check(uri, today or date.today()))

@@ -214,12 +214,17 @@ class Amazon:
         return f"arn:aws:iam::{self.caller['Account']}:role/{role}"
 
     # ---- what is asked --------------------------------------------------------------------------
-    def _client(self, service: str, region: str | None = None) -> Any:
+    @cached_property
+    def _session(self) -> Any:
         import boto3
+
+        return boto3.Session(region_name=self.region)
+
+    def _client(self, service: str, region: str | None = None) -> Any:
         from botocore.config import Config
 
         once = Config(connect_timeout=10, read_timeout=30, retries={"total_max_attempts": 2})
-        return boto3.Session(region_name=region or self.region).client(service, config=once)
+        return self._session.client(service, region_name=region, config=once)
 
     def _ask(self, service: str, call: str, region: str | None = None, **parameters: Any) -> Any:
         """Return a service's answer; LookupError for what is not there, Skip for what is denied."""

@@ -12,6 +12,7 @@ from functools import cache
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
+from AWS_helpers.interrupts import report_interrupts
 from lesson import LessonError, sessions, target
 from lesson.buckets import bucket_name
 from lesson.progress import note
@@ -67,6 +68,7 @@ def connect(
         made.cache_clear()
     session = Session(target(), _role(role, region), region, name)
     _make_bucket(session)
+    report_interrupts()
     _session = session
     identity = f"role {session.role.rpartition('/')[2]}"
     print(sessions.in_words(session, identity, "Amazon"))

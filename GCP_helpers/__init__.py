@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from GCP_helpers.cleaning import cleanup
     from GCP_helpers.costs import estimate_cost
     from GCP_helpers.jobs import cancel, list_jobs, train, wait
+    from GCP_helpers.serving import deploy, predict
     from GCP_helpers.session import connect
     from GCP_helpers.storage import upload
     from GCP_helpers.tuning import tune
@@ -25,8 +26,10 @@ __all__ = [
     "cancel",
     "cleanup",
     "connect",
+    "deploy",
     "estimate_cost",
     "list_jobs",
+    "predict",
     "train",
     "tune",
     "upload",
@@ -36,6 +39,8 @@ __all__ = [
 _HOMES = {
     "cleanup": "cleaning",
     "connect": "session",
+    "deploy": "serving",
+    "predict": "serving",
     "estimate_cost": "costs",
     "tune": "tuning",
     "upload": "storage",

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from GCP_helpers import backend, describe
+from GCP_helpers import backend, describe, serving
 from GCP_helpers.session import client, connected, refusals
 from lesson import cleaning
 from lesson.cleaning import Bucket, Thing
@@ -63,12 +63,19 @@ def _delete_job(job: Job) -> None:
 
 
 def _labelled() -> Iterator[Thing]:
-    """Yield the models, with all their versions, and the Tensorboards with the lesson's label."""
+    """Yield the endpoints, the models and the Tensorboards with the lesson's label.
+
+    Endpoints first: a model that is deployed cannot be deleted.
+    """
     from google.cloud import aiplatform
 
+    label = f"labels.{MARK}={connected().labels[MARK]}"
+    for endpoint in aiplatform.Endpoint.list(filter=label):
+        name = f"Endpoint {endpoint.display_name} ({serving.costs_of(endpoint)})"
+        yield Thing(name, partial(endpoint.delete, force=True))
     kinds: tuple[Any, ...] = (aiplatform.Model, aiplatform.Tensorboard)
     for kind in kinds:
-        for each in kind.list(filter=f"labels.{MARK}={connected().labels[MARK]}"):
+        for each in kind.list(filter=label):
             yield Thing(f"{kind.__name__} {each.display_name}", each.delete)
 
 

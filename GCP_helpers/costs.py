@@ -33,6 +33,16 @@ GPUS = {
     # To Compute Engine's $0.35 it is as 0.21849885 to that of n1-standard-4: 1.15 to 1.
     "NVIDIA_TESLA_T4": Price(0.4025, PAGE, "", "quoted by others"),
 }
+# What serves predictions has its own prices. A public record of 2026-06-15 quotes these.
+PREDICTION = {
+    name: Price(usd, PAGE, "2026-06-15", "quoted by others")
+    for name, usd in {
+        "n1-standard-2": 0.1095,
+        "n1-standard-4": 0.2190,
+        "n1-standard-8": 0.4380,
+        "n1-standard-16": 0.8760,
+    }.items()
+}
 # Two public records of 2026 quote "billed in 30-second increments"; the page itself was not seen.
 INCREMENT = Increment("Vertex AI", 30, PAGE, "2026-10", "quoted by others")
 
@@ -64,6 +74,26 @@ def estimate_cost(
         (machine, price(MACHINES, machine, "machine", PAGE)),
         gpu=(short_name(name), price(GPUS, name, "GPU", PAGE)) if name else None,
         gpu_count=gpu_count,
+        replicas=replicas,
+        hours=hours,
+        notes=notes,
+        increment=INCREMENT,
+    )
+
+
+def estimate_endpoint(
+    machine: str, replicas: int = 1, hours: float = 24.0, *, region: str = REGION
+) -> Estimate:
+    """Estimate what an endpoint's machines cost in US dollars for `hours` hours, at list price.
+
+    They are billed as long as a model is deployed, with or without requests. Raises PriceUnknown
+    for a machine that the table does not hold.
+    """
+    notes = [LEFT_OUT]
+    if region != REGION:
+        notes.append(f"Priced as in {REGION}; {region} may cost more.")
+    return costs.estimate(
+        (machine, price(PREDICTION, machine, "machine", PAGE)),
         replicas=replicas,
         hours=hours,
         notes=notes,

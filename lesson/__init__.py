@@ -32,7 +32,16 @@ def target() -> str:
 
 
 def opening() -> None:
-    """Print the target in force; the first cell of every notebook calls this."""
+    """Work in the lesson's folder and print the target in force: every notebook's first cell."""
+    from lesson import notebook_errors
+
+    os.chdir(ROOT)
+    notebook_errors.install()
+    show_target()
+
+
+def show_target() -> None:
+    """Print the target in force."""
     meaning = {
         "local": "nothing leaves this machine, nothing costs money",
         "cloud": "cells that send jobs use your account, and cost money",

@@ -45,6 +45,14 @@ def interrupted() -> LessonError:
     )
 
 
+def still_runs(name: str, helpers: str) -> str:
+    """Return what to say when the SDK's own wait for a job was interrupted."""
+    return (
+        f"interrupted: the notebook no longer waits, but the job {name} continues to run. "
+        f"To cancel it: import {helpers}; {helpers}.cancel({name!r})"
+    )
+
+
 @contextmanager
 def sending() -> Iterator[None]:
     """Turn an interrupt into a sentence: the job may have arrived, and then it costs money."""

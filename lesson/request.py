@@ -35,8 +35,13 @@ class Request(Mapping[str, Mapping[str, Any]]):
         """Make all calls, on the object of make() if it is given; return the SDK's object."""
         made = self.make() if made is None else made
         for method in self._calls[1:]:
-            method.func(made, **{name: _made(value) for name, value in method.keywords.items()})
+            self.call(_name(method), made)
         return made
+
+    def call(self, name: str, made: Any) -> Any:
+        """Make the call of this name on the object of make(); return what it returns."""
+        (method,) = [each for each in self._calls[1:] if _name(each) == name]
+        return method.func(made, **{key: _made(value) for key, value in method.keywords.items()})
 
     def __getitem__(self, name: str) -> Mapping[str, Any]:
         """Return the arguments of a call by its name."""

@@ -22,6 +22,7 @@ def service(platform: Platform) -> Service:
     (dialect,) = [part.dialect for part in parts if part.dialect]
     return Service(
         routes=[route for part in parts for route in part.routes],
+        first=[route for part in parts for route in part.first],
         dialect=dialect,
         errors={kind: answer for part in parts for kind, answer in part.errors.items()},
     )

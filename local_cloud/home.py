@@ -42,6 +42,7 @@ SERVER_NEEDS = (
         "filelock",
         "google.cloud.aiplatform_v1",
         "google_crc32c",
+        "h11",
         "numpy",
         "optuna",
     ),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import resource
 import socket
@@ -56,6 +57,7 @@ def build(home: Home, port: int) -> Guard:
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await platform.start(clouds)
+        gc.freeze()  # the SDKs' many objects live to the end: looking at them delays requests
         yield
         await platform.close()
 
@@ -73,6 +75,7 @@ def build(home: Home, port: int) -> Guard:
         return JSONResponse({"replaced": replaced})
 
     routes = [
+        *(route for cloud in clouds for route in cloud.first),
         Route("/status", status),
         Route("/rehearse", rehearse, methods=["POST"]),
         *(route for cloud in clouds for route in cloud.routes),

@@ -29,6 +29,7 @@ class Service:
     """A cloud, or one of its services: what it adds to the server."""
 
     routes: Sequence[BaseRoute] = ()
+    first: Sequence[BaseRoute] = ()  # those that are used most: they are tried before all others
     apis: Sequence[Api] = ()  # Amazon's, behind its one endpoint
     dialect: Dialect | None = None  # of a cloud that runs jobs
     errors: Mapping[type[Exception], ErrorHandler] = field(default_factory=dict)

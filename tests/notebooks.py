@@ -23,6 +23,7 @@ from nbval.kernel import RunningKernel
 import local_cloud
 from tests import kernels
 from tests.within import settle, tolerance
+from tools.environment import install_lesson
 
 # Of the notebooks that take longest, the longest first (pytest --durations=0).
 LONGEST = ("09-", "12-", "11-", "08-", "10-", "13-", "05-", "07-", "23-", "01-", "04-", "06-")
@@ -85,6 +86,8 @@ def start_alone(notebook: Path, root: Path) -> None:
     _folders.append(tempfile.TemporaryDirectory(prefix="notebook-"))
     here = Path(_folders[-1].name)
     copy(root, here / "lesson")
+    install_lesson(here / "ipython/profile_default", here / "lesson")
+    os.environ["IPYTHONDIR"] = str(here / "ipython")
     os.environ["LOCAL_CLOUD_HOME"] = str(here / "local-cloud")
     Kernel.folder = str(here / "lesson" / notebook.relative_to(root).parent)
 

@@ -56,6 +56,7 @@ def test_functions_can_be_chosen(project: Path) -> None:
     assert len(mutants_of(project, Path("code_/small.py"), ("sm",))) == 6
 
 
+@pytest.mark.slow
 def test_what_survives_is_named_and_the_rest_counted(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,6 +70,7 @@ def test_what_survives_is_named_and_the_rest_counted(
     assert (project / "code_/small.py").read_text() == "def small(n):\n    return not n\n"
 
 
+@pytest.mark.slow
 def test_a_mutant_that_never_ends_is_killed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mutants, "PATIENCE", 1.0)
     (project / "code_/small.py").write_text("def small(a, b):\n    while not a:\n        pass\n")

@@ -29,11 +29,11 @@ FINDS = """
 import os
 from pathlib import Path
 print(sorted(path.name for path in Path("..").iterdir()))
-print([path.name for path in Path(os.environ["LOCAL_CLOUD_HOME"]).parent.iterdir()])
+print(sorted(path.name for path in Path(os.environ["LOCAL_CLOUD_HOME"]).parent.iterdir()))
 """
 NEEDS = "print(open('../runs/old.pt').read())"
 STATES = "# The last digits depend on the processor: within 0.02\nprint('accuracy', 0.83)"
-NOTHING = "['data.csv', 'notebooks', 'untracked.py']\n['lesson']\n"
+NOTHING = "['data.csv', 'notebooks', 'untracked.py']\n['ipython', 'lesson']\n"
 
 
 def notebook(code: str, printed: str = "") -> nbformat.NotebookNode:

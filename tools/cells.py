@@ -32,20 +32,7 @@ from tools.links import (
 from tools.scanner import FOLDED, Block, Code, Div, Heading, Page, Prose
 
 OPENING = """\
-# Work in the lesson's folder, wherever Jupyter was started.
-import os
-import sys
-from pathlib import Path
-
-folders = [Path.cwd(), *Path.cwd().parents]
-lesson_folder = next((f for f in folders if (f / "training" / "train_nn.py").is_file()), None)
-if lesson_folder is None:
-    sys.exit("This notebook is not in the lesson's folder (the one with training/train_nn.py): "
-             "open it from a clone of the lesson's repository and run this cell again.")
-os.chdir(lesson_folder)
-sys.path.insert(0, str(lesson_folder))
-
-import lesson
+import lesson  # not found? Run `make setup` in the lesson's folder, and restart the kernel
 
 lesson.opening()"""
 

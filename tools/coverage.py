@@ -21,16 +21,19 @@ from pathlib import Path
 from starlette.routing import BaseRoute, Match, Route
 
 from local_cloud.aws.json_protocol import JsonService
+from local_cloud.aws.rest_protocol import RestService
 from local_cloud.gcs import service as gcs
 from local_cloud.resourcemanager import service as resourcemanager
 from local_cloud.s3 import operations
 from local_cloud.s3.routes import HARMLESS
 from local_cloud.s3.routes import calls as s3_calls
 from local_cloud.sagemaker import service as sagemaker
+from local_cloud.sagemaker.endpoint_configs import IGNORED as IGNORED_BY_ENDPOINTS
 from local_cloud.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
 from local_cloud.service import Platform
 from local_cloud.vertex import service as vertex
 from local_cloud.vertex.launch import IGNORED
+from local_cloud.vertex.serving_launch import IGNORED as IGNORED_OF_DEPLOYED
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "learners" / "local-cloud.md"
@@ -172,13 +175,19 @@ def _public_suite() -> str:
 def of_sagemaker() -> Iterator[str]:
     """The lines on SageMaker: botocore's model has all calls, the service those that work."""
     with empty() as platform:
-        (service,) = sagemaker.service(platform).apis
-    assert isinstance(service, JsonService)
+        service, runtime = sagemaker.service(platform).apis
+    assert isinstance(service, JsonService) and isinstance(runtime, RestService)
     works = [f"`{name}`" for name in service.operations]
     missing = len(service.model.operation_names) - len(works)
     yield from ("### SageMaker {#coverage-sagemaker}", "")
     yield f"- Works: {', '.join(works)}."
     yield from (f"- Missing: the other {missing} calls.", "")
+    names = runtime.model.operation_names
+    others = [f"`{name}`" for name in names if name not in runtime.operations]
+    yield "#### SageMaker Runtime"
+    yield ""
+    yield f"- Works: {', '.join(f'`{name}`' for name in runtime.operations)}."
+    yield from (f"- Missing: {', '.join(others)}.", "")
     yield "Notebook instances are records: no Jupyter server is started, for you work in one."
     yield from (
         "",
@@ -186,14 +195,17 @@ def of_sagemaker() -> Iterator[str]:
         "",
     )
     yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_SAGEMAKER.items())
+    yield from ("", "So are these fields of an endpoint configuration.", "")
+    yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_ENDPOINTS.items())
 
 
 def table() -> str:
     """The generated part of the page."""
     with empty() as platform:
         of_storage = storage(gcs.service(platform).routes)
+        of_vertex = vertex.service(platform)
         services = by_service(
-            "google.cloud.aiplatform_v1.services", vertex.service(platform).routes
+            "google.cloud.aiplatform_v1.services", [*of_vertex.first, *of_vertex.routes]
         )
         of_projects = by_service(
             "google.cloud.resourcemanager_v3.services", resourcemanager.service(platform).routes
@@ -222,6 +234,8 @@ def table() -> str:
     lines += ["### Accepted and ignored {#coverage-ignored}", ""]
     lines += ["These fields of a job are checked and kept, and have no effect here.", ""]
     lines += [f"- `{field}`: {why}" for field, why in IGNORED.items()]
+    lines += ["", "Neither have these of a deployed model.", ""]
+    lines += [f"- `{field}`: {why}" for field, why in IGNORED_OF_DEPLOYED.items()]
     lines += ["", *of_s3(), *of_sagemaker()]
     return "\n".join(lines) + "\n"
 

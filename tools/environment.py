@@ -22,6 +22,18 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements.txt"
 HASHES = ROOT / "hashes.txt"
 
+# IPython reads this when a kernel starts. Only kernels find the lesson's packages by it: a job runs
+# with the same interpreter, and has what was sent with it and nothing else, as on the services.
+IPYTHON = "etc/ipython"  # below the environment
+KERNEL_CONFIG = """\
+# Written by tools/environment.py: notebooks find the lesson wherever Jupyter was started.
+import sys
+
+sys.path.insert(0, {root!r})
+c = get_config()
+c.InteractiveShellApp.extensions = ["lesson.notebook_errors"]
+"""
+
 # What uv calls an option of pip's configuration. pip separates several values by blanks.
 AS_UV_CALLS_IT = {
     "index-url": "UV_DEFAULT_INDEX",
@@ -46,6 +58,11 @@ class Wanted:
 
     files: tuple[Path, ...]  # of requirements
     packages: tuple[str, ...] = ()
+
+    @property
+    def lesson(self) -> bool:
+        """Whether it is the environment of the lesson's notebooks: one made from the lock."""
+        return LOCK in {file.resolve() for file in self.files}
 
     def stamp(self) -> str:
         """The text that is left in a finished environment: other wishes have another."""
@@ -87,7 +104,20 @@ def make(folder: Path, wanted: Wanted) -> None:
         compile_packages(folder)
     else:
         install_with_pip(python, wanted)
+    if wanted.lesson:
+        install_lesson(folder / IPYTHON)
     stamp.write_text(text, encoding="utf-8")
+
+
+def install_lesson(configuration: Path, root: Path = ROOT) -> None:
+    """Have notebook kernels find the lesson's packages in `root`.
+
+    `configuration` is a folder in which IPython looks for settings: that of an environment, or of
+    a profile, which comes before it.
+    """
+    configuration.mkdir(parents=True, exist_ok=True)
+    file = configuration / "ipython_kernel_config.py"
+    file.write_text(KERNEL_CONFIG.format(root=str(root)), encoding="utf-8")
 
 
 def find_uv() -> Path | None:
@@ -128,7 +158,7 @@ def install_with_uv(uv: Path, python: Path, wanted: Wanted) -> bool:
     environment = {**pip_configuration(said), **os.environ}
     install = [str(uv), "pip", "install", "--python", str(python)]
     build = torch_build(install, wanted, environment)
-    checked = ["-c", str(HASHES)] if LOCK in {file.resolve() for file in wanted.files} else []
+    checked = ["-c", str(HASHES)] if wanted.lesson else []
     command = [*install, *build, *wanted.arguments(), *checked]
     if subprocess.run(command, env=environment).returncode == 0:
         return True
@@ -214,7 +244,7 @@ def install_with_pip(python: Path, wanted: Wanted) -> None:
 
 def pip_steps(wanted: Wanted) -> Iterable[list[str]]:
     """The calls of `pip install`: pip checks hashes of all that a call installs, or of nothing."""
-    if LOCK in {file.resolve() for file in wanted.files}:
+    if wanted.lesson:
         yield ["--require-hashes", "--no-deps", "-r", str(HASHES)]
     yield wanted.arguments()
 

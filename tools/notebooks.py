@@ -18,10 +18,12 @@ import secrets
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
 
 import nbformat
 
+from lesson.exercises import verdict
 from tools.cells import Cell, Episodes, cells, read_episodes
 from tools.folder import ROOT, PageError
 
@@ -61,15 +63,29 @@ def _notebook_cell(cell: Cell, occurrence: int, number: int) -> dict[str, object
     if not cell.code:
         return {"cell_type": "markdown", "id": identity, "metadata": {}, "source": cell.text}
     known = cell.output is not None
-    stream = {"output_type": "stream", "name": "stdout", "text": f"{cell.output}\n"}
     return {
         "cell_type": "code",
         "id": identity,
         "metadata": {} if known else {"tags": ["nbval-ignore-output"]},
         "source": cell.text,
         "execution_count": number if known else None,
-        "outputs": [stream] if cell.output else [],
+        "outputs": _outputs(cell.output or ""),
     }
+
+
+def _outputs(text: str) -> list[dict[str, object]]:
+    """What a run leaves of this output: verdicts of exercises in their boxes, the rest as text."""
+    outputs: list[dict[str, object]] = []
+    lines = text.splitlines(keepends=True)
+    for is_verdict, part in groupby(lines, lambda line: bool(verdict.BEGINNING.match(line))):
+        if is_verdict:
+            for line in part:
+                data = verdict.bundle(line.rstrip("\n"))
+                outputs.append({"output_type": "display_data", "data": data, "metadata": {}})
+        else:
+            printed = "".join(part).removesuffix("\n") + "\n"
+            outputs.append({"output_type": "stream", "name": "stdout", "text": printed})
+    return outputs
 
 
 def build(root: Path) -> dict[Path, str]:

@@ -8,8 +8,10 @@ they were made.
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
+from tools.environment import IPYTHON, install_lesson
 from tools.folder import ROOT
 
 
@@ -32,6 +34,7 @@ def copy_new(root: Path = ROOT) -> list[Path]:
 
 
 if __name__ == "__main__":
+    install_lesson(Path(sys.prefix, IPYTHON))  # also into an environment that conda has made
     made = len(copy_new())
     if made:
         print(f"Notebooks new in work/: {made}. They are yours; begin with 01-introduction.")

@@ -48,6 +48,7 @@ class Predictor:
         self.network = torch.nn.Sequential(*layers[:-1])
         self.network.load_state_dict(saved["model"])
         self.width = int(saved["features"])
+        self.quick = 10**6 // sum(each.numel() for each in self.network.parameters())  # rows
         self.features = json.loads(saved.get("preparation") or "{}").get("features", [])
         self.names = [feature["name"] for feature in self.features]
 
@@ -81,10 +82,10 @@ class Predictor:
 
     def _value(self, feature: dict[str, Any], value: Any) -> float:
         name, words = feature["name"], feature.get("categories")
-        if value is None or value != value:
+        if value in (None, "") or value != value:
             value = feature["fill"]
         if words and value not in words:
-            raise Refused(f"{name} is {_short(value)}; training saw only {', '.join(words)}")
+            raise Refused(f"{name} is {json.dumps(value):.60}; choose {', '.join(words)}")
         code = float(words.index(value)) if words else _number(value, name)
         return _number((code - feature["mean"]) / feature["scale"], name)
 
@@ -97,10 +98,7 @@ def _number(value: Any, name: str) -> float:
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         if abs(number := float(value)) <= np.finfo(np.float32).max:
             return number
-    raise Refused(f"{name} is {_short(value)}; give a number that float32 can hold")
-
-def _short(value: Any) -> str:
-    return f"{json.dumps(value):.60}"
+    raise Refused(f"{name} is {json.dumps(value):.60}; give a number that float32 can hold")
 
 # ---- SageMaker's four functions ------------------------------------------------------------------
 def model_fn(model_dir: str) -> Predictor:
@@ -153,6 +151,7 @@ def output_fn(probabilities: list[float], accept: str = JSON) -> tuple[str, str]
     return json.dumps({"predictions": found}), JSON
 
 # ---- the server ----------------------------------------------------------------------------------
+# By hand on asyncio: no HTTP library is sure to be in a container.
 class Server:
     """Answers over HTTP/1.1, the health check also while a forward pass computes."""
 
@@ -169,10 +168,12 @@ class Server:
         batch, start = self.batch, sum(map(len, self.batch))
         batch.append(rows)
         async with self.turn:
+            await asyncio.sleep(0)  # all that has arrived by now joins
             if batch is self.batch:  # the first of a batch computes for all in it
                 self.batch, whole = [], np.concatenate(batch)
                 batch.clear()
-                batch.append(await asyncio.to_thread(self.model.probabilities, whole))
+                quick, compute = len(whole) <= self.model.quick, self.model.probabilities
+                batch.append(compute(whole) if quick else await asyncio.to_thread(compute, whole))
         return [*map(float, batch[0][start : start + len(rows)])]
 
     async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -200,7 +201,7 @@ class Server:
                 keep = False
                 raise Refused(f"send at most {MOST} bytes, with a Content-Length", [], 413)
             body = await reader.readexactly(int(length))
-            method, path, *_ = [*head[0].split(" "), ""]
+            method, path, *_ = f"{head[0]} ".split(" ")
             if method == "GET" and path in self.health:
                 text = "{}"
             elif method == "POST" and path in self.predict:
@@ -220,9 +221,8 @@ class Server:
 async def serve(model: Predictor, host: str, port: int) -> None:
     """Answer until SIGTERM, and then what has arrived."""
     server, stop = Server(model), asyncio.Event()
-    loop = asyncio.get_running_loop()
+    (loop := asyncio.get_running_loop()).add_signal_handler(signal.SIGTERM, stop.set)
     loop.set_default_executor(ThreadPoolExecutor(1))  # torch has threads for each that calls it
-    loop.add_signal_handler(signal.SIGTERM, stop.set)
     listening = await asyncio.start_server(server.connection, host, port)
     print(f"serve_nn.py: listening on {host}, port {port}", flush=True)
     await stop.wait()
@@ -232,8 +232,8 @@ async def serve(model: Predictor, host: str, port: int) -> None:
 
 def main() -> int:
     """Read flags and environment, load the model and serve; return the exit code."""
-    env, parser = os.environ.get, argparse.ArgumentParser("serve_nn.py")
-    flag = parser.add_argument
+    parser = argparse.ArgumentParser("serve_nn.py")
+    env, flag = os.environ.get, parser.add_argument
     flag("serve", nargs="?", help="SageMaker's word")
     flag("--model_dir", default=env("AIP_STORAGE_URI") or env("SM_MODEL_DIR") or "/opt/ml/model")
     flag("--port", type=int, default=env("AIP_HTTP_PORT") or env("SAGEMAKER_BIND_TO_PORT") or 8080)

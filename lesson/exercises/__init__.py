@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lesson import LessonError
+from lesson.exercises import verdict
 
 UNANSWERED = "Not answered yet: put your answer where None stands and run the cell again."
 NUMBER = re.compile(
@@ -27,10 +28,12 @@ NUMBER = re.compile(
 class Exercise:
     """One exercise.
 
-    `expects` is the type of an answer (int for a whole number, float for any number, str);
-    `judge` takes the answer, and what else the cell hands to `check`, and returns what is wrong
-    with it, or "" when it is right; `praise` says why the right answer is right. `unit`, in the
-    plural, is what a number counts: it may stand behind the number.
+    `expects` is the type of an answer (int for a whole number, float for any number, str; object
+    for what is judged unchanged, a job or a function); `judge` takes the answer, and what else the
+    cell hands to `check`, and returns what is wrong with it, or "" when it is right; `praise` says
+    why the right answer is right. `unit`, in the plural, is what a number counts: it may stand
+    behind the number. `kind` is how it is answered: "choose" or "order" by letters, "work out" a
+    number or a word, "write" code, "send" a job.
     """
 
     expects: type
@@ -38,10 +41,11 @@ class Exercise:
     praise: str
     advice: str
     unit: str = ""
+    kind: str = "work out"
 
     def check(self, answer: Any = None, *context: Any) -> None:
-        """Print whether the answer is right, and if not, what to look at."""
-        print(self._verdict(answer, *context))
+        """Show whether the answer is right, and if not, what to look at."""
+        verdict.show(self._verdict(answer, *context))
 
     def hint(self) -> None:
         """Print a hint that does not give the answer away."""
@@ -68,6 +72,8 @@ class Exercise:
 
 def _as(expects: type, answer: Any, unit: str) -> Any:
     """The answer as the expected type, also when it is numpy's; None when it is something else."""
+    if expects is object:
+        return answer
     if expects is str:
         return _text(answer)
     if isinstance(answer, str):

@@ -116,4 +116,5 @@ own_table = Exercise(
     _judge_own_table,
     "Two archives with the names that the script knows, and no validation row has helped.",
     "the scaler learns the mean of each column from the rows that fit() is given.",
+    kind="write",
 )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from lesson.exercises import Exercise
+from lesson.exercises.coded import function, number
 from lesson.exercises.lettered import choice, one_each, some
 
 HOURLY = 0.23  # ml.m5.xlarge, as in AWS_helpers/costs.py, which a test compares
@@ -25,10 +29,12 @@ def _near(answer: float, value: float, share: float = 0.02) -> bool:
     return abs(answer - value) <= share * value
 
 
-def _judge_timing(answer: float) -> str:
+def _judge_timing(speed_up: Callable[..., Any]) -> str:
+    answer = number(speed_up, SHORT, LONG)
     right = (LONG[1] - SHORT[1]) / (LONG[2] - SHORT[2])
     if _near(answer, right):
-        return ""
+        again = number(speed_up, {1: 2.0, 2: 3.0}, {1: 6.0, 2: 5.0})
+        return "" if _near(again, 2.0) else "it has to calculate with the seconds that it is given."
     if _near(answer, 1 / right):
         return "that is two replicas' time by one's: turn it round."
     if _near(answer, SHORT[1] / SHORT[2]) or _near(answer, LONG[1] / LONG[2]):
@@ -36,17 +42,18 @@ def _judge_timing(answer: float) -> str:
     return "how many seconds more do 200 epochs more take, with one replica and with two?"
 
 
-timing = Exercise(
-    float,
+timing = function(
     _judge_timing,
     "The start cancels out: 200 epochs more take 10 seconds with one replica, 6.25 with two.",
     "the two runs of one replica differ in 200 epochs, and in nothing else.",
 )
 
 
-def _judge_efficiency(answer: float) -> str:
+def _judge_efficiency(efficiency: Callable[..., Any]) -> str:
+    answer = number(efficiency, 4, 20, 1, 4)
     if _near(answer, 0.6, 0.01):
-        return ""
+        again = number(efficiency, 5, 40, 5, 2)
+        return "" if _near(again, 0.75) else "it has to calculate with the times that it is given."
     if _near(answer, 2.4) or _near(answer, 240):
         return "that is the speed-up; what share of the four replicas is it?"
     if _near(answer, 60):
@@ -60,8 +67,7 @@ def _judge_efficiency(answer: float) -> str:
     return "first a step on four, then the speed-up, then its share of what four give at most."
 
 
-efficiency = Exercise(
-    float,
+efficiency = function(
     _judge_efficiency,
     "And 1 / 0.6 = 1.67 times the price: four machines for 10 milliseconds, not one for 24.",
     "add up what a step takes on four replicas; efficiency is the speed-up, divided by the number "

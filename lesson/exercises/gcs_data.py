@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from lesson.exercises import Exercise
-from lesson.exercises.lettered import choice, in_order
+from lesson.exercises.lettered import choice
+
+NAME, VAL = "data/val_data.npz", Path("runs/data/val_data.npz")
 
 noise = choice(
     "C",
@@ -16,15 +21,25 @@ noise = choice(
 )
 
 
-lines = in_order(
-    [
-        ("B", "D", "one of the first two lines uses a name that is not there yet."),
-        ("D", "C", "an object belongs to a bucket, which has to be named first."),
-        ("C", "A", "an object is named first, and filled then."),
-    ],
-    {"E": "line E does not belong: open() writes files on this machine, and knows no gs://."},
+def _judge_sent(blob: Any) -> str:
+    if not hasattr(blob, "upload_from_filename"):
+        return "the answer is a blob, which bucket.blob(…) makes."
+    if blob.name != NAME:
+        return f"its name is {blob.name}; call it {NAME}."
+    if not blob.exists():
+        return "the bucket has no such object yet: making a blob sends nothing."
+    blob.reload()
+    if blob.size != VAL.stat().st_size:
+        return f"the object has {blob.size} bytes, and {VAL} has {VAL.stat().st_size}."
+    return ""
+
+
+sent = Exercise(
+    object,
+    _judge_sent,
     "Client, bucket, object, content: each is asked of the one before.",
-    "each line uses a name that an earlier line made; one line is not needed at all.",
+    "the cell above does it with the training archive: one line makes a blob, one uploads.",
+    kind="write",
 )
 
 

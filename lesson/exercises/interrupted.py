@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from lesson.exercises import Exercise
+from lesson.exercises.coded import function, number
 from lesson.exercises.lettered import choice, in_order, some
+from lesson.exercises.sent import Record, not_succeeded, sent
 
 # The job of the exercise “How often?”: seconds of an epoch, of a checkpoint, stops in an hour.
 EPOCH, CHECKPOINT, STOPS = 40.0, 10.0, 0.5
@@ -38,6 +43,26 @@ order = in_order(
     {"C": "killed in the middle of that line, it leaves a half under the name of a whole."},
     "Whenever it is killed, a whole checkpoint lies under its name: the old one or the new one.",
     "after each line, ask what is there if the machine goes away now.",
+)
+
+
+def _judge_spot_job(record: Record) -> str:
+    if not record.spec.spot:
+        return "it ran on machines at the full price; an argument of train() asks for spot ones."
+    if wrong := not_succeeded(record):
+        return wrong
+    if str(record.spec.flags.get("checkpoint_every", "0")) in ("0", "0.0"):
+        return "it wrote no checkpoints, so it began again after the stop: give it FLAGS, too."
+    if not record.status.interruptions:
+        return "nobody took its machines away: run the cell with rehearse() before you send it."
+    return ""
+
+
+spot_job = sent(
+    _judge_spot_job,
+    "It was interrupted, found its checkpoint in the bucket, and ended as if nothing had happened.",
+    "the call for Vertex AI, above, shows how flags and names are joined, and which argument asks "
+    "for spot machines.",
 )
 
 
@@ -106,11 +131,13 @@ def lost(epochs: float) -> float:
     return 3600 / seconds * CHECKPOINT + STOPS * seconds / 2
 
 
-def _judge_every(answer: int) -> str:
-    if answer < 1:
-        return "a whole number of epochs from 1 up."
+def _judge_every(every: Callable[..., Any]) -> str:
+    answer = number(every, EPOCH, CHECKPOINT, 3600 / STOPS)
+    if answer < 1 or not answer.is_integer():
+        return f"it returns {answer:g}; a flag wants a whole number of epochs from 1 up."
     if lost(answer) <= 1.02 * min(lost(epochs) for epochs in range(1, 100)):
-        return ""
+        often = number(every, EPOCH, CHECKPOINT, 450.0)
+        return "" if often < answer else "with more stops it has to save more often."
     seconds = f"an hour then loses {lost(answer):.0f} seconds"
     if abs(answer - (2 * CHECKPOINT * 3600 / STOPS) ** 0.5) < 2:
         return f"so many seconds, yes; but the flag counts epochs ({seconds})."
@@ -119,12 +146,10 @@ def _judge_every(answer: int) -> str:
     return f"{seconds}, most of them in work that is done again."
 
 
-every = Exercise(
-    int,
+every = function(
     _judge_every,
     "About six minutes. One epoch more or less makes next to no difference.",
     "put some numbers of epochs, as seconds, into lost_per_hour(), or use the square root.",
-    unit="epochs",
 )
 
 # The job of the exercise “A spot job without checkpoints”: hours, and dollars an hour.

@@ -29,7 +29,7 @@ def choice(right: str, others: Mapping[str, str], praise: str, advice: str) -> E
             return ""
         return others.get(letter, f"choose one of {', '.join(among)}.")
 
-    return Exercise(str, judge, praise, advice)
+    return Exercise(str, judge, praise, advice, kind="choose")
 
 
 def some(right: Mapping[str, str], wrong: Mapping[str, str], praise: str, advice: str) -> Exercise:
@@ -47,7 +47,7 @@ def some(right: Mapping[str, str], wrong: Mapping[str, str], praise: str, advice
         told += [why for letter, why in right.items() if letter not in given]
         return next(iter(told), "")
 
-    return Exercise(str, judge, praise, advice)
+    return Exercise(str, judge, praise, advice, kind="choose")
 
 
 def in_order(
@@ -77,7 +77,7 @@ def in_order(
             told = [why for first, later, why in rules if place(first) > place(later)]
         return next(iter(told), "")
 
-    return Exercise(str, judge, praise, advice)
+    return Exercise(str, judge, praise, advice, kind="order")
 
 
 def one_each(right: str, among: str, wrong: Sequence[str], praise: str, advice: str) -> Exercise:
@@ -90,4 +90,4 @@ def one_each(right: str, among: str, wrong: Sequence[str], praise: str, advice: 
         judged = zip(wrong, given, right, strict=True)
         return next((why for why, one, other in judged if one != other), "")
 
-    return Exercise(str, judge, praise, advice)
+    return Exercise(str, judge, praise, advice, kind="choose")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from lesson.exercises import Exercise
+from lesson.exercises.coded import function, number
 from lesson.exercises.lettered import choice, in_order, one_each
 
 ROWS, FIRST = 569, 100  # of the batch, and of the part of the first replica
@@ -10,23 +14,24 @@ WEIGHTS, WIDTH = 267_265, 512  # of a network of 7 features with hidden layers o
 SHARED, WHOLE = 7 * WIDTH + WIDTH + WIDTH**2, WIDTH + WIDTH + 1  # of the weights; together all
 
 
-def _judge_share(answer: float) -> str:
-    if abs(answer - FIRST / ROWS) < 0.005:
-        return ""
-    if abs(answer - 0.5) < 0.0005:
-        return "that is the mean of means, which the cell above has tried."
-    if abs(answer - (ROWS - FIRST) / ROWS) < 0.0005:
-        return "that is the share of the others."
-    if abs(answer - FIRST / (ROWS - FIRST)) < 0.0005:
-        return "take it of all rows, not of the others."
-    if not 0 < answer < 1:
-        return "a share lies between 0 and 1."
-    return "how many of the rows of the batch does `first` speak for?"
+def _judge_combined(combine: Callable[..., Any]) -> str:
+    for rows in ((FIRST, ROWS - FIRST), (1, 3)):
+        result = number(combine, 1.0, 5.0, *rows)
+        right = (rows[0] + 5 * rows[1]) / sum(rows)
+        if abs(result - right) < 1e-6:
+            continue
+        if abs(result - 3.0) < 1e-6:
+            return "that is the mean of means, which the cell above has tried."
+        if abs(result - (6 - right)) < 1e-6:
+            return "each part counts as much as the other one has rows: turn it round."
+        if abs(result - right * sum(rows)) < 1e-6:
+            return "that is the sum over all rows; divide by their number."
+        return f"of means of 1 and 5 over {rows[0]} and {rows[1]} rows it makes {result:g}."
+    return ""
 
 
-share = Exercise(
-    float,
-    _judge_share,
+combined = function(
+    _judge_combined,
     "Each part counts as much as it has rows, so every row counts the same.",
     "a mean is a sum divided by a number of rows; write all three means as such.",
 )
@@ -55,27 +60,26 @@ order = in_order(
 )
 
 
-def _judge_quarter(answer: int) -> str:
+def _judge_quarter(size: Callable[..., Any]) -> str:
+    answer = number(size, 4)
     if answer == 4 * (SHARED // 4 + WHOLE):
-        return ""
+        two = number(size, 2)
+        right = 4 * (SHARED // 2 + WHOLE)
+        return "" if two == right else f"for two replicas it returns {two:g}, not {right}."
     if answer == SHARED // 4 + WHOLE:
         return "that is the number of weights; each takes four bytes."
-    if answer == WEIGHTS:
+    if answer in (WEIGHTS, 4 * WEIGHTS / 4):
         return "that is a quarter of all, but some of it is not split."
-    if answer == 4 * (SHARED // 2 + WHOLE) // 2:
-        return "not half of what each of two holds: what is whole there is whole here, too."
     if answer == 4 * (SHARED // 2 + WHOLE):
         return "so much has each of two replicas; now there are four."
-    return "add a quarter of what is split to what is whole, and take four bytes for each weight."
+    return "add the share of what is split to what is whole, and take four bytes for each weight."
 
 
-quarter = Exercise(
-    int,
+quarter = function(
     _judge_quarter,
     "What stays whole is little here; the wider the layers, the less it counts.",
     "count the weights that are split, and those that are not, and try your sum on two replicas: "
     "they have 536,580 bytes each.",
-    unit="bytes",
 )
 
 

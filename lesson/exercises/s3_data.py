@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from lesson.exercises import Exercise
-from lesson.exercises.lettered import in_order, some
+from lesson.exercises.lettered import some
 
 GB_MONTH = 0.023  # US dollars, as in AWS_helpers/helpers.py, which a test compares
 CHANNELS = "/opt/ml/input/data"
+THERE, VAL = "there/val_data.npz", Path("runs/data/val_data.npz")
 
 
 leak = some(
@@ -35,18 +39,30 @@ claims = some(
     "two of the five are true; what can be found out about an array without reading all of it?",
 )
 
-NO_CLIENT = "each of the other lines needs something that only a client can give."
-lines = in_order(
-    [
-        ("D", "E", NO_CLIENT),
-        ("D", "A", NO_CLIENT),
-        ("D", "C", NO_CLIENT),
-        ("E", "A", "an object can be read only when it has been sent."),
-        ("A", "C", "numpy reads from an answer, and there is none yet."),
-    ],
-    {"B": "line B does not belong: open() reads files of this machine, and knows no s3://."},
-    "Client, upload, answer, content: each needs what the one before has made.",
-    "which line uses no name of another one? Then: what has to be in the bucket before it is read?",
+
+def _judge_there(again: Any, s3: Any, bucket: str) -> str:
+    from botocore.exceptions import ClientError
+
+    if not hasattr(s3, "head_object") or not isinstance(bucket, str):
+        return "hand s3 and session.bucket to check(), as the cell of the exercise does."
+    try:
+        size = s3.head_object(Bucket=bucket, Key=THERE)["ContentLength"]
+    except ClientError:
+        return f"no object of the key {THERE} has arrived in the bucket."
+    if size != VAL.stat().st_size:
+        return f"the object has {size} bytes; runs/data/val_data.npz has {VAL.stat().st_size}."
+    if "X_val" not in getattr(again, "files", ()):
+        return "the object is there; read it with numpy.load, which wants a file or a BytesIO."
+    return ""
+
+
+there = Exercise(
+    object,
+    _judge_there,
+    "The object is in the bucket, and what you read from it has the rows that you sent.",
+    "the cells above do both with the training archive: a call with upload, a call with get, and "
+    "then BytesIO.",
+    kind="write",
 )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from lesson.exercises import Exercise
 from lesson.exercises.lettered import choice
+from lesson.exercises.sent import Record, not_cancelled, not_succeeded, sent
+from lesson.states import CANCELLED
 
 HOURLY = 0.115  # US dollars, of ml.m5.large, as in AWS_helpers/costs.py, which a test compares
 # Measured on the real service on 2024-11-03, one ml.m5.large: seconds.
@@ -83,41 +85,49 @@ loss_regex = Exercise(
     "One line matches, and the group in parentheses is the number.",
     "take the regular expression for the accuracy as the model, and look at the log's last line "
     "for the words before the number.",
+    kind="write",
 )
 
-limit = choice(
-    "C",
-    {
-        "A": "the limit is part of what is sent, and the service keeps it.",
-        "B": "nothing is wrong with the job; it is ended from outside, and has results.",
-    },
-    "It is stopped as you would stop it, and what it has left in /opt/ml/model is kept.",
-    "the class is called StoppingCondition: which of the five statuses does that sound like?",
+
+def _judge_stopped(record: Record) -> str:
+    if record.status.word == "MaxRuntimeExceeded":
+        return "its limit ended it before you did: stop it sooner."
+    return not_cancelled(record)
+
+
+stopped = sent(
+    _judge_stopped,
+    "It trained until you stopped it, and these seconds would be billed.",
+    "first send it, then a loop with refresh() until it trains, and only then stop() and wait().",
 )
 
-CHANNELS = "/opt/ml/input/data"
 
-
-def _judge_mended(answer: str) -> str:
-    value = re.sub(r"^(--)?train[ =]+", "", answer)
-    if value == f"{CHANNELS}/training/train_data.npz":
+def _judge_limited(record: Record) -> str:
+    if record.status.word == "MaxRuntimeExceeded":
         return ""
-    if value == f"{CHANNELS}/train/train_data.npz":
-        return "that is what the job was told, and there is no such folder in it."
-    if value.startswith("s3://"):
-        return "the channel has copied the archive to the machine; say where it lies there."
-    if value.startswith(f"{CHANNELS}/training"):
-        return "the folder is right; which file lies in it?"
-    if value.startswith("runs/"):
-        return "that file is on this machine, where the job cannot read it."
-    return "which channels does this job have? Each has a folder below /opt/ml/input/data."
+    if record.status.state == CANCELLED:
+        return "you stopped this one; send it again, and let its limit end it."
+    return not_succeeded(record) or "it has ended before its limit: give it the settings LONG."
 
 
-fixed = Exercise(
-    str,
-    _judge_mended,
-    "The folder is called like the channel, and this channel is called training.",
-    "compare the path in the sentence with the names of the two channels of this job.",
+limited = sent(
+    _judge_limited,
+    "It is stopped as you would stop it, and what it has left in /opt/ml/model is kept.",
+    "the description of the first job has a limit, too: which class holds its seconds?",
+)
+
+
+def _judge_fixed(record: Record) -> str:
+    if not record.spec.name.startswith("titanic-fixed"):
+        return f"this is {record.spec.name}; send the job again as titanic-fixed."
+    return not_succeeded(record)
+
+
+fixed = sent(
+    _judge_fixed,
+    "The folder has the name of the channel, and the hyperparameter has to name that folder.",
+    "the sentence names a folder below /opt/ml/input/data; which channels does this job have, and "
+    "what does SETTINGS say?",
 )
 
 billed = choice(

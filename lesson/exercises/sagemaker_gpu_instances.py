@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from lesson.exercises import Exercise
+from lesson.exercises.coded import call, function, number
 from lesson.exercises.lettered import choice, in_order
+from lesson.exercises.sent import Record, not_succeeded, sent
+from lesson.runs import Run
 
 HOURLY = 0.23  # ml.m5.xlarge, as in AWS_helpers/costs.py, which a test compares
 BILLED, WAITED = 228, 198.36  # seconds, measured on the real service on 2024-11-03
 
-enabled = choice(
-    "B",
-    {
-        "A": "a line that gives a name to a device moves nothing there.",
-        "C": "that happens when only one of model and rows is moved; here neither is.",
-    },
-    "The lines give a name to a device, and nothing is moved to it.",
-    "look for what happens to the model and to the rows.",
+
+def _judge_enabled(predict: Callable[..., Any]) -> str:
+    import torch
+
+    model, rows = torch.nn.Linear(7, 1), torch.zeros(10, 7)
+    result = call(predict, model, rows, torch.device("meta"))
+    if not isinstance(result, torch.Tensor):
+        return f"it returns a {type(result).__name__}, not what the model makes of the rows."
+    if result.device.type == "cpu":
+        return "it computes on the processor: nothing has been moved to the device."
+    return "" if result.shape == (10, 1) else "it does not return what the model makes of X."
+
+
+enabled = function(
+    _judge_enabled,
+    "Without these two moves, the script computes on the processor of the machine with the GPU.",
+    "both have to be on the device: the model and the rows; each has a method to().",
 )
 
 
@@ -69,34 +84,44 @@ exchange = in_order(
     "what has to be the same on all instances, so that the weights stay the same?",
 )
 
-proof = choice(
-    "C",
-    {
-        "A": "copies that know nothing of each other run all their epochs, too.",
-        "B": "two instances are billed, whatever they do.",
-        "D": "two copies side by side take as long as one, too.",
-    },
-    "Copies that never talk end alike only if they were given the same rows.",
-    "which of them could two copies of ordinary.py not show?",
+
+def _judge_proof(record: Record) -> str:
+    if record.spec.replicas != 3:
+        return f"it ran on {record.spec.replicas}: a Compute says how many instances to rent."
+    if wrong := not_succeeded(record):
+        return wrong
+    if not isinstance(record.answer, Run):
+        return "give what send() returns: its metrics hold the proof."
+    replicas = record.answer.metrics.get("replicas", [])
+    rows = [row for each in replicas for row in range(each["rows"]["start"], each["rows"]["stop"])]
+    if len(replicas) != 3 or len(rows) != len(set(rows)):
+        return "its metrics do not say that three replicas had different rows: which script is it?"
+    return ""
+
+
+proof = sent(
+    _judge_proof,
+    "Each had other rows, and there is one model: copies that exchange nothing would be three.",
+    "the cell that made `together` has the call, and the variable `two` what has to change.",
 )
 
 
-def _judge_steps(answer: int) -> str:
+def _judge_steps(steps: Callable[..., Any]) -> str:
+    answer = number(steps, 569, 64, 2)
     if answer == 5:
-        return ""
+        alone = number(steps, 569, 64, 1)
+        return "" if alone == 9 else f"for one instance it returns {alone:g} steps, not nine."
     if answer == 9:
         return "so many has one instance alone, or a script whose batch is the global one."
-    if answer == 4:
+    if 4 <= answer < 5:
         return "the rows that are left over make a step, too."
     if answer in (10, 18):
         return "the instances make their steps at the same time, together."
-    return "how many batches of 64 are there in the rows of one instance?"
+    return f"for two instances it returns {answer:g}: how many batches are in the rows of one?"
 
 
-steps = Exercise(
-    int,
+steps = function(
     _judge_steps,
     "About half as many steps with twice the rows: another training, and another model.",
-    "an instance has 284 or 285 rows, and the last batch may be a small one.",
-    unit="steps",
+    "an instance has 284 or 285 rows, and the last batch may be a small one: math.ceil rounds up.",
 )

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from lesson.exercises import Exercise
+from lesson.exercises.coded import number
 from lesson.exercises.lettered import choice, in_order, some
+from lesson.runs import Run
 
 # The learning rate of the run whose model carries the alias `champion` at the end of the page.
 CHAMPION = 0.03
@@ -108,16 +112,28 @@ price = Exercise(
     unit="dollars",
 )
 
-wrong_run = choice(
-    "B",
-    {
-        "A": "then no run is open, and log_metrics raises an error; better than a wrong table, but "
-        "no fix.",
-        "C": "a run of this name exists, and start_run refuses to make another.",
-        "D": "it sets the experiment, which was right; it closes the run, and opens none.",
-    },
+
+def _judge_wrong_run(table: Any, runs: Mapping[str, Run]) -> str:
+    if not runs or not isinstance(runs, dict) or not all(isinstance(r, Run) for r in runs.values()):
+        return "hand runs to check(), as the cell of the exercise does."
+    columns = getattr(table, "columns", ())
+    if not {"run_name", "metric.loss"} <= {str(name) for name in columns}:
+        return "the answer is the table of the experiment: table(MIXED)."
+    found = dict(zip(table["run_name"], table["metric.loss"], strict=True))
+    if missing := runs.keys() - found.keys():
+        return f"the table has no run {min(missing)}."
+    for name, run in runs.items():
+        if run.loss is None or not abs(found[name] - run.loss) < 0.0001:  # also if it is not there
+            return f"{name} has the loss {found[name]}, and its training ended with {run.loss:.4f}."
+    return ""
+
+
+wrong_run = Exercise(
+    object,
+    _judge_wrong_run,
     "Each number goes to the run that it is named after, in whatever order they end.",
     "log_metrics has no argument for the run; what decides to which one it writes?",
+    kind="write",
 )
 
 register = choice(
@@ -146,7 +162,12 @@ promote = in_order(
 )
 
 
-def _judge_lineage(answer: float) -> str:
+def _judge_lineage(rate_of: Any, name: str) -> str:
+    if not isinstance(name, str) or not name.startswith("projects/"):
+        return "hand the model's name to check(), as the cell of the exercise does."
+    if not callable(rate_of) or isinstance(rate_of, type):
+        return "the answer is a function: give its name, without quotes or parentheses."
+    answer = number(rate_of, name)
     if abs(answer - CHAMPION) < 1e-9:
         return ""
     if abs(answer - 0.003) < 1e-9:
@@ -157,8 +178,9 @@ def _judge_lineage(answer: float) -> str:
 
 
 lineage = Exercise(
-    float,
+    object,
     _judge_lineage,
     "From an alias to a version, from the version to its files, from these to every flag.",
     "a model tells by .uri where its files lie, and metrics.json lies among them.",
+    kind="write",
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lesson import ROOT, LessonError
 from lesson.exercises import Exercise
+from lesson.exercises.coded import call, function, number
 from lesson.runs import Run
 
 if TYPE_CHECKING:
@@ -101,68 +103,77 @@ flag = Exercise(
 )
 
 
-def _judge_network(answer: float) -> str:
+def _judge_network(my_model: Callable[..., Any]) -> str:
     import torch
 
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(0)  # as train_nn.build_model() does
-        first, second, last = (torch.nn.Linear(*widths) for widths in ((7, 64), (64, 32), (32, 1)))
-        nothing = torch.zeros(1, 7)
-        right, unchanged = (
-            last(between(second(between(first(nothing))))).item()
-            for between in (torch.tanh, torch.relu)
-        )
-    if abs(answer - right) < 1e-4:
+    def logit(activation: Callable[..., Any]) -> float:
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(0)  # as train_nn.build_model() does
+            widths = ((7, 64), (64, 32), (32, 1))
+            first, second, last = (torch.nn.Linear(*each) for each in widths)
+            return float(last(activation(second(activation(first(torch.zeros(1, 7)))))).item())
+
+    model = call(my_model, 7, [64, 32], 0)
+    if not isinstance(model, torch.nn.Module):
+        return f"it returns a {type(model).__name__}, not a network."
+    answer = number(model, torch.zeros(1, 7))
+    if abs(answer - logit(torch.tanh)) < 1e-4:
         return ""
-    if abs(answer - unchanged) < 1e-4:
+    if abs(answer - logit(torch.relu)) < 1e-4:
         return "that is what the network with ReLU answers."
-    return "both ReLU layers become Tanh, and the rest, the seed too, stays as it is."
+    return "both ReLU layers become Tanh, and the rest, the seed too, stays the same."
 
 
-network = Exercise(
-    float,
+network = function(
     _judge_network,
     "In a copy of the script, this is a change of one line in build_model().",
     "a Sequential is a list of layers: make a new one, with Tanh() where the old one has a ReLU.",
 )
 
 
-def _judge_loss(answer: float) -> str:
-    survived = float(_parts()[0]["Survived"].mean())
+def _judge_loss(my_loss: Callable[..., Any]) -> str:
+    import torch
+
+    y = torch.tensor([1.0, 0.0, 0.0, 0.0])
+    result, survived = number(my_loss, torch.zeros(4), y), 0.25
     log_2 = math.log(2)
-    if abs(answer - (1 + survived) * log_2) < 1e-3:
+    if abs(result - (1 + survived) * log_2) < 1e-3:
         return ""
-    if abs(answer - log_2) < 1e-3:
-        return "that is the loss when all count alike; pass pos_weight, too."
-    if abs(answer - (2 - survived) * log_2) < 1e-3:
+    if abs(result - log_2) < 1e-3:
+        return "there all count alike; pass pos_weight, too."
+    if abs(result - (2 - survived) * log_2) < 1e-3:
         return "there those who did not survive count twice."
-    return "it is the mean over the training rows, for logits of 0, with pos_weight 2."
+    return "it is the mean loss with a pos_weight of 2."
 
 
-loss = Exercise(
-    float,
+loss = function(
     _judge_loss,
     "In a copy of the script, this is one more argument in sum_losses().",
     "pos_weight=torch.tensor(2.0) makes each row whose label is 1 count twice.",
 )
 
 
-def _judge_data(answer: int) -> str:
-    if answer == 2689:
-        return ""
-    if answer == 2625:
-        return "that is the network for seven columns; look at the first line of the new run."
-    if answer == 2626:
-        return "one more input has a weight to each of the 64 units of the first layer."
-    return "the first line of the run says it: rows, features, weights."
+def _judge_data(with_family: Callable[..., Any]) -> str:
+    import numpy as np
+
+    rows = np.arange(21.0).reshape(3, 7)
+    result = np.asarray(call(with_family, rows))
+    if result.shape == (3, 7):
+        return "there are still seven columns."
+    if result.shape != (3, 8):
+        return f"of 3 rows of 7 columns it makes the shape {result.shape}, not (3, 8)."
+    if not np.array_equal(result[:, :7], rows):
+        return "the seven columns have to stay where they are; the new one comes last."
+    if not np.array_equal(result[:, 7], rows[:, 3] + rows[:, 4]):
+        return "the new column is the sum of columns 3 and 4, counted from 0."
+    return ""
 
 
-data = Exercise(
-    int,
+data = function(
     _judge_data,
-    "64 more, one for each unit of the first layer; in the script nothing had to change.",
-    "np.column_stack([X, one_column]) adds a column; the run's first line counts the weights.",
-    unit="weights",
+    "The network has 64 weights more, one for each unit of the first layer; the script is the "
+    "same.",
+    "np.column_stack([X, one_column]) adds a column; X[:, 3] is one of the two to be added up.",
 )
 
 

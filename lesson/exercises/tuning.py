@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
+from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.lettered import choice, one_each
-from lesson.states import SUCCEEDED
-from lesson.studies import Study, Trial, Value, between, one_of
+from lesson.exercises.coded import function, number
+from lesson.exercises.lettered import choice
+from lesson.exercises.sent import Record, not_succeeded, sent
+from lesson.states import FAILED, SUCCEEDED
+from lesson.studies import Between, Study, Trial, Value, between, one_of
 
 TRIALS, MINUTES = 5 * 4 * 4 * 3, 3  # the grid of the exercise "The bill of a grid"
 
@@ -35,45 +38,67 @@ bill = Exercise(
     unit="hours",
 )
 
-scales = one_each(
-    "BACA",
-    "ABC",
-    [
-        "1: from 0.00001 to 0.1 are four powers of ten, and each deserves trials.",
-        "2: no logarithm of 0 exists, and 0.1 more dropout is as much anywhere.",
-        "3: the step from 0.99 to 0.999 averages over ten times as many gradients as before.",
-        "4: from one layer to two is one layer more, as from three to four.",
-    ],
+RANGES = {  # of the exercise "Which scale?"; what is said about another scale
+    "learning_rate": (
+        between(0.00001, 0.1, scale="log"),
+        "from 0.00001 to 0.1 are four powers of ten, and each deserves trials.",
+    ),
+    "dropout": (
+        between(0, 0.5),
+        "no logarithm of 0 exists, and 0.1 more dropout is as much anywhere.",
+    ),
+    "momentum": (
+        between(0.9, 0.999, scale="reverse log"),
+        "the step from 0.99 to 0.999 averages over ten times as many gradients as before.",
+    ),
+    "layers": (
+        between(1, 4),
+        "from one layer to two is one layer more, as from three to four.",
+    ),
+}
+
+
+def _judge_scales(space: Any) -> str:
+    if not isinstance(space, dict):
+        return "the answer is a dictionary: between(…) under each of the four names."
+    if missing := [name for name in RANGES if name not in space]:
+        return f"there is no {missing[0]!r} in it yet."
+    for name, (right, why) in RANGES.items():
+        given = space[name]
+        if not isinstance(given, Between):
+            return f"{name}: write between(low, high, scale=…)."
+        if (given.low, given.high) != (right.low, right.high):
+            return f"{name}: the range is from {right.low:g} to {right.high:g}."
+        if given.scale != right.scale:
+            return f"{name}: {why}"
+    return ""
+
+
+scales = Exercise(
+    object,
+    _judge_scales,
     "A scale says where a change of the same size makes the same difference.",
     "in which steps would you try the values by hand: adding, multiplying, or coming closer to 1?",
+    kind="write",
 )
 
 
-RANDOM, BAYESIAN = "random", "Bayesian, 1 at a time"
-
-
-def _judge_pairs(answer: int, found: Mapping[str, Sequence[float]]) -> str:
-    if not isinstance(found, dict) or not {RANDOM, BAYESIAN} <= found.keys():
-        return "hand found to check(), as the cell of the exercise does."
-    pairs = list(zip(found[RANDOM], found[BAYESIAN], strict=True))
-    won, lost = (sum(sign * (one - other) < 0 for one, other in pairs) for sign in (1, -1))
-    if answer == won:
-        return ""
-    if answer in (lost, len(pairs) - won):
-        return "so often it was Bayesian search, or nobody."
-    if answer == len(pairs) - lost:
+def _judge_pairs(wins: Callable[..., Any]) -> str:
+    one, other = [1, 5, 2, 3, 4, 5], [1, 1, 1, 4, 9, 9]
+    answer = number(wins, one, other)
+    if answer == 3:
+        return "" if number(wins, [2.0], [1.0]) == 0 else "one 2 against one 1 does not win."
+    if answer == 2:
+        return "so often the other one won, or it counts who is higher."
+    if answer == 4:
         return "that counts a draw as well, where both found the same."
-    if answer == 0:
-        return "look at the second and the third pair of numbers, for instance, and go through all."
-    return f"there are {len(pairs)} pairs, and in each of them the lower number has won."
+    return f"of {one} against {other} three are lower, and it returns {answer:g}."
 
 
-pairs = Exercise(
-    int,
+pairs = function(
     _judge_pairs,
-    "So often one study of each would have told you the opposite.",
-    'zip(found["random"], …) gives the pairs; then count those whose first number is lower.',
-    unit="pairs",
+    "That often, one study of each kind would tell you the opposite of the twenty.",
+    "zip(one, other) gives the pairs; then count those whose first number is lower.",
 )
 
 
@@ -98,24 +123,42 @@ informed = Exercise(
 )
 
 
-def _judge_tag(answer: str) -> str:
-    tag = answer.strip()
-    if tag == "validation_loss":
-        return ""
-    if tag in ("val_loss", "loss"):
-        return f"nothing was reported under {tag!r}: the reasons say which tags arrived."
-    if tag == "validation_accuracy":
-        return "it did arrive, but this study minimises: it would look for the worst accuracy."
-    if tag == "validation:loss":
-        return "that is the name in the log, which SageMaker reads; Vertex AI has another one."
-    return "look at the end of the reason: which tags arrived?"
+def _judge_tag(record: Record) -> str:
+    if not record.status.trials:
+        return "this is no study: make one with tuning_job(), and run it."
+    if record.spec.name != "titanic-fixed":
+        return f"this is {record.spec.name}; send a new study, called titanic-fixed."
+    if record.status.state == FAILED:
+        return "no trial counted again: the reasons say which tags arrived."
+    return not_succeeded(record)
 
 
-tag = Exercise(
-    str,
+tag = sent(
     _judge_tag,
     "The tag of the study and the tag of the script have to be the same, letter by letter.",
-    "print the reasons of the trials again: what do they say about those that arrived?",
+    "print the reasons of the trials again: what do they say about those that arrived? The study "
+    "minimises.",
+)
+
+
+def _judge_own_study(record: Record) -> str:
+    study = record.answer
+    if not isinstance(study, Study):
+        return "the answer is a study: what tune() returned."
+    if set(study.space) != {"learning_rate"}:
+        return f"it searches {', '.join(study.space)}; the space has one name, learning_rate."
+    rates = study.space["learning_rate"]
+    if not isinstance(rates, Between) or rates.scale != "log":
+        return "a learning rate is multiplied, not added to: choose its scale."
+    if record.status.trials != 6 and record.status.state == SUCCEEDED:
+        return f"it has sent {record.status.trials} trials, not 6."
+    return not_succeeded(record)
+
+
+own_study = sent(
+    _judge_own_study,
+    "Six trials of one parameter; each of them is a training job that the service has sent.",
+    "the call for Vertex AI, above, is the model: flags, space, trials, parallel.",
 )
 
 reading = choice(

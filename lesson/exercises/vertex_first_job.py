@@ -6,7 +6,7 @@ import re
 
 from lesson.exercises import Exercise
 from lesson.exercises.lettered import choice
-from lesson.runs import Run
+from lesson.exercises.sent import Record, not_cancelled, not_succeeded, sent
 
 HOURLY = 0.21849885  # of n1-standard-4, as in GCP_helpers/costs.py, which a test compares
 
@@ -83,47 +83,47 @@ failed_filter = Exercise(
     _judge_failed_filter,
     "The service does the search, however many jobs there are.",
     "take the filter of the running jobs, and the name of another state from the table.",
+    kind="write",
 )
 
 
-def _judge_mended(answer: str, train_npz: str) -> str:
-    parts = re.split(r"[ =]+", answer, maxsplit=1)
-    flag, value = parts if len(parts) == 2 else ("", answer)
-    if value == train_npz and flag in ("", "--train"):
-        return ""
-    if value.endswith("val_data.npz"):
-        return "that archive holds the validation rows, and is the one that the script refused."
-    if value.startswith("runs/"):
-        return "that file is on this machine, where the job cannot read it."
-    if flag and flag != "--train":
-        return f"the sentence names --train; {flag} was not complained about."
-    return "the sentence says which flag got which archive, and which array it lacks."
+def _judge_cancelled(record: Record) -> str:
+    if record.spec.machine != "n1-standard-8":
+        return f"it was sent to an {record.spec.machine}: name the other machine type."
+    return not_cancelled(record)
 
 
-fixed = Exercise(
-    str,
-    _judge_mended,
+cancelled = sent(
+    _judge_cancelled,
+    "It ran until you cancelled it; on the real service you pay for these seconds.",
+    "the cells above do all of this with the job slow; which line names the machine type?",
+)
+
+
+def _judge_fixed(record: Record) -> str:
+    if record.spec.name != "titanic-fixed":
+        return f"this is {record.spec.name}; make a new job, called titanic-fixed, and run it."
+    return not_succeeded(record)
+
+
+fixed = sent(
+    _judge_fixed,
     "The last line of the log named the flag, the archive, and what was missing in it.",
     "find the line that begins with train_nn.py: and ask which archive has an array X_train.",
 )
 
 
-def _judge_longest(answer: str, run: Run) -> str:
-    if not isinstance(run, Run) or run.starting is None:
-        return "hand the run of the verb to check(), as the cell of the exercise does."
-    parts = {name: getattr(run, name) or 0.0 for name in ("queued", "starting", "training")}
-    longest = max(parts, key=lambda name: parts[name])
-    name = answer.strip().lower()
-    if name == longest:
-        return ""
-    if name in parts:
-        return f"{name} took {parts[name]:.2f} s, and another column has more."
-    return f"name one of the columns {', '.join(parts)}."
+def _judge_compared(record: Record) -> str:
+    if record.epochs < 3000:
+        return f"this one was to train for {record.epochs:.0f} epochs; give it 3,000."
+    if str(record.spec.flags.get("patience")) not in ("0", "0.0"):
+        return "without a patience of 0 it stops early, after a few hundred epochs."
+    return not_succeeded(record)
 
 
-longest = Exercise(
-    str,
-    _judge_longest,
-    "A job this small waits more than it works, on any cloud.",
-    "look along the row of the job: which of its three parts has the most seconds?",
+compared = sent(
+    _judge_compared,
+    "Only the training has grown: a small job pays mostly for its start, a large one for its "
+    "epochs.",
+    "the cell that made `run` has the call: change its epochs, and add patience.",
 )

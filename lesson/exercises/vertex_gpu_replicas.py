@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from lesson.exercises import Exercise
 from lesson.exercises.lettered import choice, one_each
+from lesson.exercises.sent import Record, not_succeeded, sent
 
 CPU_HOURLY = 0.21849885  # n1-standard-4, as in GCP_helpers/costs.py, which a test compares
 GPU_HOURLY = CPU_HOURLY + 0.4025  # the same with one T4
@@ -35,26 +34,22 @@ moved = Exercise(
     _judge_moved,
     "A tensor's to() returns a copy; a model's moves the model itself.",
     "X is a tensor: what does a tensor's to() do to the tensor, and what does it return?",
+    kind="write",
 )
 
 
-def _judge_ran_on(answer: str, metrics: Mapping[str, Any]) -> str:
-    if not isinstance(metrics, Mapping):
-        return "hand metrics to check(), as the cell of the exercise does."
-    if answer.lower() == str(metrics.get("device")).lower():
-        return ""
-    if "T4" in answer.upper():
-        return "that is what the job asked for; the script has written down what it found."
-    if answer in metrics:
-        return f"that is a name in metrics; metrics[{answer!r}] is what stands under it."
-    return "one of the names that the cell above prints says on what the script computed."
+def _judge_ran_on(record: Record) -> str:
+    if record.spec.gpu != "NVIDIA_TESLA_T4":
+        return f"it asked for {record.spec}: an argument of train() names the GPU."
+    if record.epochs != 50:
+        return f"it was to train for {record.epochs:.0f} epochs, not for 50."
+    return not_succeeded(record)
 
 
-ran_on = Exercise(
-    str,
+ran_on = sent(
     _judge_ran_on,
-    "What a job asked for is a wish; this is what it computed on.",
-    "metrics is a dictionary: look among its names for where PyTorch puts tensors.",
+    "The record says what a job asked for, and its metrics say on what it computed.",
+    "help(train) lists the arguments; afterwards, look among the names in the metrics of the run.",
 )
 
 
@@ -91,23 +86,16 @@ naive_rows = choice(
 )
 
 
-def _judge_third(answer: int) -> str:
-    if answer == 379:
-        return ""
-    if answer in (284, 285):
-        return "that is where the second of two replicas starts; now there are three."
-    if answer in (189, 190):
-        return "there the second of the three starts."
-    if answer in (378, 380):
-        return "nearly: two thirds of 569, rounded down."
-    return "each replica gets a third of the 569 rows, the last one the rows at the end."
+def _judge_third(record: Record) -> str:
+    if record.spec.replicas != 3:
+        return f"it was sent to {record.spec.replicas}, not to three replicas."
+    return not_succeeded(record)
 
 
-third = Exercise(
-    int,
+third = sent(
     _judge_third,
-    "Rows 379 to 568: 190 of them, and none twice.",
-    "replica r of n starts at row 569 * r // n, and replicas count from 0.",
+    "Three parts without a gap, and no row twice: replica r of n starts at row 569 * r // n.",
+    "the argument has the name that the picture uses for the machines of a job.",
 )
 
 choices = one_each(

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from local_cloud.errors import LocalCloudError
 
 
 class ServiceError(LocalCloudError):
     """A request that a service refuses; each protocol writes it in its own way."""
 
-    def __init__(self, code: str, message: str, status: int = 400) -> None:
-        """`code` is the service's own name of the error: ValidationException, ResourceInUse …"""
+    def __init__(
+        self, code: str, message: str, status: int = 400, members: dict[str, Any] | None = None
+    ) -> None:
+        """`code` is the service's own name of the error: ValidationException, ResourceInUse …
+
+        members: what botocore's model of the error has beside the message.
+        """
         super().__init__(message)
         self.code = code
         self.status = status
+        self.members = members or {}
 
 
 def too_large(problem: Exception) -> ServiceError:

@@ -46,8 +46,11 @@ class RestService:
     it runs on the server's loop.
     """
 
-    def __init__(self, model: str, operations: Mapping[str, Operation]) -> None:
-        """`model` is botocore's name of the service."""
+    def __init__(
+        self, model: str, operations: Mapping[str, Operation], largest: int = bodies.LARGEST
+    ) -> None:
+        """`model` is botocore's name of the service; largest: bytes of a body."""
+        self._largest = largest
         self.model = service_model(model)
         self.signing_name: str = self.model.signing_name
         self.operations = operations
@@ -75,7 +78,7 @@ class RestService:
         match = rule.path.fullmatch(path)
         assert match
         found |= {name: unquote(value) for name, value in match.groupdict().items()}
-        found |= _body(operation, await bodies.read(request))
+        found |= _body(operation, await bodies.read(request, self._largest))
         # A blob's bytes are checked by nobody: the model only says that they may be there.
         check(operation, {name: "" if isinstance(v, bytes) else v for name, v in found.items()})
         result = self.operations[operation.name](without_nulls(found))
@@ -148,5 +151,5 @@ def _outside(members: Mapping[str, Shape], result: Json) -> Iterator[tuple[str, 
 def render(problem: ServiceError) -> Response:
     """What the SDKs turn into a ClientError."""
     headers = {"x-amzn-RequestId": str(uuid.uuid4()), "x-amzn-ErrorType": problem.code}
-    content = json.dumps({"message": str(problem)})
+    content = json.dumps({"message": str(problem)} | problem.members)
     return Response(content, problem.status, headers, "application/json")

@@ -28,9 +28,10 @@ from local_cloud.store.errors import StoreError
 from local_cloud.store.records import NOT_WRITTEN
 
 PERIOD = 0.5  # seconds between two looks at the load
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0  # seconds before a replica that was never ready runs again
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds before a replica that was never ready runs again
 TRIES = 3  # of a deployment none of whose replicas was ever ready
 SENDS = 6  # to as many replicas a request is sent, each of which ends while it has it
+FIRST_LOSS = 0.05  # seconds, doubled each time, for the end of a replica that has lost a request
 DRAIN = 60.0  # seconds for the requests that a replica has when it is to end
 LOST_GRACE = 10.0  # seconds between SIGTERM and SIGKILL, at most, when the server ends
 KEPT = 1000  # latencies
@@ -74,6 +75,7 @@ class DeploymentRunner:
         self.requests = RequestLog(context.folder)
         self._latencies: deque[float] = deque(maxlen=KEPT)
         self._task = asyncio.create_task(self._supervise())
+        self._task.add_done_callback(self._supervised)
 
     # ---- requests -------------------------------------------------------------------------------
     async def send(self, request: HttpRequest, deadline: float) -> HttpResponse:
@@ -99,13 +101,13 @@ class DeploymentRunner:
                 self.requests.write(time.time(), now - begun, status, request.path)
 
     async def _answered(self, request: HttpRequest, deadline: float) -> HttpResponse:
-        for _ in range(SENDS):
+        for tried in range(SENDS):
             replica = await self._free_replica(deadline)
             try:
                 return await replica.send(request)
             except Lost:
                 self._figures = replace(self._figures, resent=self._figures.resent + 1)
-                await asyncio.sleep(0)  # its end is noticed before another one is chosen
+                await replica.ended(FIRST_LOSS * 2**tried)  # so that it is not chosen again
             except TimeoutError:
                 raise Unanswered(f"replica {replica.name} did not answer in time") from None
         raise Unanswered(f"{SENDS} replicas ended, one after the other, while they had the request")
@@ -169,6 +171,12 @@ class DeploymentRunner:
             except TimeoutError:
                 continue
 
+    def _supervised(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (problem := task.exception()):
+            # A fault in this program; the deployment must not seem to start for ever.
+            logging.getLogger(__name__).error("deployment %s", self.id, exc_info=problem)
+            self.fail(f"The local cloud made a mistake ({problem!r}); its log has more.")
+
     def _adjust(self, plan: ServingPlan) -> None:
         """Start the replicas that are missing, and end those that are too many."""
         now = time.monotonic()
@@ -218,7 +226,7 @@ class DeploymentRunner:
         if not self._closing and not replica.leaving:
             self._figures = replace(self._figures, restarts=self._figures.restarts + 1)
             if not replica.was_ready:
-                self._failures += 1
+                self._failures += TRIES if replica.late else 1  # waiting again would take as long
                 pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**self._failures)
                 self._not_before = time.monotonic() + pause
                 if self._state is ServingState.STARTING and self._failures >= TRIES:

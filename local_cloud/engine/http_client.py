@@ -1,6 +1,7 @@
 """Requests over HTTP/1.1 to a served replica, on connections that are used again.
 
-By h11, which the server's own connections use: a response is told whole or not at all.
+A response is told whole or not at all. The usual one, which has its length, is taken here, which is
+several times as fast as h11; all others are left to h11.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from dataclasses import dataclass
 import h11
 
 MOST = 1 << 25  # bytes of a response
-HOP = (b"connection", b"keep-alive", b"transfer-encoding", b"content-length", b"te", b"upgrade")
+HOST = ("Host", "localhost")
+HOP = frozenset(
+    {"host", "connection", "keep-alive", "transfer-encoding", "content-length", "te", "upgrade"}
+)
 
 
 class Lost(Exception):
@@ -48,19 +52,35 @@ class _Connection:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
-        self.state = h11.Connection(h11.CLIENT, max_incomplete_event_size=1 << 16)
+        self.usable = True  # for another request
 
     async def exchange(self, request: HttpRequest) -> HttpResponse:
         """Send a request and return the response."""
-        headers = [("Host", "localhost"), ("Content-Length", str(len(request.body)))]
-        own = [each for each in request.headers if each[0].lower().encode() not in (b"host", *HOP)]
-        head = h11.Request(method=request.method, target=request.path, headers=headers + own)
-        parts = [self.state.send(head), self.state.send(h11.Data(data=request.body))]
-        parts.append(self.state.send(h11.EndOfMessage()))
-        self.writer.write(b"".join(filter(None, parts)))
-        await self.writer.drain()
+        lines = [f"{request.method} {request.path} HTTP/1.1", "Host: localhost"]
+        lines += [f"Content-Length: {len(request.body)}"]
+        lines += [f"{name}: {value}" for name, value in request.headers if name.lower() not in HOP]
+        self.writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + request.body)
+        head = await self.reader.readuntil(b"\r\n\r\n")
+        first, *fields = head[:-4].decode("latin-1").split("\r\n")
+        pairs = (field.partition(":") for field in fields)
+        headers = tuple((name.lower(), value.strip()) for name, _, value in pairs)
+        length = dict(headers).get("content-length", "")
+        if not first.startswith("HTTP/1.1 2") or not length.isdecimal():
+            return await self._by_h11(request, head)
+        self.usable = ("connection", "close") not in headers
+        if int(length) > MOST:
+            raise Lost(f"the response is longer than {MOST} bytes")
+        body = await self.reader.readexactly(int(length))
+        return HttpResponse(int(first[9:12]), body, _kept(headers))
+
+    async def _by_h11(self, request: HttpRequest, head: bytes) -> HttpResponse:
+        """Take a response that is not the usual one: in chunks, up to the connection's end, …"""
+        state = h11.Connection(h11.CLIENT)
+        state.send(h11.Request(method=request.method, target=request.path, headers=[HOST]))
+        state.send(h11.EndOfMessage())
+        state.receive_data(head)
         response, body, size = None, [], 0
-        while not isinstance(event := await self._event(), h11.EndOfMessage):
+        while not isinstance(event := await self._event(state), h11.EndOfMessage):
             if isinstance(event, h11.Response):
                 response = event
             elif isinstance(event, h11.Data):
@@ -72,21 +92,19 @@ class _Connection:
                 raise Lost(f"the response is longer than {MOST} bytes")
         if response is None:
             raise Lost("it was closed")
-        kept = [(n, v) for n, v in response.headers if n not in HOP]
-        told = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in kept)
-        return HttpResponse(response.status_code, b"".join(body), told)
+        self.usable = state.their_state is h11.DONE
+        headers = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers)
+        return HttpResponse(response.status_code, b"".join(body), _kept(headers))
 
-    async def _event(self) -> object:
-        while (event := self.state.next_event()) is h11.NEED_DATA:
-            self.state.receive_data(await self.reader.read(1 << 16))
+    async def _event(self, state: h11.Connection) -> object:
+        while (event := state.next_event()) is h11.NEED_DATA:
+            state.receive_data(await self.reader.read(1 << 16))
         return event
 
-    def again(self) -> bool:
-        """Whether another request may follow; makes ready for it."""
-        if self.state.our_state is h11.DONE and self.state.their_state is h11.DONE:
-            self.state.start_next_cycle()
-            return not self.reader.at_eof()
-        return False
+
+def _kept(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """The headers that are the replica's own, and not this connection's."""
+    return tuple((name, value) for name, value in headers if name not in HOP)
 
 
 class Client:
@@ -103,7 +121,7 @@ class Client:
         try:
             connection = self._free.pop() if self._free else await self._connect()
             response = await connection.exchange(request)
-        except (OSError, EOFError, h11.ProtocolError, Lost) as problem:
+        except (OSError, EOFError, asyncio.LimitOverrunError, h11.ProtocolError, Lost) as problem:
             if connection:
                 connection.writer.close()
             raise Lost(str(problem)) from problem
@@ -111,7 +129,7 @@ class Client:
             if connection:
                 connection.writer.close()
             raise
-        if connection.again():
+        if connection.usable and not connection.reader.at_eof():
             self._free.append(connection)
         else:
             connection.writer.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from local_cloud.engine import log_timestamps, reaper, system
@@ -118,6 +119,11 @@ class ServedReplica:
                 return await self._client.send(request)
         finally:
             self.active -= 1
+
+    async def ended(self, seconds: float) -> None:
+        """Wait until its process has ended, at most so long."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._ended.wait(), seconds)
 
     def stop(self) -> None:
         """End it now; live() returns when no process of it is left."""

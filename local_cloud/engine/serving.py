@@ -58,9 +58,10 @@ class Serving:
         self._dialects: Mapping[str, ServingDialect] = {}
         self._deployments: dict[str, Deployment] = {}
         self._runners: dict[str, DeploymentRunner] = {}
-        self._traffic: dict[str, dict[str, int]] = {}
+        self._traffic: dict[str, dict[str, float]] = {}
         self._changed: dict[str, asyncio.Event] = {}
         self._removing: set[asyncio.Task[None]] = set()
+        self._ending: set[str] = set()
         self._noting: asyncio.Task[None] | None = None
 
     def start(self, dialects: Mapping[str, ServingDialect]) -> None:
@@ -149,13 +150,14 @@ class Serving:
     def remove(self, deployment_id: str) -> None:
         """Forget a deployment: no new request, then the end of its replicas and its folder."""
         endpoint = self.get(deployment_id).endpoint
-        weights = {
-            name: weight for name, weight in self.traffic(endpoint).items() if name != deployment_id
-        }
+        # As it is on record: what this transaction has changed is there, and not in memory yet.
+        recorded = (self._records.get(TRAFFIC, endpoint) or {}).get("weights", {})
+        weights = {name: weight for name, weight in recorded.items() if name != deployment_id}
 
         def forget() -> None:
             self._deployments.pop(deployment_id, None)
             self._wake(deployment_id)
+            self._ending.add(deployment_id)
             self._spawn(self._end(deployment_id, self._runners.pop(deployment_id, None)))
 
         with self._records.transaction():
@@ -168,13 +170,18 @@ class Serving:
         if runner:
             await runner.close(drain=True)
         await asyncio.to_thread(shutil.rmtree, self._folder / deployment_id, ignore_errors=True)
+        self._ending.discard(deployment_id)
+
+    def ending(self, deployment_id: str) -> bool:
+        """Whether a deployment that was removed still has replicas, or a folder."""
+        return deployment_id in self._ending
 
     # ---- traffic and requests -------------------------------------------------------------------
-    def traffic(self, endpoint: str) -> dict[str, int]:
+    def traffic(self, endpoint: str) -> dict[str, float]:
         """The weights of an endpoint's deployments, by id."""
         return dict(self._traffic.get(endpoint, {}))
 
-    def set_traffic(self, endpoint: str, weights: Mapping[str, int]) -> None:
+    def set_traffic(self, endpoint: str, weights: Mapping[str, float]) -> None:
         """Share an endpoint's requests out by these weights, from the next one on."""
         known = {name: weight for name, weight in weights.items() if weight > 0}
 

@@ -17,46 +17,43 @@ from local_cloud.aws.json_protocol import JsonService
 from local_cloud.aws.model import Json
 from local_cloud.engine import log_timestamps
 from local_cloud.engine.engine import Engine
+from local_cloud.engine.serving import Serving
 from local_cloud.logs.patterns import compiled
-from local_cloud.logs.streams import GROUP, Event, Stream, events, streams
+from local_cloud.logs.streams import Event, Stream, events, streams
 
 PAGE_EVENTS, PAGE_BYTES = 10_000, 1 << 20  # of GetLogEvents and FilterLogEvents
 MOST_SEARCHED = 100_000  # events, for one page of FilterLogEvents: nobody else is served meanwhile
 PAGE_NAMES = 50  # of the lists of groups and streams
 LONGEST_LOG = 1 << 62  # bytes; a file knows no place beyond
-GROUP_ARN = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{GROUP}"
+ARN = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:"  # and the group's name
 TOKEN = re.compile(r"([fb])/(\d{56})/s")  # a direction and a byte offset
 
 
 class Logs:
     """The operations; what they return is written as the service model says, times in ms."""
 
-    def __init__(self, engine: Engine) -> None:
-        """engine: whose logs they are."""
-        self._engine = engine
+    def __init__(self, engine: Engine, serving: Serving) -> None:
+        """engine, serving: whose logs they are."""
+        self._engine, self._serving = engine, serving
 
     def describe_log_groups(self, params: Json) -> Json:
-        """The one group, as soon as there is a stream in it."""
+        """The groups that have a stream."""
         for name in ("accountIdentifiers", "includeLinkedAccounts", "logGroupIdentifiers"):
             if params.get(name):
                 raise not_implemented(f"CloudWatch Logs DescribeLogGroups {name}")
         prefix, part = params.get("logGroupNamePrefix"), params.get("logGroupNamePattern")
         if prefix and part:
             raise _invalid("LogGroup name prefix and LogGroup name pattern are mutually exclusive")
-        found = streams(self._engine)
-        named = GROUP.startswith(prefix or "") and (part or "") in GROUP
-        if not found or not named or params.get("logGroupClass", "STANDARD") != "STANDARD":
+        if params.get("logGroupClass", "STANDARD") != "STANDARD":
             return {"logGroups": []}
-        group = {
-            "logGroupName": GROUP,
-            "creationTime": _milliseconds(min(stream.created for stream in found)),
-            "metricFilterCount": 0,
-            "storedBytes": sum(stream.log.stat().st_size for stream in found),
-            "arn": f"{GROUP_ARN}:*",
-            "logGroupArn": GROUP_ARN,
-            "logGroupClass": "STANDARD",
-        }
-        return {"logGroups": [group]}
+        groups: dict[str, list[Stream]] = {}
+        for stream in streams(self._engine, self._serving):
+            if stream.group.startswith(prefix or "") and (part or "") in stream.group:
+                groups.setdefault(stream.group, []).append(stream)
+        found = [_group(name, groups[name]) for name in sorted(groups)]
+        start, limit = int(params.get("nextToken", 0)), params.get("limit", PAGE_NAMES)
+        more = {"nextToken": str(start + limit)} if start + limit < len(found) else {}
+        return {"logGroups": found[start : start + limit]} | more
 
     def describe_log_streams(self, params: Json) -> Json:
         """The streams by name or by the time of their latest event, in pages."""
@@ -140,10 +137,11 @@ class Logs:
         name, identifier = params.get("logGroupName"), params.get("logGroupIdentifier")
         if bool(name) == bool(identifier):
             raise _invalid("Give logGroupName or logGroupIdentifier, and not both.")
-        found = streams(self._engine)
-        if not found or (name or identifier) not in (GROUP, GROUP_ARN, f"{GROUP_ARN}:*"):
+        found = streams(self._engine, self._serving)
+        wanted = str(name or identifier).removeprefix(ARN).removesuffix(":*")
+        if not (group := [stream for stream in found if stream.group == wanted]):
             raise _missing("group")
-        return found
+        return group
 
     def _chosen(self, params: Json) -> list[Stream]:
         """The streams that FilterLogEvents is to look at."""
@@ -156,9 +154,9 @@ class Logs:
         return [stream for stream in group.values() if stream.name.startswith(prefix or "")]
 
 
-def api(engine: Engine) -> JsonService:
+def api(engine: Engine, serving: Serving) -> JsonService:
     """CloudWatch Logs' API."""
-    logs = Logs(engine)
+    logs = Logs(engine, serving)
     operations = {
         "DescribeLogGroups": logs.describe_log_groups,
         "DescribeLogStreams": logs.describe_log_streams,
@@ -220,12 +218,24 @@ def _milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
 
 
+def _group(name: str, found: list[Stream]) -> Json:
+    return {
+        "logGroupName": name,
+        "creationTime": _milliseconds(min(stream.created for stream in found)),
+        "metricFilterCount": 0,
+        "storedBytes": sum(stream.log.stat().st_size for stream in found),
+        "arn": f"{ARN}{name}:*",
+        "logGroupArn": f"{ARN}{name}",
+        "logGroupClass": "STANDARD",
+    }
+
+
 def _shown(stream: Stream) -> Json:
     """A stream as DescribeLogStreams shows it; the service has long ceased to count its bytes."""
     shown = {
         "logStreamName": stream.name,
         "creationTime": _milliseconds(stream.created),
-        "arn": f"{GROUP_ARN}:log-stream:{stream.name}",
+        "arn": f"{ARN}{stream.group}:log-stream:{stream.name}",
         "storedBytes": 0,
     }
     if span := log_timestamps.span(stream.log):

@@ -8,4 +8,4 @@ from local_cloud.service import Platform, Service
 
 def service(platform: Platform) -> Service:
     """Return CloudWatch Logs."""
-    return Service(apis=[api(platform.engine)])
+    return Service(apis=[api(platform.engine, platform.serving)])

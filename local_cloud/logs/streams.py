@@ -1,4 +1,4 @@
-"""Which log streams there are: one for each replica of each training job that has started."""
+"""Which log streams there are: one for each replica of a training job or an endpoint's variant."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from pathlib import Path
 
 from local_cloud.engine import log_timestamps
 from local_cloud.engine.engine import Engine
+from local_cloud.engine.served import ServingState
+from local_cloud.engine.serving import Serving
 
 GROUP = "/aws/sagemaker/TrainingJobs"
+ENDPOINTS = "/aws/sagemaker/Endpoints"  # and the endpoint's name, VARIANT/REPLICA the stream's
+TRANSFORM = "/aws/sagemaker/TransformJobs"
 MESSAGE_OVERHEAD = 26  # bytes that the service counts for each event beside its message
 
 
@@ -18,6 +22,7 @@ MESSAGE_OVERHEAD = 26  # bytes that the service counts for each event beside its
 class Stream:
     """A log stream and the file that is behind it."""
 
+    group: str
     name: str  # JOB/algo-N-SECONDS, seconds since the epoch of the start
     log: Path
     created: float  # seconds since the epoch
@@ -41,10 +46,11 @@ class Event:
         return len(self.message.encode()) + MESSAGE_OVERHEAD
 
 
-def streams(engine: Engine) -> list[Stream]:
+def streams(engine: Engine, serving: Serving) -> list[Stream]:
     """All of them, in the order of their names."""
     found = [
         Stream(
+            GROUP,
             f"{job.id}/{replica}-{int(job.started)}",
             log,
             job.started,
@@ -54,6 +60,21 @@ def streams(engine: Engine) -> list[Stream]:
         for job in engine.jobs()
         if job.dialect == "sagemaker" and job.started
         for replica, log in engine.logs(job.id).items()
+    ]
+    found += [
+        Stream(
+            # A batch transform's deployment has no endpoint; its job's name takes the place.
+            TRANSFORM if "/" in deployment.endpoint else f"{ENDPOINTS}/{deployment.endpoint}",
+            # A deployment is called VARIANT.ID, with an id that no other one ever had.
+            f"{deployment.id.replace('.', '/')}-{replica}",
+            log,
+            deployment.created,
+            deployment.state is ServingState.FAILED,
+            engine.hidden,
+        )
+        for deployment in serving.deployments()
+        if deployment.dialect == "sagemaker"
+        for replica, log in serving.logs(deployment.id).items()
     ]
     return sorted(found, key=lambda stream: stream.name)
 

@@ -112,7 +112,7 @@ def _fill(host: Host, channel: str, source: Mapping[str, Any], objects: Objects)
         if source.get("S3DataDistributionType") == "ShardedByS3Key":
             keys = shard(keys, host.rank, len(host.hosts))
         for key in keys:
-            _copy(objects, bucket, key, folder / below(key, prefix))
+            copy(objects, bucket, key, folder / below(key, prefix))
     except StoreError as problem:
         raise Refused(f"channel {channel}: {problem}") from None
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as problem:
@@ -143,7 +143,8 @@ def below(key: str, prefix: str) -> Path:
     return Path(*parts)
 
 
-def _copy(objects: Objects, bucket: str, key: str, path: Path) -> None:
+def copy(objects: Objects, bucket: str, key: str, path: Path) -> None:
+    """Copy an object to a path; a key that ends with a slash makes a folder."""
     if key.endswith("/"):  # what consoles make to show a folder
         path.mkdir(parents=True, exist_ok=True)
         return

@@ -39,6 +39,18 @@ def ordered(items: Iterable[Json], params: Json, fields: Json, default: str) -> 
     return sorted(items, key=lambda item: (item[field], item["CreationTime"]), reverse=down)
 
 
+def summaries(
+    items: Iterable[Json], params: Json, name: str, summary: tuple[str, ...], member: str
+) -> Json:
+    """A page of summaries of these documents; the newest first, where the request is silent."""
+    times = [{"LastModifiedTime": item["CreationTime"], **item} for item in items]
+    found = chosen(times, params, name, name)
+    fields = {"Name": name, "CreationTime": "CreationTime"}
+    found = ordered(found, params, fields, "Descending")
+    short = [{field: item[field] for field in summary if field in item} for item in found]
+    return page(short, params, member)
+
+
 def page(items: list[Json], params: Json, member: str) -> Json:
     """A page of the items under the name `member`, and NextToken if more follow."""
     start = _start(params.get("NextToken"))

@@ -1,6 +1,6 @@
 """The model registry: groups of model packages, their versions, and packages of no group.
 
-What a package holds is kept and told; nothing is started with it, for nothing here serves yet.
+What a package holds is kept and told; a model can be made from it (models.py).
 """
 
 from __future__ import annotations
@@ -165,11 +165,11 @@ class ModelRegistry:
         if not request.get("InferenceSpecification") and not request.get("SourceUri"):
             raise invalid("InferenceSpecification is required: it names the image and the model")
         if request.get("SkipModelValidation") != "All":
-            self._check_data(request.get("InferenceSpecification"))
+            self.check_data(request.get("InferenceSpecification"))
             for more in request.get("AdditionalInferenceSpecifications") or []:
-                self._check_data(more)
+                self.check_data(more)
 
-    def _check_data(self, specification: Json | None) -> None:
+    def check_data(self, specification: Json | None) -> None:
         """The data of each container is in S3: the service looks for it, too."""
         for container in (specification or {}).get("Containers") or []:
             source = (container.get("ModelDataSource") or {}).get("S3DataSource") or {}
@@ -219,9 +219,9 @@ class ModelRegistry:
         """UpdateModelPackage: approval, metadata, description of the model."""
         changes = {field: value for field, value in params.items() if value is not None}
         changes.pop("ClientToken", None)
-        self._check_data(changes.get("InferenceSpecification"))
+        self.check_data(changes.get("InferenceSpecification"))
         for specification in changes.get("AdditionalInferenceSpecificationsToAdd", []):
-            self._check_data(specification)
+            self.check_data(specification)
         with self.records.transaction():
             package = self._package(changes.pop("ModelPackageArn"))
             key = package["ModelPackageArn"].partition(f"{PACKAGE}/")[2]
@@ -240,6 +240,17 @@ class ModelRegistry:
             self.records.delete(PACKAGE, found.partition(f"{PACKAGE}/")[2])
             self.tags.forget(found)
         return {}
+
+    def container(self, name: str) -> Json:
+        """The one container of a package that a model is made from."""
+        package = self._package(name)
+        containers = (package.get("InferenceSpecification") or {}).get("Containers") or []
+        if len(containers) != 1:
+            raise not_implemented(
+                f"a model of a package with {len(containers)} containers (inference pipelines)"
+            )
+        wanted = ("Image", "ModelDataUrl", "ModelDataSource", "Environment")
+        return {field: containers[0][field] for field in wanted if field in containers[0]}
 
     def _package(self, name: str) -> Json:
         key = name.partition(f"{PACKAGE}/")[2] or name

@@ -2,6 +2,8 @@
 
 from local_cloud.aws.account import ACCOUNT, REGION
 
+LOGS_OF_ENDPOINTS = "/aws/sagemaker/Endpoints"  # and the endpoint's name: a log group
+
 
 def arn(resource: str) -> str:
     """The name that holds everywhere of one of SageMaker's resources, such as `training-job/x`."""

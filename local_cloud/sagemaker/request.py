@@ -64,7 +64,7 @@ def check(request: Json, objects: Objects) -> None:
     _check_resources(request.get("ResourceConfig") or {})
     _check_stopping(request)
     for field, uri in places(request):
-        _check_bucket(field, uri, objects)
+        check_bucket(field, uri, objects)
     channels = [channel["ChannelName"] for channel in request.get("InputDataConfig") or []]
     if len(set(channels)) < len(channels):
         raise invalid("InputDataConfig: two channels have the same name; each needs its own")
@@ -138,7 +138,8 @@ def _check_stopping(request: Json) -> None:
         raise invalid("MaxWaitTimeInSeconds is for managed spot training: enable that, or leave it")
 
 
-def _check_bucket(field: str, uri: str, objects: Objects) -> None:
+def check_bucket(field: str, uri: str, objects: Objects) -> None:
+    """Refuse a URI whose bucket is not there."""
     try:
         bucket, _ = split_s3_uri(uri)
         objects.bucket(bucket)

@@ -57,7 +57,7 @@ def notebooks(parts: Parts) -> dict[str, Operation]:
 
 def models(parts: Parts) -> dict[str, Operation]:
     """Return the operations on model packages and their groups."""
-    registry = parts.models
+    registry = parts.registry
     return {
         "CreateModelPackageGroup": registry.create_group,
         "DescribeModelPackageGroup": registry.describe_group,
@@ -68,4 +68,36 @@ def models(parts: Parts) -> dict[str, Operation]:
         "ListModelPackages": registry.list,
         "UpdateModelPackage": registry.update,
         "DeleteModelPackage": registry.delete,
+    }
+
+
+def endpoints(parts: Parts) -> dict[str, Operation]:
+    """Return the operations on models, endpoint configurations and endpoints."""
+    models, configs, endpoints = parts.models, parts.configs, parts.endpoints
+    return {
+        "CreateModel": models.create,
+        "DescribeModel": models.describe,
+        "ListModels": models.list,
+        "DeleteModel": models.delete,
+        "CreateEndpointConfig": configs.create,
+        "DescribeEndpointConfig": configs.describe,
+        "ListEndpointConfigs": configs.list,
+        "DeleteEndpointConfig": configs.delete,
+        "CreateEndpoint": endpoints.create,
+        "DescribeEndpoint": endpoints.describe,
+        "ListEndpoints": endpoints.list,
+        "UpdateEndpoint": endpoints.update,
+        "UpdateEndpointWeightsAndCapacities": endpoints.update_weights,
+        "DeleteEndpoint": endpoints.delete,
+    }
+
+
+def batch_predictions(parts: Parts) -> dict[str, Operation]:
+    """Return the operations on transform jobs."""
+    jobs = parts.batch_predictions
+    return {
+        "CreateTransformJob": jobs.create,
+        "DescribeTransformJob": jobs.describe,
+        "ListTransformJobs": jobs.list,
+        "StopTransformJob": jobs.stop,
     }

@@ -17,6 +17,8 @@ OPERATIONS: tuple[Callable[[Parts], Mapping[str, Operation]], ...] = (
     routes.tags,
     routes.notebooks,
     routes.models,
+    routes.endpoints,
+    routes.batch_predictions,
 )
 
 
@@ -25,4 +27,7 @@ def service(platform: Platform) -> Service:
     parts = Parts.of(platform)
     operations = {name: call for declare in OPERATIONS for name, call in declare(parts).items()}
     api = JsonService("sagemaker", operations)
-    return Service(apis=[api], dialect=Dialect(DIALECT, parts.training, parts.tuning))
+    return Service(
+        apis=[api, parts.predictions.api()],
+        dialect=Dialect(DIALECT, parts.training, parts.tuning, parts.deployed),
+    )

@@ -1,11 +1,13 @@
-"""Where a training job stands, in the service's words."""
+"""Where a training job or an endpoint stands, in the service's words."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
+from local_cloud.engine.served import Deployment
 from local_cloud.engine.spec import Job, State
 
 Json = dict[str, Any]
@@ -100,3 +102,49 @@ def transitions(job: Job, moments: Json) -> list[Json]:
     if job.state is State.QUEUED:
         steps[-1]["StatusMessage"] = QUEUED
     return steps
+
+
+# ---- endpoints ------------------------------------------------------------------------------
+LONGEST_REASON = 1024  # characters of a FailureReason
+
+
+def endpoint(document: Json, instances: Callable[[str], int]) -> Json:
+    """DescribeEndpoint's answer; instances: how many of a deployment are ready."""
+    shown = ("EndpointName", "EndpointArn", "EndpointConfigName", "EndpointStatus", "FailureReason")
+    times = ("CreationTime", "LastModifiedTime")
+    found: Json = {field: document[field] for field in (*shown, *times) if field in document}
+    if variants := document["variants"]:
+        found["ProductionVariants"] = [_variant(each, instances) for each in variants]
+    if variants and (pending := document.get("pending")):
+        found["PendingDeploymentSummary"] = {
+            "EndpointConfigName": pending["EndpointConfigName"],
+            "StartTime": pending["StartTime"],
+        }
+    return found
+
+
+def _variant(variant: Json, instances: Callable[[str], int]) -> Json:
+    weight = variant.get("InitialVariantWeight", 1.0)
+    kept = ("ManagedInstanceScaling", "RoutingConfig")
+    return {
+        "VariantName": variant["VariantName"],
+        "DeployedImages": [{"SpecifiedImage": variant["image"], "ResolvedImage": variant["image"]}],
+        "CurrentWeight": weight,
+        "DesiredWeight": weight,
+        "CurrentInstanceCount": instances(variant["deployment"]),
+        "DesiredInstanceCount": variant["InitialInstanceCount"],
+        **{field: variant[field] for field in kept if variant.get(field)},
+    }
+
+
+def why_failed(deployment: Deployment) -> str:
+    """FailureReason of an endpoint: the service's sentence, then the end of a replica's log."""
+    variant = deployment.id.rpartition(".")[0]
+    said = deployment.message
+    if not said.startswith("Replica "):  # its model could not be brought
+        return said[:LONGEST_REASON]
+    sentence = (
+        f"The primary container for production variant {variant} did not pass the ping health"
+        " check. Please check CloudWatch logs for this endpoint. "
+    )
+    return sentence + said[-(LONGEST_REASON - len(sentence)) :]

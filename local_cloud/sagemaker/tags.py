@@ -1,4 +1,4 @@
-"""Tags of jobs, notebook instances, and model packages and their groups."""
+"""Tags of jobs, notebook instances, models, endpoints, and model packages and their groups."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Tags:
             raise ServiceError(
                 "ValidationException",
                 f"Requested resource not found: {params['ResourceArn']} has no tags here; training"
-                " jobs, tuning jobs, notebook instances, model package groups and packages of no"
-                " group have",
+                " jobs, tuning jobs, notebook instances, models, endpoints, configurations, model"
+                " package groups and packages of no group have",
             )
         return found
 

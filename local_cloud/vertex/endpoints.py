@@ -18,8 +18,8 @@ from google.cloud.aiplatform_v1.types.endpoint_service import (
     UndeployModelRequest,
 )
 
-from local_cloud.engine.served import Deployment, NoSuchDeployment, ServingPlan, ServingState
-from local_cloud.engine.spec import EngineError, JobContext
+from local_cloud.engine.served import Deployment, NoSuchDeployment, ServingState
+from local_cloud.engine.spec import EngineError
 from local_cloud.service import Platform
 from local_cloud.vertex import resources, serving_launch
 from local_cloud.vertex.collection import Collection
@@ -44,16 +44,13 @@ REFUSED = {
 
 
 class Endpoints(Collection):
-    """The endpoints of the service; the engine asks how to run what they have (engine.served)."""
+    """The endpoints of the service."""
 
     def __init__(self, platform: Platform, models: ModelRegistry) -> None:
         """models: whose versions are deployed."""
         fixed = ("deployedModels",)
         super().__init__(platform.records, "endpoints", Endpoint, fixed=fixed)
         self.serving = platform.serving
-        self.projects = platform.projects
-        self.environment = platform.environment
-        self.gpus = platform.engine
         self.models = models
 
     # ---- requests -------------------------------------------------------------------------------
@@ -91,7 +88,7 @@ class Endpoints(Collection):
         endpoint = self.get(name)
         deployed = request.get("deployedModel", {})
         model = self.models.find(numbered(deployed.get("model", "")))
-        minimum, maximum = _replicas(deployed)
+        minimum, maximum = replicas(deployed)
         serving_launch.check(model)
         chosen = deployed.get("id") or new_id()
         split = {_own(key, chosen): share for key, share in request.get("trafficSplit", {}).items()}
@@ -152,7 +149,7 @@ class Endpoints(Collection):
             endpoint = self.get(name)
             for each in endpoint.get("deployedModels", []):
                 if each["id"] == changed.get("id"):
-                    minimum, maximum = _replicas({**each, **changed})
+                    minimum, maximum = replicas({**each, **changed})
                     self.serving.scale(each["id"], minimum, maximum)
                     key = _RESOURCES[0] if _RESOURCES[0] in each else _RESOURCES[1]
                     each[key] = each.get(key, {}) | changed.get(key, {})
@@ -178,14 +175,6 @@ class Endpoints(Collection):
             with contextlib.suppress(NoSuchDeployment):  # it has failed, and is gone
                 await self.serving.changed(self.serving.get(chosen), seconds)
         return resources.told(resources.get(self.records, document["name"]))
-
-    # ---- what the engine asks -------------------------------------------------------------------
-    def stage(self, deployment_id: str, context: JobContext) -> ServingPlan:
-        """Say how the replicas of a deployed model run."""
-        facts = self.facts(deployment_id)
-        _, number, _, location, *_ = facts["endpoint"].split("/")
-        own = {"GOOGLE_CLOUD_PROJECT": self.projects.id_of(number), "CLOUD_ML_REGION": location}
-        return serving_launch.plan(facts, context, self.environment | own)
 
     def settled(self, deployment: Deployment) -> None:
         """List a deployed model that is ready, and move traffic to it; forget one that failed."""
@@ -232,7 +221,7 @@ class Endpoints(Collection):
 _RESOURCES = ("dedicatedResources", "automaticResources")
 
 
-def _replicas(deployed: Json) -> tuple[int, int]:
+def replicas(deployed: Json) -> tuple[int, int]:
     """The least and the most replicas that a DeployedModel asks for."""
     if "sharedResources" in deployed:
         raise ApiError(

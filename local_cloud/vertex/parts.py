@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from local_cloud.service import Platform
+from local_cloud.vertex.batch_predictions import BatchPredictions
 from local_cloud.vertex.endpoints import Endpoints
 from local_cloud.vertex.metadata import Metadata
 from local_cloud.vertex.model_registry import ModelRegistry
@@ -27,6 +28,7 @@ class Parts:
     tuning: Tuning
     endpoints: Endpoints
     predictions: Predictions
+    batches: BatchPredictions
 
     @classmethod
     def of(cls, platform: Platform) -> Parts:
@@ -40,5 +42,5 @@ class Parts:
         endpoints = Endpoints(platform, models)
         return cls(
             *(platform, models, metadata, tensorboards, training, tuning),
-            *(endpoints, Predictions(endpoints)),
+            *(endpoints, Predictions(endpoints), BatchPredictions(platform, models)),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
+from google.cloud.aiplatform_v1.types.prediction_service import ExplainRequest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -12,10 +13,10 @@ from starlette.routing import BaseRoute, Route
 from local_cloud import bodies
 from local_cloud.engine.http_client import HttpRequest, HttpResponse
 from local_cloud.engine.served import NoSuchDeployment, Unanswered
-from local_cloud.vertex import rest, serving_launch
+from local_cloud.vertex import explanations, rest, serving_launch
 from local_cloud.vertex.endpoints import Endpoints
 from local_cloud.vertex.errors import ApiError
-from local_cloud.vertex.schema import Json, require
+from local_cloud.vertex.schema import Json, checked, require
 
 LARGEST = 1_500_000  # bytes of a request or response of a shared public endpoint
 JSON = "application/json"
@@ -37,6 +38,7 @@ class Predictions:
         return [
             Route(f"{path}:predict", self.predict, methods=["POST"]),
             Route(f"{path}:rawPredict", self.raw_predict, methods=["POST"]),
+            Route(f"{path}:explain", self.explain, methods=["POST"]),
         ]
 
     async def predict(self, request: Request) -> Response:
@@ -55,12 +57,53 @@ class Predictions:
         deployed_id, response = await self.send(rest.named(request), content, tuple(sending))
         about = self.about(deployed_id)
         headers = {
-            "content-type": response.header("content-type", JSON),
+            "content-type": JSON,
+            **dict(response.headers),
             "X-Vertex-AI-Deployed-Model-Id": deployed_id,
             "X-Vertex-AI-Model": about["model"],
             "X-Vertex-AI-Model-Version-Id": about["modelVersionId"],
         }
         return Response(response.body, response.status, headers)
+
+    async def explain(self, request: Request) -> Response:
+        """POST :explain: predictions, and what each feature adds to them."""
+        endpoint, content = rest.named(request), await rest.body(request)
+        asked = checked(ExplainRequest, content | {"endpoint": endpoint})
+        require(asked.get("instances"), "instances: a list of at least one")
+        chosen = asked.get("deployedModelId") or self._chosen(endpoint)
+        facts = self.facts(chosen)
+        spec = facts["deployedModel"].get("explanationSpec") or facts["model"].get(
+            "explanationSpec", {}
+        )
+        if not spec:
+            raise ApiError(
+                "FAILED_PRECONDITION",
+                f"{facts['model']['name']} has no explanationSpec: give Model.upload"
+                " explanation_metadata and explanation_parameters.",
+            )
+        own = asked.get("explanationSpecOverride", {}).get("parameters")
+        spec = spec | ({"parameters": own} if own else {})
+        parameters = {"parameters": asked["parameters"]} if "parameters" in asked else {}
+
+        async def ask(instances: list[Any]) -> list[Any]:
+            body = json.dumps({"instances": instances, **parameters}).encode()
+            _, response = await self.send(endpoint, body, deployed_id=chosen)
+            return list(_predictions(response)["predictions"])
+
+        predictions = await ask(asked["instances"])
+        found = [await explanations.explain(each, spec, ask) for each in asked["instances"]]
+        answer = {"explanations": found, "deployedModelId": chosen, "predictions": predictions}
+        return JSONResponse(answer)
+
+    def _chosen(self, endpoint: str) -> str:
+        """The deployed model that gets the next request."""
+        try:
+            return self._endpoints.serving.choose(endpoint)
+        except Unanswered:
+            self._endpoints.get(endpoint)
+            raise ApiError(
+                "FAILED_PRECONDITION", f"No traffic goes to any model of {endpoint}: deploy one."
+            ) from None
 
     async def send(
         self,
@@ -71,13 +114,7 @@ class Predictions:
     ) -> tuple[str, HttpResponse]:
         """Send a body to one of the endpoint's deployed models; which it was, and its response."""
         serving = self._endpoints.serving
-        try:
-            chosen = deployed_id or serving.choose(endpoint)
-        except Unanswered:
-            self._endpoints.get(endpoint)
-            raise ApiError(
-                "FAILED_PRECONDITION", f"No traffic goes to any model of {endpoint}: deploy one."
-            ) from None
+        chosen = deployed_id or self._chosen(endpoint)
         _, route = serving_launch.routes(self.facts(chosen))
         try:
             return await serving.send(

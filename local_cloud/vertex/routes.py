@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from google.cloud.aiplatform_v1.types import (
+    BatchPredictionJob,
     CustomJob,
     HyperparameterTuningJob,
     Model,
@@ -13,6 +14,7 @@ from google.cloud.aiplatform_v1.types import (
 )
 
 from local_cloud.vertex import resources
+from local_cloud.vertex.batch_predictions import BatchPredictions
 from local_cloud.vertex.parts import Parts
 from local_cloud.vertex.resource import Call, Method, Resource
 from local_cloud.vertex.schema import Json
@@ -55,10 +57,21 @@ def tuning(parts: Parts) -> list[Resource]:
     return [_jobs(collection, proto, jobs, jobs.create, jobs.shown, change)]
 
 
+def batch_predictions(parts: Parts) -> list[Resource]:
+    """Return batch prediction jobs."""
+    jobs = parts.batches
+
+    async def change(document: Json) -> None:
+        await jobs.changed(document, HOLD_SECONDS)
+
+    collection, proto = "batchPredictionJobs", BatchPredictionJob
+    return [_jobs(collection, proto, jobs, jobs.create, jobs.shown, change)]
+
+
 def _jobs(
     collection: str,
     proto: Any,
-    jobs: Training | Tuning,
+    jobs: Training | Tuning | BatchPredictions,
     make: Callable[[str, Json], Json],
     show: Callable[[Json], Json],
     change: Callable[[Json], Awaitable[None]],

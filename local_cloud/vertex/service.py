@@ -18,6 +18,7 @@ from local_cloud.vertex import (
     routes,
     tensorboard_routes,
 )
+from local_cloud.vertex.deployed import Deployed
 from local_cloud.vertex.errors import ApiError, render
 from local_cloud.vertex.parts import Parts
 from local_cloud.vertex.resource import Resource
@@ -28,6 +29,7 @@ RESOURCES: tuple[Callable[[Parts], Sequence[Resource]], ...] = (
     routes.tuning,
     routes.models,
     routes.endpoints,
+    routes.batch_predictions,
     metadata_routes.resources,
     tensorboard_routes.resources,
 )
@@ -47,14 +49,19 @@ def service(platform: Platform) -> Service:
         for version in ("v1", "v1beta1")
     ]
     return Service(
+        first=parts.predictions.routes(),
         routes=[
-            *parts.predictions.routes(),
             *found,
             *policies.routes(parts.endpoints),
             *_operations(parts),
             *missing,
         ],
-        dialect=Dialect(DIALECT, parts.training, parts.tuning, parts.endpoints),
+        dialect=Dialect(
+            DIALECT,
+            parts.training,
+            parts.tuning,
+            Deployed(platform, parts.endpoints, parts.batches),
+        ),
         errors={ApiError: render},
     )
 

@@ -12,18 +12,30 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from local_cloud.engine.served import ServingPlan
-from local_cloud.engine.spec import JobContext, Replica
+from local_cloud.engine.spec import Replica
 from local_cloud.vertex.errors import ApiError
-from local_cloud.vertex.schema import Json
+from local_cloud.vertex.schema import Json, require
 
 PORT = 8080
 START_SECONDS = 300.0
 PREBUILT = re.compile(
     r"(?:us|europe|asia)-docker\.pkg\.dev/vertex-ai/prediction/(\w+)-(?:cpu|gpu)\.([\w-]+):\w+"
 )
+# Fields of a DeployedModel that are checked and kept, and have no effect on this machine.
+IGNORED = {
+    "serviceAccount": "there are no accounts",
+    "enableAccessLogging": "every request is logged",
+    "disableContainerLogging": "a replica's output is always kept",
+    "dedicatedResources.machineSpec": "every replica runs on this machine, on its processor",
+    "dedicatedResources.spot": "no replica is taken away",
+    "dedicatedResources.requiredReplicaCount": "a model is ready when its first replica is",
+    "dedicatedResources.autoscalingMetricSpecs": "replicas grow with the requests at a time",
+    "fasterDeploymentConfig": "there is no slower way",
+}
+ROUTE = re.compile(r"/[!-~]*")
 # The package that a prebuilt image serves with, by its name; TorchServe itself is not needed.
 PACKAGES = {"sklearn": "sklearn", "xgboost": "xgboost", "pytorch": "torch"}
-PROGRAM = Path(__file__).with_name("prebuilt_server.py")
+PROGRAM = Path(__file__).parents[1] / "prebuilt_server.py"
 
 
 def check(model: Json) -> None:
@@ -35,6 +47,9 @@ def check(model: Json) -> None:
             f"{model['name']} has no serving container: give Model.upload one"
             " (serving_container_image_uri).",
         )
+    for field in ("healthRoute", "predictRoute"):
+        route = container.get(field) or "/"
+        require(ROUTE.fullmatch(route), f"containerSpec.{field}: {route!r} is not a path")
     image = container.get("imageUri", "")
     if container.get("command"):
         return
@@ -64,7 +79,7 @@ def routes(facts: Json) -> tuple[str, str]:
     )
 
 
-def plan(facts: Json, context: JobContext, base: dict[str, str]) -> ServingPlan:
+def plan(facts: Json, base: dict[str, str]) -> ServingPlan:
     """What the engine has to run for a deployed model."""
     model = facts["model"]
     container = model["containerSpec"]

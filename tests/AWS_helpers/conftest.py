@@ -27,11 +27,19 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> preparation.Prepared:
     return preparation.prepare(ROOT / "data/titanic_train.csv", tmp_path_factory.mktemp("data"))
 
 
+kept: list[session.Session] = []  # what connect() returned: it takes half a second
+
+
 @pytest.fixture
 def connection(cloud: Status, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> session.Session:
     """This worker's local cloud, with the session of connect(); results go to a new folder."""
     monkeypatch.chdir(tmp_path)
-    return session.connect()
+    if kept:
+        session.point_sdks()
+        session._session = kept[0]
+    if not kept or not session.region_of(session.client("s3"), kept[0].bucket):
+        kept[:] = [session.connect()]
+    return kept[0]
 
 
 @pytest.fixture

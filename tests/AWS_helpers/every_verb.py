@@ -23,6 +23,8 @@ from urllib.parse import urlsplit
 import requests
 from botocore.httpsession import URLLib3Session
 
+from tests import once
+
 RECORD, *FILES = sys.argv[1:]
 TARGET, LOCAL = os.environ["LESSON_TARGET"], os.environ["FORWARD_TO"]
 OWN_IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/torch:1"
@@ -105,7 +107,9 @@ def main() -> None:
     train, val = call("upload", *FILES, prefix="data")
     call("estimate_cost", "ml.m5.xlarge", gpu="T4")
     flags = {"train": train, "val": val, "epochs": 3}
-    call("train", flags)
+    run = call("train", flags)
+    endpoint = call("deploy", run)
+    call("predict", endpoint, [{"Pclass": 1, "Sex": "female", "Embarked": "S"}])
     space = {"learning_rate": between(0.001, 0.01, scale="log"), "hidden": one_of("8", "16")}
     tuning.FOLDER = Path(__file__).with_name("trial")  # the search is the point here
     call("tune", flags, space, trials=2, parallel=1)
@@ -124,6 +128,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     sys.addaudithook(only_the_local_cloud)
+    once.install()
     URLLib3Session.send = recorded
     requests.get = told_elsewhere
     sys.stdout = Printed()  # type: ignore[assignment]

@@ -23,6 +23,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.httpsession import URLLib3Session
 
 from lesson import check
+from tests import once
 from tests.AWS_helpers.answers import CASES, READY, ROLE, Answer
 from tests.AWS_helpers.every_verb import at_home
 
@@ -105,5 +106,6 @@ def main() -> dict[str, Any]:
 if __name__ == "__main__":
     sys.addaudithook(only_the_local_cloud)
     botocore.handlers.BUILTIN_HANDLERS.append(("before-call", answered))
+    once.install()  # each case has a session of its own
     with mock.patch.object(URLLib3Session, "send", forwarded):
         Path(sys.argv[1]).write_text(json.dumps(main()))

@@ -86,13 +86,16 @@ def test_the_jobs_of_others_in_the_account_stay_and_are_not_waited_for(
     connect(bucket="lesson-of-others")
     names_of = dict(zip(("train", "val"), upload(archives.train, archives.val), strict=True))
     a_lesson = train(names_of | {"epochs": 1})  # of somebody else, in the same account
+    connect()  # our own bucket, which goes with every job that wrote into it
+    data = dict(zip(("train", "val"), upload(archives.train, archives.val), strict=True))
+    ours = train(data | {"epochs": 1})
+    connect(bucket="lesson-of-others")
     no_lesson = train(names_of | {"epochs": 10_000_000, "patience": 0}, wait=False)
     client("sagemaker").delete_tags(
         ResourceArn=no_lesson.job.training_job_arn, TagKeys=["made_by_lesson"]
     )
     theirs = {run.job.training_job_name for run in (a_lesson, no_lesson)}
-    connect()  # our own bucket, which goes with every job that wrote into it
-    ours = train(dict(zip(("train", "val"), upload(archives.train, archives.val), strict=True)))
+    connect()
     cleanup(dry_run=False)
     assert connection.bucket not in buckets()
     left = set(list_jobs()["name"])

@@ -6,7 +6,15 @@ import re
 
 import pytest
 
-from AWS_helpers.costs import FAMILIES, INCREMENT, MACHINES, estimate_cost, machine_with
+from AWS_helpers.costs import (
+    FAMILIES,
+    HOSTING,
+    INCREMENT,
+    MACHINES,
+    estimate_cost,
+    estimate_endpoint,
+    machine_with,
+)
 from AWS_helpers.images import image_for
 from lesson import LessonError
 from lesson.costs import Price
@@ -31,10 +39,17 @@ def test_a_job_is_billed_in_the_increments_of_the_service() -> None:
     assert INCREMENT.source.startswith("https://") and INCREMENT.source in repr(made)
 
 
-@pytest.mark.parametrize("price", MACHINES.values())
+@pytest.mark.parametrize("price", [*MACHINES.values(), *HOSTING.values()])
 def test_every_price_has_a_source_and_says_how_sure_it_is(price: Price) -> None:
     assert price.source.startswith("https://") and price.sure
     assert re.fullmatch(r"(\d{4}-\d\d(-\d\d)?)?", price.read)
+
+
+def test_an_endpoint_is_billed_day_and_night() -> None:
+    made = estimate_endpoint("ml.m5.large", replicas=2)
+    assert made.usd == pytest.approx(2 * 24 * 0.115)
+    with pytest.raises(LessonError, match=r"instance type ml\.c5\.large"):
+        estimate_endpoint("ml.c5.large")
 
 
 def test_a_gpu_costs_what_the_instance_type_costs_that_has_it() -> None:

@@ -80,6 +80,7 @@ def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
     assert condition.max_wait_time_in_seconds >= condition.max_runtime_in_seconds
 
 
+@pytest.mark.slow
 def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
     data: Data, capsys: pytest.CaptureFixture[str]
 ) -> None:

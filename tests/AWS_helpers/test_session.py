@@ -11,8 +11,10 @@ import AWS_helpers
 from AWS_helpers import session
 from AWS_helpers.session import Session, connect, connected, refusals
 from lesson import LessonError
+from lesson.runs import Run
 from local_cloud.control import Status
 
+RUN = Run("here", "a machine", 1.0, 0.8, 0.4, "runs/here")
 CALLS: dict[str, Callable[[], Any]] = {
     "tune": lambda: AWS_helpers.tune({}, {}),
     "upload": lambda: AWS_helpers.upload("README.md"),
@@ -21,6 +23,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "cancel": lambda: AWS_helpers.cancel("job"),
     "list_jobs": lambda: AWS_helpers.list_jobs(),
     "cleanup": lambda: AWS_helpers.cleanup(),
+    "deploy": lambda: AWS_helpers.deploy(RUN),
+    "predict": lambda: AWS_helpers.predict("endpoint", []),
 }
 ROLE = "arn:aws:iam::123456789012:role/MyRole"
 
@@ -33,8 +37,8 @@ def test_every_verb_asks_for_connect_first(verb: str) -> None:
 
 def test_the_package_names_exactly_the_verbs() -> None:
     assert sorted({*CALLS, "connect", "estimate_cost"}) == dir(AWS_helpers)
-    with pytest.raises(AttributeError, match="no attribute 'deploy'"):
-        _ = AWS_helpers.deploy  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="no attribute 'explain'"):
+        _ = AWS_helpers.explain  # type: ignore[attr-defined]
 
 
 def test_both_sides_of_the_lesson_have_the_same_verbs() -> None:

@@ -23,13 +23,15 @@ from lesson.preparation import Prepared
 from local_cloud.control import Status
 
 ROOT = Path(__file__).parents[2]
-HOST = re.compile(r"(([a-z0-9-]+\.)?s3|sagemaker|api\.sagemaker|logs|sts|iam)(\.[a-z0-9-]+)?\.amaz")
+HOST = re.compile(
+    r"(([a-z0-9-]+\.)?s3|((api|runtime)\.)?sagemaker|logs|sts|iam)(\.[a-z0-9-]+)?\.amaz"
+)
 TELLING = "sagemaker-telemetry"
 VERBS = {
     "connect", "upload", "estimate_cost", "train", "train again", "tune", "list_jobs", "cancel",
-    "wait", "cleanup", "cleanup again",
+    "wait", "cleanup", "cleanup again", "deploy", "predict",
 }  # fmt: skip
-MACHINES = r"\.Create(Training|HyperParameterTuning)Job "
+MACHINES = r"\.(Create(Training|HyperParameterTuning)Job|CreateEndpoint) "
 # What differs between any two runs, and what stands for it in the comparison.
 CHANGES = (
     (r"train-nn-\d{8}-\d{6}-\d{6}", "FOLDER"),
@@ -38,6 +40,7 @@ CHANGES = (
     (r"/tuning-\d{10}/", "/tuning-TIME/"),
     (r"train-nn-\d{6}-\d{14}", "JOB"),
     (r"train-nn-\d{6}", "JOB"),
+    (r"serve-nn-\d{8}-\d{6}-\d{6}", "ENDPOINT"),
     (r'"startTime": \d+', '"startTime": TIME'),
     (r'"[nN]extToken": "[^"]*"', '"nextToken": TOKEN'),
 )
@@ -82,6 +85,8 @@ class Record:
             body = json.dumps(json.loads(body), sort_keys=True)
         # An object's content is sent in pieces over https, and whole over http: its size is told.
         what = event["size"] if event["method"] == "PUT" else body
+        if path.endswith("/model.tar.gz"):  # a model that is packed again, with the times in it
+            what = "ARCHIVE"
         line = " ".join([event["method"], path.rstrip("/"), url.query, event["operation"], what])
         for pattern, instead in CHANGES:
             line = re.sub(pattern, instead, line)
@@ -160,7 +165,7 @@ def test_the_sdk_tells_nobody_of_its_use_under_local(records: dict[str, Record])
     assert told, "it no longer does: then every_verb.py need not look"
 
 
-@pytest.mark.parametrize("verb", ["train", "train again", "tune"])
+@pytest.mark.parametrize("verb", ["train", "train again", "tune", "deploy"])
 def test_the_price_is_stated_before_the_first_request_of_a_paid_call(
     records: dict[str, Record], verb: str
 ) -> None:
@@ -168,13 +173,13 @@ def test_the_price_is_stated_before_the_first_request_of_a_paid_call(
         events = record.verbs()[verb]
         first = next(place for place, event in enumerate(events) if "method" in event)
         printed = "".join(event["printed"] for event in events[:first])
-        assert re.search(r"costs about \$\d\.\d\d an hour", printed)
+        assert re.search(r"costs about \$\d\.\d\d a(n hour| day)", printed)
 
 
-def test_nothing_but_train_and_tune_asks_for_machines(records: dict[str, Record]) -> None:
+def test_nothing_but_train_tune_and_deploy_asks_for_machines(records: dict[str, Record]) -> None:
     for verb in VERBS:
         made = [line for line in records["cloud"].sent(verb) if re.search(MACHINES, line)]
-        assert len(made) == (1 if verb.startswith(("train", "tune")) else 0)
+        assert len(made) == (1 if verb.startswith(("train", "tune", "deploy")) else 0)
 
 
 def test_under_cloud_the_words_are_the_clouds(records: dict[str, Record]) -> None:

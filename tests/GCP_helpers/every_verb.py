@@ -87,7 +87,9 @@ def main() -> None:
     train, val = call("upload", *FILES, prefix="data")
     call("estimate_cost", "n1-standard-4", gpu="T4")
     flags = {"train": train, "val": val, "epochs": 3}
-    call("train", flags)
+    run = call("train", flags)
+    endpoint = call("deploy", run)
+    call("predict", endpoint, [{"Pclass": 1, "Sex": "female", "Embarked": "S"}])
     space = {"learning_rate": between(0.001, 0.01, scale="log"), "hidden": one_of("8", "16")}
     tuning.FOLDER = Path(__file__).with_name("trial.py")  # the search is the point here
     call("tune", flags, space, trials=2, parallel=1)

@@ -71,7 +71,8 @@ def test_the_jobs_of_others_in_the_project_stay_and_are_not_waited_for(
     no_lesson.submit(base_output_dir=f"{others.uri}/runs/no-lesson")
     theirs = {a_lesson.job.display_name, no_lesson.display_name}
     connect()  # our own bucket, which goes with every job that wrote into it
-    ours = train(dict(zip(("train", "val"), upload(archives.train, archives.val), strict=True)))
+    data = dict(zip(("train", "val"), upload(archives.train, archives.val), strict=True))
+    ours = train(data | {"epochs": 1})
     cleanup(dry_run=False)
     assert client().lookup_bucket(connection.bucket) is None
     left = set(list_jobs()["name"])

@@ -6,7 +6,16 @@ import datetime
 
 import pytest
 
-from GCP_helpers.costs import GPUS, INCREMENT, MACHINES, accelerator_type, estimate_cost, short_name
+from GCP_helpers.costs import (
+    GPUS,
+    INCREMENT,
+    MACHINES,
+    PREDICTION,
+    accelerator_type,
+    estimate_cost,
+    estimate_endpoint,
+    short_name,
+)
 from lesson import LessonError
 from lesson.costs import Price
 
@@ -34,10 +43,18 @@ def test_a_job_is_billed_in_the_increments_of_the_service() -> None:
     assert INCREMENT.source.startswith("https://") and INCREMENT.source in repr(made)
 
 
-@pytest.mark.parametrize("price", [*MACHINES.values(), *GPUS.values()])
+@pytest.mark.parametrize("price", [*MACHINES.values(), *GPUS.values(), *PREDICTION.values()])
 def test_every_price_has_a_source_and_says_how_sure_it_is(price: Price) -> None:
     assert price.source.startswith("https://") and price.sure
     assert not price.read or datetime.date.fromisoformat(price.read)
+
+
+def test_an_endpoint_is_billed_day_and_night() -> None:
+    made = estimate_endpoint("n1-standard-2", replicas=2)
+    assert made.usd == pytest.approx(2 * 24 * 0.1095)
+    assert "2026-06-15" in repr(made)
+    with pytest.raises(LessonError, match="machine c3-standard-4"):
+        estimate_endpoint("c3-standard-4")
 
 
 def test_larger_n1_machines_are_worked_out_from_their_size() -> None:

@@ -61,7 +61,7 @@ def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
 def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
     data: Data, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    local_cloud.rehearse(1500)
+    local_cloud.rehearse(200)
     run = train(data | {"epochs": 3000, "patience": 0}, spot=True)
     assert run.interruptions == 1 and run.accuracy
     out = capsys.readouterr().out

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import requests
 
-from GCP_helpers import train, tune, tuning, wait
+from GCP_helpers import cancel, train, tune, tuning, wait
 from lesson.request import Request
 from lesson.studies import Space, between, one_of
 
@@ -65,7 +65,7 @@ def test_train_sends_what_the_dry_run_showed(data: Data, sent: list[str], more: 
     assert arrived(again) == arrived(run.job)
     assert again.display_name in repr(shown)
     for job in (run, again):
-        assert wait(job).accuracy
+        cancel(job)  # how such a job ends is shown elsewhere
 
 
 def test_the_printed_request_is_python_that_sends_the_same_job(data: Data) -> None:
@@ -94,4 +94,3 @@ def test_tune_sends_what_the_dry_run_showed(
     assert arrived(again) == arrived(study.job)
     assert "median_automated_stopping_spec" in repr(shown)
     assert "medianAutomatedStoppingSpec" in arrived(again)
-    wait(again)

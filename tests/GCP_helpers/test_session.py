@@ -11,8 +11,10 @@ import GCP_helpers
 from GCP_helpers import session
 from GCP_helpers.session import Session, connect, connected
 from lesson import LessonError
+from lesson.runs import Run
 from local_cloud.control import Status
 
+RUN = Run("here", "a machine", 1.0, 0.8, 0.4, "runs/here")
 CALLS: dict[str, Callable[[], Any]] = {
     "tune": lambda: GCP_helpers.tune({}, {}),
     "upload": lambda: GCP_helpers.upload("README.md"),
@@ -21,6 +23,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "cancel": lambda: GCP_helpers.cancel("job"),
     "list_jobs": lambda: GCP_helpers.list_jobs(),
     "cleanup": lambda: GCP_helpers.cleanup(),
+    "deploy": lambda: GCP_helpers.deploy(RUN),
+    "predict": lambda: GCP_helpers.predict("endpoint", []),
 }
 
 
@@ -32,8 +36,8 @@ def test_every_verb_asks_for_connect_first(verb: str) -> None:
 
 def test_the_package_names_exactly_the_verbs() -> None:
     assert sorted({*CALLS, "connect", "estimate_cost"}) == dir(GCP_helpers)
-    with pytest.raises(AttributeError, match="no attribute 'deploy'"):
-        _ = GCP_helpers.deploy  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="no attribute 'explain'"):
+        _ = GCP_helpers.explain  # type: ignore[attr-defined]
 
 
 def test_a_change_of_target_asks_for_a_new_kernel(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,12 +14,15 @@ TEXT = PAGE.read_text(encoding="utf-8")
 ANSWERS: Answers = {
     "direction": (["B", "b"], [("A", "each row"), ("C", "both sides"), ("D", "A, B, C")]),
     "timing": (
-        [1.6, 10 / 6.25, 1.59],
+        [lambda short, long: (long[1] - short[1]) / (long[2] - short[2])],
         [
-            (3.0 / 3.4, "the start"),
-            (13.0 / 9.65, "the start"),
-            (6.25 / 10, "turn it round"),
-            (2, "200 epochs more"),
+            (lambda short, long: short[1] / short[2], "the start"),
+            (lambda short, long: long[1] / long[2], "the start"),
+            (lambda short, long: (long[2] - short[2]) / (long[1] - short[1]), "turn it round"),
+            (lambda short, long: 2, "200 epochs more"),
+            (lambda short, long: 1.6, "that it is given"),
+            (lambda short, long: short / long, "raises TypeError"),
+            (1.6, "a function"),
         ],
     ),
     "limit": (
@@ -27,16 +30,26 @@ ANSWERS: Answers = {
         [(135 / 132.5, "two instances"), (27, "only the loop"), (2, "only the loop"), (1, "left")],
     ),
     "efficiency": (
-        [0.6],
+        [lambda start, shared, sent, n: (start + shared) / (start + shared / n + sent) / n],
         [
-            (2.4, "speed-up"),
-            (240, "speed-up"),
-            (60, "between 0 and 1"),
-            (5 / 12, "divided by"),
-            (5 / 3, "divided by"),
-            (24 / 9 / 4, "exchange"),
-            (24 / 7 / 4, "not shared out"),
-            (0.25, "at most"),
+            (
+                lambda start, shared, sent, n: (start + shared) / (start + shared / n + sent),
+                "speed",
+            ),
+            (lambda start, shared, sent, n: 240, "speed-up"),
+            (lambda start, shared, sent, n: 60, "between 0 and 1"),
+            (lambda start, shared, sent, n: (start + shared / n + sent) / (start + shared), "by"),
+            (lambda start, shared, sent, n: 5 / 3, "divided by"),
+            (
+                lambda start, shared, sent, n: (start + shared) / (start + shared / n) / n,
+                "exchange",
+            ),
+            (
+                lambda start, shared, sent, n: (start + shared) / ((start + shared) / n + sent) / n,
+                "not shared out",
+            ),
+            (lambda start, shared, sent, n: 0.25, "at most"),
+            (lambda start, shared, sent, n: 0.6, "that it is given"),
         ],
     ),
     "hour": (

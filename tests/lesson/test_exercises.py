@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import binary_cross_entropy_with_logits as losses
 
 from lesson import this_machine
 from lesson.exercises import train_locally as exercises
+from lesson.exercises import verdict
 from lesson.preparation import prepare, read_passengers, split
 from lesson.runs import Run
 from tests.lesson.exercise_rules import Answers, ExerciseRules
@@ -19,12 +21,12 @@ from training import train_nn
 TRAIN, VAL = split(read_passengers(exercises.CSV))
 
 
-def tanh_logit() -> float:
-    """The answer of the network with Tanh, spelled out."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        first, second, last = (torch.nn.Linear(*widths) for widths in ((7, 64), (64, 32), (32, 1)))
-    return last(torch.tanh(second(torch.tanh(first(torch.zeros(1, 7)))))).item()
+def tanh_model(features: int, hidden: list[int], seed: int) -> torch.nn.Sequential:
+    """The network of the script with Tanh."""
+    layers = train_nn.build_model(features, hidden, seed)
+    return torch.nn.Sequential(
+        *(torch.nn.Tanh() if isinstance(each, torch.nn.ReLU) else each for each in layers)
+    )
 
 
 ANSWERS: Answers = {
@@ -62,23 +64,34 @@ ANSWERS: Answers = {
         ],
     ),
     "network": (
-        [tanh_logit()],
+        [tanh_model, lambda *flags: tanh_model(7, [64, 32], 0)],
         [
-            (train_nn.build_model(7, [64, 32], 0)(torch.zeros(1, 7)).item(), "with ReLU"),
-            (0.5, "the seed too"),
+            (train_nn.build_model, "with ReLU"),
+            (lambda *flags: tanh_model(7, [64, 32], 1), "the seed too"),
+            (lambda *flags: 0.5, "not a network"),
+            (lambda *flags: None, "returns nothing"),
+            (tanh_model(7, [64, 32], 0), "raises"),
+            (0.5, "a function"),
         ],
     ),
     "loss": (
-        [(1 + TRAIN["Survived"].mean()) * math.log(2)],
+        [lambda z, y: losses(z, y, pos_weight=torch.tensor(2.0))],
         [
-            (math.log(2), "count alike"),
-            ((2 - TRAIN["Survived"].mean()) * math.log(2), "did not survive"),
-            (2 * math.log(2), "pos_weight 2"),
+            (losses, "count alike"),
+            (lambda z, y: losses(z, 1 - y, pos_weight=torch.tensor(2.0)), "did not survive"),
+            (lambda z, y: losses(z, y, pos_weight=torch.tensor(3.0)), "pos_weight of 2"),
+            (lambda z, y: losses(z, y, reduction="none"), "not a number"),
         ],
     ),
     "data": (
-        [2689, 2689.0, "2689 weights"],
-        [(2625, "seven columns"), (2626, "64 units"), (8, "first line")],
+        [lambda X: np.column_stack([X, X[:, 3] + X[:, 4]]), lambda X: np.c_[X, X[:, 3:5].sum(1)]],
+        [
+            (lambda X: X, "still seven"),
+            (lambda X: np.column_stack([X, X]), "(3, 14)"),
+            (lambda X: np.column_stack([X[:, 3] + X[:, 4], X]), "comes last"),
+            (lambda X: np.column_stack([X, X[:, 4] + X[:, 5]]), "3 and 4"),
+            (lambda X: X.missing, "AttributeError"),
+        ],
     ),
 }
 
@@ -106,3 +119,38 @@ class TestExercises(ExerciseRules):
         gone = dataclasses.replace(run, artefacts="gone")
         assert "train again" in self.said("best_epoch", 5, gone)
         assert self.said("guess", 0.5, run).startswith("Not yet: call check() as")
+
+
+class Texts(HTMLParser):
+    """The text of some HTML, without what is hidden from screen readers."""
+
+    text = ""
+    hidden = False
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.hidden = ("aria-hidden", "true") in attributes
+
+    def handle_endtag(self, tag: str) -> None:
+        self.hidden = False
+
+    def handle_data(self, data: str) -> None:
+        self.text += "" if self.hidden else data
+
+
+@pytest.mark.parametrize("begin", verdict.STYLES)
+def test_a_verdict_is_a_box_that_says_the_same_and_can_be_read(begin: str) -> None:
+    told = f"{begin} 1 < 2 & <b>3</b>."
+    shown = verdict.bundle(told)
+    assert shown["text/plain"] == told
+    texts = Texts()
+    texts.feed(shown["text/html"])
+    assert texts.text.strip() == told
+    light, dark = (luminance(colour) for colour in verdict.STYLES[begin][:0:-1])
+    assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def luminance(colour: str) -> float:
+    """As the guidelines for accessible pages define it (WCAG 2.2)."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

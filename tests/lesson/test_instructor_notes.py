@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 import pytest
 
 from AWS_helpers.costs import estimate_cost as on_amazon
 from GCP_helpers.costs import estimate_cost as on_google
-from tools.scanner import scan
+from tools.pace import minutes_of, pace
+from tools.scanner import Heading, scan
 
 ROOT = Path(__file__).parents[2]
 NOTES = (ROOT / "instructors" / "instructor-notes.md").read_text(encoding="utf-8")
+TASTER = (ROOT / "learners" / "taster.md").read_text(encoding="utf-8")
+EPISODES = sorted((ROOT / "episodes").glob("*.md"))
 DAYS = ("google-day", "amazon-day")
 SLOT = re.compile(r"^\| (\d\d):(\d\d)–(\d\d):(\d\d) \| (\d\d) (.*?) \| (\d+) \|$", re.MULTILINE)
-TIMING = re.compile(r"^Episode (\d\d), (\d+) minutes[^\n]*\n[^|]*((?:\|.*\n)+)", re.MULTILINE)
 
 
 def front(number: str) -> tuple[str, int]:
@@ -57,13 +59,31 @@ def test_the_episodes_to_choose_from_have_their_minutes() -> None:
     assert f"that is {sum(map(int, offered.values()))} minutes" in section
 
 
-def test_every_episode_has_its_timing_and_the_rows_add_up() -> None:
-    found = {number: (int(total), rows) for number, total, rows in TIMING.findall(NOTES)}
-    assert sorted(found) == sorted(path.name[:2] for path in (ROOT / "episodes").glob("*.md"))
-    for number, (total, rows) in found.items():
-        cells = re.findall(r"^\| ([\d +]+) \|", rows, re.MULTILINE)
-        minutes = sum(int(part) for cell in cells for part in cell.split("+"))
-        assert total == minutes == front(number)[1], number
+def test_every_episode_has_its_timing_by_the_formula() -> None:
+    rows = re.findall(
+        r"^\| (\d\d) .*? \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", NOTES, re.MULTILINE
+    )
+    assert [row[0] for row in rows] == [path.name[:2] for path in EPISODES]
+    for path, (number, *cells) in zip(EPISODES, rows, strict=True):
+        page = scan(path.read_text(encoding="utf-8"))
+        teaching, exercises, together, optional = map(int, cells)
+        assert page.front_matter is not None
+        stated = (page.front_matter["teaching"], page.front_matter["exercises"])
+        assert (teaching, exercises) == stated, number
+        assert together == teaching + exercises == front(number)[1]
+        assert abs(optional - pace(page).optional) <= 2, number
+
+
+def test_the_taster_fits_into_an_hour_by_the_formula() -> None:
+    said = [int(minutes) for minutes in re.findall(r"^\| (\d+) \|", TASTER, re.MULTILINE)]
+    names = re.findall(r"\]\(\.\./(episodes/.*?\.md)\)", TASTER.partition("##")[0])
+    beginning, whole = (scan((ROOT / name).read_text(encoding="utf-8")) for name in names)
+    top = list(takewhile(lambda block: not isinstance(block, Heading), beginning.blocks))
+    after = next(block for block in beginning.blocks if isinstance(block, Heading))
+    assert f"“{after.text}”" in TASTER
+    assert abs(said[0] - minutes_of(top)) <= 1
+    assert abs(said[1] - pace(whole).teaching - pace(whole).exercises) <= 1
+    assert sum(said) <= 60
 
 
 def test_eight_hours_of_a_notebook_have_the_price_of_the_helpers() -> None:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
+import pytest
+
+import local_cloud
 from lesson.exercises import interrupted as exercises
-from tests.lesson.exercise_rules import Answers, ExerciseRules
+from local_cloud.control import Status
+from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
+from tests.lesson.sent_jobs import amazon, connected, ended, on_amazon
 
 PAGE = Path(__file__).parents[2] / "episodes" / "11-interrupted.md"
 
@@ -75,24 +83,54 @@ ANSWERS: Answers = {
         ],
     ),
     "every": (
-        [8, 9, 10, 11],
         [
-            (1, "in checkpoints"),
-            (5, "in checkpoints"),
-            (90, "done again"),
-            (379, "counts epochs"),
-            (0, "from 1 up"),
-            (9.5, "whole number"),
+            lambda epoch, checkpoint, stops: max(1, round((2 * checkpoint * stops) ** 0.5 / epoch)),
+            lambda epoch, checkpoint, stops: int((2 * checkpoint * stops) ** 0.5 // epoch),
+        ],
+        [
+            (lambda *seconds: 1, "in checkpoints"),
+            (lambda *seconds: 5, "in checkpoints"),
+            (lambda *seconds: 90, "done again"),
+            (lambda epoch, saving, stops: round((2 * saving * stops) ** 0.5), "counts epochs"),
+            (lambda *seconds: 0, "from 1 up"),
+            (lambda *seconds: 9.5, "whole number"),
+            (lambda *seconds: 9, "more often"),
+            (9, "a function"),
         ],
     ),
     "workers": (["B"], [("A", "empty"), ("C", "different models")]),
 }
 
 
+@pytest.fixture(scope="class")
+def jobs(
+    request: pytest.FixtureRequest, cloud: Status, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Jobs as learners send them, and what is said about each."""
+    folder = tmp_path_factory.mktemp("spot")
+    with connected(folder):
+        send = partial(on_amazon, folder, "train-nn")
+        local_cloud.rehearse(epoch=200)
+        interrupted = ended(amazon, send(spot=True, checkpoint_every="10"))
+        request.cls.answers = ANSWERS | {
+            "spot_job": (
+                [interrupted],
+                [
+                    (ended(amazon, send(checkpoint_every="20")), "at the full price"),
+                    (ended(amazon, send(spot=True)), "no checkpoints"),
+                    (ended(amazon, send(spot=True, checkpoint_every="20")), "rehearse()"),
+                    (ended(amazon, send(spot=True, train="broken")), "has failed"),
+                ],
+            )
+        }
+        yield
+
+
+@pytest.mark.usefixtures("jobs")
 class TestExercises(ExerciseRules):
     page = PAGE.name
     module = exercises
-    answers = ANSWERS
+    context: ClassVar[Context] = {"spot_job": (amazon,)}
 
 
 def test_the_page_describes_the_job_that_the_exercise_calculates_with() -> None:

@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tools.folder import read_page
+from tools.pace import split
+from tools.scanner import Code, walk
+
 PAGES = sorted((Path(__file__).parents[2] / "episodes").glob("[0-9]*.md"))
 OBJECTIVES = re.compile(r"^:+ objectives\n(.*?)^:+$", re.MULTILINE | re.DOTALL)
 ITEM = re.compile(r"^- (.*?)(?=^- |\Z)", re.MULTILINE | re.DOTALL)
@@ -34,6 +38,19 @@ def test_every_objective_is_assessed_and_every_exercise_assesses_one(page: Path)
     assert len(objectives) >= 3
     assert [item for item, names in objectives.items() if not names] == []
     assert {name for names in objectives.values() for name in names} == set(CHECKED.findall(text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_an_objective_that_only_optional_sections_assess_says_so(page: Path) -> None:
+    core, _ = split(read_page(page).blocks)
+    taught = {
+        name
+        for block, _ in walk(core)
+        if isinstance(block, Code)
+        for name in CHECKED.findall(block.text)
+    }
+    for item, names in assessed(page.read_text(encoding="utf-8")).items():
+        assert ("(optional)" in item) == (not taught & set(names)), item
 
 
 def test_what_an_objective_names_is_read_from_its_end() -> None:

@@ -11,14 +11,19 @@ from training import train_nn
 PAGE = Path(__file__).parents[2] / "episodes" / "09-parallelism.md"
 
 ANSWERS: Answers = {
-    "share": (
-        [100 / 569, 0.1757],
+    "combined": (
         [
-            (0.5, "mean of means"),
-            (469 / 569, "of the others"),
-            (100 / 469, "of all rows"),
-            (100, "between 0 and 1"),
-            (0.3, "rows of the batch"),
+            lambda a, b, m, n: (m * a + n * b) / (m + n),
+            lambda a, b, m, n: a + (b - a) * n / (m + n),
+        ],
+        [
+            (lambda a, b, m, n: (a + b) / 2, "mean of means"),
+            (lambda a, b, m, n: (n * a + m * b) / (m + n), "turn it round"),
+            (lambda a, b, m, n: m * a + n * b, "divide by their number"),
+            (lambda a, b, m, n: a, "it makes 1"),
+            (lambda a, b, m, n: "a", "returns a str"),
+            (lambda a, b: a, "raises TypeError"),
+            (100 / 569, "a function"),
         ],
     ),
     "copies": (["B", "b."], [("A", "rows are halved"), ("C", "one copy"), ("D", "A, B, C")]),
@@ -37,13 +42,14 @@ ANSWERS: Answers = {
         ],
     ),
     "quarter": (
-        [270340, 270340.0],
+        [lambda n: 4 * (266_240 / n + 1025), lambda n: 4 * ((8 * 512 + 512**2) // n + 1025)],
         [
-            (67585, "four bytes"),
-            (267265, "some of it is not split"),
-            (268290, "not half"),
-            (536580, "two replicas"),
-            (1069060, "a quarter"),
+            (lambda n: 266_240 // n + 1025, "four bytes"),
+            (lambda n: 4 * 267_265 / n, "some of it is not split"),
+            (lambda n: 536_580, "two replicas"),
+            (lambda n: 270_340, "for two replicas"),
+            (lambda n: 4 * 267_265, "four bytes for each"),
+            (270_340, "a function"),
         ],
     ),
     "crossing": (

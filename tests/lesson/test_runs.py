@@ -162,12 +162,15 @@ def test_the_opening_shows_the_target(
     value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("LESSON_TARGET", value)
+    monkeypatch.chdir("/")
     lesson.opening()
+    assert Path.cwd() == lesson.ROOT
     assert capsys.readouterr().out.startswith(f"LESSON_TARGET={value}: ")
 
 
 def test_another_target_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LESSON_TARGET", "moon")
+    monkeypatch.chdir("/")  # and back again after the test
     with pytest.raises(LessonError, match="set it to local or cloud"):
         lesson.opening()
 

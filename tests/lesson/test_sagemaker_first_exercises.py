@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
+import pytest
+
 from AWS_helpers import helpers
+from AWS_helpers import session as aws_session
 from AWS_helpers.costs import estimate_cost
 from lesson.exercises import s3_data, sagemaker_first_job
+from lesson.preparation import prepare
+from local_cloud.control import Status
 from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
+from tests.lesson.sent_jobs import amazon, cancelled, connected, ended, on_amazon, until
 
-PAGE = Path(__file__).parents[2] / "episodes" / "07-sagemaker-first-job.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "episodes" / "07-sagemaker-first-job.md"
 VAL = "s3://lesson/data/val_data.npz"
 ML = "/opt/ml/input/data"
 LOG = [
@@ -40,16 +51,6 @@ DATA_ANSWERS: Answers = {
             ("BDE", "rows in memory"),
             ("B", "one more"),
             ("all", "from A to E"),
-        ],
-    ),
-    "lines": (
-        ["DEAC", "d, e, a, c"],
-        [
-            ("DEBC", "knows no s3://"),
-            ("DEA", "four"),
-            ("EDAC", "a client"),
-            ("DAEC", "has been sent"),
-            ("DECA", "there is none yet"),
         ],
     ),
     "prefix": (
@@ -109,38 +110,101 @@ FIRST_JOB_ANSWERS: Answers = {
             (r"((\w| )+)*!", "for ever"),
         ],
     ),
-    "limit": (["C"], [("A", "keeps it"), ("B", "from outside")]),
-    "fixed": (
-        [
-            f"{ML}/training/train_data.npz",
-            f"--train={ML}/training/train_data.npz",
-            f"train={ML}/training/train_data.npz",
-            f"--train {ML}/training/train_data.npz",
-        ],
-        [
-            (f"{ML}/train/train_data.npz", "was told"),
-            ("s3://lesson/data/train_data.npz", "has copied"),
-            (f"{ML}/training/", "which file"),
-            ("runs/data/train_data.npz", "on this machine"),
-            (f"{ML}/train_data.npz", "which channels"),
-        ],
-    ),
     "billed": (["B"], [("A", "a second or so"), ("C", "not billed")]),
 }
 
 
+@pytest.fixture(scope="class")
+def archives(
+    request: pytest.FixtureRequest, cloud: Status, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """The validation archive in the bucket, as a learner has sent it and read it again."""
+    folder = tmp_path_factory.mktemp("there")
+    with connected(folder), pytest.MonkeyPatch.context() as changed:
+        changed.chdir(folder)
+        data = prepare(ROOT / "data/titanic_train.csv", "runs/data")
+        s3, bucket = aws_session.client("s3"), aws_session.connected().bucket
+        s3.upload_file(str(data.val), bucket, "there/val_data.npz")
+        answer = s3.get_object(Bucket=bucket, Key="there/val_data.npz")
+        right = ([np.load(io.BytesIO(answer["Body"].read()))], [
+            (np.load(data.train), "numpy.load"),
+            ("s3://lesson/there/val_data.npz", "numpy.load"),
+        ])  # fmt: skip
+        request.cls.answers = DATA_ANSWERS | {"there": right}
+        request.cls.context = {"channel": (VAL,), "there": (s3, bucket)}
+        yield
+
+
+@pytest.mark.usefixtures("archives")
 class TestData(ExerciseRules):
     page = "06-s3-data.md"
     module = s3_data
-    answers = DATA_ANSWERS
-    context: ClassVar[Context] = {"channel": (VAL,)}
+
+    def test_what_is_in_the_bucket_counts(self) -> None:
+        (right,), _ = self.answers["there"]
+        s3, bucket = self.context["there"]
+        s3.put_object(Bucket=bucket, Key="there/val_data.npz", Body=b"other")
+        assert "the object has 5 bytes" in self.said("there", right)
+        s3.delete_object(Bucket=bucket, Key="there/val_data.npz")
+        assert "has arrived" in self.said("there", right)
 
 
+@pytest.fixture(scope="class")
+def jobs(
+    request: pytest.FixtureRequest, cloud: Status, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Jobs as learners send them, and what is said about each."""
+    folder, long = tmp_path_factory.mktemp("first"), {"epochs": "1000000", "patience": "0"}
+    with connected(folder):
+        send = partial(on_amazon, folder)
+        runs_on = until(amazon, send("titanic-yours", **long), "running")
+        stopped = cancelled(amazon, send("titanic-yours", **long))
+        at_limit = ended(amazon, send("titanic-limited", limit=1, **long))
+        short = ended(amazon, send("titanic-limited", epochs="10"))
+        broken = ended(amazon, send("titanic-fixed", train="broken"))
+        request.cls.answers = FIRST_JOB_ANSWERS | {
+            "stopped": (
+                [stopped],
+                [
+                    (runs_on, "costs money until"),
+                    (at_limit, "before you did"),
+                    (short, "end too soon"),
+                    ("titanic-yours", "is a job"),
+                ],
+            ),
+            "limited": (
+                [at_limit],
+                [
+                    (stopped, "you stopped this one"),
+                    (short, "the settings LONG"),
+                    (runs_on, "not ended yet"),
+                    (broken, "has failed"),
+                ],
+            ),
+            "fixed": (
+                [ended(amazon, send("titanic-fixed", train="whole"))],
+                [(broken, "check the name"), (short, "again as titanic-fixed")],
+            ),
+        }
+        yield
+        amazon.stop(runs_on)
+
+
+@pytest.mark.usefixtures("jobs")
 class TestFirstJob(ExerciseRules):
     page = "07-sagemaker-first-job.md"
     module = sagemaker_first_job
-    answers = FIRST_JOB_ANSWERS
-    context: ClassVar[Context] = {"loss_regex": (LOG,)}
+    context: ClassVar[Context] = {
+        "loss_regex": (LOG,),
+        **dict.fromkeys(("stopped", "limited", "fixed"), (amazon,)),
+    }
+
+    def test_a_job_that_is_gone_is_said_to_be_gone(self, tmp_path: Path) -> None:
+        with connected(tmp_path):
+            job = ended(amazon, on_amazon(tmp_path, "titanic-fixed"))
+            job.delete()
+            said = self.said("fixed", job, amazon)
+        assert said.startswith("Not yet: asking for the job: ") and "\n" not in said
 
 
 def test_the_exercises_calculate_with_the_prices_of_the_helpers() -> None:

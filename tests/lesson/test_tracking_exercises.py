@@ -6,11 +6,13 @@ import tempfile
 from pathlib import Path
 from typing import ClassVar
 
+import pandas as pd
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from lesson.exercises import tracking as exercises
+from lesson.runs import Run
 from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
 
 PAGE = Path(__file__).parents[2] / "episodes" / "13-tracking.md"
@@ -29,6 +31,17 @@ def write_curves() -> None:
     writer.close()
 
 
+def table(**losses: float | None) -> pd.DataFrame:
+    """An experiment with these runs."""
+    found = [float("nan") if loss is None else loss for loss in losses.values()]
+    return pd.DataFrame({"run_name": list(losses), "metric.loss": found})
+
+
+MODEL = "projects/p/locations/us-central1/models/1"
+RUNS = {
+    name: Run("here", "m", 1.0, 0.8, loss, "runs/x")
+    for name, loss in (("fast", 0.38121), ("slow", 0.39942))
+}
 write_curves()
 ANSWERS: Answers = {
     "record": (
@@ -77,8 +90,14 @@ ANSWERS: Answers = {
         ],
     ),
     "wrong_run": (
-        ["B"],
-        [("A", "no run is open"), ("C", "exists"), ("D", "opens none"), ("F", "A, B, C, D")],
+        [table(fast=0.3812, slow=0.3994), table(fast=0.38124, slow=0.39936, other=1)],
+        [
+            (table(fast=0.3994, slow=None), "fast has the loss 0.3994"),
+            (table(fast=0.3812, slow=None), "slow has the loss"),
+            (table(fast=0.3812), "no run slow"),
+            (pd.DataFrame({"run_name": ["fast"]}), "table(MIXED)"),
+            ("B", "table(MIXED)"),
+        ],
     ),
     "register": (["B"], [("A", "40 rows"), ("C", "chose it"), ("D", "A, B, C")]),
     "promote": (
@@ -95,12 +114,14 @@ ANSWERS: Answers = {
         ],
     ),
     "lineage": (
-        [0.03, 3e-2],
+        [lambda name: 0.03, lambda name: float(name == MODEL) * 0.03],
         [
-            (0.003, "the alias has moved"),
-            (2, "a number of a version"),
-            (0.0003, "no run here"),
-            ("0.03 or so", "a number alone, not"),
+            (lambda name: 0.003, "the alias has moved"),
+            (lambda name: 2, "a number of a version"),
+            (lambda name: 0.0003, "no run here"),
+            (lambda name: name["rate"], "raises TypeError"),
+            (lambda name: None, "returns nothing"),
+            (0.03, "a function"),
         ],
     ),
 }
@@ -110,7 +131,7 @@ class TestExercises(ExerciseRules):
     page = PAGE.name
     module = exercises
     answers = ANSWERS
-    context: ClassVar[Context] = {"turn": (LOGS,)}
+    context: ClassVar[Context] = {"turn": (LOGS,), "wrong_run": (RUNS,), "lineage": (MODEL,)}
 
 
 def test_the_page_describes_the_team_that_the_exercise_calculates_with() -> None:

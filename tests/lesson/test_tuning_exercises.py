@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import pytest
+from google.cloud import aiplatform
+from google.cloud.aiplatform import hyperparameter_tuning as hpt
+
+import AWS_helpers
+from AWS_helpers import tuning as aws_tuning
+from GCP_helpers import session as gcp_session
 from lesson.exercises import tuning as exercises
 from lesson.search_plots import searches
-from lesson.studies import Between
+from lesson.studies import Between, between, one_of
 from lesson.trial_plots import importance
+from local_cloud.control import Status
 from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
+from tests.lesson.sent_jobs import IMAGE, amazon, connected, ended, google, on_google
 
-PAGE = Path(__file__).parents[2] / "episodes" / "12-tuning.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "episodes" / "12-tuning.md"
 TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())
 
-FOUND = {"random": [1, 5, 2, 3, 4, 5], "Bayesian, 1 at a time": [1, 1, 1, 1, 9, 9]}
+SPACE = {
+    "learning_rate": between(0.00001, 0.1, scale="log"),
+    "dropout": between(0, 0.5),
+    "momentum": between(0.9, 0.999, scale="reverse log"),
+    "layers": between(1, 4),
+}
 ANSWERS: Answers = {
     "bill": (
         [12, 12.0],
@@ -27,24 +46,27 @@ ANSWERS: Answers = {
         ],
     ),
     "scales": (
-        ["BACA", "b, a, c, a"],
+        [SPACE],
         [
-            ("AACA", "1: from"),
-            ("BBCA", "2: no logarithm"),
-            ("BABA", "3: the step"),
-            ("BAAA", "3: the step"),
-            ("BACB", "4: from one"),
-            ("BAC", "four letters"),
-            ("BACD", "four letters"),
+            (SPACE | {"learning_rate": between(0.00001, 0.1)}, "four powers of ten"),
+            (SPACE | {"dropout": between(0, 0.5, scale="reverse log")}, "no logarithm"),
+            (SPACE | {"momentum": between(0.9, 0.999, scale="log")}, "ten times as many"),
+            (SPACE | {"layers": between(1, 4, scale="log")}, "one layer more"),
+            (SPACE | {"layers": between(1, 5)}, "from 1 to 4"),
+            (SPACE | {"layers": "linear"}, "write between"),
+            ({"learning_rate": SPACE["learning_rate"]}, "'dropout'"),
+            ("BACA", "a dictionary"),
         ],
     ),
     "pairs": (
-        [2, 2.0],
+        [lambda one, other: sum(a < b for a, b in zip(one, other, strict=True))],
         [
-            (3, "or nobody"),
-            (4, "or nobody"),
-            (0, "for instance"),
-            (7, "6 pairs"),
+            (lambda one, other: sum(a > b for a, b in zip(one, other, strict=True)), "other one"),
+            (lambda one, other: sum(a <= b for a, b in zip(one, other, strict=True)), "a draw"),
+            (lambda one, other: 3, "does not win"),
+            (lambda one, other: 6, "returns 6"),
+            (lambda one, other: None, "returns nothing"),
+            (3, "a function"),
         ],
     ),
     "informed": (
@@ -56,16 +78,6 @@ ANSWERS: Answers = {
             (3, "so many rounds"),
             (0, "sixteen"),
             (10, "go through"),
-        ],
-    ),
-    "tag": (
-        ["validation_loss", " validation_loss "],
-        [
-            ("val_loss", "which tags arrived"),
-            ("loss", "which tags arrived"),
-            ("validation_accuracy", "worst accuracy"),
-            ("validation:loss", "SageMaker"),
-            ("accuracy", "end of the reason"),
         ],
     ),
     "reading": (
@@ -88,16 +100,67 @@ ANSWERS: Answers = {
 }
 
 
+def google_study(name: str, tag: str) -> Any:
+    """A study as the page sends it, of one trial that reports without training."""
+    custom_job = aiplatform.CustomJob.from_local_script(
+        display_name=name,
+        script_path=str(ROOT / "tests/GCP_helpers/trial.py"),
+        container_uri=IMAGE,
+        machine_type="n1-standard-4",
+        base_output_dir=f"{gcp_session.connected().uri}/runs/{name}",
+    )
+    study = aiplatform.HyperparameterTuningJob(
+        display_name=name,
+        custom_job=custom_job,
+        metric_spec={tag: "minimize"},
+        parameter_spec={"learning_rate": hpt.DoubleParameterSpec(min=0.001, max=0.1, scale="log")},
+        max_trial_count=1,
+        parallel_trial_count=1,
+    )
+    with suppress(RuntimeError):  # no trial counted
+        study.run()
+    return study
+
+
+@pytest.fixture(scope="class")
+def studies(
+    request: pytest.FixtureRequest, cloud: Status, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Studies as learners send them, and what is said about each."""
+    folder = tmp_path_factory.mktemp("studies")
+    rates, wide = (between(0.0001, 0.1, scale=scale) for scale in ("log", "linear"))
+    with connected(folder), pytest.MonkeyPatch.context() as changed:
+        changed.setattr(aws_tuning, "FOLDER", ROOT / "tests/AWS_helpers/trial")
+        tune = partial(AWS_helpers.tune, {}, parallel=2)
+        own = tune({"learning_rate": rates}, trials=6)
+        job = ended(google, on_google(folder, "titanic-fixed"))
+        request.cls.answers = ANSWERS | {
+            "tag": (
+                [google_study("titanic-fixed", "validation_loss")],
+                [
+                    (google_study("titanic-fixed", "val_loss"), "which tags arrived"),
+                    (job, "no study"),
+                    ("validation_loss", "is a job"),
+                ],
+            ),
+            "own_study": (
+                [own],
+                [
+                    (replace(own, space={"learning_rate": wide}), "choose its scale"),
+                    (replace(own, space={**own.space, "hidden": one_of("16", "32")}), "one name"),
+                    (tune({"learning_rate": rates}, trials=1), "sent 1 trials"),
+                    (own.job, "what tune() returned"),
+                ],
+            ),
+        }
+        yield
+
+
+@pytest.mark.usefixtures("studies")
 class TestExercises(ExerciseRules):
     page = PAGE.name
     module = exercises
-    answers = ANSWERS
-    context: ClassVar[Context] = {"pairs": (FOUND,)}
-
-    def test_a_draw_is_no_win(self) -> None:
-        draws = {"random": [1.0, 2.0, 1.0], "Bayesian, 1 at a time": [2.0, 2.0, 2.0]}
-        assert self.said("pairs", 2, draws).startswith("Right.")
-        assert "draw" in self.said("pairs", 3, draws)
+    context: ClassVar[Context] = {"tag": (google,), "own_study": (amazon,)}
 
 
 def test_the_chances_that_are_told_are_right() -> None:

@@ -92,7 +92,7 @@ for name, count, how in (
     made.fit(channels)
     found = made.latest_training_job.describe()
     tell(**{{name: dict(model=made.model_data, status=found["TrainingJobStatus"],
-                      metrics=found["FinalMetricDataList"])}})
+                      job=made.latest_training_job.name, metrics=found["FinalMetricDataList"])}})
 attached = PyTorch.attach(made.latest_training_job.name)
 assert attached.model_data == made.model_data
 try:
@@ -247,3 +247,109 @@ tell(tried=dict(job=tuner.describe(), best=tuner.best_training_job(),
     assert tried["best"] in tried["model"]
     assert tried["warm"]["HyperParameterTuningJobStatus"] == "Completed"
     assert tried["warm"]["OverallBestTrainingJob"]["TrainingJobName"]
+
+
+@pytest.fixture(scope="module")
+def served(trained: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """A model of PyTorchModel, one of an estimator and one of a package, each asked and deleted."""
+    code = f"""
+{OPENING}
+import time
+import numpy as np
+from sagemaker.deserializers import CSVDeserializer, JSONDeserializer
+from sagemaker.model import ModelPackage
+from sagemaker.pytorch import PyTorchModel
+from sagemaker.serializers import CSVSerializer, JSONSerializer
+from botocore.exceptions import ClientError
+session = sagemaker.Session()
+data = {trained["one"]["model"]!r}
+rows = np.load({str(folder / "val_data.npz")!r})["X_val"][:5].tolist()
+
+def ask(name, predictor):
+    while (found := predictor.sagemaker_session.describe_endpoint(predictor.endpoint_name)
+           )["EndpointStatus"] == "Creating":
+        time.sleep(0.1)
+    assert found["EndpointStatus"] == "InService", found
+    tell(**{{name: predictor.predict(rows)}})
+
+def pytorch_model():
+    return PyTorchModel(model_data=data, role=role, framework_version="2.5.1", py_version="py311",
+                        entry_point="inference.py", source_dir={str(ROOT / "training")!r},
+                        code_location="s3://{BUCKET}/served", sagemaker_session=session)
+
+asked = dict(initial_instance_count=1, instance_type="ml.m5.large", wait=False,
+             serializer=JSONSerializer(), deserializer=JSONDeserializer())
+model = pytorch_model()
+predictor = model.deploy(**asked)
+ask("model", predictor)
+predictor.serializer, predictor.deserializer = CSVSerializer(), CSVDeserializer()
+tell(csv=predictor.predict(rows))
+try:
+    predictor.predict([[1, 2]])
+except ClientError as problem:
+    tell(refused=problem.response["OriginalMessage"], status=problem.response["OriginalStatusCode"])
+predictor.delete_model()
+predictor.delete_endpoint()
+
+made = PyTorch.attach({trained["one"]["job"]!r})
+predictor = made.deploy(entry_point="inference.py", source_dir={str(ROOT / "training")!r}, **asked)
+ask("estimator", predictor)
+predictor.delete_predictor()
+
+package = pytorch_model().register(
+    content_types=["application/json"], response_types=["application/json"],
+    inference_instances=["ml.m5.large"], transform_instances=["ml.m5.large"],
+    model_package_group_name="version-2-served", approval_status="Approved",
+    image_uri=model.serving_image_uri("us-east-1", "ml.m5.large"))
+found = ModelPackage(role=role, model_package_arn=package.model_package_arn,
+                     sagemaker_session=session)
+found.deploy(initial_instance_count=1, instance_type="ml.m5.large", wait=False,
+             endpoint_name="of-a-package")
+ask("package", sagemaker.predictor.Predictor(
+    "of-a-package", session, JSONSerializer(), JSONDeserializer()))
+session.delete_endpoint("of-a-package")
+
+table = "\\n".join(",".join(map(str, row)) for row in rows)
+session.upload_string_as_file_body(table, "{BUCKET}", "table/rows.csv")
+transformer = pytorch_model().transformer(
+    1, "ml.m5.large", output_path="s3://{BUCKET}/scored", accept="text/csv", assemble_with="Line")
+transformer.transform("s3://{BUCKET}/table/", content_type="text/csv", split_type="Line")
+scored = session.read_s3_file("{BUCKET}", "scored/rows.csv.out")
+tell(scored=[float(line.split(",")[0]) for line in scored.splitlines()])
+"""
+    return facts(run_sagemaker_2(code, folder))
+
+
+@pytest.fixture(scope="module")
+def expected(trained: dict[str, Any], folder: Path) -> list[float]:
+    """The model's own probabilities."""
+    import torch
+
+    from training import serve_nn
+
+    _, weights = results(trained["one"]["model"])
+    hidden = [len(bias) for name, bias in weights.items() if name.endswith("bias")][:-1]
+    saved = {"features": 7, "hidden": hidden, "model": weights}
+    rows = np.load(folder / "val_data.npz")["X_val"][:5]
+    with torch.no_grad():
+        return [*map(float, serve_nn.Predictor(saved).probabilities(rows))]
+
+
+@pytest.mark.parametrize("way", ["model", "estimator", "package"])
+def test_what_is_deployed_predicts_as_the_model_does(
+    served: dict[str, Any], expected: list[float], way: str
+) -> None:
+    found = [each["probability"] for each in served[way]["predictions"]]
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_transformer_scores_a_file(served: dict[str, Any], expected: list[float]) -> None:
+    assert served["scored"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_csv_and_a_refusal_pass_through_the_predictor(
+    served: dict[str, Any], expected: list[float]
+) -> None:
+    assert [float(row[0]) for row in served["csv"]] == pytest.approx(expected, abs=1e-6)
+    assert served["status"] == 400
+    assert "it has 2 values; give 7" in served["refused"]

@@ -38,7 +38,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     vertex = importlib.import_module("local_cloud.vertex.service")
     with pytest.MonkeyPatch.context() as lines, listen(None) as listener:
         lines.setattr(vertex, "RESOURCES", (*vertex.RESOURCES, datasets.resources))
-        lines.setattr(amazon, "SERVICES", (*amazon.SERVICES, runtime.service))
+        lines.setattr(amazon, "SERVICES", (runtime.service, *amazon.SERVICES))
         home, port = Home(tmp_path_factory.mktemp("home") / "toys"), listener.getsockname()[1]
         home.make()
         server = uvicorn.Server(uvicorn.Config(build(home, port), log_level="warning"))

@@ -45,6 +45,9 @@ A small number is easy to check.
 
 :::
 
+```{.python .display .long}
+COUNTING```
+
 ## Count them
 
 1. Open a terminal.
@@ -107,6 +110,9 @@ Learners sometimes stop at three.
 
 :::
 """
+
+# With the rest of the page a quarter of an hour.
+EPISODE = EPISODE.replace("COUNTING", "count()\n" * 144)
 
 CONFIG = """\
 carpentry: incubator

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
-from google.cloud.aiplatform_v1.types import CustomJobSpec
+from google.cloud.aiplatform_v1.types import CustomJobSpec, DeployedModel
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -14,6 +15,7 @@ from local_cloud.aws.model import service_model
 from local_cloud.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
 from local_cloud.sagemaker.request import MISSING
 from local_cloud.vertex.launch import IGNORED
+from local_cloud.vertex.serving_launch import IGNORED as IGNORED_OF_DEPLOYED
 from tools import coverage
 
 
@@ -32,9 +34,15 @@ def test_a_call_counts_as_working_only_with_a_route_of_its_own() -> None:
     assert not coverage.answered(routes, "GET", "/v1/b/c")
 
 
-@pytest.mark.parametrize("field", IGNORED)
-def test_what_is_said_to_be_ignored_is_a_field_of_the_service(field: str) -> None:
-    descriptor = CustomJobSpec.pb().DESCRIPTOR
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        *((CustomJobSpec, field) for field in IGNORED),
+        *((DeployedModel, field) for field in IGNORED_OF_DEPLOYED),
+    ],
+)
+def test_what_is_said_to_be_ignored_is_a_field_of_the_service(message: Any, field: str) -> None:
+    descriptor = message.pb().DESCRIPTOR
     for name in field.replace("[]", "").split("."):
         snake = re.sub(r"([A-Z])", lambda found: f"_{found[1].lower()}", name)
         assert snake in descriptor.fields_by_name, name

@@ -45,6 +45,15 @@ def test_the_command(clean_lesson, capsys):
     assert len(capsys.readouterr().out.splitlines()) == len(all_rules())
 
 
+def test_the_minutes_of_all_episodes(clean_lesson, capsys):
+    assert main(["--pace", str(clean_lesson)]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[2:] == ["| 01 Count things | 15 | 5 | 20 | 0 |", "| all | 15 | 5 | 20 | 0 |"]
+    insert("## Optional: More\n\n" + "word " * 600)(clean_lesson)
+    assert main(["--pace", str(clean_lesson)]) == 0
+    assert "| 01 Count things | 15 | 5 | 20 | 3 |" in capsys.readouterr().out
+
+
 def test_an_empty_folder_is_no_traceback(tmp_path):
     write("config.yaml", b"- a list")(tmp_path)
     assert names(tmp_path) == {"root-file", "lesson-page", "config-readable", "gitignore"}

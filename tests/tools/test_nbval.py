@@ -110,8 +110,7 @@ def run_nbval(*roots: Path) -> str:
 def make_lesson(root: Path, count: int, silent: str) -> Path:
     """A lesson of one page, with just enough around it for the opening cell."""
     for name, text in {
-        "training/train_nn.py": "",
-        "lesson/__init__.py": "def opening():\n    print('LESSON_TARGET=local')\n",
+        "notebooks/lesson/__init__.py": "def opening():\n    print('LESSON_TARGET=local')\n",
         "episodes/01-a.md": EPISODE.replace("{count}", str(count)).replace("{silent}", silent),
     }.items():
         (root / name).parent.mkdir(parents=True)

@@ -491,22 +491,5 @@ def test_another_writers_part_is_not_in_the_way(clean_lesson):
     )
 
 
-def test_the_opening_cell_finds_the_lesson_or_says_what_to_do(tmp_path, monkeypatch):
-    root = tmp_path / "clone"
-    (root / "training").mkdir(parents=True)
-    (root / "training/train_nn.py").touch()
-    (root / "notebooks/instructor").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit, match=r"open it from a clone .* run this cell again\."):
-        exec(OPENING, {})
-    monkeypatch.chdir(root / "notebooks/instructor")
-    monkeypatch.setattr("sys.path", [])
-    said = []
-    stub = type("lesson", (), {"opening": staticmethod(lambda: said.append(Path.cwd()))})
-    monkeypatch.setitem(__import__("sys").modules, "lesson", stub)
-    exec(OPENING, {})
-    assert said == [root]
-
-
 def test_divs_in_the_fixture_are_all_closed():
     assert all(div.end for div, _ in scan(LEAKY).walk() if isinstance(div, Div))

@@ -294,7 +294,7 @@ def test_code_in_a_list_stays_in_it_and_is_not_read_as_markdown(clean_lesson: Pa
     (steps,) = page.all("ol")
     assert [item.text.split()[0] for item in steps.all("li")] == ["Open", "Count."]
     assert steps.all("pre")[0].text == "ls\n"
-    assert page.all("pre")[3].text == "key:\n    indented: true\n"
+    assert page.all("pre")[4].text == "key:\n    indented: true\n"
 
 
 def test_the_first_boxes_stand_side_by_side(clean_lesson: Path) -> None:

@@ -192,7 +192,7 @@ TEXT = np.array([["a"] * 7] * 41, dtype=object)
     ("changes", "more", "words"),
     [
         ({"X_train": NAN}, (), "X_train has 287 missing or infinite values"),
-        ({"X_train": TEXT}, (), "text or mixed columns"),
+        ({"X_train": TEXT}, (), "Object arrays cannot be loaded"),
         ({}, ("--train", "gs://bucket/train.npz"), "google-cloud-storage"),
         ({}, ("--train", "s3://bucket/train.npz"), "boto3"),
         ({}, ("--device", "xla"), "--device xla"),

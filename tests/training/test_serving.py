@@ -25,22 +25,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lesson import preparation
-from tests.training.support import free_port, train, train_nn, wait_until
+from tests import served_model
+from tests.served_model import own_predictions
+from tests.training.support import free_port, train, wait_until
 from training import serve_nn
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(serve_nn.__file__)
 PASSENGERS = [
-    {
-        "Pclass": 1,
-        "Sex": "female",
-        "Age": 38,
-        "SibSp": 1,
-        "Parch": 0,
-        "Fare": 71.3,
-        "Embarked": "C",
-    },
-    {"Pclass": 3, "Sex": "male", "Age": None, "SibSp": 0, "Parch": 0, "Fare": 7.9, "Embarked": "S"},
+    *served_model.PASSENGERS,
     {"Pclass": 2, "Sex": "male", "Name": "not a feature"},
 ]
 
@@ -57,12 +50,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp("model")
     data = preparation.prepare(ROOT / "data/titanic_train.csv", folder)
     assert train(data.train, folder / "run", "--epochs", 3, "--val", data.val).code == 0
+    rows, expected = own_predictions(folder / "run/model.pt", PASSENGERS)
     saved = torch.load(folder / "run/model.pt", weights_only=True)
-    model = train_nn.build_model(saved["features"], saved["hidden"], seed=1)
-    model.load_state_dict(saved["model"])
-    rows = preparation.apply_json(saved["preparation"], PASSENGERS)
-    with torch.no_grad():
-        expected = model(torch.from_numpy(rows)).sigmoid()[:, 0].tolist()
     return Trained(folder / "run", saved["preparation"], rows, expected)
 
 
@@ -242,6 +231,7 @@ class Held:
 
     def __init__(self, folder: Path) -> None:
         self.model = serve_nn.model_fn(str(folder))
+        self.model.quick = 0  # all rows are computed in a thread
         self.sizes: list[int] = []  # of the forward passes
         self.computing, self.going = threading.Event(), threading.Event()
         compute = self.model.probabilities
@@ -273,6 +263,25 @@ def test_requests_that_arrive_together_are_computed_together(trained: Trained) -
     one, two, three = trained.expected
     for mine, expected in zip(found, ([one], [one, two], [two, three], [three]), strict=True):
         assert mine == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_is_quick_is_computed_together_without_a_thread(trained: Trained) -> None:
+    model, sizes = serve_nn.model_fn(str(trained.folder)), []
+    compute, main = model.probabilities, threading.get_ident()
+
+    def probabilities(rows: np.ndarray) -> np.ndarray:
+        sizes.append((len(rows), threading.get_ident() == main))
+        return compute(rows)
+
+    vars(model)["probabilities"] = probabilities
+
+    async def run() -> None:
+        server = serve_nn.Server(model)
+        await asyncio.gather(*(server.probabilities(trained.rows) for _ in range(4)))
+        await server.probabilities(np.repeat(trained.rows, model.quick, axis=0))
+
+    asyncio.run(run())
+    assert sizes == [(12, True), (3 * model.quick, False)]
 
 
 def test_what_has_arrived_is_answered_before_it_ends(trained: Trained) -> None:

@@ -6,16 +6,36 @@ import argparse
 import sys
 from pathlib import Path
 
-from tools.figures import architecture, job_states, layers, replicas, three_places
+from tools.figures import (
+    architecture,
+    channels,
+    checkpoint_life,
+    data_split,
+    gcs_names,
+    job_states,
+    layers,
+    one_step,
+    replicas,
+    study,
+    three_places,
+    what_ends,
+)
 from tools.folder import ROOT
 
 FOLDER = Path("episodes") / "fig"
 FIGURES = {
     "architecture.svg": architecture.draw,
+    "channels.svg": channels.draw,
+    "checkpoint-life.svg": checkpoint_life.draw,
+    "data-split.svg": data_split.draw,
+    "gcs-names.svg": gcs_names.draw,
     "job-states.svg": job_states.draw,
     "replicas.svg": replicas.draw,
     "layers.svg": layers.draw,
+    "one-step.svg": one_step.draw,
+    "study.svg": study.draw,
     "three-places.svg": three_places.draw,
+    "what-ends.svg": what_ends.draw,
 }
 
 

@@ -7,7 +7,7 @@ folder).
 """
 
 from tools.folder import Lesson
-from tools.lint import blanks, linking, project, review, structure, tables, words
+from tools.lint import blanks, linking, pacing, project, review, structure, tables, words
 from tools.lint.registry import Finding, all_rules, lint_lesson, lint_page
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "linking",
     "lint_lesson",
     "lint_page",
+    "pacing",
     "project",
     "review",
     "structure",

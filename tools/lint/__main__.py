@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tools.folder import PAGE_FOLDERS, ROOT, Lesson, lesson_root
 from tools.lint.registry import Finding, all_rules, lint_lesson, lint_page
+from tools.pace import table
 
 
 def lint(path: Path) -> tuple[int, list[Finding]]:
@@ -27,11 +28,15 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.lint", description="Check the lesson.")
     parser.add_argument("--rules", action="store_true", help="list the rules and stop")
+    parser.add_argument("--pace", action="store_true", help="print how long each episode takes")
     parser.add_argument("paths", nargs="*", type=Path, default=[ROOT], help="pages or folders")
     options = parser.parse_args(arguments)
     if options.rules:
         for name, rule in all_rules().items():
             print(f"{name:20} {(rule.__doc__ or '').splitlines()[0]}")
+        return 0
+    if options.pace:
+        print(table(Lesson(options.paths[0])))
         return 0
     missing = [path for path in options.paths if not path.exists()]
     if missing:

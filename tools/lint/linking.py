@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from tools.folder import PAGE_FOLDERS, PageError, linked_file
 from tools.links import Link, anchors, blank_code, normal, page_links
-from tools.lint.registry import Doc, page_rule
+from tools.lint.registry import Doc, episode_rule, page_rule
 from tools.scanner import Heading, Prose
 
 SCHEMES = frozenset(
@@ -185,3 +185,11 @@ def image_alt(doc: Doc) -> Found:
     for line, link in _links(doc):
         if link.image and "alt" not in link.attributes.pairs:
             yield line, f'the image `{link.target}` has no description; add {{alt="…"}} after it'
+
+
+@episode_rule("picture-exists")
+def picture_exists(doc: Doc) -> Found:
+    """An episode shows a picture that says something: one with a description."""
+    images = (link for _, link in _links(doc) if link.image)
+    if not any(link.attributes.pairs.get("alt", "").strip() for link in images):
+        yield 1, "the episode has no picture; draw one in tools/figures, and describe it"

@@ -29,7 +29,9 @@ from local_cloud.engine.served import (
 from local_cloud.engine.serving import Serving
 from local_cloud.engine.spec import EngineError, JobContext, Refused, Replica
 from local_cloud.store.records import Records
+from tests.local_cloud import stranger
 from tests.local_cloud.engine.support import Cloud
+from tests.local_cloud.stranger import needs_a_stranger
 
 PROGRAM = Path(__file__).with_name("model_server.py")
 EP = "endpoint"
@@ -177,6 +179,7 @@ def test_a_model_that_never_starts_fails_with_the_end_of_its_log(tmp_path: Path)
             "missing": ServingPlan(lambda name, _: Replica(name, ("/no/such",), {}), 8080, "/"),
             "late": served(start_seconds=0.0),
             "refused": Refused("the bucket has no model"),
+            "fault": ZeroDivisionError("in the dialect"),
         }
         async with serving(tmp_path, Models(plans)) as here:
             for name in plans:
@@ -187,6 +190,8 @@ def test_a_model_that_never_starts_fails_with_the_end_of_its_log(tmp_path: Path)
             assert "/no/such" in here.get("missing").message
             assert "not ready in time" in here.get("late").message
             assert here.get("refused").message == "the bucket has no model"
+            assert "made a mistake" in here.get("fault").message
+            assert list(here.logs("late")) == ["replica-1"]
             with pytest.raises(Unanswered, match="failed"):
                 await ask(here, "broken")
             assert sorted(here.logs("broken")) == ["replica-1", "replica-2", "replica-3"]
@@ -241,6 +246,25 @@ def test_a_deployment_is_drained_before_it_ends(tmp_path: Path) -> None:
             await until(lambda: not (tmp_path / "deployments/blue").exists())
             with pytest.raises(NoSuchDeployment):
                 here.get("blue")
+
+    run(test)
+
+
+def test_a_deployment_hands_over_in_one_transaction(tmp_path: Path) -> None:
+    async def test() -> None:
+        models = Models({"blue": served("blue"), "green": served("green")})
+        async with serving(tmp_path, models) as here:
+            here.deploy("cloud", EP, "blue")
+            here.deploy("cloud", EP, "green")
+            here.set_traffic(EP, {"blue": 1.5})
+            await ready(here, "blue", "green")
+            with here._records.transaction():
+                here.set_traffic(EP, {"green": 0.5})
+                here.remove("blue")
+            assert here.traffic(EP) == {"green": 0.5}
+            assert here.ending("blue")
+            assert (await ask(here))["name"] == "green"
+            await until(lambda: not here.ending("blue"))
 
     run(test)
 
@@ -300,6 +324,56 @@ def test_nobody_but_the_server_reaches_a_replica_and_it_reaches_what_it_may(tmp_
     run(test)
 
 
+# Asks whatever listens on loopback for its health, as another user; prints the ports that answer as
+# model_server.py does, and says whether it could enter the network of a process.
+SCAN = """
+import ctypes, http.client, os, sys
+from concurrent.futures import ThreadPoolExecutor
+
+def answers(port):
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection.request("GET", "/health")
+        return connection.getresponse().headers.get("Server", "").startswith("BaseHTTP")
+    except (OSError, http.client.HTTPException):
+        return False
+
+fields = [line.split() for line in list(open("/proc/net/tcp"))[1:]]
+ports = {int(each[1].split(":")[1], 16) for each in fields if each[3] == "0A"}
+with ThreadPoolExecutor(64) as pool:  # other tests listen too, and do not answer
+    answered = [port for port, found in zip(ports, pool.map(answers, ports)) if found]
+try:
+    network = os.open(f"/proc/{sys.argv[1]}/ns/net", os.O_RDONLY)
+    entered = ctypes.CDLL(None).setns(network, 0) == 0
+except PermissionError:
+    entered = False
+print(answered, entered)
+"""
+
+
+@needs_a_stranger
+def test_another_user_of_the_machine_reaches_no_replica(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not network.available():
+        pytest.skip("this machine does not let a process have a network of its own")
+
+    async def found() -> str:
+        async with serving(tmp_path, Models({"blue": served()})) as here:
+            if not list(here.deployments()):
+                here.deploy("cloud", EP, "blue")
+                here.set_traffic(EP, {"blue": 100})
+            pid = (await ask(here))["pid"]
+            return await asyncio.to_thread(stranger.run, SCAN, str(pid))
+
+    async def test() -> None:
+        assert await found() == "[] False\n"
+        monkeypatch.setattr("local_cloud.engine.network.available", lambda: False)
+        assert await found() != "[] False\n"  # the scan would see one that listens on loopback
+
+    run(test)
+
+
 def test_without_networks_of_their_own_replicas_get_free_ports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -315,6 +389,7 @@ def test_without_networks_of_their_own_replicas_get_free_ports(
     run(test)
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_no_request_is_lost_while_replicas_are_killed_and_traffic_moves(tmp_path: Path) -> None:
     async def test() -> None:

@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 from local_cloud.aws.dispatcher import Dispatcher
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.log_timestamps import marks_path
+from local_cloud.engine.serving import Serving
 from local_cloud.engine.spec import Job, JobContext, Plan, State
 from local_cloud.logs.operations import api
 from local_cloud.store.records import Records
@@ -73,7 +74,8 @@ class Served:
         self.cloud = Cloud()
         self.records = Records(folder / "records.db")
         self.engine = Engine(folder / "jobs", self.records, 4)
-        dispatcher = Dispatcher([api(self.engine)])
+        serving = Serving(folder / "deployments", self.records, self.engine)
+        dispatcher = Dispatcher([api(self.engine, serving)])
         self.loop = asyncio.new_event_loop()
         self.listener = socket.create_server(("127.0.0.1", 0))
         config = uvicorn.Config(Starlette(routes=dispatcher.routes()), log_level="warning")

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from local_cloud.control import Status
 from local_cloud.engine import mounts
+from tests.local_cloud.sagemaker.serving import Trained, make_trained
 from tests.local_cloud.sagemaker.support import Json, Service, running
 
 
@@ -42,3 +44,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
         context = running(tmp_path_factory.mktemp("shared"))
         yield Shared(runner.run(context.__aenter__()), runner)
         runner.run(context.__aexit__(None, None, None))
+
+
+@pytest.fixture(scope="session")
+def trained(cloud: Status, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """A model of train_nn.py, its archive in S3 as our helpers' jobs leave it, and its answers."""
+    return make_trained(tmp_path_factory.mktemp("model"))

@@ -85,9 +85,9 @@ SLOW = pytest.mark.slow
 @pytest.mark.parametrize(
     ("instances", "launcher"),
     [
-        (2, True),
+        (2, False),
+        pytest.param(2, True, marks=SLOW),
         pytest.param(1, False, marks=SLOW),
-        pytest.param(2, False, marks=SLOW),
         pytest.param(1, True, marks=SLOW),
     ],
 )

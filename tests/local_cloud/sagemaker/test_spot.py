@@ -163,7 +163,7 @@ class TestLimits:
         ("limits", "secondary"),
         [
             ({"MaxRuntimeInSeconds": 1, "MaxWaitTimeInSeconds": 60}, "MaxRuntimeExceeded"),
-            ({"MaxRuntimeInSeconds": 2, "MaxWaitTimeInSeconds": 2}, "MaxWaitTimeExceeded"),
+            ({"MaxRuntimeInSeconds": 8, "MaxWaitTimeInSeconds": 8}, "MaxWaitTimeExceeded"),
         ],
     )
     def test_they_span_the_attempts(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import pytest
 
 from local_cloud.control import Status
 from tests.local_cloud.vertex.support import BUCKET, Script
+
+if TYPE_CHECKING:
+    from tests.local_cloud.vertex.trained import Trained
 
 
 @pytest.fixture(scope="session")
@@ -20,6 +24,14 @@ def aiplatform(cloud: Status) -> ModuleType:
     aiplatform.init(project="my-project", location="us-central1", staging_bucket=f"gs://{BUCKET}")
     module: ModuleType = aiplatform
     return module
+
+
+@pytest.fixture(scope="session")
+def trained(aiplatform: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """A trained model in the bucket."""
+    from tests.local_cloud.vertex.trained import make
+
+    return make(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture

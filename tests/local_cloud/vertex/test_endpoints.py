@@ -7,65 +7,21 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-import torch
 from google.api_core import exceptions
-from google.cloud import storage
 
 import local_cloud
-from lesson import preparation
 from tests.local_cloud.vertex.support import BUCKET
-from tests.training.support import train, train_nn
+from tests.local_cloud.vertex.trained import (
+    IMAGE,
+    Trained,
+    probabilities,
+    upload,
+)
+from tests.served_model import PASSENGERS
 from training import serve_nn
-
-ROOT = Path(__file__).parents[3]
-IMAGE = "us-docker.pkg.dev/my-project/images/titanic:1"
-PASSENGERS = [
-    {
-        "Pclass": 1,
-        "Sex": "female",
-        "Age": 38,
-        "SibSp": 1,
-        "Parch": 0,
-        "Fare": 71.3,
-        "Embarked": "C",
-    },
-    {"Pclass": 3, "Sex": "male", "Age": None, "SibSp": 0, "Parch": 0, "Fare": 7.9, "Embarked": "S"},
-]
-
-
-class Trained(NamedTuple):
-    uri: str  # of the folder with model.pt
-    rows: list[list[float]]  # of the passengers
-    expected: list[float]  # the model's own probabilities
-
-
-@pytest.fixture(scope="module")
-def trained(aiplatform: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    folder = tmp_path_factory.mktemp("model")
-    data = preparation.prepare(ROOT / "data/titanic_train.csv", folder)
-    assert train(data.train, folder / "run", "--epochs", 3, "--val", data.val).code == 0
-    blob = storage.Client().bucket(BUCKET).blob("served/model/model.pt")
-    blob.upload_from_filename(folder / "run/model.pt")
-    saved = torch.load(folder / "run/model.pt", weights_only=True)
-    model = train_nn.build_model(saved["features"], saved["hidden"], seed=1)
-    model.load_state_dict(saved["model"])
-    rows = preparation.apply_json(saved["preparation"], PASSENGERS)
-    with torch.no_grad():
-        expected = model(torch.from_numpy(rows)).sigmoid()[:, 0].tolist()
-    return Trained(f"gs://{BUCKET}/served/model", rows.tolist(), expected)
-
-
-def upload(aiplatform: ModuleType, trained: Trained, **more: Any) -> Any:
-    settings = {
-        "display_name": "titanic",
-        "artifact_uri": trained.uri,
-        "serving_container_image_uri": IMAGE,
-        "serving_container_command": [sys.executable, serve_nn.__file__],
-    }
-    return aiplatform.Model.upload(**settings | more)
 
 
 @pytest.fixture(scope="module")
@@ -81,16 +37,12 @@ def endpoint(aiplatform: ModuleType, model: Any) -> Iterator[Any]:
     made.delete(force=True)
 
 
-def probabilities(prediction: Any) -> list[float]:
-    return [each["probability"] for each in prediction.predictions]
-
-
 def test_predict_gives_the_models_own_numbers_for_rows_and_passengers(
     endpoint: Any, model: Any, trained: Trained
 ) -> None:
     for instances in (trained.rows, PASSENGERS):
         found = endpoint.predict(instances=instances)
-        assert probabilities(found) == pytest.approx(trained.expected, abs=1e-6)
+        assert probabilities(found.predictions) == pytest.approx(trained.expected, abs=1e-6)
         (deployed,) = endpoint.list_models()
         assert found.deployed_model_id == deployed.id
         assert found.model_resource_name == model.resource_name
@@ -108,10 +60,46 @@ def test_raw_predict_passes_body_and_answer_as_they_are(endpoint: Any, trained: 
     found = [float(line.split(",")[0]) for line in answer.text.splitlines()]
     assert found == pytest.approx(trained.expected, abs=1e-6)
     again = endpoint.predict(instances=trained.rows, use_raw_predict=True)
-    assert probabilities(again) == pytest.approx(trained.expected, abs=1e-6)
+    assert probabilities(again.predictions) == pytest.approx(trained.expected, abs=1e-6)
     assert again.deployed_model_id == endpoint.list_models()[0].id
     refused = endpoint.raw_predict(body=b"{", headers={"Content-Type": "application/json"})
     assert refused.status_code == 400
+
+
+def test_explain_shares_the_prediction_out_among_the_features(
+    aiplatform: ModuleType, trained: Trained, endpoint: Any
+) -> None:
+    with pytest.raises(exceptions.BadRequest, match="explanationSpec"):
+        endpoint.explain(instances=PASSENGERS)
+    average = {"Sex": "male", "Age": 28, "Fare": 14.5}
+    inputs = {
+        name: {"inputBaselines": [average[name]] if name in average else []}
+        for name in PASSENGERS[0]
+    }
+    metadata = {"inputs": inputs, "outputs": {"probability": {}}}
+    explained = upload(
+        aiplatform,
+        trained,
+        explanation_metadata=aiplatform.explain.ExplanationMetadata.from_json(json.dumps(metadata)),
+        explanation_parameters=aiplatform.explain.ExplanationParameters(
+            {"sampled_shapley_attribution": {"path_count": 10}}
+        ),
+    )
+    other = explained.deploy(machine_type="n1-standard-2")
+    found = other.explain(instances=PASSENGERS)
+    assert probabilities(found.predictions) == pytest.approx(trained.expected, abs=1e-6)
+    for expected, each in zip(trained.expected, found.explanations, strict=True):
+        (attribution,) = each.attributions
+        assert attribution.instance_output_value == pytest.approx(expected, abs=1e-6)
+        shares = dict(attribution.feature_attributions)
+        whole = attribution.instance_output_value - attribution.baseline_output_value
+        assert sum(shares.values()) == pytest.approx(whole, abs=1e-6)
+        assert shares.keys() == PASSENGERS[0].keys()
+    first, second = (each.attributions[0].feature_attributions for each in found.explanations)
+    assert first["Sex"] != 0
+    assert second["Sex"] == 0  # as in the baseline
+    other.delete(force=True)
+    explained.delete()
 
 
 def test_bad_instances_are_refused_with_index_and_reason(endpoint: Any) -> None:
@@ -144,6 +132,7 @@ def test_a_policy_is_kept(aiplatform: ModuleType, endpoint: Any) -> None:
         client.set_iam_policy(iam_policy_pb2.SetIamPolicyRequest(resource=name, policy=policy))
 
 
+@pytest.mark.slow
 def test_traffic_is_split_between_versions_and_survives_a_restart(
     aiplatform: ModuleType, model: Any, trained: Trained
 ) -> None:
@@ -164,6 +153,18 @@ def test_traffic_is_split_between_versions_and_survives_a_restart(
     versions = {endpoint.predict(instances=trained.rows).model_version_id for _ in range(60)}
     assert versions == {"1", "2"}
     endpoint.update(traffic_split={ids["two"]: 100})
+    changed = endpoint.list_models()[0]
+    changed.dedicated_resources.max_replica_count = 3
+    changed = aiplatform.gapic.DeployedModel(
+        id=ids["one"], dedicated_resources=changed.dedicated_resources
+    )
+    endpoint.api_client.mutate_deployed_model(
+        endpoint=endpoint.resource_name,
+        deployed_model=changed,
+        update_mask={"paths": ["dedicated_resources.max_replica_count"]},
+    ).result()
+    most = {each.id: each.dedicated_resources.max_replica_count for each in endpoint.list_models()}
+    assert most == {ids["one"]: 3, ids["two"]: 2}
     local_cloud.stop()
     local_cloud.activate()
     found = {endpoint.predict(instances=trained.rows).model_version_id for _ in range(10)}
@@ -247,6 +248,6 @@ def test_a_training_job_uploads_a_model_that_answers(
     model = job.run(model_display_name="trained", machine_type="n1-standard-4")
     endpoint = model.deploy(machine_type="n1-standard-2", sync=True)
     found = endpoint.predict(instances=PASSENGERS)
-    assert probabilities(found) == pytest.approx(trained.expected, abs=1e-6)
+    assert probabilities(found.predictions) == pytest.approx(trained.expected, abs=1e-6)
     endpoint.delete(force=True)
     model.delete()

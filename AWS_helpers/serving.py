@@ -1,0 +1,158 @@
+"""A model on SageMaker that answers: deploy it to an endpoint, and ask for predictions."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from AWS_helpers import backend, images
+from AWS_helpers.costs import estimate_endpoint
+from AWS_helpers.jobs import FOLDER
+from AWS_helpers.session import boto, client, connected, refusals, sagemaker
+from lesson import LessonError, serving
+from lesson.costs import Estimate, PriceUnknown
+from lesson.request import Request
+from lesson.runs import Run
+from lesson.verbs import pause
+
+if TYPE_CHECKING:
+    from sagemaker.core.resources import Endpoint
+
+PROGRAM = "inference.py"  # Amazon's image calls its functions; serve_nn.py is beside it
+JSON = "application/json"
+
+
+def deploy(
+    run: Run,
+    machine: str = "ml.m5.large",
+    replicas: int = 1,
+    dry_run: bool = False,
+    *,
+    container_uri: str | None = None,
+) -> Endpoint | Request:
+    """Deploy the model of a run to an endpoint of SageMaker, and return the endpoint.
+
+    It costs money until cleanup() removes it. `replicas` instances always run. With dry_run=True
+    this returns the request alone, unsent. Raises LessonError for a run without results, and for a
+    model that does not start. Nobody has run it on the real service yet.
+    """
+    session = connected()
+    uri = backend.spec(serving.require_trained(run).job).output
+    serving.state_price("SageMaker", lambda: price(machine, replicas))
+    image = container_uri or images.serving_image_for(machine, session.region)
+    name = f"serve-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
+    request = _request(uri, name, machine, replicas, image)
+    if dry_run:
+        return request
+    with refusals(f"deploying {uri}"):
+        request.send()
+        return _ready(name)
+
+
+def _request(uri: str, name: str, machine: str, replicas: int, image: str) -> Request:
+    """Return the calls that pack the model with our program, and deploy it to an endpoint."""
+    from sagemaker.core.training.configs import SourceCode
+
+    with _default_region():
+        from sagemaker.serve import ModelBuilder
+
+    tags = [{"Key": key, "Value": value} for key, value in connected().tags.items()]
+    return Request(
+        partial(
+            ModelBuilder,
+            image_uri=image,
+            s3_model_data_url=uri,
+            source_code=SourceCode(source_dir=os.path.relpath(FOLDER), entry_script=PROGRAM),
+            instance_type=machine,
+            role_arn=connected().role,
+            sagemaker_session=sagemaker(),
+            dependencies={"auto": False},
+            log_level=30,  # logging.WARNING
+        ),
+        partial(ModelBuilder.build, model_name=name, tags=tags),
+        partial(
+            ModelBuilder.deploy,
+            endpoint_name=name,
+            initial_instance_count=replicas,
+            wait=False,  # its own waiting looks every 30 s
+        ),
+    )
+
+
+@contextmanager
+def _default_region() -> Iterator[None]:
+    """Have a default region, which the SDK's module needs when it is imported."""
+    name = "AWS_DEFAULT_REGION"
+    known = os.environ.get(name)
+    os.environ[name] = connected().region
+    try:
+        yield
+    finally:
+        del os.environ[name]
+        if known is not None:
+            os.environ[name] = known
+
+
+def _ready(name: str) -> Endpoint:
+    """Wait until the endpoint answers; raise LessonError if it never will."""
+    while (found := client("sagemaker").describe_endpoint(EndpointName=name)) and (
+        found["EndpointStatus"] == "Creating"
+    ):
+        pause()
+    if found["EndpointStatus"] != "InService":
+        raise LessonError(f"{name}: {found.get('FailureReason', found['EndpointStatus'])}")
+    return _endpoint(name)
+
+
+def _endpoint(name: str) -> Endpoint:
+    from sagemaker.core.resources import Endpoint
+
+    found: Any = Endpoint.get(name, session=boto(), region=connected().region)
+    return found
+
+
+def predict(endpoint: Any, instances: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return a prediction for each instance: its probability of class 1, and the class.
+
+    An instance is a raw passenger, {"Sex": "female", ...}, or a prepared row of numbers. `endpoint`
+    is what deploy() returned, or its name. Raises LessonError with the index and the reason of each
+    instance that is refused.
+    """
+    connected()
+    body = json.dumps({"instances": serving.listed(instances)})
+    with refusals("predicting"):
+        found = _endpoint(endpoint) if isinstance(endpoint, str) else endpoint
+        answer = found.invoke(body=body, content_type=JSON, accept=JSON).body.read()
+    return serving.whole_classes(json.loads(answer)["predictions"])
+
+
+def price(machine: str, replicas: int) -> Estimate:
+    """Return what an hour of these instances costs in the session's region."""
+    return estimate_endpoint(machine, replicas, region=connected().region)
+
+
+# ---- what still bills ----------------------------------------------------------------------------
+def costs_of(endpoint: str) -> str:
+    """Say what an endpoint's instances cost a day."""
+    api, words = client("sagemaker"), []
+    found = api.describe_endpoint(EndpointName=endpoint)
+    config = api.describe_endpoint_config(EndpointConfigName=found["EndpointConfigName"])
+    counts = {
+        each["VariantName"]: each.get("DesiredInstanceCount", 1)
+        for each in found.get("ProductionVariants", [])
+    }
+    for each in config["ProductionVariants"]:
+        machine, replicas = each["InstanceType"], counts.get(each["VariantName"], 0)
+        if not replicas:  # it has failed, or is not ready yet
+            continue
+        try:
+            cost = f"bills about {serving.per_day(price(machine, replicas))}"
+        except PriceUnknown:
+            cost = "bills by the hour"
+        words.append(f"{replicas} × {machine}, {cost}")
+    return "; ".join(words) or "without an instance, bills nothing"

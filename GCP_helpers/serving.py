@@ -1,0 +1,134 @@
+"""A model on Vertex AI that answers: deploy it to an endpoint, and ask for predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from GCP_helpers import backend, images
+from GCP_helpers.costs import estimate_endpoint
+from GCP_helpers.jobs import new_name
+from GCP_helpers.session import client, connected, refusals
+from GCP_helpers.storage import send, split
+from lesson import serving
+from lesson.costs import PriceUnknown
+from lesson.request import Request
+from lesson.runs import Run
+
+if TYPE_CHECKING:
+    from google.cloud import aiplatform
+
+# A prediction container finds the model's folder in AIP_STORAGE_URI, with serve_nn.py beside the
+# model. So any image will do that has torch and google-cloud-storage: the one of the training, too.
+START = """
+import os, runpy, sys, tempfile
+from google.cloud.storage import Client
+bucket, _, folder = os.environ["AIP_STORAGE_URI"].removeprefix("gs://").partition("/")
+program = Client().bucket(bucket).blob(folder.rstrip("/") + "/serve_nn.py")
+os.chdir(tempfile.mkdtemp())
+program.download_to_filename("serve_nn.py")
+sys.argv = ["serve_nn.py"]
+runpy.run_path("serve_nn.py", run_name="__main__")
+""".strip()
+
+
+def deploy(
+    run: Run,
+    machine: str = "n1-standard-2",
+    replicas: int = 1,
+    dry_run: bool = False,
+    *,
+    max_replicas: int | None = None,
+    endpoint: Any = None,
+    traffic: int = 100,
+    container_uri: str | None = None,
+) -> aiplatform.Endpoint | Request:
+    """Deploy the model of a run to an endpoint of Vertex AI, and return the endpoint.
+
+    It costs money until cleanup() removes it. `replicas` always run; with `max_replicas` more are
+    added under load. `endpoint` is one of an earlier deploy(): of its requests the model then gets
+    `traffic` percent. With dry_run=True this returns the request alone, unsent. Raises LessonError
+    for a run without results, and for a model that does not start. Nobody has run it on the real
+    service yet.
+    """
+    connected()
+    uri = backend.spec(serving.require_trained(run).job).output.rstrip("/")
+    most = max(replicas, max_replicas or replicas)
+    serving.state_price("Vertex AI", lambda: price(machine, replicas))
+    image = container_uri or images.image_for(None)
+    images.warn(image)
+    request = _request(uri, machine, replicas, most, endpoint, traffic, image)
+    if dry_run:
+        return request
+    bucket, name = split(f"{uri}/{serving.PROGRAM.name}")
+    with refusals(f"deploying {uri}"):
+        send(client().bucket(bucket).blob(name), serving.PROGRAM)
+        made: aiplatform.Endpoint = request.call("deploy", request.make())
+    return made
+
+
+def _request(
+    uri: str, machine: str, replicas: int, most: int, endpoint: Any, traffic: int, image: str
+) -> Request:
+    """Return the calls that register the model, and deploy it to an endpoint."""
+    from google.cloud.aiplatform import Endpoint, Model
+
+    session, name = connected(), new_name("serve")
+    fresh = partial(Endpoint.create, display_name=name, labels=session.labels)
+    where: Any = endpoint or fresh
+    return Request(
+        partial(
+            Model.upload,
+            display_name=name,
+            artifact_uri=uri,
+            serving_container_image_uri=image,
+            serving_container_command=["python3", "-c", START],
+            labels=session.labels,
+        ),
+        partial(
+            Model.deploy,
+            endpoint=where,
+            deployed_model_display_name=name,
+            machine_type=machine,
+            min_replica_count=replicas,
+            max_replica_count=most,
+            traffic_percentage=traffic,
+        ),
+    )
+
+
+def predict(endpoint: Any, instances: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return a prediction for each instance: its probability of class 1, and the class.
+
+    An instance is a raw passenger, {"Sex": "female", ...}, or a prepared row of numbers. `endpoint`
+    is what deploy() returned, or its name. Raises LessonError with the index and the reason of each
+    instance that is refused.
+    """
+    from google.cloud.aiplatform import Endpoint
+
+    connected()
+    asked = serving.listed(instances)
+    with refusals("predicting"):
+        found = Endpoint(endpoint) if isinstance(endpoint, str) else endpoint
+        return serving.whole_classes(found.predict(instances=asked).predictions)
+
+
+def price(machine: str, replicas: int) -> Any:
+    """Return what an hour of these machines costs in the session's region."""
+    return estimate_endpoint(machine, replicas, region=connected().region)
+
+
+# ---- what still bills ----------------------------------------------------------------------------
+def costs_of(endpoint: aiplatform.Endpoint) -> str:
+    """Say what an endpoint's machines cost a day; nothing for one without a model."""
+    words = []
+    for each in endpoint.list_models():
+        used = each.dedicated_resources
+        machine, replicas = used.machine_spec.machine_type, int(used.min_replica_count)
+        try:
+            cost = f"bills about {serving.per_day(price(machine, replicas))}"
+        except PriceUnknown:
+            cost = "bills by the hour"
+        words.append(f"{replicas} × {machine}, {cost}")
+    return "; ".join(words) or "without a model, bills nothing"

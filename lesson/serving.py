@@ -1,0 +1,71 @@
+"""What deploying a model is on both clouds: the program, the predictions, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from lesson import ROOT, LessonError, target
+from lesson.costs import Estimate, PriceUnknown, dollars
+from lesson.runs import Run
+
+PROGRAM = ROOT / "training" / "serve_nn.py"  # is sent beside the model
+
+
+def require_trained(run: Any) -> Run:
+    """Return the run, if train() or wait() has returned it with its results."""
+    if not isinstance(run, Run) or run.job is None or run.copy is None:
+        raise LessonError(
+            "deploy() takes what train() returned, of a job that has succeeded: call wait(run)"
+        )
+    return run
+
+
+def state_price(service: str, estimated: Callable[[], Estimate]) -> None:
+    """Say before a model is deployed what it costs until it is removed."""
+    try:
+        made = estimated()
+    except PriceUnknown as unknown:
+        if target() == "cloud":
+            raise
+        print(f"{unknown}; under LESSON_TARGET=cloud this model would not be deployed")
+        return
+    here = "" if target() == "cloud" else "; here it costs nothing"
+    print(
+        f"on {service} this costs about {per_day(made)} at list price, with or without requests,"
+        f" until cleanup(dry_run=False) removes it{here}"
+    )
+
+
+def per_day(made: Estimate) -> str:
+    """Return what machines cost that run day and night."""
+    return f"{dollars(24 * made.usd_per_hour)} a day"
+
+
+def listed(instances: Any) -> list[Any]:
+    """Return instances as a list; raise LessonError for what is none, such as one passenger."""
+    if isinstance(instances, Mapping | str) or not isinstance(instances, Iterable):
+        raise LessonError("predict() takes a list of instances: write [passenger]")
+    found = [plain(each) for each in instances]
+    if not found:
+        raise LessonError("predict() takes at least one instance")
+    return found
+
+
+def plain(instance: Any) -> Any:
+    """Return an instance as JSON can hold it: of an array a list, of a gap None."""
+    if hasattr(instance, "tolist"):
+        instance = instance.tolist()
+    if isinstance(instance, Mapping):
+        return {name: plain(value) for name, value in instance.items()}
+    if isinstance(instance, Sequence) and not isinstance(instance, str):
+        return [plain(value) for value in instance]
+    return None if instance != instance else instance
+
+
+def whole_classes(predictions: Iterable[Any]) -> list[Any]:
+    """Return predictions with their classes as whole numbers: a service may send 1.0."""
+    return [
+        {**each, "class": int(each["class"])} if isinstance(each, Mapping) else each
+        for each in predictions
+    ]

@@ -1,0 +1,193 @@
+"""The files of a batch prediction: instances in, predictions and errors out.
+
+Formats: Vertex AI's page "Get batch inferences from a custom trained model" (read 2026). A CSV
+file begins with the columns' names; an instance is the list of a row's values.
+"""
+
+from __future__ import annotations
+
+import csv
+import fnmatch
+import io
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from local_cloud.engine.spec import EngineError
+from local_cloud.store.objects import Objects
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One instance: as it was read, what the model is sent, and what is wrong with it."""
+
+    read: Any
+    sent: Any
+    key: Any = None
+    problem: str = ""
+    columns: tuple[str, ...] = ()
+
+
+def sources(objects: Objects, uris: Iterable[str]) -> list[Path]:
+    """The files of these URIs, which may hold wildcards; EngineError if one names nothing."""
+    found = []
+    for uri in uris:
+        bucket, _, pattern = uri.removeprefix("gs://").partition("/")
+        prefix = pattern.split("*")[0]
+        names = [
+            name for name in objects.names(bucket, prefix) if fnmatch.fnmatchcase(name, pattern)
+        ]
+        if not names:
+            raise EngineError(f"There are no files at {uri}.")
+        found += [objects.get(bucket, name).path for name in names]
+    return found
+
+
+def count(files: Iterable[Path], kind: str) -> int:
+    """How many instances there are."""
+    total = 0
+    for path in files:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            if kind == "csv":
+                total += max(0, sum(1 for row in csv.reader(file) if row) - 1)
+            else:
+                total += sum(1 for line in file if line.strip())
+    return total
+
+
+def chunks(files: Iterable[Path], kind: str, config: Json, size: int) -> Iterator[list[Instance]]:
+    """The instances, so many at a time; each may be taken in another thread."""
+    read = _csv if kind == "csv" else _jsonl
+    for path in files:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            instances = read(file, config)
+            while part := list(islice(instances, size)):
+                yield part
+
+
+def _csv(file: TextIO, config: Json) -> Iterator[Instance]:
+    rows = (row for row in csv.reader(file) if row)
+    columns = tuple(next(rows, []))
+    for row in rows:
+        values = dict(zip(columns, map(_value, row), strict=False))
+        key = values.get(config.get("keyField", ""))
+        sent = [values[name] for name in _fields(config, columns) if name in values]
+        problem = ""
+        if len(row) != len(columns):
+            problem = f"The row has {len(row)} values, and the header {len(columns)}."
+        yield Instance(values, sent, key, problem, columns)
+
+
+def _jsonl(file: TextIO, config: Json) -> Iterator[Instance]:
+    for line in file:
+        if not line.strip():
+            continue
+        try:
+            read = json.loads(line)
+        except (ValueError, RecursionError) as problem:
+            yield Instance(line.rstrip("\n"), None, problem=f"The line is no JSON: {problem}")
+            continue
+        if not isinstance(read, dict):
+            yield Instance(read, read)
+            continue
+        fields = [name for name in _fields(config, tuple(read)) if name in read]
+        sent: Any = {name: read[name] for name in fields}
+        if config.get("instanceType") == "array":
+            sent = list(sent.values())
+        yield Instance(read, sent, read.get(config.get("keyField", "")))
+
+
+def _fields(config: Json, columns: tuple[str, ...]) -> Iterable[str]:
+    """The fields that the model is sent, in order."""
+    left_out = {config.get("keyField"), *config.get("excludedFields", [])}
+    return config.get("includedFields") or [name for name in columns if name not in left_out]
+
+
+def _value(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text or None
+
+
+class Output:
+    """The two files that a job writes: predictions, and the instances that have none."""
+
+    def __init__(self, objects: Objects, uri: str, kind: str) -> None:
+        """uri: of the folder; kind: jsonl or csv."""
+        self._objects, self._kind = objects, kind
+        self._bucket, _, self._folder = uri.removeprefix("gs://").partition("/")
+        self._succeeded = self._failed = 0
+        self._files: dict[str, tuple[Path, TextIO]] = {}
+
+    def __enter__(self) -> Output:
+        """Open the files."""
+        self._objects.bucket(self._bucket)  # there is one
+        for name in ("results", "errors_stats"):
+            path = self._objects.upload_file()
+            file = io.TextIOWrapper(self._objects.space.open(path), encoding="utf-8", newline="")
+            self._files[name] = path, file
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> None:
+        """Close them; what is not finished is removed."""
+        for path, file in self._files.values():
+            file.close()
+            path.unlink(missing_ok=True)
+
+    def write(self, scored: Iterable[tuple[Instance, Any, str]]) -> None:
+        """Write some instances, each with its prediction or what is wrong with it."""
+        for instance, prediction, problem in scored:
+            told = {"instance": instance.read} if instance.key is None else {"key": instance.key}
+            if problem:
+                self._failed += 1
+                error = {"code": 3, "message": problem}
+                self._line("errors_stats", json.dumps({**told, "error": error}))
+            elif self._kind == "csv":
+                self._row(instance, prediction)
+            else:
+                self._succeeded += 1
+                self._line("results", json.dumps({**told, "prediction": prediction}))
+
+    def _row(self, instance: Instance, prediction: Any) -> None:
+        named = prediction if isinstance(prediction, dict) else {"prediction": prediction}
+        given = instance.read if isinstance(instance.read, dict) else {"instance": instance.read}
+        if not self._succeeded:
+            self._cells([*given, *named])
+        self._succeeded += 1
+        self._cells([*given.values(), *named.values()])
+
+    def _cells(self, cells: list[Any]) -> None:
+        text = io.StringIO()
+        plain = [json.dumps(each) if isinstance(each, list | dict) else each for each in cells]
+        csv.writer(text, lineterminator="").writerow(plain)
+        self._line("results", text.getvalue())
+
+    def _line(self, name: str, text: str) -> None:
+        self._files[name][1].write(f"{text}\n")
+
+    def statistics(self, total: int) -> Json:
+        """How far the job is: CompletionStats."""
+        left = total - self._succeeded - self._failed
+        counts = {
+            "successfulCount": self._succeeded,
+            "failedCount": self._failed,
+            "incompleteCount": left,
+        }
+        return {name: str(count) for name, count in counts.items()}
+
+    def finish(self) -> None:
+        """Make the files objects of the bucket."""
+        for name, (path, file) in self._files.items():
+            file.close()
+            suffix = ".csv" if self._kind == "csv" and name == "results" else ""
+            target = f"prediction.{name}-00000-of-00001{suffix}"
+            self._objects.put(self._bucket, f"{self._folder}/{target}".lstrip("/"), path)

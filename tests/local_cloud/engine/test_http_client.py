@@ -1,0 +1,91 @@
+"""Responses of replicas: with a length, in chunks, up to the connection's end, cut off."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+from local_cloud.engine.http_client import Client, HttpRequest, HttpResponse, Lost
+
+REQUEST = HttpRequest("POST", "/predict", b"{}", (("Accept", "text/csv"), ("Host", "elsewhere")))
+
+
+def answered(*responses: bytes, times: int = 1) -> tuple[list[HttpResponse], list[bytes]]:
+    """What the client makes of a server's responses, one for each connection; what it sent."""
+    heard: list[bytes] = []
+    rest = list(responses)
+    serving: list[asyncio.Task[None] | None] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving.append(asyncio.current_task())
+        response = rest.pop(0)
+        while head := await reader.read(1 << 16):
+            heard.append(head)
+            writer.write(response)
+            if b"chunked" not in response and b"content-length" not in response.lower():
+                break
+            if response.endswith(b"cut"):
+                break
+        writer.close()
+        await writer.wait_closed()
+
+    async def run() -> list[HttpResponse]:
+        server = await asyncio.start_server(serve, "127.0.0.1")
+        address = server.sockets[0].getsockname()
+
+        async def dial() -> socket.socket:
+            fresh = socket.socket()
+            fresh.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(fresh, address)
+            return fresh
+
+        client = Client(dial)
+        try:
+            return [await client.send(REQUEST) for _ in range(times)]
+        finally:
+            client.close()
+            server.close()
+            await asyncio.gather(*filter(None, serving))
+
+    return asyncio.run(run()), heard
+
+
+def test_a_response_with_its_length_and_the_connection_is_used_again() -> None:
+    text = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Own: a\r\n\r\n{}"
+    found, heard = answered(text, times=3)
+    assert found == [HttpResponse(200, b"{}", (("x-own", "a"),))] * 3
+    assert heard[0] == (
+        b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
+        b"Accept: text/csv\r\n\r\n{}"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"HTTP/1.1 400 Bad\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n",
+        b"HTTP/1.0 400 Bad\r\n\r\nno",
+        b"HTTP/1.1 400 Bad\r\nContent-Length: 2\r\n\r\nno",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400 Bad\r\nContent-Length: 2\r\n\r\nno",
+    ],
+)
+def test_every_other_response_is_taken_whole(text: bytes) -> None:
+    found, _ = answered(text, text, times=2)
+    assert [(each.status, each.body) for each in found] == [(400, b"no")] * 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ncut",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\ncut",
+        b"no HTTP at all\r\n\r\n",
+        b"HTTP/1.1 200",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\ncut",
+    ],
+)
+def test_a_response_that_does_not_come_whole_is_lost(text: bytes) -> None:
+    with pytest.raises(Lost):
+        answered(text)

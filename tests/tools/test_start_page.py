@@ -1,0 +1,32 @@
+"""JupyterLab opens with a page that leads to every notebook."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from tools.folder import ROOT
+from tools.start_page import NAME, write
+
+
+def test_the_page_leads_to_every_notebook_with_its_minutes(clean_lesson: Path) -> None:
+    (clean_lesson / "notebooks").mkdir(exist_ok=True)
+    (clean_lesson / "notebooks" / "01-count.ipynb").touch()
+    path = write(clean_lesson)
+    assert path == clean_lesson / "work" / NAME
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("# Count things\n")
+    assert re.findall(r"^\| \[.*$", text, re.MULTILINE) == [
+        "| [01 Count things](01-count.ipynb) | 20 |"
+    ]
+    (clean_lesson / "notebooks" / "01-count.ipynb").unlink()
+    assert "01-count" not in write(clean_lesson).read_text(encoding="utf-8")
+
+
+def test_make_lab_opens_it_as_a_page_and_not_as_its_source() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert f"\nSTART := work/{NAME}\n" in makefile and "default_url=/lab/tree/$(START) " in makefile
+    settings = json.loads((ROOT / "tools" / "jupyterlab.json").read_text("utf-8"))
+    viewers = settings["@jupyterlab/docmanager-extension:plugin"]["defaultViewers"]
+    assert viewers == {"markdown": "Markdown Preview"}

@@ -1,0 +1,79 @@
+"""Rules on time: a page takes as long as it says, and its core is short enough."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from tools.lint.registry import Doc, episode_rule
+from tools.pace import LONGEST_CORE, minutes_of, shown, split
+from tools.scanner import Block, Code, Div, walk
+
+MARGIN = 1  # minutes by which the front matter may differ from the formula
+Found = Iterator[tuple[int, str]]
+
+
+@episode_rule("pace-teaching")
+def pace_teaching(doc: Doc) -> Found:
+    """`teaching` is what the core takes: 200 words or 10 lines of code a minute, 10 s a cell."""
+    teaching = (doc.page.front_matter or {}).get("teaching")
+    minutes = minutes_of(split(doc.page.blocks)[0])
+    if type(teaching) is int and teaching >= 0 and abs(teaching - minutes) > MARGIN:
+        said = f"by its words, code and cells the core takes {minutes:.1f} minutes, not {teaching}"
+        yield 1, f"{said}; write `teaching: {round(minutes)}`"
+
+
+@episode_rule("pace-core")
+def pace_core(doc: Doc) -> Found:
+    """The core has at most 25 minutes of teaching."""
+    minutes = round(minutes_of(split(doc.page.blocks)[0]))
+    if minutes > LONGEST_CORE:
+        fix = "shorten it, or mark sections as `### Optional: …`"
+        yield 1, f"the core takes {minutes} minutes, more than {LONGEST_CORE}; {fix}"
+
+
+@episode_rule("pace-optional")
+def pace_optional(doc: Doc) -> Found:
+    """The core uses no name that only an optional section's cells define."""
+    core, optional = split(doc.page.blocks)
+    first: dict[str, int] = {}
+    for cell in _cells(optional):
+        for name in _names(cell, ast.Store):
+            first.setdefault(name, cell.line)
+    made: set[str] = set()
+    for cell in _cells(core):
+        made |= _names(cell, ast.Store)
+        used = _names(cell, ast.Load) - made
+        if missing := sorted(name for name in used if first.get(name, cell.line) < cell.line):
+            where = f"the optional section's cell in line {first[missing[0]]}"
+            yield cell.line, f"only {where} defines `{missing[0]}`; define it in the core"
+
+
+def _cells(blocks: Iterable[Block]) -> Iterator[Code]:
+    """Yield the live cells, those of the exercises included."""
+    for block in shown(blocks):
+        inside = walk(block.children) if isinstance(block, Div) else [(block, ())]
+        for each, around in inside:
+            solved = any("solution" in outer.classes for outer in around)
+            if isinstance(each, Code) and each.live and not solved:
+                yield each
+
+
+def _names(cell: Code, how: type[ast.expr_context]) -> set[str]:
+    """The names that a cell binds (ast.Store, imports and definitions too) or reads (ast.Load)."""
+    lines = cell.text.split("\n")
+    plain = ("" if line.lstrip().startswith(("%", "!")) else line for line in lines)
+    try:
+        nodes = list(ast.walk(ast.parse("\n".join(plain))))
+    except SyntaxError:  # of a command that continues in the next line
+        return set()
+    found = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, how)}
+    if how is ast.Store:
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found.add(node.name)
+            elif isinstance(node, ast.alias):
+                found.add((node.asname or node.name).partition(".")[0])
+            elif isinstance(node, ast.arg):
+                found.add(node.arg)
+    return found

@@ -1,0 +1,130 @@
+"""How long a page takes, by one formula: words, lines of code and cells of its core.
+
+A minute is 200 words or 10 lines of code; running a cell takes 10 seconds. Everything counts that
+the reader of the page sees, except the exercises, which state their minutes in their titles. A
+section whose heading begins with `Optional:` is not part of the core.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.folder import Lesson
+from tools.links import plain, without_comments, without_definitions
+from tools.scanner import Block, Code, Div, Heading, Page
+
+WORDS, LINES, CELLS = 200, 10, 6  # to a minute
+LONGEST_CORE = 25  # minutes of teaching
+OPTIONAL = "optional:"  # so begins the heading of an optional section
+EXERCISES = frozenset({"challenge", "discussion"})
+NOT_SHOWN = frozenset({"instructor", "hint", "solution", "spoiler"})
+MINUTES = re.compile(r"\((\d+) min(?:utes?)?\)")
+_HIDDEN = re.compile(r"""\{[^{}]*\balt=(?:"[^"]*"|'[^']*')[^{}]*\}|(?<=\])\([^)\s]*\)""")
+_WORD = re.compile(r"\w[^\s|]*")
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The minutes of a page: of its core, and of what is optional, exercises included."""
+
+    teaching: float
+    exercises: int
+    optional: float
+
+
+def is_optional(heading: Heading) -> bool:
+    """Tell whether a heading begins an optional section."""
+    return plain(heading.text).strip().casefold().startswith(OPTIONAL)
+
+
+def split(blocks: Iterable[Block]) -> tuple[list[Block], list[Block]]:
+    """Return the blocks of the core and those of the optional sections, in page order.
+
+    An optional section ends at the next heading of its level or above; the instructors' notes and
+    the key points are never optional.
+    """
+    parts: tuple[list[Block], list[Block]] = ([], [])
+    level = 0  # of the heading of the optional section around; 0 outside of one
+    for block in blocks:
+        if isinstance(block, Heading) and (not level or block.level <= level):
+            level = block.level if is_optional(block) else 0
+        kinds = set(block.classes) if isinstance(block, Div) else set()
+        parts[bool(level) and not kinds & {"instructor", "keypoints"}].append(block)
+    return parts
+
+
+def shown(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yield what everybody reads, in page order; an exercise is one block."""
+    for block in blocks:
+        kinds = set(block.classes) if isinstance(block, Div) else set()
+        if not isinstance(block, Div) or kinds & EXERCISES:
+            yield block
+        elif not kinds & NOT_SHOWN:
+            yield from shown(block.children)
+
+
+def minutes_of(blocks: Iterable[Block]) -> float:
+    """Return the minutes that the formula gives for blocks, without their exercises."""
+    words = lines = cells = 0
+    for block in shown(blocks):
+        if isinstance(block, Code) and (block.language or "").startswith("python"):
+            lines += sum(bool(line.strip()) for line in block.text.split("\n"))
+            cells += block.live
+        elif not isinstance(block, Div):
+            words += count_words(block.text)
+    return words / WORDS + lines / LINES + cells / CELLS
+
+
+def count_words(text: str) -> int:
+    """Count the words that are read: not the targets of links, nor what pictures are said to show.
+
+    Cells of a table are separate words, its rules are none.
+    """
+    return len(_WORD.findall(_HIDDEN.sub("", without_definitions(without_comments(text)))))
+
+
+def stated(challenge: Div) -> int | None:
+    """Return the minutes in a challenge's title, `### Exercise: … (5 minutes)`; None without."""
+    title = next((block for block in challenge.children if isinstance(block, Heading)), None)
+    found = MINUTES.search(title.text) if title else None
+    return int(found[1]) if found else None
+
+
+def sum_of_exercises(blocks: Sequence[Block]) -> int:
+    """Return the minutes that the challenges among blocks state."""
+    found = [block for block in shown(blocks) if isinstance(block, Div)]
+    return sum(stated(div) or 0 for div in found if "challenge" in div.classes)
+
+
+def pace(page: Page) -> Pace:
+    """Return the minutes of a page."""
+    core, optional = split(page.blocks)
+    extra = minutes_of(optional) + sum_of_exercises(optional)
+    return Pace(minutes_of(core), sum_of_exercises(core), extra)
+
+
+def table(lesson: Lesson) -> str:
+    """Return the minutes of every episode by the formula, as a table in Markdown."""
+    rows = ["| episode | teaching | exercises | together | optional |", "|---|---|---|---|---|"]
+    totals = [0, 0, 0, 0]
+    for path in episodes(lesson):
+        page = lesson.page(path)
+        found = pace(page)
+        minutes = [round(found.teaching), found.exercises]
+        minutes += [sum(minutes), round(found.optional)]
+        totals = [total + each for total, each in zip(totals, minutes, strict=True)]
+        title = (page.front_matter or {}).get("title")
+        rows.append(_row(f"{path.name[:2]} {title}", minutes))
+    return "\n".join([*rows, _row("all", totals)])
+
+
+def episodes(lesson: Lesson) -> list[Path]:
+    """Return the lesson's episodes, in the order of their names."""
+    return sorted((lesson.root / "episodes").glob("*.md"))
+
+
+def _row(name: str, minutes: Iterable[int]) -> str:
+    return " | ".join([f"| {name}", *map(str, minutes)]) + " |"

@@ -1,0 +1,43 @@
+"""The page with which JupyterLab opens: where to begin, and every notebook with its minutes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tools.folder import ROOT, Lesson
+
+NAME = "start-here.md"
+PAGE = """\
+# {title}
+
+Click a title to open its notebook. In a notebook, run one cell after the other from the top:
+<kbd>Shift</kbd> + <kbd>Enter</kbd> runs a cell and goes to the next one.
+
+| notebook | minutes |
+|---|---|
+{rows}
+
+The notebooks do not build on each other: each can be started alone. Those in this folder are your
+copies; what you write in them stays yours. For a fresh copy, delete the file and start `make lab`
+again.
+"""
+
+
+def write(root: Path = ROOT) -> Path:
+    """Write the page beside the notebooks in work/; returns its path."""
+    lesson = Lesson(root)
+    rows = []
+    for notebook in sorted((root / "notebooks").glob("*.ipynb")):
+        facts = lesson.page(root / "episodes" / f"{notebook.stem}.md").front_matter or {}
+        number = notebook.stem.partition("-")[0]
+        minutes = facts["teaching"] + facts["exercises"]
+        rows.append(f"| [{number} {facts['title']}]({notebook.name}) | {minutes} |")
+    path = root / "work" / NAME
+    path.parent.mkdir(exist_ok=True)
+    title = (lesson.config() or {})["title"]
+    path.write_text(PAGE.format(title=title, rows="\n".join(rows)), encoding="utf-8")
+    return path
+
+
+if __name__ == "__main__":
+    write()

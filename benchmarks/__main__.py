@@ -19,6 +19,7 @@ from benchmarks import (
     loops,
     processes,
     scaling,
+    serving,
     sharing,
     step,
     studies,
@@ -40,6 +41,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "jobs": jobs.section,
     "studies": studies.section,
     "buckets": buckets.section,
+    "serving": serving.section,
 }
 
 

@@ -1,7 +1,6 @@
-"""Requests a second through an endpoint, and at the same model behind FastAPI.
+"""Requests a second through an endpoint, and at the same model behind FastAPI and uvicorn.
 
-Each server runs alone for its turn's clients, on one port of this machine; all of them compute with
-one thread.
+The servers take turns: only one has clients at a time. Each computes with one thread.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from lesson.preparation import prepare
 
 IMAGE = "us-docker.pkg.dev/my-project/images/titanic:1"
 BODY = json.dumps({"instances": [[0.8, -0.7, 0.1, 0.4, -0.4, 0.5, 0.2]]})
-TURNS, SECONDS, CLIENTS = 5, 4, (1, 64)
+TURNS, SECONDS, CLIENTS = 5, 4, (1, 64)  # seconds of a turn
 
 
 def trained(folder: Path) -> Path:
@@ -127,9 +126,5 @@ def section() -> str:
                         f"{statistics.median(LATE[url, clients]):.1f}",
                     )
                 )
-    columns = ("", "clients", "requests a second", "of FastAPI's", "99th percentile, ms")
-    return f"## Serving\n{as_table(columns, rows)}"
-
-
-if __name__ == "__main__":
-    print(section())
+    columns = ("server", "clients", "requests a second", "of FastAPI's", "99th percentile, ms")
+    return f"### Predictions, one passenger in each request\n\n{as_table(columns, rows)}"

@@ -1,7 +1,8 @@
 """A connection to the server: whose it is, and how long it may keep the server waiting.
 
 uvicorn knows no time limit for a request that does not arrive, and no limit on connections that
-ask for nothing: 1,400 of them use up the process's file descriptors, and nobody else gets in.
+ask for nothing: 1,400 of them use up the process's file descriptors, and nobody else gets in. Nor
+does it limit how long a head may grow, when httptools reads it.
 """
 
 from __future__ import annotations
@@ -10,18 +11,19 @@ import asyncio
 import logging
 from typing import Any, ClassVar
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from local_cloud import peers
 
 HEAD_SECONDS = 10.0  # from the connection, or the answer before, to the end of the request's head
 BODY_SECONDS = 60.0  # without a byte of the body
+LONGEST_HEAD = 64 << 10  # bytes, and what comes with its last piece
 MOST_SILENT = 256  # connections without a whole request; the oldest makes room for a new one
 
 _log = logging.getLogger(__name__)
 
 
-class Connection(H11Protocol):
+class Connection(HttpToolsProtocol):
     """uvicorn's, closed at once if it is another user's, and after a while if it stalls."""
 
     silent: ClassVar[dict[Connection, None]] = {}  # the oldest first
@@ -31,6 +33,7 @@ class Connection(H11Protocol):
         super().__init__(*args, **kwargs)
         self.heard = self.loop.time()
         self.timer: asyncio.TimerHandle | None = None
+        self.in_head, self.head = False, 0  # bytes of a head that has not ended
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take it, unless it comes from another user of the machine."""
@@ -50,11 +53,24 @@ class Connection(H11Protocol):
         """Bytes of a head are no progress; its end is, and so are bytes of a body."""
         before = self.cycle
         super().data_received(data)
+        self.head = self.head + len(data) if self.in_head else 0
+        if self.head > LONGEST_HEAD:
+            self.send_400_response("The request's head is too long.")
         if self.cycle is None:
             return
         self.silent.pop(self, None)
         if self.cycle is not before or not self.cycle.response_complete:
             self.heard = self.loop.time()
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        self.in_head = True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """It ends."""
+        self.in_head = False
+        super().on_headers_complete()
 
     def on_response_complete(self) -> None:
         """Give the next request its time."""

@@ -43,6 +43,7 @@ SERVER_NEEDS = (
         "google.cloud.aiplatform_v1",
         "google_crc32c",
         "h11",
+        "httptools",
         "numpy",
         "optuna",
     ),

@@ -150,6 +150,7 @@ def main(folder: str) -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=2,
         http=Connection,
+        ws="none",
         backlog=BACKLOG,
     )
     spare("asyncio", "uvicorn.error", "local_cloud.connections")

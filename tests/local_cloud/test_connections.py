@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from local_cloud import connections, control
-from local_cloud.connections import MOST_SILENT
+from local_cloud.connections import LONGEST_HEAD, MOST_SILENT
 from local_cloud.control import Status
 from local_cloud.server_log import MOST, Sparing
 
@@ -94,6 +94,35 @@ def test_an_unfinished_request_is_not_waited_for(
     serve: Callable[[bytes], bytes], sent: bytes
 ) -> None:
     assert serve(sent) == b"closed"
+
+
+def test_a_head_that_does_not_end_is_refused(cloud: Status) -> None:
+    with connect(cloud) as connection, contextlib.suppress(ConnectionError):
+        connection.sendall(b"GET / HTTP/1.1\r\n")
+        for _ in range(LONGEST_HEAD // 1024 + 1):
+            connection.sendall(b"X: " + b"x" * 1019 + b"\r\n")
+        said = b"".join(iter(lambda: connection.recv(65536), b""))
+        assert said.startswith(b"HTTP/1.1 400") and said.endswith(b"head is too long.")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\r\n\r\n", b"400"),
+        (b"GET \xff HTTP/1.1\r\n\r\n", b"400"),
+        (b"GET / HTTP/9.9\r\n\r\n", b"400"),
+        (b"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", b"400"),
+        (b"GET http://127.0.0.1/ HTTP/1.1\r\n\r\n", b"403"),
+        (b"GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n", b"403"),
+    ],
+    ids=["TLS", "not ASCII", "version", "CONNECT", "length", "two lengths", "proxy", "upgrade"],
+)
+def test_what_is_no_request_of_http_is_refused(cloud: Status, sent: bytes, status: bytes) -> None:
+    with connect(cloud) as connection:
+        connection.sendall(sent)
+        assert b"".join(iter(lambda: connection.recv(65536), b"")).split(b" ")[1] == status
 
 
 def test_the_oldest_silent_one_makes_room(cloud: Status) -> None:

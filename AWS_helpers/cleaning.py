@@ -88,7 +88,7 @@ def _served() -> Iterator[Thing]:
         words = kind.title().replace("_", "")
         for page in api.get_paginator(f"list_{kind}s").paginate():
             for each in page[f"{words}s"]:
-                if not _is_ours(each[f"{words}Arn"]):
+                if each.get("EndpointStatus") == "Deleting" or not _is_ours(each[f"{words}Arn"]):
                     continue
                 name = each[f"{words}Name"]
                 cost = f" ({serving.costs_of(name)})" if kind == "endpoint" else ""

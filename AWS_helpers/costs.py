@@ -16,11 +16,18 @@ MACHINES = {
     "ml.g4dn.xlarge": Price(0.736, PAGE, "2025-05", "quoted by others"),
     "ml.g5.xlarge": Price(1.408, PAGE, "", "quoted by others, who agree"),
 }
-# What serves predictions has its own prices, which are those of training: those who quote them for
-# endpoints agree with the table above.
+# What serves predictions has its own prices. Two public records quote the price list of real-time
+# hosting (usage type USE1-Host:…) with the numbers of training; others give 0.269 for ml.m5.xlarge,
+# without a date of the list. Of the GPUs no such record was found: theirs are those of training.
+PRICE_LIST = (
+    "https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/AmazonSageMaker/current/us-east-1/"
+    "index.json"
+)
 HOSTING = {
-    name: Price(price.usd, PAGE, price.read, "quoted by others, who agree")
-    for name, price in MACHINES.items()
+    "ml.m5.large": Price(0.115, PRICE_LIST, "2026-07-30", "quoted from the price list"),
+    "ml.m5.xlarge": Price(0.23, PRICE_LIST, "2026-09-28", "quoted from the price list"),
+    "ml.g4dn.xlarge": Price(0.736, PAGE, "", "not established: as for training"),
+    "ml.g5.xlarge": Price(1.408, PAGE, "", "not established: as for training"),
 }
 # On SageMaker a GPU is part of the instance type: the families, by the GPU that they have.
 FAMILIES = {"T4": "ml.g4dn.", "A10G": "ml.g5."}

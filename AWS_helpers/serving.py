@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "inference.py"  # Amazon's image calls its functions; serve_nn.py is beside it
 JSON = "application/json"
+FIRST = "AllTraffic"  # the variant of an endpoint that has one, as the SDK calls it
 
 
 def deploy(
@@ -33,35 +34,96 @@ def deploy(
     replicas: int = 1,
     dry_run: bool = False,
     *,
+    max_replicas: int | None = None,
+    endpoint: Any = None,
+    traffic: int = 100,
     container_uri: str | None = None,
 ) -> Endpoint | Request:
     """Deploy the model of a run to an endpoint of SageMaker, and return the endpoint.
 
-    It costs money until cleanup() removes it. `replicas` instances always run. With dry_run=True
-    this returns the request alone, unsent. Raises LessonError for a run without results, and for a
-    model that does not start. Nobody has run it on the real service yet.
+    It costs money until cleanup() removes it. `replicas` instances always run; with `max_replicas`
+    more are added under load. `endpoint` is one of an earlier deploy(): of its requests the model
+    then gets `traffic` percent. With dry_run=True this returns the request alone, unsent. Raises
+    LessonError for a run without results, and for a model that does not start. Nobody has run it on
+    the real service yet.
     """
     session = connected()
     uri = backend.spec(serving.require_trained(run).job).output
+    serving.require_share(endpoint, traffic)
     serving.state_price("SageMaker", lambda: price(machine, replicas))
     image = container_uri or images.serving_image_for(machine, session.region)
     name = f"serve-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
-    request = _request(uri, name, machine, replicas, image)
-    if dry_run:
-        return request
+    old = str(getattr(endpoint, "endpoint_name", endpoint)) if endpoint else None
+    variant = _variant(name if old else FIRST, name, machine, replicas, max_replicas, traffic)
     with refusals(f"deploying {uri}"):
+        variants = [*(_variants(old, 100 - traffic) if old else []), variant]
+        request = _request(uri, name, machine, image, variants, old)
+        if dry_run:
+            return request
         request.send()
-        return _ready(name)
+        return _ready(old or name, name)
 
 
-def _request(uri: str, name: str, machine: str, replicas: int, image: str) -> Request:
+def _variant(
+    name: str, model: str, machine: str, replicas: int, most: int | None, weight: int
+) -> dict[str, Any]:
+    """Return the variant of an endpoint configuration that serves a model."""
+    variant = {
+        "VariantName": name,
+        "ModelName": model,
+        "InstanceType": machine,
+        "InitialInstanceCount": replicas,
+        "InitialVariantWeight": weight,
+    }
+    if most is None or most <= replicas:
+        return variant
+    limits = {"MinInstanceCount": replicas, "MaxInstanceCount": most}
+    return variant | {"ManagedInstanceScaling": {"Status": "ENABLED", **limits}}
+
+
+def _variants(endpoint: str, share: int) -> list[dict[str, Any]]:
+    """Return the variants of an endpoint as they stand, with a share of its requests in all."""
+    api = client("sagemaker")
+    found = api.describe_endpoint(EndpointName=endpoint)
+    config = api.describe_endpoint_config(EndpointConfigName=found["EndpointConfigName"])
+    now = {each["VariantName"]: each for each in found["ProductionVariants"]}
+    total = sum(each["DesiredWeight"] for each in now.values()) or 1
+    return [
+        variant
+        | {
+            "InitialInstanceCount": now[variant["VariantName"]]["DesiredInstanceCount"],
+            "InitialVariantWeight": share * now[variant["VariantName"]]["DesiredWeight"] / total,
+        }
+        for variant in config["ProductionVariants"]
+    ]
+
+
+def _request(
+    uri: str,
+    name: str,
+    machine: str,
+    image: str,
+    variants: list[dict[str, Any]],
+    endpoint: str | None,
+) -> Request:
     """Return the calls that pack the model with our program, and deploy it to an endpoint."""
     from sagemaker.core.training.configs import SourceCode
 
     with _default_region():
         from sagemaker.serve import ModelBuilder
 
+    api = client("sagemaker")
     tags = [{"Key": key, "Value": value} for key, value in connected().tags.items()]
+    if endpoint:
+        last = partial(api.update_endpoint, EndpointName=endpoint, EndpointConfigName=name)
+    else:
+        last = partial(api.create_endpoint, EndpointName=name, EndpointConfigName=name, Tags=tags)
+    config = partial(
+        api.create_endpoint_config,
+        EndpointConfigName=name,
+        ProductionVariants=variants,
+        Tags=tags,
+    )
     return Request(
         partial(
             ModelBuilder,
@@ -75,12 +137,7 @@ def _request(uri: str, name: str, machine: str, replicas: int, image: str) -> Re
             log_level=30,  # logging.WARNING
         ),
         partial(ModelBuilder.build, model_name=name, tags=tags),
-        partial(
-            ModelBuilder.deploy,
-            endpoint_name=name,
-            initial_instance_count=replicas,
-            wait=False,  # its own waiting looks every 30 s
-        ),
+        then=Request(config, then=Request(last)),
     )
 
 
@@ -98,13 +155,16 @@ def _default_region() -> Iterator[None]:
             os.environ[name] = known
 
 
-def _ready(name: str) -> Endpoint:
-    """Wait until the endpoint answers; raise LessonError if it never will."""
+def _ready(name: str, config: str) -> Endpoint:
+    """Wait until the endpoint answers with this configuration; raise LessonError if it never will.
+
+    After an update that has failed, an endpoint has its old configuration again.
+    """
     while (found := client("sagemaker").describe_endpoint(EndpointName=name)) and (
-        found["EndpointStatus"] == "Creating"
+        found["EndpointStatus"] in ("Creating", "Updating")
     ):
         pause()
-    if found["EndpointStatus"] != "InService":
+    if (found["EndpointStatus"], found["EndpointConfigName"]) != ("InService", config):
         raise LessonError(f"{name}: {found.get('FailureReason', found['EndpointStatus'])}")
     return _endpoint(name)
 

@@ -54,6 +54,7 @@ def deploy(
     """
     connected()
     uri = backend.spec(serving.require_trained(run).job).output.rstrip("/")
+    serving.require_share(endpoint, traffic)
     most = max(replicas, max_replicas or replicas)
     serving.state_price("Vertex AI", lambda: price(machine, replicas))
     image = container_uri or images.image_for(None)

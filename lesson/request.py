@@ -18,25 +18,26 @@ class Request(Mapping[str, Mapping[str, Any]]):
     calls: until then nothing has left this process.
     """
 
-    def __init__(self, *calls: partial[Any] | None) -> None:
+    def __init__(self, *calls: partial[Any] | None, then: Request | None = None) -> None:
         """Take a call that makes an object, and then calls of that object's methods, in order.
 
         An argument may be a call too, which is made before the one that it belongs to. A None in
-        place of a call is left out.
+        place of a call is left out. `then` is a request that is sent after this one.
         """
-        self._calls = tuple(filter(None, calls))
-        self._named = {_name(call): call.keywords for call in _with_inner(self._calls)}
+        self._calls, self._then = tuple(filter(None, calls)), then
+        own = {_name(call): call.keywords for call in _with_inner(self._calls)}
+        self._named: Mapping[str, Mapping[str, Any]] = {**own, **(then or {})}
 
     def make(self) -> Any:
         """Make the first call, and the calls among its arguments; return the SDK's object."""
         return _made(self._calls[0])
 
     def send(self, made: Any = None) -> Any:
-        """Make all calls, on the object of make() if it is given; return the SDK's object."""
+        """Make all calls, on the object of make() if it is given; return the SDK's last object."""
         made = self.make() if made is None else made
         for method in self._calls[1:]:
             self.call(_name(method), made)
-        return made
+        return self._then.send() if self._then else made
 
     def call(self, name: str, made: Any) -> Any:
         """Make the call of this name on the object of make(); return what it returns."""
@@ -61,7 +62,8 @@ class Request(Mapping[str, Mapping[str, Any]]):
             return "Request()"
         first, *methods = self._calls
         chained = (f".{method.func.__name__}{_arguments(method, '')}" for method in methods)
-        return "".join([_written(first, ""), *chained])
+        written = "".join([_written(first, ""), *chained])
+        return f"{written}\n{self._then!r}" if self._then else written
 
 
 def _made(value: Any) -> Any:
@@ -88,7 +90,15 @@ def _with_inner(calls: tuple[partial[Any], ...]) -> Iterator[partial[Any]]:
 def _name(call: partial[Any]) -> str:
     """Return a call's name; of a class method with its class: CustomJob.from_local_script."""
     made_by_class = inspect.isclass(getattr(call.func, "__self__", None))
-    return str(call.func.__qualname__ if made_by_class else call.func.__name__)
+    return _full_name(call) if made_by_class else str(call.func.__name__)
+
+
+def _full_name(call: partial[Any]) -> str:
+    """Return a call's name with its class; a client of botocore has methods of no class's name."""
+    owner = getattr(call.func, "__self__", None)
+    if owner is None or inspect.isclass(owner):
+        return str(call.func.__qualname__)
+    return f"{type(owner).__name__}.{call.func.__name__}"
 
 
 # ---- as Python ----------------------------------------------------------------------------------
@@ -98,7 +108,7 @@ def _written(value: Any, margin: str, before: str = "") -> str:
     `before` is what stands before it in its first line.
     """
     if isinstance(value, partial):
-        return f"{value.func.__qualname__}{_arguments(value, margin)}"
+        return f"{_full_name(value)}{_arguments(value, margin)}"
     line = _in_a_line(value)
     if len(margin + before + line) < WIDTH:
         return line

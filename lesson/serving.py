@@ -21,6 +21,17 @@ def require_trained(run: Any) -> Run:
     return run
 
 
+def require_share(endpoint: Any, traffic: int) -> None:
+    """Refuse a share of the requests that a model cannot get."""
+    if not 0 <= traffic <= 100:
+        raise LessonError(f"traffic={traffic}: name a percentage from 0 to 100")
+    if endpoint is None and traffic != 100:
+        raise LessonError(
+            f"traffic={traffic}: the first model of an endpoint gets all requests; for a share of "
+            "those of an earlier deploy() name its endpoint"
+        )
+
+
 def state_price(service: str, estimated: Callable[[], Estimate]) -> None:
     """Say before a model is deployed what it costs until it is removed."""
     try:

@@ -33,6 +33,9 @@ class Side:
     machine: str  # the default one
     two_cost: str  # an hour of two of them
     cancelled: str  # what the service calls it
+    cloud: str
+    serving_machine: str  # the default one of deploy()
+    served_cost: str  # a day of it
 
     def name(self, run: Any) -> str:
         """A job's name."""
@@ -48,6 +51,9 @@ SIDES = {
         "n1-standard-4",
         "$0.44 an hour",
         "CANCELLED",
+        "Google",
+        "n1-standard-2",
+        "$2.63",
     ),
     "Amazon": Side(
         AWS_helpers,
@@ -57,6 +63,9 @@ SIDES = {
         "ml.m5.xlarge",
         "$0.46 an hour",
         "Stopped",
+        "Amazon",
+        "ml.m5.large",
+        "$2.76",
     ),
 }
 

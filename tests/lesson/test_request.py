@@ -89,6 +89,22 @@ def test_it_is_printed_as_the_python_that_makes_the_calls(request_: Request) -> 
     assert job is None  # what submit() returns
 
 
+def test_another_request_may_follow_whose_calls_are_made_after_it() -> None:
+    made: list[str] = []
+
+    def first(name: str) -> None:
+        made.append(name)
+
+    def second(name: str) -> str:
+        made.append(name)
+        return name
+
+    both = Request(partial(first, name="a"), then=Request(partial(second, name="b")))
+    assert [*both] == ["first", "second"] and both["second"] == {"name": "b"}
+    assert both.send() == "b" and made == ["a", "b"]
+    assert repr(both).count("\n)\n") == 1 and repr(both).endswith("    name='b',\n)")
+
+
 def test_long_values_take_several_lines_and_all_of_it_is_python() -> None:
     long = [f"--flag-{number}=value" for number in range(9)]
     request = Request(partial(Job, name="a", spec={"specs": [Spec(0.1, long)], "few": ["b"]}))

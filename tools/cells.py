@@ -3,8 +3,8 @@
 - A ```python block is a code cell; the ```output block right after it is what that cell has to
   print.
 - Everything else is Markdown that JupyterLab shows as the site shows the page: other languages,
-  ```{.python .display}, code in hints. Challenges stand between two rules, hints are folded away,
-  other divs are block quotes.
+  ```{.python .display}, code in hints. Divs are coloured boxes, which a code cell interrupts; hints
+  are folded away.
 - Learners' notebooks leave solutions and the instructor's notes out.
 """
 
@@ -29,6 +29,7 @@ from tools.links import (
     without_comments,
     without_definitions,
 )
+from tools.notebook_boxes import Piece, joined
 from tools.scanner import FOLDED, Block, Code, Div, Heading, Page, Prose
 
 OPENING = """\
@@ -38,7 +39,6 @@ lesson.opening()"""
 
 NOTICE = "<!-- Written by `make notebooks` from {page}: change that page, not this notebook. -->"
 HIDDEN_FROM_LEARNERS = frozenset({"solution", "instructor"})
-FRAMED = frozenset({"challenge", "discussion"})  # between two rules; other divs are block quotes
 TITLES = {
     "questions": "Questions",
     "objectives": "Objectives",
@@ -55,7 +55,6 @@ TITLES = {
     "spoiler": "More",
     "testimonial": "Testimonial",
 }
-RULE = (0, "---")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//")
 
 
@@ -163,55 +162,41 @@ class _Cells:
         self.cells: list[Cell] = []
         self.links = page_links
         self.hidden = hidden
-        self.pieces: list[tuple[int, str]] = []  # (depth of block quote, Markdown)
-        self.in_frame = False
+        self.pieces: list[Piece] = []
         self.outdent = 0  # a list item that a code cell cut in two: its rest moves left by this
 
-    def blocks(self, blocks: list[Block], depth: int = 0) -> None:
-        """Add the cells of these blocks, Markdown quoted to a depth."""
+    def blocks(self, blocks: list[Block], boxes: tuple[Div, ...] = ()) -> None:
+        """Add the cells of these blocks, Markdown in its boxes."""
         skip = False  # this block was taken as the output of the one before
         for block, after in zip_longest(blocks, blocks[1:]):
             if skip:
                 skip = False
             elif isinstance(block, Div):
-                self._div(block, depth)
+                self._div(block, boxes)
             elif isinstance(block, Code) and block.live:
                 skip = isinstance(after, Code) and after.language == "output"
-                self._flush_all()
+                self.flush()
                 output = after.text if skip and isinstance(after, Code) else None
                 self.cells.append(Cell(True, block.text.strip("\n"), output))
                 self.outdent = block.indent
             else:
-                if isinstance(block, Heading) and depth == 0 and not self.in_frame:
+                if isinstance(block, Heading) and not boxes:
                     self.flush()
-                self._add(self.markdown(block), depth)
+                self._add(self.markdown(block), boxes)
 
-    def _div(self, div: Div, depth: int) -> None:
+    def _div(self, div: Div, boxes: tuple[Div, ...]) -> None:
         kinds = set(div.classes)
         if kinds & self.hidden:
             return
-        own_cells = depth == 0 and not self.in_frame
-        if own_cells:
+        if not boxes:
             self.flush()
         if kinds & FOLDED:
-            self._add(self.markdown(div), depth)
-        elif kinds & FRAMED and own_cells:
-            self._frame(div)
+            self._add(self.markdown(div), boxes)
         else:
-            self._add(self._title(div), depth + 1)
-            self.blocks(div.children, depth + 1)
-        if own_cells:
+            self._add(self._title(div), (*boxes, div))
+            self.blocks(div.children, (*boxes, div))
+        if not boxes:
             self.flush()
-
-    def _frame(self, div: Div) -> None:
-        """Add a div between two rules; of two neighbours, the rule between them is one."""
-        if self.pieces != [RULE]:
-            self.pieces.append(RULE)
-        self._add(self._title(div), 0)
-        self.in_frame = True
-        self.blocks(div.children)
-        self.in_frame = False
-        self.pieces.append(RULE)
 
     def _title(self, div: Div) -> str:
         """The div's name in bold, unless its own heading starts with it."""
@@ -237,12 +222,12 @@ class _Cells:
                 inside = _Cells(self.links, self.hidden)
                 for child in block.children:
                     if not (isinstance(child, Div) and set(child.classes) & self.hidden):
-                        inside._add(inside.markdown(child), 0)
+                        inside._add(inside.markdown(child), ())
                 title = next((TITLES[kind] for kind in block.classes if kind in TITLES), "More")
-                text = _joined(inside.pieces)
+                text = joined(inside.pieces)
                 return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
 
-    def _add(self, text: str, depth: int) -> None:
+    def _add(self, text: str, boxes: tuple[Div, ...]) -> None:
         if self.outdent:
             lines = text.split("\n")
             rest = next((i for i, x in enumerate(lines) if x and not x[0].isspace()), len(lines))
@@ -250,16 +235,12 @@ class _Cells:
             self.outdent = self.outdent if rest == len(lines) else 0
             text = "\n".join([*moved, *lines[rest:]])
         if text.strip():
-            self.pieces.append((depth, text))
+            self.pieces.append((boxes, text))
 
     def flush(self) -> None:
-        """End the Markdown cell, if there is one; a rule alone waits for what follows it."""
-        if self.pieces != [RULE]:
-            self._flush_all()
-
-    def _flush_all(self) -> None:
+        """End the Markdown cell, if there is one."""
         if self.pieces:
-            self.cells.append(Cell(False, _joined(self.pieces)))
+            self.cells.append(Cell(False, joined(self.pieces)))
             self.pieces = []
 
 
@@ -273,18 +254,6 @@ def _fenced(code: Code) -> str:
 
 def _indented(text: str, indent: int) -> str:
     return re.sub(r"^(?=.)", " " * indent, text, flags=re.MULTILINE)
-
-
-def _joined(pieces: list[tuple[int, str]]) -> str:
-    """Pieces with a blank line between them that keeps the block quotes they share open."""
-    lines: list[str] = []
-    before = 0
-    for depth, text in pieces:
-        if lines:
-            lines.append(("> " * min(before, depth)).rstrip())
-        lines += [("> " * depth + line).rstrip() if depth else line for line in text.split("\n")]
-        before = depth
-    return "\n".join(lines)
 
 
 def cells(lesson: Episodes, path: Path, instructor: bool) -> list[Cell]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from IPython.core.inputtransformer2 import TransformerManager
 
 from tests.examples import with_examples
-from tools import notebooks
+from tools import notebook_boxes, notebooks
 from tools.cells import OPENING
 from tools.folder import ROOT, PageError
 from tools.scanner import FOLDED, Code, Div, scan
@@ -38,6 +38,16 @@ def markdown(root: Path, body: str, instructor: bool = False) -> str:
 def code(root: Path, body: str, instructor: bool = False) -> list[nbformat.NotebookNode]:
     with_body(root, body)
     return [cell for cell in notebook(root, instructor).cells[2:] if cell.cell_type == "code"]
+
+
+def boxed(kind: str, text: str) -> str:
+    """Markdown in the box of a div of this kind."""
+    colour = ", ".join(map(str, notebook_boxes.EDGES[kind]))
+    style = (
+        f"border-left: 5px solid rgb({colour}); background-color: rgba({colour}, 0.1); "
+        "padding: 10px 16px 2px; margin: 6px 0"
+    )
+    return f'<div style="{style}">\n\n{text}\n\n</div>'
 
 
 def live_code(page: Path, hidden: frozenset[str]) -> list[str]:
@@ -132,11 +142,46 @@ Try `2`.
 
 :::"""
     assert markdown(clean_lesson, body).split("\n====\n") == [
-        "> **Note**\n>\n> ### Why\n>\n> Because.\n>\n> ```text\n> code\n> ```",
-        "---\n\n### Exercise: do it (1 minutes)",
-        "<details><summary>Hint</summary>\n\nTry `2`.\n\n</details>\n\n---",
-        "> **Key points**\n>\n> - One",
+        boxed("callout", "**Note**\n\n### Why\n\nBecause.\n\n```text\ncode\n```"),
+        boxed("challenge", "### Exercise: do it (1 minutes)"),
+        boxed("challenge", "<details><summary>Hint</summary>\n\nTry `2`.\n\n</details>"),
+        boxed("keypoints", "**Key points**\n\n- One"),
     ]
+
+
+def test_a_box_in_a_box_and_two_neighbours_in_one(clean_lesson):
+    note = "::: callout\n\n{}\n\n:::\n\n"
+    body = f"::: challenge\n\nA\n\n{note.format('B')}{note.format('C')}D\n\n:::"
+    inside = boxed("callout", "**Note**\n\nB"), boxed("callout", "**Note**\n\nC")
+    text = "\n\n".join(["**Exercise**", "A", *inside, "D"])
+    assert markdown(clean_lesson, body) == boxed("challenge", text)
+
+
+WHITE = (255, 255, 255)
+DARK = (17, 17, 17)  # JupyterLab's dark theme
+
+
+@pytest.mark.parametrize("ground", [WHITE, DARK])
+@pytest.mark.parametrize("kind", notebook_boxes.EDGES)
+def test_a_box_can_be_seen_and_its_text_read_in_both_themes(kind, ground):
+    edge = notebook_boxes.EDGES[kind]
+    share = notebook_boxes.TINT
+    fill = tuple(share * top + (1 - share) * below for top, below in zip(edge, ground, strict=True))
+    text = (33, 33, 33) if ground == WHITE else WHITE
+    assert contrast(edge, ground) >= 3
+    assert contrast(text, fill) >= 7
+
+
+def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """As the guidelines for accessible pages define it (WCAG 2.2)."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: tuple[float, ...]) -> float:
+    parts = [value / 255 for value in colour]
+    red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_text_after_a_comment_is_shown_and_the_comment_is_not(clean_lesson):
@@ -155,26 +200,12 @@ def test_headings_start_cells_and_lose_their_attributes(clean_lesson):
     ]
 
 
-def test_a_rule_between_neighbours_is_one_and_stays_before_code(clean_lesson):
-    challenge = "::: challenge\n\n### Exercise {n}\n\n```python\nx\n```\n\n:::\n\n"
-    body = challenge.format(n=1) + challenge.format(n=2) + "```python\ny\n```"
-    with_body(clean_lesson, body)
-    assert [cell.source for cell in notebook(clean_lesson).cells[2:]] == [
-        "---\n\n### Exercise 1",
-        "x",
-        "---\n\n### Exercise 2",
-        "x",
-        "---",
-        "y",
-    ]
-
-
 @pytest.mark.parametrize(
     ("body", "text"),
     [
         ("", ""),
-        ("::: callout\n\n:::", "> **Note**"),
-        ("::: challenge\n\n<!-- To come. -->\n\n:::", "---\n\n**Exercise**\n\n---"),
+        ("::: callout\n\n:::", boxed("callout", "**Note**")),
+        ("::: challenge\n\n<!-- To come. -->\n\n:::", boxed("challenge", "**Exercise**")),
         ("::: hint\n\n:::", "<details><summary>Hint</summary>\n\n\n\n</details>"),
     ],
 )

@@ -67,8 +67,8 @@ lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browse
 
 notebooks: setup ## write the notebooks again from the episodes, the diagrams and tables from the code
 	@$(BIN)/python -m tools.figures
-	@$(BIN)/python -m tools.notebooks
 	@$(BIN)/python -m tools.coverage
+	@$(BIN)/python -m tools.notebooks
 
 site: setup ## write the lesson's pages as HTML into site/, for learners and for instructors
 	@$(BIN)/python -m tools.site

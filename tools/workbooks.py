@@ -1,13 +1,14 @@
 """Copies of the learners' notebooks to work in: `make lab` runs this.
 
 A copy in work/ has no outputs, so that nothing looks as if it had been run, and is never written
-over, so that nobody's answers are lost. git ignores work/: the notebooks in notebooks/ stay as
-they were made.
+over, so that nobody's answers are lost. The pages that notebooks link to are copied each time. git
+ignores work/: the notebooks in notebooks/ stay as they were made.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -30,6 +31,8 @@ def copy_new(root: Path = ROOT) -> list[Path]:
                 cell.update(outputs=[], execution_count=None)
         copy.write_text(json.dumps(notebook, indent=1, ensure_ascii=False), encoding="utf-8")
         copies.append(copy)
+    if (root / "notebooks" / "pages").is_dir():
+        shutil.copytree(root / "notebooks" / "pages", work / "pages", dirs_exist_ok=True)
     return copies
 
 

@@ -1,6 +1,7 @@
 """Episodes become notebooks: every live block once, nothing leaks, nothing changes by itself."""
 
 import json
+import re
 from pathlib import Path
 
 import nbformat
@@ -194,10 +195,12 @@ def test_headings_start_cells_and_lose_their_attributes(clean_lesson):
         "## A {#x .y}\n\nText [there](#x) and [here](#b-c).\n\n## B C\n\n## D {#z}\n\n<!-- No -->"
     )
     assert markdown(clean_lesson, body).split("\n====\n") == [
-        '<a id="x"></a>\n\n## A\n\nText [there](#x) and [here](#b-c).',
-        '<a id="b-c"></a>\n\n## B C',
+        "## A\n\nText [there](#cell-id=x) and [here](#cell-id=b-c).",
+        "## B C",
         "## D",
     ]
+    ids = [cell.id for cell in notebook(clean_lesson).cells[2:]]
+    assert ids[:2] == ["x", "b-c"] and re.fullmatch("[0-9a-f]{12}", ids[2])
 
 
 @pytest.mark.parametrize(
@@ -230,7 +233,7 @@ def test_any_page_becomes_notebooks_or_is_refused(clean_lesson, parts):
         made = notebooks.build(clean_lesson)
     except PageError:
         return
-    assert len(made) == 2
+    assert len(made) == 4
 
 
 # --- nothing leaks ---
@@ -321,9 +324,9 @@ def test_instructors_see_both_with_live_code(clean_lesson):
 @pytest.mark.parametrize(
     ("source", "learner", "instructor"),
     [
-        ("[a](02-b.md#x)", "[a](02-b.ipynb#x)", "[a](02-b.ipynb#x)"),
+        ("[a](02-b.md#x)", "[a](02-b.ipynb#cell-id=x)", "[a](02-b.ipynb#cell-id=x)"),
         ("[a](02-b.html)", "[a](02-b.ipynb)", "[a](02-b.ipynb)"),
-        ("[a](setup.html#t)", "[a](../learners/setup.md#t)", "[a](../../learners/setup.md#t)"),
+        ("[a](setup.html#t)", "[a](pages/setup.md#t)", "[a](../pages/setup.md#t)"),
         ("[a](../index.md)", "[a](../index.md)", "[a](../../index.md)"),
         ("[a](https://b.c/d.md)", "[a](https://b.c/d.md)", "[a](https://b.c/d.md)"),
         ("[a][python]", "[a](https://www.python.org)", "[a](https://www.python.org)"),
@@ -354,12 +357,58 @@ def test_links_work_from_both_folders(clean_lesson, source, learner, instructor)
 
 def test_a_repeated_heading_is_found_by_its_number_though_the_first_is_hidden(clean_lesson):
     body = "::: challenge\n\n## A\n\n::: solution\n\n### B\n\n:::\n\n:::\n\n## B\n\n[b](#b-1)"
-    assert markdown(clean_lesson, body).endswith('<a id="b-1"></a>\n\n## B\n\n[b](#b-1)')
+    assert markdown(clean_lesson, body).endswith("## B\n\n[b](#cell-id=b-1)")
+    assert notebook(clean_lesson).cells[-1].id == "b-1"
 
 
-def test_an_anchor_is_kept_for_a_link_from_another_page(clean_lesson):
+def test_a_section_that_a_link_leads_to_begins_a_cell_of_its_name(clean_lesson):
     (clean_lesson / "episodes/02-b.md").write_text("---\ntitle: B\n---\n\n[a](01-count.md#x)\n")
-    assert markdown(clean_lesson, "## X") == '<a id="x"></a>\n\n## X'
+    body = "::: challenge\n\n### E\n\nText.\n\n### In the box {#x}\n\n:::"
+    assert markdown(clean_lesson, body).split("\n====\n") == [
+        boxed("challenge", "**Exercise**\n\n### E\n\nText."),
+        boxed("challenge", "### In the box"),
+    ]
+    assert notebook(clean_lesson).cells[-1].id == "x"
+
+
+def test_two_boxes_of_one_name_have_cells_of_two_names(clean_lesson):
+    markdown(clean_lesson, "::: {.callout #x}\n\n:::\n\n::: {.callout #x}\n\n:::\n\n[x](#x)")
+    first, second, _ = (cell.id for cell in notebook(clean_lesson).cells[2:])
+    assert first == "x" != second
+
+
+def test_learners_pages_are_written_for_jupyterlab(clean_lesson):
+    """Links from notebooks land in them: a name that a link uses is an anchor."""
+    with_body(clean_lesson, "## A {#a}\n\n[install](setup.md#python) and [a word](reference.md#n)")
+    (clean_lesson / "learners/setup.md").write_text(
+        "---\ntitle: Set-up\n---\n\n## One\n\n### Python {#python}\n\n```python\nlive = 1\n```\n\n"
+        "::: callout\n\n[A](01-count.md#a), [words](reference.md), "
+        "![d](fig/dots.svg){alt='D'}\n\n:::\n"
+    )
+    (clean_lesson / "learners/reference.md").write_text(
+        "---\ntitle: Words\n---\n\n[Number]{#n}\n:   A count\n    of *things*.\n\nSum\n:   More.\n"
+    )
+    notebooks.write(clean_lesson)
+    notice = (
+        "<!-- Written by `make notebooks` from learners/{}.md: change that page, not this file. -->"
+    )
+    note = (
+        "[A](../01-count.ipynb#cell-id=a), [words](reference.md), ![D](../../episodes/fig/dots.svg)"
+    )
+    pages = clean_lesson / "notebooks/pages"
+    assert (pages / "setup.md").read_text() == "\n\n".join(
+        [
+            notice.format("setup"),
+            "# Set-up\n\n## One",
+            '<a id="python"></a>\n\n### Python\n\n```python\nlive = 1\n```',
+            boxed("callout", f"**Note**\n\n{note}<br>*d*") + "\n",
+        ]
+    )
+    assert (
+        (pages / "reference.md")
+        .read_text()
+        .endswith('\n\n**<a id="n"></a>Number**<br>A count\nof *things*.\n\n**Sum**<br>More.\n')
+    )
 
 
 # --- every live block once, and it compiles ---
@@ -397,10 +446,10 @@ def test_the_lessons_own_episodes_make_the_round_trip_and_are_up_to_date():
 
 
 def test_writing_again_changes_nothing(clean_lesson):
-    assert notebooks.write(clean_lesson) == "2 notebooks written, 0 unchanged, 0 removed"
+    assert notebooks.write(clean_lesson) == "4 files written, 0 unchanged, 0 removed"
     path = clean_lesson / "notebooks/01-count.ipynb"
     before = path.read_bytes(), path.stat().st_mtime_ns
-    assert notebooks.write(clean_lesson) == "0 notebooks written, 2 unchanged, 0 removed"
+    assert notebooks.write(clean_lesson) == "0 files written, 4 unchanged, 0 removed"
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
     assert before[0].endswith(b"}\n")
     assert not list(clean_lesson.glob("notebooks/**/*.part"))
@@ -430,12 +479,14 @@ def test_repeated_cells_have_ids_of_their_own(clean_lesson):
 def test_leftovers_are_removed_but_never_a_readers_own_notebook(clean_lesson):
     notebooks.write(clean_lesson)
     (clean_lesson / PAGE).rename(clean_lesson / "episodes/02-new.md")
+    (clean_lesson / "learners/reference.md").rename(clean_lesson / "mine.md")
     own = clean_lesson / "notebooks/mine.ipynb"
     own.write_text('{"cells": [], "metadata": {}}')
     (clean_lesson / "notebooks/broken.ipynb").write_text("{")
-    assert notebooks.write(clean_lesson) == "2 notebooks written, 0 unchanged, 2 removed"
+    assert notebooks.write(clean_lesson) == "2 files written, 1 unchanged, 3 removed"
     left = sorted(path.name for path in (clean_lesson / "notebooks").glob("*.ipynb"))
     assert left == ["02-new.ipynb", "broken.ipynb", "mine.ipynb"]
+    assert [path.name for path in (clean_lesson / "notebooks/pages").iterdir()] == ["setup.md"]
 
 
 def test_check_names_each_notebook_and_writes_nothing(clean_lesson, capsys):
@@ -452,8 +503,8 @@ def test_check_names_each_notebook_and_writes_nothing(clean_lesson, capsys):
     capsys.readouterr()
     assert notebooks.main(["--check", str(clean_lesson)]) == 1
     stale, left_over = capsys.readouterr().out.splitlines()
-    assert stale.startswith("notebooks/01-count.ipynb differs from its episode; run `make")
-    assert left_over.startswith("notebooks/00-old.ipynb has no episode any more; run `make")
+    assert stale.startswith("notebooks/01-count.ipynb differs from its page; run `make")
+    assert left_over.startswith("notebooks/00-old.ipynb has no page any more; run `make")
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ def test_the_page_leads_to_every_notebook_with_its_minutes(clean_lesson: Path) -
     assert re.findall(r"^\| \[.*$", text, re.MULTILINE) == [
         "| [01 Count things](01-count.ipynb) | 20 |"
     ]
+    assert "[this list](pages/setup.md#trouble)" in text and "(pages/reference.md)" in text
     (clean_lesson / "notebooks" / "01-count.ipynb").unlink()
     assert "01-count" not in write(clean_lesson).read_text(encoding="utf-8")
 

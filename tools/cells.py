@@ -50,7 +50,7 @@ _DEFINITION = re.compile(r"^(\S.*)\n: +(.*(?:\n +\S.*)*)", re.MULTILINE)  # a te
 class Cell:
     """A cell before it is a notebook's: `output` is what it has to print (None: anything).
 
-    `name` is that of the section which begins here, if a link leads to it.
+    `name` is that of the section which begins here, if a link may lead to it.
     """
 
     code: bool
@@ -109,8 +109,8 @@ class _Cells:
             self.flush()
 
     def _begin(self, name: str) -> None:
-        """Let a cell begin here if a link leads to this name."""
-        if self.links.is_linked(name):
+        """Let a cell begin here if a link may lead to this name."""
+        if self.links.is_target(name):
             self.flush()
             self.name = name
 

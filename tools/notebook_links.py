@@ -120,9 +120,11 @@ class Links:
         """The relative path to a file; nothing where the link names none."""
         return quote(Path(os.path.relpath(to, self.folder)).as_posix()) if name else ""
 
-    def is_linked(self, name: str) -> bool:
-        """Whether some link points at this name of the page."""
-        return (self.path, name) in self.lesson.linked
+    def is_target(self, name: str) -> bool:
+        """Whether links may point at this name: at every one of a learners' page."""
+        return bool(name) and (
+            self.path in self.lesson.beside or (self.path, name) in self.lesson.linked
+        )
 
 
 def page_file(root: Path, path: Path) -> Path:

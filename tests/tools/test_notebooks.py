@@ -378,7 +378,7 @@ def test_two_boxes_of_one_name_have_cells_of_two_names(clean_lesson):
 
 
 def test_learners_pages_are_written_for_jupyterlab(clean_lesson):
-    """Links from notebooks land in them: a name that a link uses is an anchor."""
+    """Links from notebooks land in them: each heading has an anchor."""
     with_body(clean_lesson, "## A {#a}\n\n[install](setup.md#python) and [a word](reference.md#n)")
     (clean_lesson / "learners/setup.md").write_text(
         "---\ntitle: Set-up\n---\n\n## One\n\n### Python {#python}\n\n```python\nlive = 1\n```\n\n"
@@ -399,7 +399,7 @@ def test_learners_pages_are_written_for_jupyterlab(clean_lesson):
     assert (pages / "setup.md").read_text() == "\n\n".join(
         [
             notice.format("setup"),
-            "# Set-up\n\n## One",
+            '# Set-up\n\n<a id="one"></a>\n\n## One',
             '<a id="python"></a>\n\n### Python\n\n```python\nlive = 1\n```',
             boxed("callout", f"**Note**\n\n{note}<br>*d*") + "\n",
         ]

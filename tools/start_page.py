@@ -40,7 +40,3 @@ def write(root: Path = ROOT) -> Path:
     title = (lesson.config() or {})["title"]
     path.write_text(PAGE.format(title=title, rows="\n".join(rows)), encoding="utf-8")
     return path
-
-
-if __name__ == "__main__":
-    write()

@@ -55,20 +55,13 @@ mutants: setup ## put small bugs in, and count those that the tests miss (ARGS="
 torture: setup ## treat a local cloud badly for five minutes, and count (ARGS="--minutes 1 kills": one part)
 	@$(BIN)/python -m tests.torture $(ARGS)
 
-# The page that JupyterLab opens; tools.start_page writes it.
-START := work/start-here.md
-
 lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browser: without opening a browser)
-	@$(BIN)/python -m tools.workbooks
-	@$(BIN)/python -m tools.start_page
-	@mkdir -p .venv/share/jupyter/lab/settings
-	@cp tools/jupyterlab.json .venv/share/jupyter/lab/settings/overrides.json
-	@$(BIN)/python -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/$(START) $(ARGS)
+	@$(BIN)/python -m tools.lab $(ARGS)
 
 notebooks: setup ## write the notebooks again from the episodes, the diagrams and tables from the code
 	@$(BIN)/python -m tools.figures
-	@$(BIN)/python -m tools.notebooks
 	@$(BIN)/python -m tools.coverage
+	@$(BIN)/python -m tools.notebooks
 
 site: setup ## write the lesson's pages as HTML into site/, for learners and for instructors
 	@$(BIN)/python -m tools.site

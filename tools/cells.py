@@ -3,42 +3,30 @@
 - A ```python block is a code cell; the ```output block right after it is what that cell has to
   print.
 - Everything else is Markdown that JupyterLab shows as the site shows the page: other languages,
-  ```{.python .display}, code in hints. Challenges stand between two rules, hints are folded away,
-  other divs are block quotes.
+  ```{.python .display}, code in hints. Divs are coloured boxes, which a code cell interrupts; hints
+  are folded away.
 - Learners' notebooks leave solutions and the instructor's notes out.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from urllib.parse import quote
 
-from tools.folder import Lesson, PageError, linked_file
-from tools.links import (
-    Link,
-    definitions,
-    heading_names,
-    links,
-    outermost,
-    page_links,
-    without_comments,
-    without_definitions,
-)
-from tools.scanner import FOLDED, Block, Code, Div, Heading, Page, Prose
+from tools.links import without_comments, without_definitions
+from tools.notebook_boxes import Piece, joined
+from tools.notebook_links import Episodes, Links
+from tools.scanner import FOLDED, Block, Code, Div, Heading, Prose
 
 OPENING = """\
 import lesson  # not found? Run `make setup` in the lesson's folder, and restart the kernel
 
 lesson.opening()"""
 
-NOTICE = "<!-- Written by `make notebooks` from {page}: change that page, not this notebook. -->"
+NOTICE = "<!-- Written by `make notebooks` from {page}: change that page, not this file. -->"
 HIDDEN_FROM_LEARNERS = frozenset({"solution", "instructor"})
-FRAMED = frozenset({"challenge", "discussion"})  # between two rules; other divs are block quotes
 TITLES = {
     "questions": "Questions",
     "objectives": "Objectives",
@@ -55,194 +43,105 @@ TITLES = {
     "spoiler": "More",
     "testimonial": "Testimonial",
 }
-RULE = (0, "---")
-_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//")
+_DEFINITION = re.compile(r"^(\S.*)\n: +(.*(?:\n +\S.*)*)", re.MULTILINE)  # a term, what it means
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell before it is a notebook's: `output` is what it has to print (None: anything)."""
+    """A cell before it is a notebook's: `output` is what it has to print (None: anything).
+
+    `name` is that of the section which begins here, if a link may lead to it.
+    """
 
     code: bool
     text: str
     output: str | None = None
-
-
-@dataclass
-class Episodes:
-    """The episodes as read, and what their links need to know."""
-
-    root: Path
-    pages: dict[Path, Page]
-    shared: Mapping[str, str]  # the definitions of links.md, which the Workbench adds to each page
-    linked: set[tuple[Path, str]] = field(default_factory=set)  # (page, fragment) of every link
-
-
-def read_episodes(root: Path) -> Episodes:
-    """Read the episodes.
-
-    Raises PageError for a page that cannot be read as meant: where a div is never closed, or
-    called `solutions`, nobody can tell what learners are not to see.
-    """
-    folder = Lesson(root)
-    root = folder.root
-    paths = sorted((root / "episodes").glob("*.md"))
-    if not paths:
-        raise PageError(f"{root / 'episodes'} holds no pages; run this in the lesson's folder")
-    pages = {path: folder.page(path) for path in paths}
-    for path, page in pages.items():
-        for problem in page.problems:
-            raise PageError(f"{path.relative_to(root)}:{problem.line}: {problem.message}")
-        if not (page.front_matter or {}).get("title"):
-            raise PageError(f"{path.relative_to(root)}:1: the front matter has no title; add one")
-    if (root / "links.md").is_file():
-        folder.page(root / "links.md")  # raises if it cannot be read
-    shared = folder.shared_links
-    lesson = Episodes(root, pages, shared)
-    for path, page in pages.items():
-        for _, link in page_links(page, {**shared, **definitions(page)}):
-            name, hash_mark, fragment = (link.target or "").partition("#")
-            if hash_mark and not _SCHEME.match(name):
-                target = linked_file(root, path, name) if name else path
-                lesson.linked.add((target or path, fragment))
-    return lesson
-
-
-class _Links:
-    """Rewrites a page's links so that they work from a notebook in another folder."""
-
-    def __init__(self, lesson: Episodes, page: Path, folder: Path) -> None:
-        self.lesson = lesson
-        self.page = page
-        self.folder = folder
-        self.known = {**lesson.shared, **definitions(lesson.pages[page])}
-        self.names = {heading.line: name for heading, name, _ in heading_names(lesson.pages[page])}
-
-    def rewrite(self, text: str, captions: bool = True) -> str:
-        """The text with every link and image pointing at the right place."""
-        for link in reversed(outermost(links(text, self.known))):
-            new = self._link(link, text[link.start : link.end], captions)
-            text = text[: link.start] + new + text[link.end :]
-        return text
-
-    def _link(self, link: Link, raw: str, captions: bool) -> str:
-        if link.target is None or link.form == "auto":
-            return raw
-        target = self._target(link.target)
-        if link.form == "html":
-            return raw.replace(link.target, target)
-        if not link.image:
-            return f"[{self.rewrite(link.text, captions=False)}]({target})"
-        # Pandoc's alternative text is an attribute, and the brackets hold the caption.
-        alt = " ".join(link.attributes.pairs.get("alt", link.text).split())
-        shown = captions and link.text and link.text != alt
-        caption = f"<br>*{self.rewrite(link.text, captions=False)}*" if shown else ""
-        escaped = re.sub(r"([][])", r"\\\1", alt)
-        return f"![{escaped}]({target}){caption}"
-
-    def _target(self, target: str) -> str:
-        path, hash_mark, fragment = target.partition("#")
-        if not path or _SCHEME.match(path):
-            return target
-        found = linked_file(self.lesson.root, self.page, path) or self.page.parent / path
-        if found in self.lesson.pages:
-            new = f"{found.stem}.ipynb"
-        else:
-            new = Path(os.path.relpath(found, self.folder)).as_posix()
-        return quote(new) + hash_mark + fragment
-
-    def anchor(self, name: str) -> str:
-        """An HTML anchor if some link points at this name of the page, else nothing."""
-        return f'<a id="{name}"></a>\n\n' if (self.page, name) in self.lesson.linked else ""
+    name: str = ""
 
 
 class _Cells:
     """Turns blocks into cells: Markdown is gathered until a code cell or a new section."""
 
-    def __init__(self, page_links: _Links, hidden: frozenset[str]) -> None:
+    def __init__(self, page_links: Links, hidden: frozenset[str], live: bool = True) -> None:
+        """`live`: whether code cells are wanted, or all code as Markdown."""
         self.cells: list[Cell] = []
         self.links = page_links
         self.hidden = hidden
-        self.pieces: list[tuple[int, str]] = []  # (depth of block quote, Markdown)
-        self.in_frame = False
+        self.live = live
+        self.pieces: list[Piece] = []
+        self.name = ""  # of the section that begins with these pieces
         self.outdent = 0  # a list item that a code cell cut in two: its rest moves left by this
 
-    def blocks(self, blocks: list[Block], depth: int = 0) -> None:
-        """Add the cells of these blocks, Markdown quoted to a depth."""
+    def blocks(self, blocks: list[Block], boxes: tuple[Div, ...] = ()) -> None:
+        """Add the cells of these blocks, Markdown in its boxes."""
         skip = False  # this block was taken as the output of the one before
         for block, after in zip_longest(blocks, blocks[1:]):
             if skip:
                 skip = False
             elif isinstance(block, Div):
-                self._div(block, depth)
-            elif isinstance(block, Code) and block.live:
+                self._div(block, boxes)
+            elif isinstance(block, Code) and block.live and self.live:
                 skip = isinstance(after, Code) and after.language == "output"
-                self._flush_all()
+                self.flush()
                 output = after.text if skip and isinstance(after, Code) else None
                 self.cells.append(Cell(True, block.text.strip("\n"), output))
                 self.outdent = block.indent
             else:
-                if isinstance(block, Heading) and depth == 0 and not self.in_frame:
-                    self.flush()
-                self._add(self.markdown(block), depth)
+                if isinstance(block, Heading):
+                    if not boxes:
+                        self.flush()
+                    self._begin(self.links.names[block.line])
+                self._add(self.markdown(block), boxes)
 
-    def _div(self, div: Div, depth: int) -> None:
+    def _div(self, div: Div, boxes: tuple[Div, ...]) -> None:
         kinds = set(div.classes)
         if kinds & self.hidden:
             return
-        own_cells = depth == 0 and not self.in_frame
-        if own_cells:
+        if not boxes:
             self.flush()
         if kinds & FOLDED:
-            self._add(self.markdown(div), depth)
-        elif kinds & FRAMED and own_cells:
-            self._frame(div)
+            self._add(self.markdown(div), boxes)
         else:
-            self._add(self._title(div), depth + 1)
-            self.blocks(div.children, depth + 1)
-        if own_cells:
+            self._begin(div.attributes.id or "")
+            self._add(self._title(div), (*boxes, div))
+            self.blocks(div.children, (*boxes, div))
+        if not boxes:
             self.flush()
 
-    def _frame(self, div: Div) -> None:
-        """Add a div between two rules; of two neighbours, the rule between them is one."""
-        if self.pieces != [RULE]:
-            self.pieces.append(RULE)
-        self._add(self._title(div), 0)
-        self.in_frame = True
-        self.blocks(div.children)
-        self.in_frame = False
-        self.pieces.append(RULE)
+    def _begin(self, name: str) -> None:
+        """Let a cell begin here if a link may lead to this name."""
+        if self.links.is_target(name):
+            self.flush()
+            self.name = name
 
     def _title(self, div: Div) -> str:
         """The div's name in bold, unless its own heading starts with it."""
-        anchor = self.links.anchor(div.attributes.id or "")
         title = next((TITLES[kind] for kind in div.classes if kind in TITLES), "")
         first = div.children[0] if div.children else None
         if isinstance(first, Heading) and first.text.casefold().startswith(title.casefold()):
             title = ""
-        return (anchor + (f"**{title}**" if title else "")).strip()
+        return f"**{title}**" if title else ""
 
     def markdown(self, block: Block) -> str:
         """One block as Markdown that JupyterLab shows as the page does."""
         match block:
             case Heading():
-                anchor = self.links.anchor(self.links.names[block.line])
-                return f"{anchor}{'#' * block.level} {self.links.rewrite(block.text)}"
+                return f"{'#' * block.level} {self.links.rewrite(block.text)}"
             case Code():
                 return _indented(_fenced(block), block.indent)
             case Prose():
                 text = self.links.rewrite(without_comments(block.text))
-                return without_definitions(text).rstrip()
+                return _DEFINITION.sub(_term, without_definitions(text)).rstrip()
             case Div():
                 inside = _Cells(self.links, self.hidden)
                 for child in block.children:
                     if not (isinstance(child, Div) and set(child.classes) & self.hidden):
-                        inside._add(inside.markdown(child), 0)
+                        inside._add(inside.markdown(child), ())
                 title = next((TITLES[kind] for kind in block.classes if kind in TITLES), "More")
-                text = _joined(inside.pieces)
+                text = joined(inside.pieces)
                 return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
 
-    def _add(self, text: str, depth: int) -> None:
+    def _add(self, text: str, boxes: tuple[Div, ...]) -> None:
         if self.outdent:
             lines = text.split("\n")
             rest = next((i for i, x in enumerate(lines) if x and not x[0].isspace()), len(lines))
@@ -250,17 +149,14 @@ class _Cells:
             self.outdent = self.outdent if rest == len(lines) else 0
             text = "\n".join([*moved, *lines[rest:]])
         if text.strip():
-            self.pieces.append((depth, text))
+            self.pieces.append((boxes, text))
 
     def flush(self) -> None:
-        """End the Markdown cell, if there is one; a rule alone waits for what follows it."""
-        if self.pieces != [RULE]:
-            self._flush_all()
-
-    def _flush_all(self) -> None:
+        """End the Markdown cell, if there is one."""
         if self.pieces:
-            self.cells.append(Cell(False, _joined(self.pieces)))
+            self.cells.append(Cell(False, joined(self.pieces), name=self.name))
             self.pieces = []
+            self.name = ""
 
 
 def _fenced(code: Code) -> str:
@@ -275,16 +171,11 @@ def _indented(text: str, indent: int) -> str:
     return re.sub(r"^(?=.)", " " * indent, text, flags=re.MULTILINE)
 
 
-def _joined(pieces: list[tuple[int, str]]) -> str:
-    """Pieces with a blank line between them that keeps the block quotes they share open."""
-    lines: list[str] = []
-    before = 0
-    for depth, text in pieces:
-        if lines:
-            lines.append(("> " * min(before, depth)).rstrip())
-        lines += [("> " * depth + line).rstrip() if depth else line for line in text.split("\n")]
-        before = depth
-    return "\n".join(lines)
+def _term(found: re.Match[str]) -> str:
+    """A term and what it means, which JupyterLab's Markdown has no form for."""
+    term, meaning = found.groups()
+    moved = re.sub(r"\n {1,4}", "\n", meaning)
+    return f"**{term}**<br>{moved}"
 
 
 def cells(lesson: Episodes, path: Path, instructor: bool) -> list[Cell]:
@@ -298,7 +189,7 @@ def cells(lesson: Episodes, path: Path, instructor: bool) -> list[Cell]:
     )
     notice = NOTICE.format(page=path.relative_to(lesson.root).as_posix())
     page_cells = _Cells(
-        _Links(lesson, path, folder), frozenset() if instructor else HIDDEN_FROM_LEARNERS
+        Links(lesson, path, folder), frozenset() if instructor else HIDDEN_FROM_LEARNERS
     )
     page_cells.blocks(page.blocks)
     page_cells.flush()
@@ -307,3 +198,17 @@ def cells(lesson: Episodes, path: Path, instructor: bool) -> list[Cell]:
         Cell(True, OPENING),
         *page_cells.cells,
     ]
+
+
+def page_markdown(lesson: Episodes, path: Path, folder: Path) -> str:
+    """A learners' page as Markdown that JupyterLab shows as the site does."""
+    page = lesson.beside[path]
+    made = _Cells(Links(lesson, path, folder), HIDDEN_FROM_LEARNERS, live=False)
+    made.blocks(page.blocks)
+    made.flush()
+    parts = [NOTICE.format(page=path.relative_to(lesson.root).as_posix())]
+    parts.append(f"# {(page.front_matter or {})['title']}")
+    for cell in made.cells:
+        parts += [f'<a id="{cell.name}"></a>'] if cell.name else []
+        parts.append(cell.text)
+    return "\n\n".join(parts) + "\n"

@@ -82,15 +82,21 @@ def without_definitions(text: str) -> str:
 def without_comments(text: str) -> str:
     """The text with its HTML comments taken out (those in inline code are no comments).
 
-    With a comment that starts a line go the blanks after it: they would indent what follows.
+    With a comment go the blanks beside it that would indent what follows or end a line, and the
+    line of which it is all: an empty line would end a paragraph.
     """
     kept, at = "", 0
     for found in _COMMENT_OR_CODE.finditer(text):
         if found["comment"]:
             kept += text[at : found.start()]
             at = found.end()
-            if not kept.rpartition("\n")[2].strip():
-                at = len(text) - len(text[at:].lstrip(" \t"))
+            begun = kept.rpartition("\n")[2].strip()
+            after = text[at:].lstrip(" \t")
+            if not begun:
+                at = len(text) - len(after)
+            if after[:1] in ("", "\n"):
+                kept = kept.rstrip(" \t")
+                at = len(text) - len(after) + (not begun and after != "")
     return kept + text[at:]
 
 

@@ -1,9 +1,11 @@
 """From episodes to notebooks: `python -m tools.notebooks` writes, `--check` only looks.
 
 Every episodes/NN-slug.md gives notebooks/NN-slug.ipynb for learners and
-notebooks/instructor/NN-slug.ipynb, which also has the solutions and the instructor's notes.
+notebooks/instructor/NN-slug.ipynb, which also has the solutions and the instructor's notes. Every
+learners/NAME.md gives notebooks/pages/NAME.md, the same page for JupyterLab's Markdown.
 
-Cell ids are hashes of the cells' content, so an unchanged page gives an unchanged file. Expected
+Cell ids are the names of linked sections, else hashes of the cells' content, so an unchanged page
+gives an unchanged file. Expected
 output is stored as a cell's output, which nbval compares; a cell without one carries nbval's tag
 `nbval-ignore-output` and is only run.
 """
@@ -24,8 +26,9 @@ from pathlib import Path
 import nbformat
 
 from lesson.exercises import verdict
-from tools.cells import Cell, Episodes, cells, read_episodes
+from tools.cells import NOTICE, Cell, cells, page_markdown
 from tools.folder import ROOT, PageError
+from tools.notebook_links import Episodes, id_of, page_file, read_episodes
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
@@ -33,13 +36,17 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 def notebook_text(lesson: Episodes, path: Path, instructor: bool) -> str:
     """The notebook file of an episode, as text. The same page gives the same text."""
     seen: Counter[tuple[bool, str]] = Counter()
+    names: set[str] = set()
     made = []
     number = 0  # of the code cells, as Jupyter counts them in a run from top to bottom
     for cell in cells(lesson, path, instructor):
         content = (cell.code, cell.text)
         seen[content] += 1
         number += cell.code
-        made.append(_notebook_cell(cell, seen[content], number))
+        name = id_of(cell.name)
+        identity = name if name and name not in names else _hash(cell, seen[content])
+        names.add(name)
+        made.append(_notebook_cell(cell, identity, number))
     source = path.relative_to(lesson.root).as_posix()
     notebook = {
         "nbformat": 4,
@@ -56,10 +63,13 @@ def notebook_text(lesson: Episodes, path: Path, instructor: bool) -> str:
     return str(nbformat.writes(node)) + "\n"
 
 
-def _notebook_cell(cell: Cell, occurrence: int, number: int) -> dict[str, object]:
-    """The cell as nbformat 4.5 has it. A cell with expected output counts as run, for nbval."""
+def _hash(cell: Cell, occurrence: int) -> str:
     content = f"{cell.code}\n{cell.text}\n{occurrence}"
-    identity = hashlib.sha256(content.encode()).hexdigest()[:12]
+    return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+
+def _notebook_cell(cell: Cell, identity: str, number: int) -> dict[str, object]:
+    """The cell as nbformat 4.5 has it. A cell with expected output counts as run, for nbval."""
     if not cell.code:
         return {"cell_type": "markdown", "id": identity, "metadata": {}, "source": cell.text}
     known = cell.output is not None
@@ -89,32 +99,45 @@ def _outputs(text: str) -> list[dict[str, object]]:
 
 
 def build(root: Path) -> dict[Path, str]:
-    """Every notebook that the episodes call for, as text by path. Raises PageError."""
+    """Every notebook that the episodes call for, and the learners' pages, as text by path.
+
+    Raises PageError.
+    """
     lesson = read_episodes(root)
     folder = lesson.root / "notebooks"
-    return {
+    made = {
         place / f"{path.stem}.ipynb": notebook_text(lesson, path, instructor)
         for path in lesson.pages
         for place, instructor in ((folder, False), (folder / "instructor", True))
     }
+    for path in lesson.beside:
+        file = page_file(lesson.root, path)
+        made[file] = page_markdown(lesson, path, file.parent)
+    return made
 
 
 def leftovers(root: Path, wanted: Mapping[Path, str]) -> list[Path]:
-    """Notebooks that were written from an episode that is gone; a reader's own are not touched."""
+    """Files that were written from a page that is gone; a reader's own are not touched."""
     folder = root.resolve() / "notebooks"
-    found = sorted([*folder.glob("*.ipynb"), *(folder / "instructor").glob("*.ipynb")])
-    return [path for path in found if path not in wanted and _is_ours(path)]
+    found = [
+        *folder.glob("*.ipynb"),
+        *folder.glob("instructor/*.ipynb"),
+        *folder.glob("pages/*.md"),
+    ]
+    return [path for path in sorted(found) if path not in wanted and _is_ours(path)]
 
 
 def _is_ours(path: Path) -> bool:
     try:
+        if path.suffix == ".md":
+            return path.read_bytes().startswith(NOTICE.partition("{")[0].encode())
         return "episode" in json.loads(path.read_bytes())["metadata"]["lesson"]
     except (OSError, ValueError, LookupError, TypeError):
         return False
 
 
 def check(root: Path) -> list[str]:
-    """One sentence for each notebook that is not what the episodes give."""
+    """One sentence for each file that is not what the pages give."""
     wanted = build(root)
     fix = "run `make notebooks` and commit the result"
     messages = []
@@ -123,9 +146,9 @@ def check(root: Path) -> list[str]:
         if not path.is_file():
             messages.append(f"{name} is missing; {fix}")
         elif path.read_bytes() != text.encode():
-            messages.append(f"{name} differs from its episode; {fix}")
+            messages.append(f"{name} differs from its page; {fix}")
     for path in leftovers(root, wanted):
-        messages.append(f"{path.relative_to(root.resolve())} has no episode any more; {fix}")
+        messages.append(f"{path.relative_to(root.resolve())} has no page any more; {fix}")
     return messages
 
 
@@ -142,7 +165,7 @@ def write(root: Path) -> str:
     for path in gone:
         path.unlink()
     same = len(wanted) - len(stale)
-    return f"{len(stale)} notebooks written, {same} unchanged, {len(gone)} removed"
+    return f"{len(stale)} files written, {same} unchanged, {len(gone)} removed"
 
 
 def _write_whole(path: Path, text: str) -> None:

@@ -17,6 +17,9 @@ Click a title to open its notebook. In a notebook, run one cell after the other 
 |---|---|
 {rows}
 
+If something goes wrong, [this list](pages/setup.md#trouble) may have it. Words of the lesson are in
+the [glossary](pages/reference.md).
+
 The notebooks do not build on each other: each can be started alone. Those in this folder are your
 copies; what you write in them stays yours. For a fresh copy, delete the file and start `make lab`
 again.
@@ -37,7 +40,3 @@ def write(root: Path = ROOT) -> Path:
     title = (lesson.config() or {})["title"]
     path.write_text(PAGE.format(title=title, rows="\n".join(rows)), encoding="utf-8")
     return path
-
-
-if __name__ == "__main__":
-    write()

@@ -1,16 +1,18 @@
-"""Copies of the learners' notebooks to work in: `make lab` runs this.
+"""Copies of the learners' notebooks to work in, and the page to start from: `make lab` makes them.
 
 A copy in work/ has no outputs, so that nothing looks as if it had been run, and is never written
-over, so that nobody's answers are lost. git ignores work/: the notebooks in notebooks/ stay as
-they were made.
+over, so that nobody's answers are lost. The pages that notebooks link to are copied each time. git
+ignores work/: the notebooks in notebooks/ stay as they were made.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
+from tools import start_page
 from tools.environment import IPYTHON, install_lesson
 from tools.folder import ROOT
 
@@ -30,12 +32,20 @@ def copy_new(root: Path = ROOT) -> list[Path]:
                 cell.update(outputs=[], execution_count=None)
         copy.write_text(json.dumps(notebook, indent=1, ensure_ascii=False), encoding="utf-8")
         copies.append(copy)
+    if (root / "notebooks" / "pages").is_dir():
+        shutil.copytree(root / "notebooks" / "pages", work / "pages", dirs_exist_ok=True)
     return copies
 
 
-if __name__ == "__main__":
+def prepare() -> None:
+    """Make work/ ready for JupyterLab, and say what is new there."""
     install_lesson(Path(sys.prefix, IPYTHON))  # also into an environment that conda has made
     made = len(copy_new())
+    start_page.write()
     if made:
-        print(f"Notebooks new in work/: {made}. They are yours; begin with 01-introduction.")
+        print(f"Notebooks new in work/: {made}. They are yours; begin with {start_page.NAME}.")
     print("For a fresh copy of a notebook, delete it in work/ and run this again.")
+
+
+if __name__ == "__main__":
+    prepare()

@@ -11,7 +11,7 @@ from tools.scanner import Prose, scan
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = (ROOT / "learners" / "reference.md").read_text(encoding="utf-8")
-ENTRIES = re.findall(r"^(\S.*)\n:   ", GLOSSARY, re.MULTILINE)
+ENTRIES = re.findall(r"^(?:\[(?=.*\]\{#))?(\S.*?)(?:\]\{#.*\})?\n:   ", GLOSSARY, re.MULTILINE)
 ITALIC = re.compile(r"(?<![*\w])\*([^*\s](?:[^*]{0,60}[^*\s])?)\*(?![*\w])")
 # Words in italics that are no terms: stressed, names of a page's buttons, or letters of a formula.
 STRESSED = {

@@ -88,6 +88,7 @@ def test_anchors_that_always_hold_and_those_that_do_not():
     ("text", "left"),
     [
         ("a <!-- b --> c", "a  c"),
+        ("- a <!-- b -->\n- c\n  <!-- d -->\n- e\n<!-- f -->", "- a\n- c\n- e\n"),
         ("<!-- a --> b\n  <!-- c -->  <!-- d\n\ne --> f", "b\n  f"),
         ("`<!-- a -->` <!-- b ` c --> d `e`", "`<!-- a -->`  d `e`"),
     ],

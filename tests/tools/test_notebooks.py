@@ -1,6 +1,7 @@
 """Episodes become notebooks: every live block once, nothing leaks, nothing changes by itself."""
 
 import json
+import re
 from pathlib import Path
 
 import nbformat
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from IPython.core.inputtransformer2 import TransformerManager
 
 from tests.examples import with_examples
-from tools import notebooks
+from tools import notebook_boxes, notebooks
 from tools.cells import OPENING
 from tools.folder import ROOT, PageError
 from tools.scanner import FOLDED, Code, Div, scan
@@ -38,6 +39,16 @@ def markdown(root: Path, body: str, instructor: bool = False) -> str:
 def code(root: Path, body: str, instructor: bool = False) -> list[nbformat.NotebookNode]:
     with_body(root, body)
     return [cell for cell in notebook(root, instructor).cells[2:] if cell.cell_type == "code"]
+
+
+def boxed(kind: str, text: str) -> str:
+    """Markdown in the box of a div of this kind."""
+    colour = ", ".join(map(str, notebook_boxes.EDGES[kind]))
+    style = (
+        f"border-left: 5px solid rgb({colour}); background-color: rgba({colour}, 0.1); "
+        "padding: 10px 16px 2px; margin: 6px 0"
+    )
+    return f'<div style="{style}">\n\n{text}\n\n</div>'
 
 
 def live_code(page: Path, hidden: frozenset[str]) -> list[str]:
@@ -132,11 +143,46 @@ Try `2`.
 
 :::"""
     assert markdown(clean_lesson, body).split("\n====\n") == [
-        "> **Note**\n>\n> ### Why\n>\n> Because.\n>\n> ```text\n> code\n> ```",
-        "---\n\n### Exercise: do it (1 minutes)",
-        "<details><summary>Hint</summary>\n\nTry `2`.\n\n</details>\n\n---",
-        "> **Key points**\n>\n> - One",
+        boxed("callout", "**Note**\n\n### Why\n\nBecause.\n\n```text\ncode\n```"),
+        boxed("challenge", "### Exercise: do it (1 minutes)"),
+        boxed("challenge", "<details><summary>Hint</summary>\n\nTry `2`.\n\n</details>"),
+        boxed("keypoints", "**Key points**\n\n- One"),
     ]
+
+
+def test_a_box_in_a_box_and_two_neighbours_in_one(clean_lesson):
+    note = "::: callout\n\n{}\n\n:::\n\n"
+    body = f"::: challenge\n\nA\n\n{note.format('B')}{note.format('C')}D\n\n:::"
+    inside = boxed("callout", "**Note**\n\nB"), boxed("callout", "**Note**\n\nC")
+    text = "\n\n".join(["**Exercise**", "A", *inside, "D"])
+    assert markdown(clean_lesson, body) == boxed("challenge", text)
+
+
+WHITE = (255, 255, 255)
+DARK = (17, 17, 17)  # JupyterLab's dark theme
+
+
+@pytest.mark.parametrize("ground", [WHITE, DARK])
+@pytest.mark.parametrize("kind", notebook_boxes.EDGES)
+def test_a_box_can_be_seen_and_its_text_read_in_both_themes(kind, ground):
+    edge = notebook_boxes.EDGES[kind]
+    share = notebook_boxes.TINT
+    fill = tuple(share * top + (1 - share) * below for top, below in zip(edge, ground, strict=True))
+    text = (33, 33, 33) if ground == WHITE else WHITE
+    assert contrast(edge, ground) >= 3
+    assert contrast(text, fill) >= 7
+
+
+def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """As the guidelines for accessible pages define it (WCAG 2.2)."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: tuple[float, ...]) -> float:
+    parts = [value / 255 for value in colour]
+    red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_text_after_a_comment_is_shown_and_the_comment_is_not(clean_lesson):
@@ -149,32 +195,20 @@ def test_headings_start_cells_and_lose_their_attributes(clean_lesson):
         "## A {#x .y}\n\nText [there](#x) and [here](#b-c).\n\n## B C\n\n## D {#z}\n\n<!-- No -->"
     )
     assert markdown(clean_lesson, body).split("\n====\n") == [
-        '<a id="x"></a>\n\n## A\n\nText [there](#x) and [here](#b-c).',
-        '<a id="b-c"></a>\n\n## B C',
+        "## A\n\nText [there](#cell-id=x) and [here](#cell-id=b-c).",
+        "## B C",
         "## D",
     ]
-
-
-def test_a_rule_between_neighbours_is_one_and_stays_before_code(clean_lesson):
-    challenge = "::: challenge\n\n### Exercise {n}\n\n```python\nx\n```\n\n:::\n\n"
-    body = challenge.format(n=1) + challenge.format(n=2) + "```python\ny\n```"
-    with_body(clean_lesson, body)
-    assert [cell.source for cell in notebook(clean_lesson).cells[2:]] == [
-        "---\n\n### Exercise 1",
-        "x",
-        "---\n\n### Exercise 2",
-        "x",
-        "---",
-        "y",
-    ]
+    ids = [cell.id for cell in notebook(clean_lesson).cells[2:]]
+    assert ids[:2] == ["x", "b-c"] and re.fullmatch("[0-9a-f]{12}", ids[2])
 
 
 @pytest.mark.parametrize(
     ("body", "text"),
     [
         ("", ""),
-        ("::: callout\n\n:::", "> **Note**"),
-        ("::: challenge\n\n<!-- To come. -->\n\n:::", "---\n\n**Exercise**\n\n---"),
+        ("::: callout\n\n:::", boxed("callout", "**Note**")),
+        ("::: challenge\n\n<!-- To come. -->\n\n:::", boxed("challenge", "**Exercise**")),
         ("::: hint\n\n:::", "<details><summary>Hint</summary>\n\n\n\n</details>"),
     ],
 )
@@ -199,7 +233,7 @@ def test_any_page_becomes_notebooks_or_is_refused(clean_lesson, parts):
         made = notebooks.build(clean_lesson)
     except PageError:
         return
-    assert len(made) == 2
+    assert len(made) == 4
 
 
 # --- nothing leaks ---
@@ -290,9 +324,9 @@ def test_instructors_see_both_with_live_code(clean_lesson):
 @pytest.mark.parametrize(
     ("source", "learner", "instructor"),
     [
-        ("[a](02-b.md#x)", "[a](02-b.ipynb#x)", "[a](02-b.ipynb#x)"),
+        ("[a](02-b.md#x)", "[a](02-b.ipynb#cell-id=x)", "[a](02-b.ipynb#cell-id=x)"),
         ("[a](02-b.html)", "[a](02-b.ipynb)", "[a](02-b.ipynb)"),
-        ("[a](setup.html#t)", "[a](../learners/setup.md#t)", "[a](../../learners/setup.md#t)"),
+        ("[a](setup.html#t)", "[a](pages/setup.md#t)", "[a](../pages/setup.md#t)"),
         ("[a](../index.md)", "[a](../index.md)", "[a](../../index.md)"),
         ("[a](https://b.c/d.md)", "[a](https://b.c/d.md)", "[a](https://b.c/d.md)"),
         ("[a][python]", "[a](https://www.python.org)", "[a](https://www.python.org)"),
@@ -323,12 +357,58 @@ def test_links_work_from_both_folders(clean_lesson, source, learner, instructor)
 
 def test_a_repeated_heading_is_found_by_its_number_though_the_first_is_hidden(clean_lesson):
     body = "::: challenge\n\n## A\n\n::: solution\n\n### B\n\n:::\n\n:::\n\n## B\n\n[b](#b-1)"
-    assert markdown(clean_lesson, body).endswith('<a id="b-1"></a>\n\n## B\n\n[b](#b-1)')
+    assert markdown(clean_lesson, body).endswith("## B\n\n[b](#cell-id=b-1)")
+    assert notebook(clean_lesson).cells[-1].id == "b-1"
 
 
-def test_an_anchor_is_kept_for_a_link_from_another_page(clean_lesson):
+def test_a_section_that_a_link_leads_to_begins_a_cell_of_its_name(clean_lesson):
     (clean_lesson / "episodes/02-b.md").write_text("---\ntitle: B\n---\n\n[a](01-count.md#x)\n")
-    assert markdown(clean_lesson, "## X") == '<a id="x"></a>\n\n## X'
+    body = "::: challenge\n\n### E\n\nText.\n\n### In the box {#x}\n\n:::"
+    assert markdown(clean_lesson, body).split("\n====\n") == [
+        boxed("challenge", "**Exercise**\n\n### E\n\nText."),
+        boxed("challenge", "### In the box"),
+    ]
+    assert notebook(clean_lesson).cells[-1].id == "x"
+
+
+def test_two_boxes_of_one_name_have_cells_of_two_names(clean_lesson):
+    markdown(clean_lesson, "::: {.callout #x}\n\n:::\n\n::: {.callout #x}\n\n:::\n\n[x](#x)")
+    first, second, _ = (cell.id for cell in notebook(clean_lesson).cells[2:])
+    assert first == "x" != second
+
+
+def test_learners_pages_are_written_for_jupyterlab(clean_lesson):
+    """Links from notebooks land in them: each heading has an anchor."""
+    with_body(clean_lesson, "## A {#a}\n\n[install](setup.md#python) and [a word](reference.md#n)")
+    (clean_lesson / "learners/setup.md").write_text(
+        "---\ntitle: Set-up\n---\n\n## One\n\n### Python {#python}\n\n```python\nlive = 1\n```\n\n"
+        "::: callout\n\n[A](01-count.md#a), [words](reference.md), "
+        "![d](fig/dots.svg){alt='D'}\n\n:::\n"
+    )
+    (clean_lesson / "learners/reference.md").write_text(
+        "---\ntitle: Words\n---\n\n[Number]{#n}\n:   A count\n    of *things*.\n\nSum\n:   More.\n"
+    )
+    notebooks.write(clean_lesson)
+    notice = (
+        "<!-- Written by `make notebooks` from learners/{}.md: change that page, not this file. -->"
+    )
+    note = (
+        "[A](../01-count.ipynb#cell-id=a), [words](reference.md), ![D](../../episodes/fig/dots.svg)"
+    )
+    pages = clean_lesson / "notebooks/pages"
+    assert (pages / "setup.md").read_text() == "\n\n".join(
+        [
+            notice.format("setup"),
+            '# Set-up\n\n<a id="one"></a>\n\n## One',
+            '<a id="python"></a>\n\n### Python\n\n```python\nlive = 1\n```',
+            boxed("callout", f"**Note**\n\n{note}<br>*d*") + "\n",
+        ]
+    )
+    assert (
+        (pages / "reference.md")
+        .read_text()
+        .endswith('\n\n**<a id="n"></a>Number**<br>A count\nof *things*.\n\n**Sum**<br>More.\n')
+    )
 
 
 # --- every live block once, and it compiles ---
@@ -366,10 +446,10 @@ def test_the_lessons_own_episodes_make_the_round_trip_and_are_up_to_date():
 
 
 def test_writing_again_changes_nothing(clean_lesson):
-    assert notebooks.write(clean_lesson) == "2 notebooks written, 0 unchanged, 0 removed"
+    assert notebooks.write(clean_lesson) == "4 files written, 0 unchanged, 0 removed"
     path = clean_lesson / "notebooks/01-count.ipynb"
     before = path.read_bytes(), path.stat().st_mtime_ns
-    assert notebooks.write(clean_lesson) == "0 notebooks written, 2 unchanged, 0 removed"
+    assert notebooks.write(clean_lesson) == "0 files written, 4 unchanged, 0 removed"
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
     assert before[0].endswith(b"}\n")
     assert not list(clean_lesson.glob("notebooks/**/*.part"))
@@ -399,12 +479,14 @@ def test_repeated_cells_have_ids_of_their_own(clean_lesson):
 def test_leftovers_are_removed_but_never_a_readers_own_notebook(clean_lesson):
     notebooks.write(clean_lesson)
     (clean_lesson / PAGE).rename(clean_lesson / "episodes/02-new.md")
+    (clean_lesson / "learners/reference.md").rename(clean_lesson / "mine.md")
     own = clean_lesson / "notebooks/mine.ipynb"
     own.write_text('{"cells": [], "metadata": {}}')
     (clean_lesson / "notebooks/broken.ipynb").write_text("{")
-    assert notebooks.write(clean_lesson) == "2 notebooks written, 0 unchanged, 2 removed"
+    assert notebooks.write(clean_lesson) == "2 files written, 1 unchanged, 3 removed"
     left = sorted(path.name for path in (clean_lesson / "notebooks").glob("*.ipynb"))
     assert left == ["02-new.ipynb", "broken.ipynb", "mine.ipynb"]
+    assert [path.name for path in (clean_lesson / "notebooks/pages").iterdir()] == ["setup.md"]
 
 
 def test_check_names_each_notebook_and_writes_nothing(clean_lesson, capsys):
@@ -421,8 +503,8 @@ def test_check_names_each_notebook_and_writes_nothing(clean_lesson, capsys):
     capsys.readouterr()
     assert notebooks.main(["--check", str(clean_lesson)]) == 1
     stale, left_over = capsys.readouterr().out.splitlines()
-    assert stale.startswith("notebooks/01-count.ipynb differs from its episode; run `make")
-    assert left_over.startswith("notebooks/00-old.ipynb has no episode any more; run `make")
+    assert stale.startswith("notebooks/01-count.ipynb differs from its page; run `make")
+    assert left_over.startswith("notebooks/00-old.ipynb has no page any more; run `make")
 
 
 @pytest.mark.parametrize(

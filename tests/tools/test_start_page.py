@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
-from tools.folder import ROOT
 from tools.start_page import NAME, write
 
 
@@ -20,13 +18,6 @@ def test_the_page_leads_to_every_notebook_with_its_minutes(clean_lesson: Path) -
     assert re.findall(r"^\| \[.*$", text, re.MULTILINE) == [
         "| [01 Count things](01-count.ipynb) | 20 |"
     ]
+    assert "[this list](pages/setup.md#trouble)" in text and "(pages/reference.md)" in text
     (clean_lesson / "notebooks" / "01-count.ipynb").unlink()
     assert "01-count" not in write(clean_lesson).read_text(encoding="utf-8")
-
-
-def test_make_lab_opens_it_as_a_page_and_not_as_its_source() -> None:
-    makefile = (ROOT / "Makefile").read_text("utf-8")
-    assert f"\nSTART := work/{NAME}\n" in makefile and "default_url=/lab/tree/$(START) " in makefile
-    settings = json.loads((ROOT / "tools" / "jupyterlab.json").read_text("utf-8"))
-    viewers = settings["@jupyterlab/docmanager-extension:plugin"]["defaultViewers"]
-    assert viewers == {"markdown": "Markdown Preview"}

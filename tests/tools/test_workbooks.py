@@ -36,3 +36,12 @@ def test_a_deleted_copy_is_made_afresh(root: Path) -> None:
     (copy,) = copy_new(root)
     copy.unlink()
     assert copy_new(root) == [copy]
+
+
+def test_the_pages_that_notebooks_link_to_come_along_and_are_the_newest(root: Path) -> None:
+    page = root / "notebooks" / "pages" / "setup.md"
+    for text in ("old", "new"):
+        page.parent.mkdir(exist_ok=True)
+        page.write_text(text)
+        copy_new(root)
+        assert (root / "work" / "pages" / "setup.md").read_text() == text

@@ -1,0 +1,30 @@
+"""JupyterLab opens on the start page, shown as a page, in any environment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tools import start_page
+from tools.folder import ROOT
+from tools.lab import command, use_settings
+
+
+def test_it_opens_the_start_page_in_the_lessons_folder() -> None:
+    line = command(["--no-browser"])
+    assert line[1:3] == ["-m", "jupyterlab"] and line[-1] == "--no-browser"
+    assert f"--LabApp.default_url=/lab/tree/work/{start_page.NAME}" in line
+    assert f"--ServerApp.root_dir={ROOT}" in line
+
+
+def test_it_shows_markdown_as_a_page_and_lands_on_linked_sections(tmp_path: Path) -> None:
+    use_settings(tmp_path)
+    settings = json.loads((tmp_path / "share/jupyter/lab/settings/overrides.json").read_text())
+    viewers = settings["@jupyterlab/docmanager-extension:plugin"]["defaultViewers"]
+    assert viewers == {"markdown": "Markdown Preview"}
+    # With the default, a section further down is still without its size when a link leads there.
+    assert settings["@jupyterlab/notebook-extension:tracker"] == {"windowingMode": "defer"}
+
+
+def test_the_set_up_page_names_it_for_conda() -> None:
+    assert "`python -m tools.lab`" in (ROOT / "learners" / "setup.md").read_text(encoding="utf-8")

@@ -72,6 +72,7 @@ class TestDecayCurve:
 
     def test_needs_three_that_ran_to_their_end(self) -> None:
         assert not over(DECAY, self.part(3, 6), *self.ENDED[:2], trial(9, 5, 5))
+        assert over(DECAY, self.part(3, 6), *self.ENDED[:3])
 
 
 class TestHalving:

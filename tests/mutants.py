@@ -223,6 +223,7 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(PACKAGES)}")
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         root = Path(name)
+        root.chmod(0o755)  # some tests run code of it as another user
         copy_project(ROOT, root)
         (root / ".venv").symlink_to(ROOT / ".venv")
         for package in told.packages or PACKAGES:

@@ -26,7 +26,21 @@ from tests.within import settle, tolerance
 from tools.environment import install_lesson
 
 # Of the notebooks that take longest, the longest first (pytest --durations=0).
-LONGEST = ("09-", "12-", "11-", "08-", "10-", "13-", "05-", "07-", "23-", "01-", "04-", "06-")
+LONGEST = (
+    "09-",
+    "12-",
+    "14-",
+    "11-",
+    "08-",
+    "10-",
+    "13-",
+    "05-",
+    "07-",
+    "23-",
+    "01-",
+    "04-",
+    "06-",
+)
 
 _folders: list[tempfile.TemporaryDirectory[str]] = []
 

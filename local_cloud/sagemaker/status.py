@@ -124,7 +124,7 @@ def endpoint(document: Json, instances: Callable[[str], int]) -> Json:
 
 
 def _variant(variant: Json, instances: Callable[[str], int]) -> Json:
-    weight = variant.get("InitialVariantWeight", 1.0)
+    weight = float(variant.get("InitialVariantWeight", 1.0))
     kept = ("ManagedInstanceScaling", "RoutingConfig")
     return {
         "VariantName": variant["VariantName"],

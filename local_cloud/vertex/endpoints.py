@@ -63,6 +63,14 @@ class Endpoints(Collection):
         body = {name: value for name, value in body.items() if name != "deployedModels"}
         return super().create(parent, body, chosen, **more)
 
+    def described(self, name: str) -> Json:
+        """An endpoint as it stands, with the replicas of each model that are ready."""
+        endpoint = self.get(name)
+        for each in endpoint.get("deployedModels", []):
+            count = self.serving.figures(each["id"]).replicas
+            each["status"] = {"availableReplicaCount": count}
+        return endpoint
+
     def patch(self, name: str, body: Json, mask: str) -> Json:
         """Change an endpoint; a new traffic split holds from the next request on."""
         with self.records.transaction():

@@ -106,6 +106,7 @@ def endpoints(parts: Parts) -> list[Resource]:
     """Return endpoints; predictions have routes of their own."""
     kind = parts.endpoints
     methods: dict[str, Method] = {
+        "get": lambda call: kind.described(call.name),
         "POST *:deployModel": lambda call: kind.deploy(call.name, call.body),
         "POST *:undeployModel": lambda call: kind.undeploy(call.name, call.body),
         "POST *:mutateDeployedModel": lambda call: kind.mutate(call.name, call.body),

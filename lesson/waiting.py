@@ -6,7 +6,6 @@ shows only `[*]`. The line disappears as soon as the cell shows something itself
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ from lesson.progress import bar_markup, in_notebook
 
 AFTER = 3.0  # seconds without an output
 EVERY = 1.0  # seconds between two updates
+OUTPUTS = ("stream", "display_data", "update_display_data", "execute_result", "error")
 MARK = {"lesson": "waiting"}  # the metadata by which tests know that this is no cell's own output
 
 
@@ -33,24 +33,24 @@ class WaitingLine:
     """The line of one kernel."""
 
     def __init__(self, shell: Any, after: float) -> None:
-        """Listen to the shell's cells, to what they show and to what they print."""
+        """Listen to the shell's cells, and to all that the kernel sends."""
         self._publish = shell.display_pub.publish
         self._after = after
         self._quiet = threading.Event()  # set as soon as the line is not wanted any more
-        self._quiet.set()
         self._thread: threading.Thread | None = None
-        shell.display_pub.publish = self._heard(shell.display_pub.publish)
-        for stream in (sys.stdout, sys.stderr):
-            vars(stream)["write"] = self._heard(stream.write)
+        session = shell.kernel.session
+        session.send = self._heard(session.send)
         shell.events.register("pre_run_cell", self._begin)
         shell.events.register("post_run_cell", self._end)
 
-    def _heard(self, show: Callable[..., Any]) -> Callable[..., Any]:
-        """The same function, which also ends the line."""
+    def _heard(self, send: Callable[..., Any]) -> Callable[..., Any]:
+        """The session's send(), which also ends the line when it is an output that is sent."""
 
-        def heard(*arguments: Any, **more: Any) -> Any:
-            self._end()
-            return show(*arguments, **more)
+        def heard(socket: Any, message: Any, *arguments: Any, **more: Any) -> Any:
+            kind = message if isinstance(message, str) else message["msg_type"]
+            if kind in OUTPUTS and threading.current_thread() is not self._thread:
+                self._quiet.set()
+            return send(socket, message, *arguments, **more)
 
         return heard
 
@@ -62,9 +62,8 @@ class WaitingLine:
 
     def _end(self, result: object = None) -> None:
         self._quiet.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
+        if self._thread is not None:
             self._thread.join()
-            self._thread = None
 
     def _run(self, quiet: threading.Event) -> None:
         if quiet.wait(self._after):

@@ -33,10 +33,11 @@ def target() -> str:
 
 def opening() -> None:
     """Work in the lesson's folder and print the target in force: every notebook's first cell."""
-    from lesson import notebook_errors
+    from lesson import notebook_errors, waiting
 
     os.chdir(ROOT)
     notebook_errors.install()
+    waiting.install()
     show_target()
 
 

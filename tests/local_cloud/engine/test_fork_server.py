@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import sys
 from collections.abc import Iterator
@@ -91,6 +92,24 @@ def test_a_forked_replica_finds_what_a_started_one_does(
         assert forked.replace("warm\n", "cold\n") == started
         assert forked.count("warm\n") == started.count("cold\n") == 1
         assert job.outcome and other.outcome and job.outcome.code == other.outcome.code == 7
+
+    run(story())
+
+
+def test_a_replica_holds_nothing_open_of_those_that_were_forked_before(
+    tmp_path: Path, script: Path
+) -> None:
+    script.write_text('import os; print(sorted(os.listdir("/proc/self/fd")))\n')
+    (first,) = plan(str(script)).replicas
+    both = Plan((first, dataclasses.replace(first, name="second")))
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(both=both)) as running:
+            running.submit("cloud", "both", 2)
+            await until(running, "both")
+            assert running._fork_server._line  # they were forked
+            first, second = (running.log("both", name).read_text() for name in ("r", "second"))
+            assert first == second
 
     run(story())
 

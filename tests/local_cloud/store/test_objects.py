@@ -91,6 +91,8 @@ def test_a_bucket_is_a_folder_and_is_there_once(objects: Objects) -> None:
     assert not (objects.folder / "another").exists()
     with pytest.raises(NoSuchBucket):
         objects.bucket("another")
+    with pytest.raises(NoSuchBucket):
+        objects.get("another", "a")
 
 
 def test_nothing_is_put_into_a_bucket_that_was_deleted_meanwhile(objects: Objects) -> None:
@@ -383,7 +385,9 @@ def test_objects_are_composed_in_order_also_onto_one_of_them(objects: Objects) -
     with pytest.raises(PreconditionFailed):
         objects.compose("k", [("b", Condition(generation=1))], "c", lambda of: ("", {}))
     with pytest.raises(NoSuchObject):
-        objects.compose("k", [("none", Condition())], "c", lambda of: ("", {}))
+        objects.compose("k", [("a", Condition()), ("none", Condition())], "c", lambda of: ("", {}))
+    body = objects.upload_file()
+    assert [path for path in body.parent.iterdir() if path.is_file()] == [body]
 
 
 # Listing

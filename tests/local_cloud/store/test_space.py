@@ -51,6 +51,14 @@ def test_an_object_that_would_be_too_much_is_not_there_and_deleting_makes_room(
     assert list(objects.names("b")) == ["third"]
 
 
+def test_there_is_room_for_what_is_not_yet_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x" * 1_000_000)
+    room = Space(tmp_path, 3_000_000)
+    assert 1_900_000 < room.room() < 2_000_000  # its folder takes some
+    room.take(500_000)
+    assert 1_400_000 < room.room() < 1_500_000
+
+
 def test_some_of_the_disk_stays_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     room = Space(tmp_path, 10 * GB)
     left = SimpleNamespace(free=GB + 1000)

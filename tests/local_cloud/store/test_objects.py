@@ -34,10 +34,12 @@ def put(
     return objects.put("k", name, body, attributes={"by": "put"}, when=when or Condition())
 
 
+@pytest.mark.parametrize("other", ["folder/b", "folder/a/b"], ids=["beside it", "below it"])
 def test_the_disk_holds_the_content_before_the_name_and_then_the_name(
-    objects: Objects, monkeypatch: pytest.MonkeyPatch
+    objects: Objects, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
     """A power cut in between leaves the old object; the other way round, one without content."""
+    put(objects, other)
     order: list[tuple[str, int]] = []
     fsync, rename = os.fsync, os.replace
 

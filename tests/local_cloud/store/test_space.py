@@ -57,6 +57,9 @@ def test_there_is_room_for_what_is_not_yet_written(tmp_path: Path) -> None:
     assert 1_900_000 < room.room() < 2_000_000  # its folder takes some
     room.take(500_000)
     assert 1_400_000 < room.room() < 1_500_000
+    new = Space(tmp_path, 3_000_000)
+    new.take(1_000_000)  # the folder is measured with it
+    assert 900_000 < new.room() < 1_000_000
 
 
 def test_some_of_the_disk_stays_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,6 +126,18 @@ def code(node: ast.AST) -> Iterator[ast.AST]:
                 yield from code(child)
 
 
+def idle(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """The statements `continue` at the end of a loop's body, where `pass` does the same."""
+    match body[-1:]:
+        case [ast.Continue() as last]:
+            yield last
+        case [ast.If() | ast.Try() | ast.With() as last]:
+            branches = [last, *getattr(last, "handlers", ())]
+            for branch in branches:
+                yield from idle(branch.body)
+            yield from idle(getattr(last, "orelse", []))
+
+
 def mutants_of(root: Path, file: Path, functions: tuple[str, ...] = ()) -> list[Mutant]:
     """Every mutant of a file, or of its functions whose names begin so."""
     source = (root / file).read_text(encoding="utf-8")
@@ -134,9 +146,12 @@ def mutants_of(root: Path, file: Path, functions: tuple[str, ...] = ()) -> list[
         top for top in tree.body
         if not functions or (isinstance(top, ast.FunctionDef) and top.name.startswith(functions))
     ]  # fmt: skip
+    nodes = [node for top in tops for node in code(top)]
+    loops = [node for node in nodes if isinstance(node, ast.For | ast.While)]
+    same = {id(each) for loop in loops for each in idle(loop.body)}
     found = []
-    for node in (node for top in tops for node in code(top)):
-        if (other := bug(node)) is not None:
+    for node in nodes:
+        if id(node) not in same and (other := bug(node)) is not None:
             before, after = ast.get_source_segment(source, node) or "", ast.unparse(other)
             text = replaced(source, node, after)
             found.append(Mutant(file, cast(Any, node).lineno, before, after, text))

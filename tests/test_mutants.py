@@ -56,6 +56,20 @@ def test_functions_can_be_chosen(project: Path) -> None:
     assert len(mutants_of(project, Path("code_/small.py"), ("sm",))) == 6
 
 
+def test_a_continue_that_changes_nothing_is_left_alone(project: Path) -> None:
+    (project / "code_/loop.py").write_text(
+        "for each in ():\n"
+        "    if each:\n"
+        "        continue\n"  # passes what follows
+        "    try:\n"
+        "        each()\n"
+        "    except OSError:\n"
+        "        continue\n"
+    )
+    found = mutants_of(project, Path("code_/loop.py"))
+    assert [(each.line, each.after) for each in found] == [(3, "pass"), (5, "pass")]
+
+
 @pytest.mark.slow
 def test_what_survives_is_named_and_the_rest_counted(
     project: Path, capsys: pytest.CaptureFixture[str]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from AWS_helpers.cleaning import cleanup
     from AWS_helpers.costs import estimate_cost
     from AWS_helpers.jobs import cancel, list_jobs, train, wait
-    from AWS_helpers.serving import deploy, predict
+    from AWS_helpers.serving import deploy, predict, register
     from AWS_helpers.session import connect
     from AWS_helpers.storage import upload
     from AWS_helpers.tuning import tune
@@ -30,6 +30,7 @@ __all__ = [
     "estimate_cost",
     "list_jobs",
     "predict",
+    "register",
     "train",
     "tune",
     "upload",
@@ -41,6 +42,7 @@ _HOMES = {
     "connect": "session",
     "deploy": "serving",
     "predict": "serving",
+    "register": "serving",
     "estimate_cost": "costs",
     "tune": "tuning",
     "upload": "storage",

@@ -21,7 +21,7 @@ from lesson.runs import Run
 from lesson.verbs import pause
 
 if TYPE_CHECKING:
-    from sagemaker.core.resources import Endpoint
+    from sagemaker.core.resources import Endpoint, Model
 
 PROGRAM = "inference.py"  # Amazon's image calls its functions; serve_nn.py is beside it
 JSON = "application/json"
@@ -52,16 +52,36 @@ def deploy(
     serving.require_share(endpoint, traffic)
     serving.state_price("SageMaker", lambda: price(machine, replicas))
     image = container_uri or images.serving_image_for(machine, session.region)
-    name = f"serve-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
+    name = _new_name()
     old = str(getattr(endpoint, "endpoint_name", endpoint)) if endpoint else None
     variant = _variant(name if old else FIRST, name, machine, replicas, max_replicas, traffic)
     with refusals(f"deploying {uri}"):
         variants = [*(_variants(old, 100 - traffic) if old else []), variant]
-        request = _request(uri, name, machine, image, variants, old)
+        served = _endpoint_request(name, variants, old)
+        request = _registration(uri, name, machine, image, then=served)
         if dry_run:
             return request
         request.send()
         return _ready(old or name, name)
+
+
+def register(run: Run, machine: str = "ml.m5.large", *, container_uri: str | None = None) -> Model:
+    """Register the model of a run with SageMaker, and return it; no instance starts.
+
+    deploy() does this too; alone it is for batch transforms. `machine` is the one that it will run
+    on. cleanup() deletes the model. Raises LessonError for a run without results.
+    """
+    session = connected()
+    uri = backend.spec(serving.require_trained(run).job).output
+    image = container_uri or images.serving_image_for(machine, session.region)
+    with refusals(f"registering {uri}"):
+        request = _registration(uri, _new_name(), machine, image)
+        made: Model = request.call("build", request.make())
+    return made
+
+
+def _new_name() -> str:
+    return f"serve-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
 
 
 def _variant(
@@ -98,32 +118,15 @@ def _variants(endpoint: str, share: int) -> list[dict[str, Any]]:
     ]
 
 
-def _request(
-    uri: str,
-    name: str,
-    machine: str,
-    image: str,
-    variants: list[dict[str, Any]],
-    endpoint: str | None,
+def _registration(
+    uri: str, name: str, machine: str, image: str, then: Request | None = None
 ) -> Request:
-    """Return the calls that pack the model with our program, and deploy it to an endpoint."""
+    """Return the calls that pack the model with our program, and register it."""
     from sagemaker.core.training.configs import SourceCode
 
     with _default_region():
         from sagemaker.serve import ModelBuilder
 
-    api = client("sagemaker")
-    tags = [{"Key": key, "Value": value} for key, value in connected().tags.items()]
-    if endpoint:
-        last = partial(api.update_endpoint, EndpointName=endpoint, EndpointConfigName=name)
-    else:
-        last = partial(api.create_endpoint, EndpointName=name, EndpointConfigName=name, Tags=tags)
-    config = partial(
-        api.create_endpoint_config,
-        EndpointConfigName=name,
-        ProductionVariants=variants,
-        Tags=tags,
-    )
     return Request(
         partial(
             ModelBuilder,
@@ -136,9 +139,31 @@ def _request(
             dependencies={"auto": False},
             log_level=30,  # logging.WARNING
         ),
-        partial(ModelBuilder.build, model_name=name, tags=tags),
-        then=Request(config, then=Request(last)),
+        partial(ModelBuilder.build, model_name=name, tags=_tags()),
+        then=then,
     )
+
+
+def _endpoint_request(name: str, variants: list[dict[str, Any]], endpoint: str | None) -> Request:
+    """Return the calls that have an endpoint serve these variants: a new one, or this one."""
+    api = client("sagemaker")
+    if endpoint:
+        last = partial(api.update_endpoint, EndpointName=endpoint, EndpointConfigName=name)
+    else:
+        last = partial(
+            api.create_endpoint, EndpointName=name, EndpointConfigName=name, Tags=_tags()
+        )
+    config = partial(
+        api.create_endpoint_config,
+        EndpointConfigName=name,
+        ProductionVariants=variants,
+        Tags=_tags(),
+    )
+    return Request(config, then=Request(last))
+
+
+def _tags() -> list[dict[str, str]]:
+    return [{"Key": key, "Value": value} for key, value in connected().tags.items()]
 
 
 @contextmanager

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from GCP_helpers.cleaning import cleanup
     from GCP_helpers.costs import estimate_cost
     from GCP_helpers.jobs import cancel, list_jobs, train, wait
-    from GCP_helpers.serving import deploy, predict
+    from GCP_helpers.serving import deploy, predict, register
     from GCP_helpers.session import connect
     from GCP_helpers.storage import upload
     from GCP_helpers.tuning import tune
@@ -30,6 +30,7 @@ __all__ = [
     "estimate_cost",
     "list_jobs",
     "predict",
+    "register",
     "train",
     "tune",
     "upload",
@@ -41,6 +42,7 @@ _HOMES = {
     "connect": "session",
     "deploy": "serving",
     "predict": "serving",
+    "register": "serving",
     "estimate_cost": "costs",
     "tune": "tuning",
     "upload": "storage",

@@ -62,11 +62,46 @@ def deploy(
     request = _request(uri, machine, replicas, most, endpoint, traffic, image)
     if dry_run:
         return request
-    bucket, name = split(f"{uri}/{serving.PROGRAM.name}")
     with refusals(f"deploying {uri}"):
-        send(client().bucket(bucket).blob(name), serving.PROGRAM)
+        _send_program(uri)
         made: aiplatform.Endpoint = request.call("deploy", request.make())
     return made
+
+
+def register(run: Run, *, container_uri: str | None = None) -> aiplatform.Model:
+    """Register the model of a run with Vertex AI, and return it; no machine starts.
+
+    deploy() does this too; alone it is for batch predictions. cleanup() deletes the model. Raises
+    LessonError for a run without results.
+    """
+    connected()
+    uri = backend.spec(serving.require_trained(run).job).output.rstrip("/")
+    image = container_uri or images.image_for(None)
+    images.warn(image)
+    with refusals(f"registering {uri}"):
+        _send_program(uri)
+        made: aiplatform.Model = Request(_registration(uri, new_name("serve"), image)).make()
+    return made
+
+
+def _send_program(uri: str) -> None:
+    """Put the program that answers beside the model."""
+    bucket, name = split(f"{uri}/{serving.PROGRAM.name}")
+    send(client().bucket(bucket).blob(name), serving.PROGRAM)
+
+
+def _registration(uri: str, name: str, image: str) -> partial[Any]:
+    """Return the call that registers a model with our program."""
+    from google.cloud.aiplatform import Model
+
+    return partial(
+        Model.upload,
+        display_name=name,
+        artifact_uri=uri,
+        serving_container_image_uri=image,
+        serving_container_command=["python3", "-c", START],
+        labels=connected().labels,
+    )
 
 
 def _request(
@@ -75,18 +110,11 @@ def _request(
     """Return the calls that register the model, and deploy it to an endpoint."""
     from google.cloud.aiplatform import Endpoint, Model
 
-    session, name = connected(), new_name("serve")
-    fresh = partial(Endpoint.create, display_name=name, labels=session.labels)
+    name = new_name("serve")
+    fresh = partial(Endpoint.create, display_name=name, labels=connected().labels)
     where: Any = endpoint or fresh
     return Request(
-        partial(
-            Model.upload,
-            display_name=name,
-            artifact_uri=uri,
-            serving_container_image_uri=image,
-            serving_container_command=["python3", "-c", START],
-            labels=session.labels,
-        ),
+        _registration(uri, name, image),
         partial(
             Model.deploy,
             endpoint=where,

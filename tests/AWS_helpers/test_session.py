@@ -25,6 +25,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "cleanup": lambda: AWS_helpers.cleanup(),
     "deploy": lambda: AWS_helpers.deploy(RUN),
     "predict": lambda: AWS_helpers.predict("endpoint", []),
+    "register": lambda: AWS_helpers.register(RUN),
 }
 ROLE = "arn:aws:iam::123456789012:role/MyRole"
 

@@ -29,7 +29,7 @@ HOST = re.compile(
 TELLING = "sagemaker-telemetry"
 VERBS = {
     "connect", "upload", "estimate_cost", "train", "train again", "tune", "list_jobs", "cancel",
-    "wait", "cleanup", "cleanup again", "deploy", "predict",
+    "wait", "cleanup", "cleanup again", "deploy", "predict", "register",
 }  # fmt: skip
 MACHINES = r"\.(Create(Training|HyperParameterTuning)Job|CreateEndpoint) "
 # What differs between any two runs, and what stands for it in the comparison.

@@ -90,6 +90,7 @@ def main() -> None:
     run = call("train", flags)
     endpoint = call("deploy", run)
     call("predict", endpoint, [{"Pclass": 1, "Sex": "female", "Embarked": "S"}])
+    call("register", run)
     space = {"learning_rate": between(0.001, 0.01, scale="log"), "hidden": one_of("8", "16")}
     tuning.FOLDER = Path(__file__).with_name("trial.py")  # the search is the point here
     call("tune", flags, space, trials=2, parallel=1)

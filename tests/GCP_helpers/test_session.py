@@ -25,6 +25,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "cleanup": lambda: GCP_helpers.cleanup(),
     "deploy": lambda: GCP_helpers.deploy(RUN),
     "predict": lambda: GCP_helpers.predict("endpoint", []),
+    "register": lambda: GCP_helpers.register(RUN),
 }
 
 

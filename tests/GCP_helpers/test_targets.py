@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 GOOGLE = {"storage.googleapis.com", "us-central1-aiplatform.googleapis.com"}
 VERBS = {
     "connect", "upload", "estimate_cost", "train", "train again", "tune", "list_jobs", "cancel",
-    "wait", "cleanup", "cleanup again", "deploy", "predict",
+    "wait", "cleanup", "cleanup again", "deploy", "predict", "register",
 }  # fmt: skip
 MACHINES = r"/(customJobs|trainingPipelines|hyperparameterTuningJobs|endpoints/ID:deployModel) "
 # What differs between any two runs, and what stands for it in the comparison.

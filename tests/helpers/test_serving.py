@@ -79,9 +79,12 @@ def test_a_run_is_deployed_and_answers_until_cleanup(
     with pytest.raises(LessonError, match=r"the first model of an endpoint gets all"):
         helpers.deploy(run, traffic=30)
 
+    model = helpers.register(run)
     capsys.readouterr()
     helpers.cleanup()
-    line = next(each for each in capsys.readouterr().out.splitlines() if "ndpoint serve" in each)
+    said = capsys.readouterr().out
+    assert f"odel {getattr(model, 'model_name', '') or model.display_name}\n" in said
+    line = next(each for each in said.splitlines() if "ndpoint serve" in each)
     assert line.count(f"1 × {side.serving_machine}, bills about {side.served_cost} a day") == 2
     helpers.cleanup(dry_run=False)
     capsys.readouterr()

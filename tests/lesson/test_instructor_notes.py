@@ -49,6 +49,14 @@ def test_a_day_has_the_minutes_of_its_episodes_and_a_break_within_90(day: str) -
     assert max(breaks) >= 45  # a meal
 
 
+def test_the_half_day_has_the_minutes_of_its_episodes_and_a_break() -> None:
+    rows = slots("serving-half-day")
+    assert [number for _, _, number, _, _ in rows] == ["14", "15"]
+    for begin, end, number, title, minutes in rows:
+        assert (title, minutes) == front(number) and end - begin == minutes
+    assert rows[1][0] - rows[0][1] >= 10
+
+
 def test_the_episodes_to_choose_from_have_their_minutes() -> None:
     section = " ".join(NOTES.partition("{#changes}")[2].partition("##")[0].split())
     offered = dict(re.findall(r"\b(\d\d) \((\d+)", section))

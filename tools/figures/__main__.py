@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tools.figures import (
     architecture,
+    batch_scoring,
     channels,
     checkpoint_life,
     data_split,
@@ -26,6 +27,7 @@ from tools.folder import ROOT
 FOLDER = Path("episodes") / "fig"
 FIGURES = {
     "architecture.svg": architecture.draw,
+    "batch-scoring.svg": batch_scoring.draw,
     "channels.svg": channels.draw,
     "checkpoint-life.svg": checkpoint_life.draw,
     "data-split.svg": data_split.draw,

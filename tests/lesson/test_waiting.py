@@ -66,5 +66,7 @@ def test_the_line_is_shown_and_gone_when_the_cell_shows_something_or_ends(
 
 def test_a_cell_that_has_printed_something_has_no_line(kernel: BlockingKernelClient) -> None:
     shown(kernel, "line._after = 60")
-    (printed,) = shown(kernel, "print(1, flush=True)\nline._thread.join(30)\nassert line._quiet.is_set()")
+    (printed,) = shown(
+        kernel, "print(1, flush=True)\nline._thread.join(30)\nassert line._quiet.is_set()"
+    )
     assert printed["text"] == "1\n"

@@ -1,7 +1,7 @@
 """From a page to a notebook's cells: what is live code, what is Markdown, who sees what.
 
-- A ```python block is a code cell; the ```output block right after it is what that cell has to
-  print.
+- A ```python block is a code cell (```{.python .scrolled}: one with a long output); the ```output
+  block right after it is what that cell has to print.
 - Everything else is Markdown that JupyterLab shows as the site shows the page: other languages,
   ```{.python .display}, code in hints. Divs are coloured boxes, which a code cell interrupts; hints
   are folded away.
@@ -50,13 +50,15 @@ _DEFINITION = re.compile(r"^(\S.*)\n: +(.*(?:\n +\S.*)*)", re.MULTILINE)  # a te
 class Cell:
     """A cell before it is a notebook's: `output` is what it has to print (None: anything).
 
-    `name` is that of the section which begins here, if a link may lead to it.
+    `name` is that of the section which begins here, if a link may lead to it. What a `scrolled`
+    cell shows is long: JupyterLab gives it a frame that scrolls.
     """
 
     code: bool
     text: str
     output: str | None = None
     name: str = ""
+    scrolled: bool = False
 
 
 class _Cells:
@@ -84,7 +86,8 @@ class _Cells:
                 skip = isinstance(after, Code) and after.language == "output"
                 self.flush()
                 output = after.text if skip and isinstance(after, Code) else None
-                self.cells.append(Cell(True, block.text.strip("\n"), output))
+                scrolled = "scrolled" in block.attributes.classes
+                self.cells.append(Cell(True, block.text.strip("\n"), output, scrolled=scrolled))
                 self.outdent = block.indent
             else:
                 if isinstance(block, Heading):

@@ -85,6 +85,12 @@ def test_expected_output_is_the_cells_output_and_is_not_repeated(clean_lesson):
     assert markdown(clean_lesson, body) == ""
 
 
+def test_a_long_output_scrolls(clean_lesson):
+    long, short = code(clean_lesson, "```{.python .scrolled}\nx\n```\n\n```python\ny\n```")
+    assert (long.source, long.metadata.scrolled) == ("x", True)
+    assert "scrolled" not in short.metadata
+
+
 def test_only_live_python_is_code(clean_lesson):
     body = (
         "```yaml\na:\n    b: 1\n```\n\nText.\n\n    indented = 1\n\n"

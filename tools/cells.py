@@ -43,6 +43,7 @@ TITLES = {
     "spoiler": "More",
     "testimonial": "Testimonial",
 }
+_CHECK = re.compile(r"^exercises\.(\w+)\.check\(", re.MULTILINE)
 _DEFINITION = re.compile(r"^(\S.*)\n: +(.*(?:\n +\S.*)*)", re.MULTILINE)  # a term, what it means
 
 
@@ -87,7 +88,8 @@ class _Cells:
                 self.flush()
                 output = after.text if skip and isinstance(after, Code) else None
                 scrolled = "scrolled" in block.attributes.classes
-                self.cells.append(Cell(True, block.text.strip("\n"), output, scrolled=scrolled))
+                text = block.text.strip("\n") + self._help(block)
+                self.cells.append(Cell(True, text, output, scrolled=scrolled))
                 self.outdent = block.indent
             else:
                 if isinstance(block, Heading):
@@ -95,6 +97,12 @@ class _Cells:
                         self.flush()
                     self._begin(self.links.names[block.line])
                 self._add(self.markdown(block), boxes)
+
+    def _help(self, cell: Code) -> str:
+        """What a learner uncomments below an exercise; nothing where the solution is at hand."""
+        asked = _CHECK.findall(cell.text) if "solution" in self.hidden else []
+        lines = [f"# exercises.{name}.{verb}()" for name in asked for verb in ("hint", "solution")]
+        return "\n\n" + "\n".join(lines) if lines else ""
 
     def _div(self, div: Div, boxes: tuple[Div, ...]) -> None:
         kinds = set(div.classes)

@@ -52,12 +52,16 @@ def boxed(kind: str, text: str) -> str:
 
 
 def live_code(page: Path, hidden: frozenset[str]) -> list[str]:
-    """The live blocks of a page, straight from the scanner."""
+    """The live blocks of a page, straight from the scanner; learners get lines for help as well."""
     found = []
     for block, around in scan(page.read_text(encoding="utf-8")).walk():
         classes = {name for div in around for name in div.classes}
         if isinstance(block, Code) and block.live and not classes & (hidden | FOLDED):
-            found.append(block.text.strip("\n"))
+            text = block.text.strip("\n")
+            if hidden and (asked := re.search(r"^exercises\.(\w+)\.check\(", text, re.MULTILINE)):
+                name = f"# exercises.{asked[1]}."
+                text += f"\n\n{name}hint()\n{name}solution()"
+            found.append(text)
     return found
 
 
@@ -83,6 +87,16 @@ def test_expected_output_is_the_cells_output_and_is_not_repeated(clean_lesson):
     assert run.metadata.tags == ["nbval-ignore-output"]
     assert silent.outputs == [] and "tags" not in silent.metadata  # it has to print nothing
     assert markdown(clean_lesson, body) == ""
+
+
+def test_learners_have_the_hint_and_the_solution_at_hand(clean_lesson):
+    body = "::: challenge\n\n### E\n\n```python\nx = None\n\nexercises.two.check(x)\n```\n\n"
+    body += "::: solution\n\n```python\nexercises.two.check(2)\n```\n\n:::\n\n:::"
+    asked = "x = None\n\nexercises.two.check(x)"
+    (cell,) = code(clean_lesson, body)
+    assert cell.source == f"{asked}\n\n# exercises.two.hint()\n# exercises.two.solution()"
+    for_instructors = [cell.source for cell in code(clean_lesson, body, instructor=True)]
+    assert for_instructors == [asked, "exercises.two.check(2)"]
 
 
 def test_a_long_output_scrolls(clean_lesson):

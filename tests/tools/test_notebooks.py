@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from IPython.core.inputtransformer2 import TransformerManager
 
 from tests.examples import with_examples
+from tests.lesson.contrast import contrast
 from tools import notebook_boxes, notebooks
 from tools.cells import OPENING
 from tools.folder import ROOT, PageError
@@ -191,18 +192,6 @@ def test_a_box_can_be_seen_and_its_text_read_in_both_themes(kind, ground):
     text = (33, 33, 33) if ground == WHITE else WHITE
     assert contrast(edge, ground) >= 3
     assert contrast(text, fill) >= 7
-
-
-def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
-    """As the guidelines for accessible pages define it (WCAG 2.2)."""
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def luminance(colour: tuple[float, ...]) -> float:
-    parts = [value / 255 for value in colour]
-    red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_text_after_a_comment_is_shown_and_the_comment_is_not(clean_lesson):

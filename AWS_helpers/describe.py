@@ -41,8 +41,6 @@ STAGES = {
     "DownloadingTrainingImage": states.STARTING,
 }
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
-# What train_nn.py says of an epoch.
-EPOCH = re.compile(r"epoch +(\d+) .*validation loss (\S+) +accuracy (\S+)")
 EXCEPTION = re.compile(r"[\w.]+(Error|Exception|Interrupt|Exit)\b")
 OWN_SENTENCE = "train_nn.py: "  # so begins what the script says when it refuses its input
 

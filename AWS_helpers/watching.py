@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from AWS_helpers import describe
-from AWS_helpers.describe import EPOCH, Log
-from lesson.backend import Epoch, JobStatus
+from AWS_helpers.describe import Log
+from lesson.backend import Epoch, JobStatus, epoch_of
 from lesson.states import ENDED
 from lesson.verbs import pause
 
@@ -30,8 +30,4 @@ def watch(job: TrainingJob) -> Iterator[tuple[JobStatus, Epoch | None]]:
 
 def last_epoch(lines: list[str]) -> Epoch | None:
     """Return the newest epoch that the lines tell of."""
-    for line in reversed(lines):
-        if match := EPOCH.match(line):
-            number, loss, accuracy = match.groups()
-            return Epoch(int(number), float(loss), float(accuracy))
-    return None
+    return next(filter(None, map(epoch_of, reversed(lines))), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -52,6 +53,17 @@ class Epoch(NamedTuple):
     number: int
     loss: float
     accuracy: float
+
+
+_EPOCH = re.compile(r"epoch +(\d+) .*validation loss (\S+) +accuracy (\S+)")
+
+
+def epoch_of(line: str) -> Epoch | None:
+    """Return the epoch that a line of train_nn.py's log tells of; None if it is another line."""
+    if match := _EPOCH.match(line):
+        number, loss, accuracy = match.groups()
+        return Epoch(int(number), float(loss), float(accuracy))
+    return None
 
 
 class Backend(Protocol):

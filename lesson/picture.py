@@ -7,6 +7,10 @@ import html
 from dataclasses import dataclass
 from pathlib import Path
 
+# JupyterLab says on its body which theme it has. A picture is turned from light to dark; its hues
+# stay what they are, for the text of a page names them.
+DARK = 'body[data-jp-theme-light="false"] img.lesson-plot {filter: invert(0.93) hue-rotate(180deg)}'
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -18,4 +22,8 @@ class Picture:
     def _repr_html_(self) -> str:
         content = base64.b64encode(self.path.read_bytes()).decode()
         alt = html.escape(self.alt)
-        return f'<img alt="{alt}" style="max-width: 100%" src="data:image/png;base64,{content}">'
+        return (
+            f"<style>{DARK}</style>"
+            f'<img class="lesson-plot" alt="{alt}" style="max-width: 100%" '
+            f'src="data:image/png;base64,{content}">'
+        )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
 
+from lesson import curve
 from lesson.costs import dollars
 from lesson.states import ENDED, SUCCEEDED, with_word
 
@@ -29,6 +30,7 @@ class Progress:
     cost: float | None = None  # US dollars so far
     interruptions: int = 0  # after each of which the job was, or will be, started again
     service_state: str = ""  # the service's own word
+    curve: curve.Points = ()  # epochs seen so far, each with its loss on the validation rows
 
     @property
     def share(self) -> float | None:
@@ -62,7 +64,7 @@ class Progress:
 
     def markup(self) -> str:
         """Return what a notebook shows."""
-        return markup(self)
+        return markup(self) + curve.markup(self.curve)
 
 
 class View(Protocol):

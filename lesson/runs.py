@@ -88,10 +88,10 @@ DIGITS = dict(queued=2, starting=2, training=2, seconds=2, cost=4, accuracy=4, l
 
 def run_table(runs: Sequence[Run]) -> pd.DataFrame:
     """Return the runs as a table, one row each, rounded; blank where nothing is known."""
-    import pandas as pd
+    from lesson.run_tables import RunTable
 
     rows = [[getattr(run, name) for name in COLUMNS] for run in runs]
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table = RunTable(rows, columns=list(COLUMNS))
     for name, digits in DIGITS.items():
         table[name] = table[name].astype(float).round(digits)
     return table.astype(object).where(table.notna(), "")

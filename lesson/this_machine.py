@@ -8,12 +8,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from lesson import ROOT, LessonError
+from lesson.backend import epoch_of
+from lesson.jobs import epochs_of
+from lesson.progress import Display, Progress, in_notebook
 from lesson.runs import Run, read_metrics
+from lesson.states import FAILED, RUNNING, STARTING, SUCCEEDED
 
 SCRIPT = ROOT / "training" / "train_nn.py"
 OWN_SENTENCE = f"{SCRIPT.name}: "  # so begins what the script says when it refuses its input
@@ -41,13 +46,13 @@ def command(args: Mapping[str, Any], folder: Path) -> list[str]:
 
 
 def train(args: Mapping[str, Any], folder: Path | None = None) -> Run:
-    """Train on this machine and show the script's lines as they come.
+    """Train on this machine and show the script's lines as they come, in a notebook below a bar.
 
     `args` maps flags of train_nn.py, without the dashes, to values. Raises LessonError with the
     script's own sentence when it refuses its input.
     """
     folder = folder or new_folder("this-machine")
-    begun = time.perf_counter()
+    begun, bar = time.perf_counter(), _Bar(args)
     with subprocess.Popen(
         command(args, folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
@@ -57,9 +62,11 @@ def train(args: Mapping[str, Any], folder: Path | None = None) -> Run:
             for line in process.stdout:
                 if not line.startswith(OWN_SENTENCE):  # shown by the error below
                     print(line, end="", flush=True)
+                    bar.read(line)
         except KeyboardInterrupt:
             process.terminate()
             raise LessonError("interrupted; the run was stopped and left no model") from None
+    bar.show(FAILED if process.returncode else SUCCEEDED)
     if process.returncode == 2 and line.startswith(OWN_SENTENCE):
         raise LessonError(line.strip())
     if process.returncode != 0:
@@ -79,3 +86,33 @@ def train(args: Mapping[str, Any], folder: Path | None = None) -> Run:
         loss=metrics["loss"],
         artefacts=str(folder),
     )
+
+
+class _Bar:
+    """How far a training here is: a bar and a curve in a notebook, and nothing elsewhere."""
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        self._display = Display() if in_notebook() else None
+        self._begun = time.perf_counter()
+        self._progress = Progress(STARTING, epochs=epochs_of(args))
+        self._curve: list[tuple[int, float]] = []
+        self.show(STARTING)
+
+    def read(self, line: str) -> None:
+        """Show what a line of the log tells."""
+        if epoch := epoch_of(line):
+            self._curve.append((epoch.number, epoch.loss))
+            self._progress = replace(
+                self._progress,
+                epoch=epoch.number,
+                loss=epoch.loss,
+                accuracy=epoch.accuracy,
+                curve=tuple(self._curve),
+            )
+            self.show(RUNNING)
+
+    def show(self, state: str) -> None:
+        """Show what is known, in this state."""
+        if self._display:
+            seconds = time.perf_counter() - self._begun
+            self._display.show(replace(self._progress, state=state, seconds=seconds))

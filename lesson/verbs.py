@@ -141,8 +141,11 @@ class Verbs:
     def _watch(self, job: Any, spec: JobSpec, display: Display) -> int:
         """Show each look at a job; return how often it was interrupted."""
         count = 0
+        curve: dict[int, float] = {}
         for now, epoch in self._cloud.watch(job):
-            display.show(self._progress(spec, now, epoch))
+            if epoch:
+                curve[epoch.number] = epoch.loss
+            display.show(replace(self._progress(spec, now, epoch), curve=sorted(curve.items())))
             count = now.interruptions
         return count
 

@@ -1,7 +1,7 @@
 """From a page to a notebook's cells: what is live code, what is Markdown, who sees what.
 
-- A ```python block is a code cell; the ```output block right after it is what that cell has to
-  print.
+- A ```python block is a code cell (```{.python .scrolled}: one with a long output); the ```output
+  block right after it is what that cell has to print.
 - Everything else is Markdown that JupyterLab shows as the site shows the page: other languages,
   ```{.python .display}, code in hints. Divs are coloured boxes, which a code cell interrupts; hints
   are folded away.
@@ -43,6 +43,7 @@ TITLES = {
     "spoiler": "More",
     "testimonial": "Testimonial",
 }
+_CHECK = re.compile(r"^exercises\.(\w+)\.check\(", re.MULTILINE)
 _DEFINITION = re.compile(r"^(\S.*)\n: +(.*(?:\n +\S.*)*)", re.MULTILINE)  # a term, what it means
 
 
@@ -50,13 +51,15 @@ _DEFINITION = re.compile(r"^(\S.*)\n: +(.*(?:\n +\S.*)*)", re.MULTILINE)  # a te
 class Cell:
     """A cell before it is a notebook's: `output` is what it has to print (None: anything).
 
-    `name` is that of the section which begins here, if a link may lead to it.
+    `name` is that of the section which begins here, if a link may lead to it. What a `scrolled`
+    cell shows is long: JupyterLab gives it a frame that scrolls.
     """
 
     code: bool
     text: str
     output: str | None = None
     name: str = ""
+    scrolled: bool = False
 
 
 class _Cells:
@@ -84,7 +87,9 @@ class _Cells:
                 skip = isinstance(after, Code) and after.language == "output"
                 self.flush()
                 output = after.text if skip and isinstance(after, Code) else None
-                self.cells.append(Cell(True, block.text.strip("\n"), output))
+                scrolled = "scrolled" in block.attributes.classes
+                text = block.text.strip("\n") + self._help(block)
+                self.cells.append(Cell(True, text, output, scrolled=scrolled))
                 self.outdent = block.indent
             else:
                 if isinstance(block, Heading):
@@ -92,6 +97,12 @@ class _Cells:
                         self.flush()
                     self._begin(self.links.names[block.line])
                 self._add(self.markdown(block), boxes)
+
+    def _help(self, cell: Code) -> str:
+        """What a learner uncomments below an exercise; nothing where the solution is at hand."""
+        asked = _CHECK.findall(cell.text) if "solution" in self.hidden else []
+        lines = [f"# exercises.{name}.{verb}()" for name in asked for verb in ("hint", "solution")]
+        return "\n\n" + "\n".join(lines) if lines else ""
 
     def _div(self, div: Div, boxes: tuple[Div, ...]) -> None:
         kinds = set(div.classes)

@@ -73,10 +73,11 @@ def _notebook_cell(cell: Cell, identity: str, number: int) -> dict[str, object]:
     if not cell.code:
         return {"cell_type": "markdown", "id": identity, "metadata": {}, "source": cell.text}
     known = cell.output is not None
+    metadata = {} if known else {"tags": ["nbval-ignore-output"]}
     return {
         "cell_type": "code",
         "id": identity,
-        "metadata": {} if known else {"tags": ["nbval-ignore-output"]},
+        "metadata": metadata | ({"scrolled": True} if cell.scrolled else {}),
         "source": cell.text,
         "execution_count": number if known else None,
         "outputs": _outputs(cell.output or ""),

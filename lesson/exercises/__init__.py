@@ -1,4 +1,4 @@
-"""Exercises with `check(answer)` and `hint()`; one module per episode holds its exercises.
+"""Exercises with `check(answer)`, `hint()` and `solution()`; one module for each episode.
 
 An answer counts by what it says, not by how it is written: '1/2' is 0.5, 'b, a' is 'AB'.
 
@@ -16,6 +16,7 @@ from typing import Any
 
 from lesson import LessonError
 from lesson.exercises import verdict
+from lesson.progress import in_notebook
 
 UNANSWERED = "Not answered yet: put your answer where None stands and run the cell again."
 NUMBER = re.compile(
@@ -51,6 +52,12 @@ class Exercise:
         """Print a hint that does not give the answer away."""
         print(f"Hint: {self.advice}")
 
+    def solution(self) -> None:
+        """Show the page's solution: after a try of your own, it teaches more."""
+        from lesson.exercises.solutions import solution_of
+
+        show_markdown(solution_of(self))
+
     def _verdict(self, answer: Any, *context: Any) -> str:
         if answer is None or answer is ...:
             return UNANSWERED
@@ -68,6 +75,17 @@ class Exercise:
         except LessonError as problem:
             return f"Not yet: {problem}"
         return f"Not yet: {wrong}" if wrong else f"Right. {self.praise}"
+
+
+def show_markdown(text: str) -> None:
+    """Show Markdown in the notebook, or print it."""
+    if not in_notebook():
+        print(text)
+        return
+    from IPython.display import display
+
+    bundle = {"text/markdown": text, "text/plain": text}
+    display(bundle, raw=True)  # type: ignore[no-untyped-call]
 
 
 def _as(expects: type, answer: Any, unit: str) -> Any:

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from lesson.exercises import UNANSWERED, Exercise
+from tools.scanner import Code, Div, scan, walk
 
 EPISODES = Path(__file__).parents[2] / "episodes"
 NO_ANSWERS = (
@@ -121,6 +122,24 @@ class ExerciseRules:
             assert hint.startswith("Hint: ") and len(hint) > 40
             right = {str(answer).strip() for answer in self.answers[name][0]}
             assert not right & set(re.findall(r"[\w./:-]+", hint)), name
+
+    def test_the_solution_is_the_pages_own(self) -> None:
+        """As the notebooks' scanner reads it, which the lesson's own packages do not import."""
+        page = scan((EPISODES / self.page).read_text(encoding="utf-8"))
+        shown = {}
+        for name, exercise in self.exercises.items():
+            exercise.solution()
+            shown[name] = self.capsys.readouterr().out
+        for div, _ in page.walk():
+            if isinstance(div, Div) and "solution" in div.classes:
+                codes = [block.text for block, _ in walk(div.children) if isinstance(block, Code)]
+                named = re.findall(r"^exercises\.(\w+)\.check\(", "\n".join(codes), re.MULTILINE)
+                assert named
+                for text in codes:
+                    assert text.strip("\n") in shown[named[0]]
+                named_last = shown.pop(named[0])
+                assert named_last.startswith("### Solution") and ":::" not in named_last
+        assert not shown
 
     def test_every_exercise_is_on_the_page_with_a_blank_and_a_solution(self) -> None:
         text = (EPISODES / self.page).read_text(encoding="utf-8")

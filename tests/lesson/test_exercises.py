@@ -15,6 +15,7 @@ from lesson.exercises import train_locally as exercises
 from lesson.exercises import verdict
 from lesson.preparation import prepare, read_passengers, split
 from lesson.runs import Run
+from tests.lesson.contrast import contrast
 from tests.lesson.exercise_rules import Answers, ExerciseRules
 from training import train_nn
 
@@ -145,12 +146,10 @@ def test_a_verdict_is_a_box_that_says_the_same_and_can_be_read(begin: str) -> No
     texts = Texts()
     texts.feed(shown["text/html"])
     assert texts.text.strip() == told
-    light, dark = (luminance(colour) for colour in verdict.STYLES[begin][:0:-1])
-    assert (light + 0.05) / (dark + 0.05) >= 4.5
+    text, box = (hex_colour(colour) for colour in verdict.STYLES[begin][1:])
+    assert contrast(text, box) >= 4.5
 
 
-def luminance(colour: str) -> float:
-    """As the guidelines for accessible pages define it (WCAG 2.2)."""
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+def hex_colour(colour: str) -> tuple[float, ...]:
+    """The parts of a colour such as #0b4f1f."""
+    return tuple(int(colour[at : at + 2], 16) for at in (1, 3, 5))

@@ -15,7 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lesson import curve
 from lesson.progress import PLAIN_EVERY, Display, Progress, in_notebook, markup, text
+from tools.environment import install_lesson
 
 ROOT = Path(__file__).parents[2]
 HALF = Progress("training", 25, 50, loss=0.4321, accuracy=0.8123, seconds=12.3, cost=0.00075)
@@ -87,6 +89,18 @@ def test_the_bar_of_a_job_that_never_trained_stands_still(state: str) -> None:
     assert Elements(markup(Progress(state))).found["progress"]["value"] == "0.000"
 
 
+def test_the_curve_of_a_job_goes_down_with_its_loss_and_is_told_in_words() -> None:
+    shown = Progress("running", curve=[(1, 0.9), (50, 0.5), (100, 0.4)]).markup()
+    assert "validation loss: 0.9000 in epoch 1, 0.4000 in epoch 100" in shown
+    line = next(part for part in shown.split('"') if "," in part and part[0].isdigit())
+    across, down = zip(*(map(float, point.split(",")) for point in line.split()), strict=True)
+    assert list(across) == sorted(across) and across[0] > 0 and across[-1] < curve.WIDTH
+    assert list(down) == sorted(down) and down[0] > 0 and down[-1] < curve.HEIGHT
+    assert "<svg" not in Progress("running", curve=[(1, 0.9)]).markup()
+    level = Progress("running", curve=[(epoch, 0.5) for epoch in range(9999)]).markup()
+    assert level.count(",") < 2 * curve.MOST and "in epoch 9998" in level
+
+
 def test_a_state_is_text_not_markup() -> None:
     assert "<b>" not in markup(Progress("<b>"))
 
@@ -139,6 +153,12 @@ CELLS = {
         "    display.show(Progress('training', epoch, 3))\n"
         "display.close()"
     ),
+    "training": (
+        "from lesson import this_machine\n"
+        "from lesson.preparation import prepare\n"
+        f"data = prepare({str(ROOT / 'data/titanic_train.csv')!r}, 'data')\n"
+        "run = this_machine.train({'train': data.train, 'val': data.val, 'epochs': 20})"
+    ),
     "notes": (
         "import local_cloud.control, tempfile\n"
         "from local_cloud.home import Home\n"
@@ -156,6 +176,7 @@ CELLS = {
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[nbformat.NotebookNode]]:
     """What a notebook has below each cell; run by nbclient, as Jupyter would."""
     notebook = tmp_path_factory.mktemp("cells") / "notebook.ipynb"
+    install_lesson(notebook.parent / "profile_default")
     cells = [nbformat.v4.new_code_cell(code) for code in CELLS.values()]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), notebook)
     command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace"]
@@ -163,7 +184,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[nbformat
         [*command, str(notebook)],
         check=True,
         capture_output=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"IPYTHONDIR": str(notebook.parent)},
     )
     run = nbformat.read(notebook, as_version=4).cells
     return {name: cell.outputs for name, cell in zip(CELLS, run, strict=True)}
@@ -177,6 +198,15 @@ def test_notes_do_not_look_like_errors_in_a_notebook(
     assert "".join(output.text for output in notes).splitlines() == [
         "Loading ...", "Starting the local cloud ...", "Stopping the local cloud ...",
     ]  # fmt: skip
+
+
+def test_a_training_here_has_a_bar_and_a_curve_above_its_lines(
+    outputs: dict[str, list[nbformat.NotebookNode]],
+) -> None:
+    bar, *lines = outputs["training"]
+    assert bar.data["text/plain"].startswith("[####################] succeeded  epoch 20 of 20")
+    assert "<svg" in bar.data["text/html"]
+    assert "epoch    20" in "".join(each.text for each in lines)
 
 
 def test_a_notebook_has_one_output_that_changes(

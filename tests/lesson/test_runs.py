@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -103,6 +104,19 @@ def test_the_table_is_blank_where_nothing_is_known(run: Run) -> None:
         "queued", "starting", "training", "seconds", "cost", "accuracy", "loss",
     ]  # fmt: skip
     assert (there["replicas"], there["seconds"], there["cost"]) == (2, 61.23, 0.0074)
+
+
+def test_a_notebook_shows_the_table_with_units_and_marks_the_best() -> None:
+    fast = Run("here", "x < y", 1.5, 0.8, 0.4, "runs/1", training=0.5)
+    good = replace(fast, seconds=20.0, accuracy=0.9, loss=0.3, cost=0.0074)
+    shown = run_table([fast, good])._repr_html_()
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", shown)
+    marked = [cell.partition(" <")[0] for cell in cells if "★" in cell]
+    assert marked == ["1.50 s", "0.9000", "0.3000"]  # of the cost, one is not known
+    assert "x &lt; y" in cells and "$0.0074" in cells and "0.50 s" in cells
+    assert '<td style="text-align: right">1</td>' in shown
+    assert "★" not in run_table([good])._repr_html_()
+    assert "artefacts" not in run_table([fast, good]).drop(columns="artefacts")._repr_html_()
 
 
 def test_a_run_elsewhere_is_read_from_its_copy_here(run: Run) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from IPython.core.inputtransformer2 import TransformerManager
 
 from tests.examples import with_examples
+from tests.lesson.contrast import contrast
 from tools import notebook_boxes, notebooks
 from tools.cells import OPENING
 from tools.folder import ROOT, PageError
@@ -52,12 +53,16 @@ def boxed(kind: str, text: str) -> str:
 
 
 def live_code(page: Path, hidden: frozenset[str]) -> list[str]:
-    """The live blocks of a page, straight from the scanner."""
+    """The live blocks of a page, straight from the scanner; learners get lines for help as well."""
     found = []
     for block, around in scan(page.read_text(encoding="utf-8")).walk():
         classes = {name for div in around for name in div.classes}
         if isinstance(block, Code) and block.live and not classes & (hidden | FOLDED):
-            found.append(block.text.strip("\n"))
+            text = block.text.strip("\n")
+            if hidden and (asked := re.search(r"^exercises\.(\w+)\.check\(", text, re.MULTILINE)):
+                name = f"# exercises.{asked[1]}."
+                text += f"\n\n{name}hint()\n{name}solution()"
+            found.append(text)
     return found
 
 
@@ -83,6 +88,22 @@ def test_expected_output_is_the_cells_output_and_is_not_repeated(clean_lesson):
     assert run.metadata.tags == ["nbval-ignore-output"]
     assert silent.outputs == [] and "tags" not in silent.metadata  # it has to print nothing
     assert markdown(clean_lesson, body) == ""
+
+
+def test_learners_have_the_hint_and_the_solution_at_hand(clean_lesson):
+    body = "::: challenge\n\n### E\n\n```python\nx = None\n\nexercises.two.check(x)\n```\n\n"
+    body += "::: solution\n\n```python\nexercises.two.check(2)\n```\n\n:::\n\n:::"
+    asked = "x = None\n\nexercises.two.check(x)"
+    (cell,) = code(clean_lesson, body)
+    assert cell.source == f"{asked}\n\n# exercises.two.hint()\n# exercises.two.solution()"
+    for_instructors = [cell.source for cell in code(clean_lesson, body, instructor=True)]
+    assert for_instructors == [asked, "exercises.two.check(2)"]
+
+
+def test_a_long_output_scrolls(clean_lesson):
+    long, short = code(clean_lesson, "```{.python .scrolled}\nx\n```\n\n```python\ny\n```")
+    assert (long.source, long.metadata.scrolled) == ("x", True)
+    assert "scrolled" not in short.metadata
 
 
 def test_only_live_python_is_code(clean_lesson):
@@ -171,18 +192,6 @@ def test_a_box_can_be_seen_and_its_text_read_in_both_themes(kind, ground):
     text = (33, 33, 33) if ground == WHITE else WHITE
     assert contrast(edge, ground) >= 3
     assert contrast(text, fill) >= 7
-
-
-def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
-    """As the guidelines for accessible pages define it (WCAG 2.2)."""
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def luminance(colour: tuple[float, ...]) -> float:
-    parts = [value / 255 for value in colour]
-    red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_text_after_a_comment_is_shown_and_the_comment_is_not(clean_lesson):

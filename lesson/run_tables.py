@@ -1,0 +1,69 @@
+"""The table of runs as a notebook shows it: aligned numbers with units, the best ones marked."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pandas as pd
+
+FORMATS: dict[str, str] = {
+    "replicas": "{:d}",
+    "queued": "{:.2f} s",
+    "starting": "{:.2f} s",
+    "training": "{:.2f} s",
+    "seconds": "{:.2f} s",
+    "cost": "${:.4f}",
+    "accuracy": "{:.4f}",
+    "loss": "{:.4f}",
+}
+BEST: dict[str, Callable[[Iterable[float]], float]] = {
+    "seconds": min,
+    "cost": min,
+    "accuracy": max,
+    "loss": min,
+}
+
+
+class RunTable(pd.DataFrame):
+    """A data frame of runs; parts of it are shown in the same way."""
+
+    @property
+    def _constructor(self) -> type[RunTable]:
+        return RunTable
+
+    def _repr_html_(self) -> str:
+        names = [str(name) for name in self.columns]
+        best = [self._best(name) for name in names]
+        rows = []
+        for row in self.itertuples(index=False, name=None):
+            cells = zip(names, row, best, strict=True)
+            marked = ((name, _text(name, value) + _mark(value, top)) for name, value, top in cells)
+            rows.append("".join(_cell("td", name, text) for name, text in marked))
+        head = "".join(_cell("th", name, html.escape(name)) for name in names)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _best(self, name: str) -> float | None:
+        """The best value of a column; None where there is nothing to compare."""
+        if name not in BEST:
+            return None
+        known = [value for value in self[name] if value != ""]
+        return BEST[name](known) if len(set(known)) > 1 else None
+
+
+def _mark(value: Any, best: float | None) -> str:
+    """A star beside the best value of a column."""
+    is_best = best is not None and value == best
+    return ' <span title="the best of this column">★</span>' if is_best else ""
+
+
+def _cell(tag: str, name: str, text: str) -> str:
+    side = "right" if name in FORMATS else "left"
+    return f'<{tag} style="text-align: {side}">{text}</{tag}>'
+
+
+def _text(name: str, value: Any) -> str:
+    number = name in FORMATS and isinstance(value, int | float)
+    return html.escape(FORMATS[name].format(value) if number else str(value))

@@ -12,6 +12,7 @@ from pathlib import Path
 import google_crc32c
 import pytest
 
+from local_cloud.store import files
 from local_cloud.store.errors import (
     BadName,
     BucketExists,
@@ -158,6 +159,18 @@ def test_a_file_that_a_job_writes_is_an_object(objects: Objects) -> None:
     assert found.crc32c == google_crc32c.Checksum(b"{}").digest()
     assert found.generation == file.stat().st_mtime_ns // 1000
     assert everything(objects) == ["model/metrics.json"]
+
+
+def test_a_file_that_a_job_writes_is_read_once_for_its_digests(
+    objects: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = objects.folder / "k" / "large"
+    file.write_bytes(b"content")
+    os.utime(file, (1_000_000_000, 1_000_000_000))  # a file that is still written is read again
+    found = objects.get("k", "large")
+    assert found.metageneration == 1
+    monkeypatch.setattr(files, "digest", None)
+    assert objects.get("k", "large") == found
 
 
 def test_a_file_that_a_job_changes_is_a_new_object(objects: Objects) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import pickle
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import boto3
+import numpy as np
 import pytest
 from botocore.exceptions import ClientError, WaiterError
+from sklearn.tree import DecisionTreeClassifier
 
 import local_cloud
 from tests.local_cloud.sagemaker import serving
@@ -235,6 +239,32 @@ def test_without_a_program_torchscript_is_served(trained: Trained) -> None:
     for logits in (found, [[float(line)] for line in lines.splitlines()]):
         chances = torch.tensor(logits).sigmoid()[:, 0].tolist()
         assert chances == pytest.approx(trained.expected, abs=1e-6)
+
+
+SCIKIT_LEARN = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-scikit-learn:1.2-1-cpu-py3"
+LOADS = """
+import pickle
+
+def model_fn(folder):
+    with open(f"{folder}/model.pickle", "rb") as file:
+        return pickle.load(file)
+"""
+
+
+def test_a_scikit_learn_model_needs_a_model_fn_and_nothing_else(trained: Trained) -> None:
+    """Its image's defaults, which are not PyTorch's; version 2's predictor sends NPY."""
+    table = np.arange(6.0).reshape(3, 2)
+    classes = [2, 0, 2]
+    tree = DecisionTreeClassifier(random_state=0).fit(table, classes)
+    data = serving.put({"model.pickle": pickle.dumps(tree), "code/inference.py": LOADS})
+    made = serving.model(data, SCIKIT_LEARN)
+    np.save(npy := io.BytesIO(), table)
+    csv = "\n".join(",".join(map(str, row)) for row in table)
+    with serving.endpoint(serving.configuration(serving.variant(made))) as name:
+        sent = {"application/x-npy": npy.getvalue(), JSON: json.dumps(table.tolist()), CSV: csv}
+        for kind, body in sent.items():
+            found = serving.invoke(name, None, ContentType=kind, Accept=JSON, Body=body)
+            assert found["Body"] == classes
 
 
 def test_names_are_unique_and_what_is_deleted_is_gone(client: Any, trained: Trained) -> None:

@@ -207,7 +207,11 @@ class Transformer:
 
     def answer(self, body: bytes, content_type: str, accept: str) -> tuple[int, str | bytes, str]:
         """Return the status, the body and the type of the answer."""
-        content = body.decode() if content_type in TEXT else body
+        try:
+            content = body.decode() if content_type in TEXT else body
+        except UnicodeDecodeError as problem:  # the image's answer would be a status of 500
+            error = {"message": f"the body is no {content_type}: {problem}", "instances": []}
+            return 400, json.dumps({"error": error}), JSON
         wanted = self._default if accept in ("", "*/*") else accept
         context = Context(self._folder)
         with self._turn:

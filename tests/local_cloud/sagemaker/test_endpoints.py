@@ -13,11 +13,14 @@ import boto3
 import numpy as np
 import pytest
 from botocore.exceptions import ClientError, WaiterError
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 import local_cloud
 from tests.local_cloud.sagemaker import serving
 from tests.local_cloud.sagemaker.serving import CSV, JSON, ROLE, Trained
+from tests.request_bodies import BODIES, KINDS
 from tests.served_model import PASSENGERS
 
 pytestmark = pytest.mark.usefixtures("cloud")
@@ -100,6 +103,27 @@ def test_a_refusal_of_the_model_is_its_own_answer(endpoint: str) -> None:
     assert "1 of 2 are bad; instance 1: Sex is" in response["OriginalMessage"]
     assert "(400) from primary" in response["Error"]["Message"]
     assert f"Endpoints/{endpoint}" in response["LogStreamArn"]
+
+
+@given(body=BODIES, kind=KINDS, accept=KINDS, variant=st.sampled_from(["", "AllTraffic", "x"]))
+def test_any_body_gets_predictions_or_a_reason(
+    endpoint: str, body: bytes, kind: str, accept: str, variant: str
+) -> None:
+    wish = {"ContentType": kind, "Accept": accept, "TargetVariant": variant}
+    wish = {name: value for name, value in wish.items() if value}
+    client = boto3.client("sagemaker-runtime")
+    try:
+        answer = client.invoke_endpoint(EndpointName=endpoint, Body=body, **wish)
+    except ClientError as refusal:
+        error = refusal.response["Error"]
+        assert error["Code"] in ("ModelError", "ValidationError") and error["Message"]
+        assert refusal.response["ResponseMetadata"]["HTTPStatusCode"] in (400, 424)
+        if error["Code"] == "ModelError":
+            assert refusal.response["OriginalStatusCode"] in (400, 415)
+            assert json.loads(refusal.response["OriginalMessage"])["error"]["message"]
+    else:
+        assert answer["Body"].read()
+        assert answer["InvokedProductionVariant"] == "AllTraffic"
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ BEST: dict[str, Callable[[Iterable[float]], float]] = {
     "loss": min,
 }
 
+LONG = ("artefacts",)  # URIs, too long for a line
+
 
 class RunTable(pd.DataFrame):
     """A data frame of runs; parts of it are shown in the same way."""
@@ -33,13 +35,28 @@ class RunTable(pd.DataFrame):
     def _constructor(self) -> type[RunTable]:
         return RunTable
 
+    def __repr__(self) -> str:
+        """The table for a terminal and for a page: the same numbers, without the long columns."""
+        shown = {}
+        for name in map(str, self.columns):
+            if name not in LONG:
+                best = self._best(name)
+                shown[name] = [
+                    _text(name, value) + (" *" if value == best else "  " if best else "")
+                    for value in self[name]
+                ]
+        return pd.DataFrame(shown).to_string(index=False)
+
     def _repr_html_(self) -> str:
         names = [str(name) for name in self.columns]
         best = [self._best(name) for name in names]
         rows = []
         for row in self.itertuples(index=False, name=None):
             cells = zip(names, row, best, strict=True)
-            marked = ((name, _text(name, value) + _mark(value, top)) for name, value, top in cells)
+            marked = (
+                (name, html.escape(_text(name, value)) + _mark(value, top))
+                for name, value, top in cells
+            )
             rows.append("".join(_cell("td", name, text) for name, text in marked))
         head = "".join(_cell("th", name, html.escape(name)) for name in names)
         body = "".join(f"<tr>{row}</tr>" for row in rows)
@@ -66,4 +83,4 @@ def _cell(tag: str, name: str, text: str) -> str:
 
 def _text(name: str, value: Any) -> str:
     number = name in FORMATS and isinstance(value, int | float)
-    return html.escape(FORMATS[name].format(value) if number else str(value))
+    return FORMATS[name].format(value) if number else str(value)

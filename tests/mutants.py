@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from tests.notebooks import copy as copy_project
+from tools.copies import copy as copy_project
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 60.0  # seconds beside thrice the usual time, after which a mutant counts as killed

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -24,6 +22,7 @@ import local_cloud
 from lesson import waiting
 from tests import kernels
 from tests.within import settle, tolerance
+from tools.copies import copy
 from tools.environment import install_lesson
 
 # Of the notebooks that take longest, the longest first (pytest --durations=0).
@@ -44,20 +43,6 @@ LONGEST = (
 )
 
 _folders: list[tempfile.TemporaryDirectory[str]] = []
-
-
-def files(root: Path) -> list[str]:
-    """The paths of the project's files: what git has, and what it would take."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
-    return [name for name in listed.split("\0") if name and (root / name).is_file()]
-
-
-def copy(root: Path, to: Path) -> None:
-    """Copy the project's files, and nothing that was made since."""
-    for name in files(root):
-        (to / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(root / name, to / name, follow_symlinks=False)
 
 
 class Kernel(RunningKernel):

@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tests.notebooks import copy, files
+from tools.copies import copy, files
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "episodes").glob("*.md"))

@@ -11,8 +11,8 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 
 from tools.links import without_comments, without_definitions
@@ -43,8 +43,22 @@ TITLES = {
     "spoiler": "More",
     "testimonial": "Testimonial",
 }
+_PICTURE = re.compile(r'!\[[^\]]*\]\((?P<file>fig/shown-[^)]*)\)\{alt="(?P<alt>[^"]*)"\}(?=\n\n|$)')
 _CHECK = re.compile(r"^exercises\.(\w+)\.check\(", re.MULTILINE)
 _DEFINITION = re.compile(r"^(\S.*)\n: +(.*(?:\n +\S.*)*)", re.MULTILINE)  # a term, what it means
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a run of a cell has shown (tools/shown.py): text, or a picture and its description.
+
+    `line` and `end` are those of its block on the page.
+    """
+
+    line: int
+    end: int
+    text: str
+    picture: str = ""  # its file, beside the page
 
 
 @dataclass(frozen=True)
@@ -60,6 +74,7 @@ class Cell:
     output: str | None = None
     name: str = ""
     scrolled: bool = False
+    shown: Shown | None = None
 
 
 class _Cells:
@@ -77,19 +92,17 @@ class _Cells:
 
     def blocks(self, blocks: list[Block], boxes: tuple[Div, ...] = ()) -> None:
         """Add the cells of these blocks, Markdown in its boxes."""
-        skip = False  # this block was taken as the output of the one before
-        for block, after in zip_longest(blocks, blocks[1:]):
-            if skip:
-                skip = False
-            elif isinstance(block, Div):
+        left = deque(blocks)
+        while left:
+            block = left.popleft()
+            if isinstance(block, Div):
                 self._div(block, boxes)
             elif isinstance(block, Code) and block.live and self.live:
-                skip = isinstance(after, Code) and after.language == "output"
                 self.flush()
-                output = after.text if skip and isinstance(after, Code) else None
                 scrolled = "scrolled" in block.attributes.classes
                 text = block.text.strip("\n") + self._help(block)
-                self.cells.append(Cell(True, text, output, scrolled=scrolled))
+                output, shown = _below(left)
+                self.cells.append(Cell(True, text, output, scrolled=scrolled, shown=shown))
                 self.outdent = block.indent
             else:
                 if isinstance(block, Heading):
@@ -168,6 +181,25 @@ class _Cells:
             self.cells.append(Cell(False, joined(self.pieces), name=self.name))
             self.pieces = []
             self.name = ""
+
+
+def _below(left: deque[Block]) -> tuple[str | None, Shown | None]:
+    """Take what is below a live cell: the output that is expected, or what a run has shown."""
+    if not left:
+        return None, None
+    block = left[0]
+    if isinstance(block, Code) and block.language == "output":
+        left.popleft()
+        if "shown" not in block.attributes.classes:
+            return block.text, None
+        return None, Shown(block.line, block.end, block.text)
+    if isinstance(block, Prose) and (found := _PICTURE.match(block.text)):
+        left.popleft()
+        if rest := block.text[found.end() :].lstrip("\n"):
+            lines = block.text.removesuffix(rest).count("\n")
+            left.appendleft(Prose(block.line + lines, rest))
+        return None, Shown(block.line, block.line, found["alt"], found["file"])
+    return None, None
 
 
 def _fenced(code: Code) -> str:

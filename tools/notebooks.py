@@ -18,6 +18,7 @@ import json
 import os
 import secrets
 import sys
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping
 from itertools import groupby
@@ -26,7 +27,7 @@ from pathlib import Path
 import nbformat
 
 from lesson.exercises import verdict
-from tools.cells import NOTICE, Cell, cells, page_markdown
+from tools.cells import NOTICE, Cell, Shown, cells, page_markdown
 from tools.folder import ROOT, PageError
 from tools.notebook_links import Episodes, id_of, page_file, read_episodes
 
@@ -46,7 +47,7 @@ def notebook_text(lesson: Episodes, path: Path, instructor: bool) -> str:
         name = id_of(cell.name)
         identity = name if name and name not in names else _hash(cell, seen[content])
         names.add(name)
-        made.append(_notebook_cell(cell, identity, number))
+        made.append(_notebook_cell(cell, identity, number, path.parent))
     source = path.relative_to(lesson.root).as_posix()
     notebook = {
         "nbformat": 4,
@@ -68,8 +69,11 @@ def _hash(cell: Cell, occurrence: int) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
-def _notebook_cell(cell: Cell, identity: str, number: int) -> dict[str, object]:
-    """The cell as nbformat 4.5 has it. A cell with expected output counts as run, for nbval."""
+def _notebook_cell(cell: Cell, identity: str, number: int, folder: Path) -> dict[str, object]:
+    """The cell of a page in the folder, as nbformat 4.5 has it.
+
+    A cell with expected output counts as run, for nbval.
+    """
     if not cell.code:
         return {"cell_type": "markdown", "id": identity, "metadata": {}, "source": cell.text}
     known = cell.output is not None
@@ -79,9 +83,25 @@ def _notebook_cell(cell: Cell, identity: str, number: int) -> dict[str, object]:
         "id": identity,
         "metadata": metadata | ({"scrolled": True} if cell.scrolled else {}),
         "source": cell.text,
-        "execution_count": number if known else None,
-        "outputs": _outputs(cell.output or ""),
+        "execution_count": number if known or cell.shown else None,
+        "outputs": _shown(cell.shown, folder) if cell.shown else _outputs(cell.output or ""),
     }
+
+
+def _shown(shown: Shown, folder: Path) -> list[dict[str, object]]:
+    """What a run has shown; a picture's file is below the folder."""
+    if not shown.picture:
+        return _outputs(shown.text)
+    try:
+        picture = (folder / shown.picture).read_bytes()
+    except OSError as problem:
+        raise PageError(
+            f"cannot read {folder / shown.picture} ({problem.strerror}); `python -m tools.shown`"
+            " makes the pictures of runs"
+        ) from problem
+    data = {"image/png": b64encode(picture).decode(), "text/plain": shown.text}
+    metadata = {"image/png": {"alt": shown.text}}
+    return [{"output_type": "display_data", "data": data, "metadata": metadata}]
 
 
 def _outputs(text: str) -> list[dict[str, object]]:

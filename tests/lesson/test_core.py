@@ -16,8 +16,8 @@ import nbformat
 import pytest
 
 import local_cloud
-from tests.notebooks import copy
 from tools.cells import OPENING
+from tools.copies import copy
 from tools.folder import read_page
 from tools.pace import split
 from tools.scanner import Code, walk

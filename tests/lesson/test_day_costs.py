@@ -19,7 +19,7 @@ import nbformat
 import pytest
 
 import local_cloud
-from tests.notebooks import copy
+from tools.copies import copy
 
 ROOT = Path(__file__).parents[2]
 NOTES = (ROOT / "instructors" / "instructor-notes.md").read_text(encoding="utf-8")

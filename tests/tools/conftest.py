@@ -1,8 +1,12 @@
 """A small lesson, complete and without a fault, in a folder of its own."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.tools import axe as axe_core
+from tests.tools.browser import Browser, find
 
 EPISODE = """\
 ---
@@ -187,3 +191,26 @@ def clean_lesson(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return root
+
+
+@pytest.fixture(scope="module")
+def one_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    program = find()
+    if program is None:
+        pytest.skip("no Chromium or Chrome is installed; name one in the variable CHROMIUM")
+    with Browser(program, tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(one_browser: Browser) -> Browser:
+    """The browser, as if nothing had been opened yet."""
+    one_browser.said.clear()
+    one_browser.look()
+    return one_browser
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script of axe-core."""
+    return axe_core.script(tmp_path_factory.mktemp("axe"))

@@ -90,6 +90,25 @@ def test_expected_output_is_the_cells_output_and_is_not_repeated(clean_lesson):
     assert markdown(clean_lesson, body) == ""
 
 
+def test_what_a_run_has_shown_is_an_output_that_no_run_is_compared_with(clean_lesson):
+    (clean_lesson / "episodes/fig").mkdir(exist_ok=True)
+    (clean_lesson / "episodes/fig/shown-curve.png").write_bytes(b"\x89PNG")
+    body = (
+        "```python\ntable\n```\n\n```{.output .shown}\nseconds 1.2\n```\n\n"
+        "```python\ncurve()\n```\n\n"
+        '![A curve](fig/shown-curve.png){alt="It falls."}\n\nText behind it.'
+    )
+    table, curve = code(clean_lesson, body)
+    assert table.outputs[0].text == "seconds 1.2\n"
+    assert curve.outputs[0].data["text/plain"] == "It falls."
+    assert curve.outputs[0].metadata["image/png"] == {"alt": "It falls."}
+    assert all("nbval-ignore-output" in cell.metadata.tags for cell in (table, curve))
+    assert markdown(clean_lesson, body) == "Text behind it."
+    (clean_lesson / "episodes/fig/shown-curve.png").unlink()
+    with pytest.raises(PageError, match=r"shown-curve\.png .*python -m tools\.shown"):
+        notebooks.build(clean_lesson)
+
+
 def test_learners_have_the_hint_and_the_solution_at_hand(clean_lesson):
     body = "::: challenge\n\n### E\n\n```python\nx = None\n\nexercises.two.check(x)\n```\n\n"
     body += "::: solution\n\n```python\nexercises.two.check(2)\n```\n\n:::\n\n:::"

@@ -5,13 +5,13 @@ Needs Chromium or Chrome, found by name or named by the variable CHROMIUM.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.tools.browser import Browser, find
+from tests.tools.axe import VIOLATIONS
+from tests.tools.browser import Browser
 from tools.figures.drawing import TYPE
 from tools.folder import ROOT
 from tools.site.write import write
@@ -143,23 +143,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def one_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    program = find()
-    if program is None:
-        pytest.skip("no Chromium or Chrome is installed; name one in the variable CHROMIUM")
-    with Browser(program, tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
-
-
-@pytest.fixture
-def browser(one_browser: Browser) -> Browser:
-    """The browser, as if nothing had been opened yet."""
-    one_browser.said.clear()
-    one_browser.look()
-    return one_browser
-
-
 @pytest.fixture
 def episode(site: Path) -> Path:
     """An episode with all that an episode can have."""
@@ -188,6 +171,24 @@ def test_too_little_contrast_is_noticed(browser: Browser, episode: Path) -> None
     browser.js("document.querySelector('h1').style.color = 'oklch(70% 0.1 200)'")
     browser.js("document.querySelector('.times').style.backgroundColor = '#8888'")
     assert len(browser.js(CONTRAST)["found"]) >= 2
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_core_finds_nothing(browser: Browser, site: Path, axe: str, width: int) -> None:
+    for dark in (False, True):
+        browser.look(dark=dark, width=width)
+        for page in pages(site):
+            browser.open(page.as_uri())
+            browser.js(OPEN_ALL)
+            browser.js(axe)
+            assert browser.js(VIOLATIONS) == [], page.name
+
+
+def test_a_picture_without_words_is_noticed(browser: Browser, episode: Path, axe: str) -> None:
+    browser.open(episode.as_uri())
+    browser.js("document.querySelector('figure img').removeAttribute('alt')")
+    browser.js(axe)
+    assert [each[0] for each in browser.js(VIOLATIONS)] == ["image-alt"]
 
 
 @pytest.mark.parametrize("width", [360, 800, 1280])

@@ -1,0 +1,21 @@
+"""A copy of the project, in which notebooks or mutants run."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+
+def files(root: Path) -> list[str]:
+    """The paths of the project's files: what git has, and what it would take."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    return [name for name in listed.split("\0") if name and (root / name).is_file()]
+
+
+def copy(root: Path, to: Path) -> None:
+    """Copy the project's files, and nothing that was made since."""
+    for name in files(root):
+        (to / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(root / name, to / name, follow_symlinks=False)

@@ -1,6 +1,6 @@
 """Make taxi rides in the columns of New York's: ``python -m data.make_rides FOLDER``.
 
-Every ride is invented and free to share (CC0). A fare follows the city's tariff of 2012: 2.50
+Every ride is invented and free to share (CC0). A fare follows a tariff like the city's: 2.50
 dollars, 0.50 for each fifth of a mile, or for each minute in slow traffic; 0.50 more at night, 1.00
 more from 4 to 8 p.m. on weekdays; 52 dollars between Manhattan and JFK airport. The same files come
 out on every machine: only ``Random.random()`` is used, the one method whose sequence Python

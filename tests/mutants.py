@@ -104,7 +104,7 @@ def bug(node: ast.AST) -> ast.AST | None:
             other.value = not value
         case ast.Constant(value=int(value)):
             other.value = value + 1
-        case ast.Return(value=ast.expr()):
+        case ast.Return(value=ast.expr() as value) if getattr(value, "value", True) is not False:
             other.value = ast.Constant(None)
         case ast.Expr(value=ast.Call() | ast.Await()) | ast.Raise() | ast.AugAssign():
             return ast.Pass()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ import keras
 import numpy as np
 from keras import layers, ops
 
-from trainer.replicas import Group, Place
-from trainer.rides import Refused, Rides
+from trainer.replicas import Group, Place, shares
+from trainer.rides import Rides
 
 LOW, HIGH = (-74.05, 40.60), (-73.75, 40.90)  # longitudes and latitudes around New York
 
@@ -66,23 +66,6 @@ class AveragedAdam(keras.optimizers.Adam):
     def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> None:
         """Average the gradients, then step."""
         super().apply(self.group.average(list(grads)), trainable_variables)
-
-
-def shares(rides: int, batch_size: int, place: Place, seed: int = 0) -> Iterator[np.ndarray]:
-    """Yield a replica's rows of one batch after the other, without end.
-
-    The rides are shuffled anew, in the same order on all replicas, whenever all were used.
-    """
-    if batch_size % place.size:
-        raise Refused(
-            f"--batch_size {batch_size}: {place.size} replicas cannot share it evenly; "
-            f"make it a multiple of {place.size}"
-        )
-    random = np.random.default_rng(seed)
-    orders = (random.permutation(rides) for _ in itertools.count())
-    order = itertools.chain.from_iterable(orders)
-    while True:
-        yield np.array([*itertools.islice(order, batch_size)])[place.rank :: place.size]
 
 
 def train(

@@ -6,9 +6,12 @@ TF_CONFIG, which says the same for TensorFlow ("Distributed training" in its doc
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from trainer.rides import Refused
 
@@ -34,6 +37,23 @@ def find_place(env: Mapping[str, str]) -> Place:
             "if you like, workers (workerpool1)"
         )
     return Place(members.index(task), len(members), pools["workerpool0"][0])
+
+
+def shares(rides: int, batch_size: int, place: Place, seed: int = 0) -> Iterator[np.ndarray]:
+    """Yield a replica's rows of one batch after the other, without end.
+
+    The rides are shuffled anew, in the same order on all replicas, whenever all were used.
+    """
+    if batch_size % place.size:
+        raise Refused(
+            f"--batch_size {batch_size}: {place.size} replicas cannot share it evenly; "
+            f"make it a multiple of {place.size}"
+        )
+    random = np.random.default_rng(seed)
+    orders = (random.permutation(rides) for _ in itertools.count())
+    order = itertools.chain.from_iterable(orders)
+    while True:
+        yield np.array([*itertools.islice(order, batch_size)])[place.rank :: place.size]
 
 
 class OnTorch:

@@ -44,7 +44,7 @@ def read(patterns: Sequence[str]) -> Rides:
     """
     shards = {name: text for pattern in patterns for name, text in sorted(_find(pattern).items())}
     if not shards:
-        raise Refused(f"{' '.join(patterns)}: no file has such a name; quote a pattern with *")
+        raise Refused(f"{' '.join(patterns)}: no file has such a name; check it")
     return _arrays(pd.concat([_table(name, content) for name, content in shards.items()]))
 
 
@@ -85,7 +85,7 @@ def _table(name: str, content: bytes) -> pd.DataFrame:
 def _arrays(table: pd.DataFrame) -> Rides:
     """Return the features and the fares of a table."""
     started = table["pickup_datetime"].dt
-    table = table.assign(weekday=started.weekday, hour=started.hour)
+    table = table.assign(weekday=started.day_of_week, hour=started.hour)
     return Rides(
         table[[*FEATURES]].to_numpy(np.float32),
         table[["fare_amount"]].to_numpy(np.float32),

@@ -15,11 +15,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # steps this small are faster on one thread
-# Keras reads this when it is imported; its default is TensorFlow, which may not be installed.
-if "KERAS_BACKEND" not in os.environ:
-    found = [name for name in ("torch", "tensorflow") if importlib.util.find_spec(name)]
-    os.environ["KERAS_BACKEND"] = found[0] if found else "tensorflow"
+
+def choose_backend() -> None:
+    """Set what Keras and its backend read when they are imported, unless it is set."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # steps this small are faster on one thread
+    if "KERAS_BACKEND" not in os.environ:  # its default, TensorFlow, may not be installed
+        found = [name for name in ("torch", "tensorflow") if importlib.util.find_spec(name)]
+        os.environ["KERAS_BACKEND"] = found[0] if found else "tensorflow"
 
 
 def whole(text: str) -> int:
@@ -69,18 +71,22 @@ def report_to_tuning(rmse: float, number: int) -> None:
 def main() -> None:
     """Train, evaluate, and write the results."""
     flags = parse_flags()
-    from trainer import baselines, model, replicas, rides
+    choose_backend()
+    from trainer import baselines, replicas, rides
 
     try:
         place = replicas.find_place(os.environ)
-        group = replicas.join(place)
         train, valid = (rides.read(flags[f"{part}_data_path"]) for part in ("train", "eval"))
+        group = replicas.join(place)
+        from trainer import model  # and with it Keras, which takes seconds
+
         chief = place.rank == 0
         report = report_to_tuning if chief else lambda rmse, number: None
         began = time.perf_counter()
         network, metrics = model.train(train, valid, place, group, flags, report)
     except rides.Refused as problem:
-        sys.exit(f"trainer.task: {problem}")
+        print(f"trainer.task: {problem}", file=sys.stderr)
+        sys.exit(2)
     about = {"rank": place.rank, "replicas": place.size, "backend": os.environ["KERAS_BACKEND"]}
     about |= {"seconds": round(time.perf_counter() - began, 3), **metrics, "flags": flags}
     # Each replica writes into a folder of its own; the model is the same on all.

@@ -60,6 +60,7 @@ def test_the_network_is_better_than_the_mean_and_than_linear_regression(module: 
     assert found["examples"] == 60_000
 
 
+@pytest.mark.slow
 def test_the_model_file_predicts_without_the_package(module: Path, rides: Path) -> None:
     shards = sorted(map(str, rides.glob("taxi-valid*")))
     done = subprocess.run(

@@ -75,22 +75,22 @@ def main() -> None:
     from trainer import baselines, replicas, rides
 
     try:
-        place = replicas.find_place(os.environ)
+        replica = replicas.find_replica(os.environ)
         train, valid = (rides.read(flags[f"{part}_data_path"]) for part in ("train", "eval"))
-        group = replicas.join(place)
+        group = replicas.join(replica)
         from trainer import model  # and with it Keras, which takes seconds
 
-        chief = place.rank == 0
+        chief = replica.rank == 0
         report = report_to_tuning if chief else lambda rmse, number: None
         began = time.perf_counter()
-        network, metrics = model.train(train, valid, place, group, flags, report)
+        network, metrics = model.train(train, valid, replica, group, flags, report)
     except rides.Refused as problem:
         print(f"trainer.task: {problem}", file=sys.stderr)
         sys.exit(2)
-    about = {"rank": place.rank, "replicas": place.size, "backend": os.environ["KERAS_BACKEND"]}
+    about = {"rank": replica.rank, "replicas": replica.size, "backend": os.environ["KERAS_BACKEND"]}
     about |= {"seconds": round(time.perf_counter() - began, 3), **metrics, "flags": flags}
-    # Each replica writes into a folder of its own; the model is the same on all.
-    files = {f"worker-{place.rank}/metrics.json": about}
+    # Each replica writes into a separate folder; the model is the same on all.
+    files = {f"worker-{replica.rank}/metrics.json": about}
     if chief:
         files["metrics.json"] = about | baselines.scores(train, valid)
     contents = {name: json.dumps(value, indent=1).encode() for name, value in files.items()}

@@ -11,6 +11,7 @@ import pytest
 from GCP_helpers import session, upload
 from lesson import preparation
 from local_cloud.control import Status
+from tests import once
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,7 +39,9 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> preparation.Prepared:
 def connection(cloud: Status, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> session.Session:
     """This worker's local cloud, with the session of connect(); results go to a new folder."""
     monkeypatch.chdir(tmp_path)
-    return session.connect()
+    made = session.connect()
+    once.pack_once()
+    return made
 
 
 @pytest.fixture

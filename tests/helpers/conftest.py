@@ -18,6 +18,7 @@ from GCP_helpers import session as gcp_session
 from GCP_helpers import tuning as gcp_tuning
 from lesson import preparation
 from local_cloud.control import Status
+from tests import once
 
 ROOT = Path(__file__).parents[2]
 
@@ -89,6 +90,7 @@ def side(
     settings = dict(vars(initializer.global_config))
     monkeypatch.chdir(tmp_path)
     made.session.connect()
+    once.pack_once()
     yield made
     vars(initializer.global_config).update(settings)
 

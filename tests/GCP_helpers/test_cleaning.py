@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,15 @@ def names(bucket: str) -> list[str]:
 
 
 def test_a_bucket_that_connect_made_goes_with_all_that_is_in_it(
-    data: Data, connection: Session, capsys: Printed
+    data: Data, connection: Session, tmp_path: Path, capsys: Printed
 ) -> None:
     run = train(data | {"epochs": 3})
+    (tmp_path / "large").write_bytes(bytes(3 << 20))
+    upload(tmp_path / "large")
     capsys.readouterr()
     cleanup()
     would = capsys.readouterr().out
+    assert re.search(rf"\d objects in {connection.uri}/.*, 3\.\d MiB", would)
     assert f"would delete job {run.job.display_name} (succeeded)\n" in would
     assert would.endswith("cleanup(dry_run=False) deletes all of the above\n")
     assert len(names(connection.bucket)) > 2

@@ -71,6 +71,12 @@ SIDES = {
 }
 
 
+def both_sides(fast: str) -> pytest.MarkDecorator:
+    """Run a test on this side of the two, and among the slow ones on the other."""
+    sides = [pytest.param(side, marks=pytest.mark.slow if side != fast else ()) for side in SIDES]
+    return pytest.mark.parametrize("side", sides, indirect=True)
+
+
 @pytest.fixture(params=SIDES)
 def side(
     request: pytest.FixtureRequest,

@@ -6,7 +6,7 @@ import pytest
 
 from lesson import LessonError
 from lesson.studies import Space, between, one_of
-from tests.helpers.conftest import Side
+from tests.helpers.conftest import Side, both_sides
 
 SPACE: Space = {"learning_rate": between(0.0001, 0.1, scale="log"), "hidden": one_of("16", "64,32")}
 
@@ -17,6 +17,7 @@ def script(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(side.tuning, "FOLDER", side.trial)
 
 
+@both_sides(fast="Google")
 def test_wait_takes_the_study_or_its_name_and_the_list_has_one_job_of_it(
     side: Side, data: dict[str, str]
 ) -> None:

@@ -125,6 +125,36 @@ def test_nothing_is_deleted_while_a_job_runs(data: Data, connection: Session) ->
     assert connection.bucket not in buckets()
 
 
+def test_models_and_their_configurations_with_the_lessons_tag_go_and_no_others(
+    connection: Session, capsys: Printed
+) -> None:
+    sagemaker = client("sagemaker")
+    ours = [{"Key": key, "Value": value} for key, value in connection.tags.items()]
+    for name, tags in (("our-model", ours), ("thesis-model", [])):
+        sagemaker.create_model(
+            ModelName=name,
+            PrimaryContainer={"Image": "an/image:1"},
+            ExecutionRoleArn=connection.role,
+            Tags=tags,
+        )
+        variant = {"VariantName": "a", "ModelName": name, "InstanceType": "ml.m5.large"}
+        sagemaker.create_endpoint_config(
+            EndpointConfigName=name,
+            ProductionVariants=[variant | {"InitialInstanceCount": 1}],
+            Tags=tags,
+        )
+    capsys.readouterr()
+    cleanup(dry_run=False)
+    said = capsys.readouterr().out
+    assert "deleting model our-model\n" in said  # what it costs is said of an endpoint alone
+    assert "deleting endpoint configuration our-model\n" in said
+    models = {each["ModelName"] for each in sagemaker.list_models()["Models"]}
+    assert "thesis-model" in models and "our-model" not in models
+    listed = sagemaker.list_endpoint_configs()["EndpointConfigs"]
+    configs = {each["EndpointConfigName"] for each in listed}
+    assert "thesis-model" in configs and "our-model" not in configs
+
+
 def test_model_package_groups_with_the_lessons_tag_go_and_no_others(
     connection: Session, capsys: Printed
 ) -> None:

@@ -113,6 +113,10 @@ def test_what_has_the_lessons_label_goes_and_nothing_else(
     ours = register("titanic", labels=connection.labels)
     register("titanic", labels=connection.labels, parent_model=ours.resource_name)
     theirs = register("thesis")
+    empty, kept = (
+        aiplatform.Endpoint.create(display_name="an endpoint", labels=labels)
+        for labels in (connection.labels, None)
+    )
     board = aiplatform.Tensorboard.create(display_name="curves", labels=connection.labels)
     capsys.readouterr()
     cleanup(dry_run=False)
@@ -121,4 +125,7 @@ def test_what_has_the_lessons_label_goes_and_nothing_else(
     left = {each.resource_name for each in aiplatform.Model.list()}
     assert theirs.resource_name in left and ours.resource_name not in left
     assert board.resource_name not in {one.resource_name for one in aiplatform.Tensorboard.list()}
+    endpoints = {each.resource_name for each in aiplatform.Endpoint.list()}
+    assert kept.resource_name in endpoints and empty.resource_name not in endpoints
     theirs.delete()
+    kept.delete()

@@ -27,7 +27,7 @@ def test_wait_takes_the_study_or_its_name_and_the_list_has_one_job_of_it(
     by_study, by_name = verbs.wait(study), verbs.wait(study.name)
     assert by_study.trials == by_name.trials and len(by_study.trials) == 2
     assert by_name.name == study.name
-    verbs.train({**data, "epochs": 1})
+    verbs.train({**data, "epochs": 1}, wait=False)
     table = verbs.list_jobs()
     mine = table[table["name"].str.startswith(study.name)]
     assert [*mine["machine"]] == [f"2 trials on {side.machine}"]

@@ -26,6 +26,7 @@ def buckets() -> set[str]:
     return {each["Name"] for each in client("s3").list_buckets()["Buckets"]}
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_bucket_that_connect_made_goes_with_all_that_is_in_it(
     data: Data, connection: Session, tmp_path: Path, capsys: Printed
 ) -> None:
@@ -67,6 +68,7 @@ def test_in_a_bucket_of_ones_own_only_what_the_jobs_wrote_is_deleted(
     assert run.job.training_job_name not in set(list_jobs()["name"])
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_job_that_train_did_not_send_stays_in_a_bucket_of_ones_own(
     connection: Session, archives: Prepared
 ) -> None:
@@ -83,6 +85,7 @@ def test_a_job_that_train_did_not_send_stays_in_a_bucket_of_ones_own(
     assert run.job.training_job_name in set(list_jobs()["name"])
 
 
+@pytest.mark.usefixtures("quick")
 def test_the_jobs_of_others_in_the_account_stay_and_are_not_waited_for(
     connection: Session, archives: Prepared
 ) -> None:
@@ -94,7 +97,7 @@ def test_the_jobs_of_others_in_the_account_stay_and_are_not_waited_for(
     data = dict(zip(("train", "val"), upload(archives.train, archives.val), strict=True))
     ours = train(data | {"epochs": 1})
     connect(bucket="lesson-of-others")
-    no_lesson = train(names_of | {"epochs": 10_000_000, "patience": 0}, wait=False)
+    no_lesson = train(names_of | {"sleep": 10_000}, wait=False)
     client("sagemaker").delete_tags(
         ResourceArn=no_lesson.job.training_job_arn, TagKeys=["made_by_lesson"]
     )
@@ -109,8 +112,9 @@ def test_the_jobs_of_others_in_the_account_stay_and_are_not_waited_for(
     wait(no_lesson)
 
 
+@pytest.mark.usefixtures("quick")
 def test_nothing_is_deleted_while_a_job_runs(data: Data, connection: Session) -> None:
-    sent = train(data | {"epochs": 10_000_000, "patience": 0}, wait=False)
+    sent = train(data | {"sleep": 10_000}, wait=False)
     name = sent.job.training_job_name
     with pytest.raises(LessonError, match=rf"^{name}: not ended yet; cancel\("):
         cleanup(dry_run=False)

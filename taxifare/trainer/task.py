@@ -45,7 +45,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     for part in ("train", "eval"):
         # A shell that expands taxi-train* gives several names.
         flag(f"--{part}_data_path", nargs="+", required=True, help="pattern of CSV files or gs://")
-    output = os.environ.get("AIP_MODEL_DIR")
+    output = os.environ.get("AIP_MODEL_DIR")  # of a trial: its own
     flag("--output_dir", default=output, required=not output, help="folder or gs:// URI")
     flag("--batch_size", type=whole, default=32, help="rides in a step, of all replicas together")
     flag("--num_examples_to_train_on", type=whole, default=100, help="rides, repeated if need be")
@@ -54,6 +54,8 @@ def parse_flags(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     flag("--lr", type=float, default=0.001, help="learning rate")
     flag("--nnsize", type=widths, nargs="+", default=[[32, 8]], help='hidden layers: "32 8"')
     values = vars(parser.parse_args(arguments))
+    if (trial := os.environ.get("CLOUD_ML_TRIAL_ID")) and values["output_dir"] != output:
+        values["output_dir"] += f"/{trial}"  # all trials of a study get the same flags
     values["nnsize"] = [width for group in values["nnsize"] for width in group]
     return values
 

@@ -54,6 +54,16 @@ def test_results_go_where_vertex_ai_says(monkeypatch: pytest.MonkeyPatch) -> Non
     assert task.parse_flags(NEEDED[:4])["output_dir"] == "gs://bucket/model/"
 
 
+def test_each_trial_of_a_study_writes_into_a_separate_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CLOUD_ML_TRIAL_ID", "3")
+    assert task.parse_flags(NEEDED)["output_dir"] == "out/3"
+    # The service gives each trial its own.
+    monkeypatch.setenv("AIP_MODEL_DIR", "gs://bucket/3/model/")
+    assert task.parse_flags(NEEDED[:4])["output_dir"] == "gs://bucket/3/model/"
+
+
 def test_shards_are_read_by_pattern_or_by_name_each_once(tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / f"taxi-train-{number}.csv").write_text(RIDE * (number + 1))

@@ -22,6 +22,7 @@ import local_cloud
 from lesson import waiting
 from tests import kernels
 from tests.within import settle, tolerance
+from tests.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
 from tools.copies import copy
 from tools.environment import install_lesson
 
@@ -30,6 +31,7 @@ LONGEST = (
     "09-",
     "12-",
     "14-",
+    "16-",
     "11-",
     "08-",
     "10-",

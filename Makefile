@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
+# Hundreds of processes of the tests import the same files: compiled once, not by each of them.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup lesson test test-all mutants torture lab notebooks site check bench drift lock
 
 help: ## show this list
@@ -29,7 +31,7 @@ FIRST_JOBS := $(addprefix notebooks/instructor/,04-vertex-first-job.ipynb 07-sag
 
 # The notebooks for instructors run what the learners' do, with the exercises solved.
 test: setup ## the tests, and every notebook as instructors have it
-	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" tests
+	@$(BIN)/python -m pytest -p no:nbval -n auto --dist loadfile -m "not slow" tests
 	$(call run_notebooks,notebooks/instructor)
 
 # .venv-aiplatform is made afresh: the newest of today, not of the last time.
@@ -38,6 +40,7 @@ test-all: setup ## the tests, the slow extras, the notebooks as learners have th
 	@$(BIN)/python -m tools.environment .venv-awscli awscli==1.46.3
 	@$(BIN)/python -m tools.environment .venv-torch2.4 torch==2.4.1 numpy==1.26.4
 	@$(BIN)/python -m tools.environment .venv-torch2.10 torch==2.10.0 numpy==2.3.5
+	@$(BIN)/python -m tools.environment .venv-tensorflow tensorflow==2.21.0 keras==3.15.1 pandas
 	@rm -rf .venv-aiplatform
 	@$(BIN)/python -m tools.environment .venv-aiplatform google-cloud-aiplatform setuptools
 	@$(BIN)/python -m tools.environment .venv-filesystems gcsfs==2026.10.1 s3fs==2026.9.0

@@ -13,6 +13,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from AWS_helpers.interrupts import report_interrupts
+from AWS_helpers.light_imports import import_jsonschema
 from lesson import LessonError, sessions, target
 from lesson.buckets import bucket_name
 from lesson.progress import note
@@ -64,6 +65,7 @@ def connect(
     _check_region(region)
     if "sagemaker.core" not in sys.modules:
         note("Loading Amazon's SDKs ...")
+        import_jsonschema()
     for made in (_boto, _client, _sagemaker):
         made.cache_clear()
     session = Session(target(), _role(role, region), region, name)

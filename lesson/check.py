@@ -86,7 +86,8 @@ def _named(project: str) -> list[str]:
     """The packages that pyproject.toml asks for; others may differ, as they do with conda."""
     import tomllib
 
-    found = tomllib.loads(project)["project"]["dependencies"]
+    table = tomllib.loads(project)
+    found = table["project"]["dependencies"] + table["dependency-groups"]["lesson"]
     return [re.split(r"[=<>]", each)[0].strip() for each in found]
 
 

@@ -1,4 +1,7 @@
-"""`python -m local_cloud start|stop|status|env|reset|rehearse|console`."""
+"""`python -m local_cloud start|stop|status|env|reset|rehearse|console`.
+
+Installed without the lesson, it is `local-cloud`, too.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Do what the command says; returns the exit code."""
     listed = "\n".join(f"  {name:8} {what}" for name, what in COMMANDS.items())
     parser = argparse.ArgumentParser(
-        "python -m local_cloud",
-        description=f"The local cloud of this lesson.\n\n{listed}",
+        "local-cloud" if sys.argv[0].endswith("local-cloud") else "python -m local_cloud",
+        description=f"Vertex AI and SageMaker on this machine.\n\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("command", choices=COMMANDS, metavar="command")
@@ -63,8 +66,13 @@ def _epochs(words: list[str], parser: argparse.ArgumentParser) -> list[int] | No
         parser.error(f"{' '.join(words)}: rehearse needs an EPOCH, several, or `off`")
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Run the command, and end the process with its code."""
     try:
         sys.exit(main())
     except (LocalCloudError, OSError) as problem:
         sys.exit(f"local_cloud: {problem}")
+
+
+if __name__ == "__main__":
+    run()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import os
@@ -21,6 +22,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from local_cloud import amazon, bodies, google
 from local_cloud.answers import handlers
@@ -41,51 +43,80 @@ FILES = 8192  # open at once
 BACKLOG = 256  # connections that asyncio accepts before it looks at any of them
 
 
-def build(home: Home, port: int) -> Guard:
-    """The application: the store and the engine in `home`, and the dialects on top."""
-    home.data.mkdir(parents=True, exist_ok=True)
-    platform = Platform.of(
-        home.data,
-        environment(home, port),
-        Space(home.data, limit(os.environ)),
-        hook=IN_JOB,
-        hidden=home.secret(),
-    )
-    engine, projects = platform.engine, platform.projects
-    clouds = [google.service(platform), amazon.service(platform)]
+class LocalCloud:
+    """The application: the store and the engine in a home, and the dialects on top."""
+
+    def __init__(self, home: Home, port: int) -> None:
+        """port: the one that the server listens on."""
+        self.home, self.port = home, port
+        self._lifespan = Starlette(lifespan=self._lives)
+        self._open()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on to what runs now."""
+        app = self._lifespan if scope["type"] == "lifespan" else self._app
+        await app(scope, receive, send)
+
+    def _open(self) -> None:
+        """Take what is on the disk; nothing runs yet."""
+        home = self.home
+        home.data.mkdir(parents=True, exist_ok=True)
+        self._platform = Platform.of(
+            home.data,
+            environment(home, self.port),
+            Space(home.data, limit(os.environ)),
+            hook=IN_JOB,
+            hidden=home.secret(),
+        )
+        self._clouds = [google.service(self._platform), amazon.service(self._platform)]
+        routes = [
+            *(route for cloud in self._clouds for route in cloud.first),
+            Route("/status", self._status),
+            Route("/rehearse", self._rehearse, methods=["POST"]),
+            Route("/empty", self._empty, methods=["POST"]),
+            *(route for cloud in self._clouds for route in cloud.routes),
+        ]
+        answers = dict(handlers(home.log))
+        for cloud in self._clouds:
+            answers |= cloud.errors
+        app = Starlette(routes=routes, exception_handlers=answers)
+        app.router.redirect_slashes = False  # the services know no such redirection
+        self._app = NotingProjects(app, self._platform.projects)
 
     @contextlib.asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        await platform.start(clouds)
+    async def _lives(self, _: Starlette) -> AsyncIterator[None]:
+        await self._platform.start(self._clouds)
         gc.freeze()  # the SDKs' many objects live to the end: looking at them delays requests
         yield
-        await platform.close()
+        await self._platform.close()
 
-    def status(_: Request) -> JSONResponse:
-        jobs = Counter(job.state.value for job in engine.jobs())
+    def _status(self, _: Request) -> JSONResponse:
+        platform = self._platform
+        jobs = Counter(job.state.value for job in platform.engine.jobs())
         buckets = sum(len(list(each.buckets())) for each in (platform.gs, platform.s3))
         facts = {"pid": os.getpid(), "buckets": buckets, "jobs": jobs}
         return JSONResponse(facts | identity())
 
-    async def rehearse(request: Request) -> JSONResponse:
+    async def _rehearse(self, request: Request) -> JSONResponse:
         try:
-            replaced = engine.rehearse(bodies.parse(await bodies.read(request))["epochs"])
+            epochs = bodies.parse(await bodies.read(request))["epochs"]
+            replaced = self._platform.engine.rehearse(epochs)
         except (ValueError, TypeError, KeyError, EngineError, bodies.TooLarge) as problem:
             return JSONResponse({"problem": str(problem)}, 400)
         return JSONResponse({"replaced": replaced})
 
-    routes = [
-        *(route for cloud in clouds for route in cloud.first),
-        Route("/status", status),
-        Route("/rehearse", rehearse, methods=["POST"]),
-        *(route for cloud in clouds for route in cloud.routes),
-    ]
-    answers = dict(handlers(home.log))
-    for cloud in clouds:
-        answers |= cloud.errors
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=answers)
-    app.router.redirect_slashes = False  # the services know no such redirection
-    return Guard(NotingProjects(app, projects), home.secret(), port)
+    async def _empty(self, _: Request) -> JSONResponse:
+        """End all that runs and remove all that is kept, without the second that a start takes."""
+        await self._platform.close()
+        await asyncio.to_thread(self.home.clear)
+        self._open()
+        await self._platform.start(self._clouds)
+        return JSONResponse({})
+
+
+def build(home: Home, port: int) -> Guard:
+    """The application behind its guard."""
+    return Guard(LocalCloud(home, port), home.secret(), port)
 
 
 def listen(port: int | None) -> socket.socket:

@@ -15,6 +15,7 @@ from local_cloud.control import Status
 from local_cloud.home import Home
 from tests import leftovers, once
 from tests.examples import USUAL, number_of
+from tests.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
 
 # No test asserts a time. A submission is judged by the same examples every time; at home each run
 # tries new ones.
@@ -26,15 +27,6 @@ settings.load_profile("ci" if os.environ.get("CI") else "home")
 once.install()
 
 ROOT = Path(__file__).parents[1]
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """Take one worker more than processors: a quarter of the time a test waits for a process."""
-    return (
-        len(os.sched_getaffinity(0)) + 1
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1
-    )
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,7 @@ import local_cloud
 from lesson import waiting
 from tests import kernels
 from tests.within import settle, tolerance
+from tests.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
 from tools.environment import install_lesson
 
 # Of the notebooks that take longest, the longest first (pytest --durations=0).

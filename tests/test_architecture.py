@@ -16,11 +16,12 @@ import local_cloud
 
 ROOT = Path(__file__).parents[1]
 OURS = {"GCP_helpers", "AWS_helpers", "lesson", "local_cloud", "tools", "data", "benchmarks"}
-OURS |= {"training", "tests", "compare"}
+OURS |= {"training", "tests", "compare", "trainer"}
 
 # package -> which of ours it may import
 ALLOWED = {
     "training": set(),
+    "taxifare": {"trainer"},
     "lesson": {"lesson", "local_cloud"},  # the check of the set-up, and reset()
     "local_cloud": {"local_cloud"},
     "GCP_helpers": {"GCP_helpers", "lesson", "local_cloud"},

@@ -18,6 +18,8 @@ LIMIT: int = 3
 def small(number: int, words: list[str]) -> bool:
     if not words:
         raise ValueError(f"{number + 1}")
+    if number > 9:
+        return False
     return "ü" in words and number < LIMIT
 '''
 
@@ -39,10 +41,13 @@ def test_each_mutant_has_one_change_and_is_code(project: Path) -> None:
         (2, "4"),
         (6, "words"),
         (7, "pass"),
-        (8, "return None"),
-        (8, "'ü' in words or number < LIMIT"),
-        (8, "'ü' not in words"),
-        (8, "number <= LIMIT"),
+        (8, "number >= 9"),
+        (8, "10"),
+        (9, "True"),  # and not "return None", which is as false
+        (10, "return None"),
+        (10, "'ü' in words or number < LIMIT"),
+        (10, "'ü' not in words"),
+        (10, "number <= LIMIT"),
     ]
     for each in found:
         ast.parse(each.text)
@@ -53,7 +58,7 @@ def test_each_mutant_has_one_change_and_is_code(project: Path) -> None:
 
 def test_functions_can_be_chosen(project: Path) -> None:
     assert not mutants_of(project, Path("code_/small.py"), ("large",))
-    assert len(mutants_of(project, Path("code_/small.py"), ("sm",))) == 6
+    assert len(mutants_of(project, Path("code_/small.py"), ("sm",))) == 9
 
 
 def test_a_continue_that_changes_nothing_is_left_alone(project: Path) -> None:

@@ -34,7 +34,8 @@ def normal(name: str) -> str:
 
 def wanted() -> set[str]:
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    direct = table["project"]["dependencies"] + table["dependency-groups"]["dev"]
+    groups = table["dependency-groups"]
+    direct = table["project"]["dependencies"] + groups["lesson"] + groups["dev"]
     return {normal(re.split(r"[=<>]", item)[0]) for item in direct}
 
 

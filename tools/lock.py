@@ -12,6 +12,7 @@ machine; what its builds for NVIDIA's cards need besides, they bring themselves.
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 import subprocess
 import tempfile
@@ -23,13 +24,15 @@ from tools import environment
 
 ROOT = environment.ROOT
 HEADER = "# Written by `make lock` from pyproject.toml. Do not edit by hand.\n"
+GROUPS = ("lesson", "dev")
 OF_NVIDIA = re.compile(r"(nvidia|cuda|triton)\b")
 
 
 def wanted() -> list[str]:
-    """The direct requirements of pyproject.toml, for the lesson and for its development."""
+    """The direct requirements of pyproject.toml: the local cloud's, the lesson's, development's."""
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    return [*table["project"]["dependencies"], *table["dependency-groups"]["dev"]]
+    groups = [table["dependency-groups"][name] for name in GROUPS]
+    return [*table["project"]["dependencies"], *itertools.chain(*groups)]
 
 
 def resolve(upgrade: bool) -> list[str]:
@@ -41,7 +44,8 @@ def resolve(upgrade: bool) -> list[str]:
             raise environment.SetupError("to lock, install uv: pip found none")
         lock = Path(folder, "lock.txt")
         lock.write_text(environment.LOCK.read_text())  # uv prefers the versions that it finds
-        command = [str(uv), "pip", "compile", "--quiet", "pyproject.toml", "--group", "dev"]
+        command = [str(uv), "pip", "compile", "--quiet", "pyproject.toml"]
+        command += [word for name in GROUPS for word in ("--group", name)]
         command += ["--universal", "--python-version", "3.11", "--fork-strategy", "fewest"]
         command += ["--generate-hashes", "--no-annotate", "--no-header", "--output-file", str(lock)]
         command += ["--upgrade"] if upgrade else []

@@ -59,7 +59,8 @@ epochs = choice(
 
 
 def _judge_overridden(record: Any) -> str:
-    pools = record.get("jobSpec", {}).get("workerPoolSpecs") if isinstance(record, Mapping) else 0
+    spec = record.get("jobSpec") if isinstance(record, Mapping) else None
+    pools = spec.get("workerPoolSpecs") if isinstance(spec, Mapping) else None
     if not pools:
         return "the answer is what recorded(name) returns."
     flags = pools[0].get("pythonPackageSpec", {}).get("args", [])

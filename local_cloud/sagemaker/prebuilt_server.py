@@ -1,8 +1,9 @@
-"""Serve a model as Amazon's prebuilt PyTorch images do: `python prebuilt_server.py`.
+"""Serve a model as Amazon's prebuilt images do: `python prebuilt_server.py pytorch|scikit-learn`.
 
 Runs as a replica. Stands in for TorchServe with sagemaker-inference-toolkit and
-sagemaker-pytorch-inference-toolkit; contracts: their transformer.py, decoder.py, encoder.py and
-default_pytorch_inference_handler.py (read 2026). SAGEMAKER_PROGRAM below SAGEMAKER_SUBMIT_DIRECTORY
+sagemaker-pytorch-inference-toolkit, and for sagemaker-scikit-learn-container; contracts: their
+transformer.py, decoder.py, encoder.py, default_pytorch_inference_handler.py and handler_service.py
+(read 2026). SAGEMAKER_PROGRAM below SAGEMAKER_SUBMIT_DIRECTORY
 may have model_fn, input_fn, predict_fn and output_fn, or transform_fn; the rest are the defaults.
 """
 
@@ -17,7 +18,7 @@ import sys
 import threading
 import traceback
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -143,7 +144,7 @@ def output_fn(prediction: Any, accept: str) -> str | bytes:
     return encode(prediction.detach().cpu().numpy(), accept)
 
 
-DEFAULTS: dict[str, Callable[..., Any]] = {
+PYTORCH: dict[str, Callable[..., Any]] = {
     "model_fn": model_fn,
     "input_fn": input_fn,
     "predict_fn": predict_fn,
@@ -151,10 +152,37 @@ DEFAULTS: dict[str, Callable[..., Any]] = {
 }
 
 
+# ---- scikit-learn's defaults -----------------------------------------------------------------
+def no_model_fn(model_dir: str) -> Any:
+    """Refuse to guess which file of the folder is the model, as the image does."""
+    sys.exit(f"scikit-learn's image needs a model_fn in {os.environ['SAGEMAKER_PROGRAM']}")
+
+
+def array_input_fn(body: str | bytes, content_type: str) -> Any:
+    """Return the request's array, of float32 if it was text."""
+    array = decode(body, content_type)
+    return array.astype(np.float32) if content_type in TEXT else array
+
+
+def estimator_predict_fn(data: Any, model: Any) -> Any:
+    """Return the estimator's predictions."""
+    return model.predict(data)
+
+
+SCIKIT_LEARN: dict[str, Callable[..., Any]] = {
+    "model_fn": no_model_fn,
+    "input_fn": array_input_fn,
+    "predict_fn": estimator_predict_fn,
+    "output_fn": encode,
+}
+
+DEFAULTS = {"pytorch": PYTORCH, "scikit-learn": SCIKIT_LEARN}
+
+
 class Transformer:
     """The model, and the functions that requests go through."""
 
-    def __init__(self) -> None:
+    def __init__(self, defaults: Mapping[str, Callable[..., Any]]) -> None:
         """Import the program, if there is one, and load the model."""
         code = Path(os.environ["SAGEMAKER_SUBMIT_DIRECTORY"])
         program = os.environ["SAGEMAKER_PROGRAM"]
@@ -166,7 +194,7 @@ class Transformer:
         self._transform = own.get("transform_fn")
         if self._transform and mixed:
             raise ValueError(f"Cannot use transform_fn implementation in conjunction with {mixed}")
-        self._steps = {name: own.get(name, default) for name, default in DEFAULTS.items()}
+        self._steps = {name: own.get(name, default) for name, default in defaults.items()}
         self._default = os.environ.get("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT") or JSON
         self._turn = threading.Lock()  # one request at a time
         self._folder = os.environ["SM_MODEL_DIR"]
@@ -179,7 +207,11 @@ class Transformer:
 
     def answer(self, body: bytes, content_type: str, accept: str) -> tuple[int, str | bytes, str]:
         """Return the status, the body and the type of the answer."""
-        content = body.decode() if content_type in TEXT else body
+        try:
+            content = body.decode() if content_type in TEXT else body
+        except UnicodeDecodeError as problem:  # the image's answer would be a status of 500
+            error = {"message": f"the body is no {content_type}: {problem}", "instances": []}
+            return 400, json.dumps({"error": error}), JSON
         wanted = self._default if accept in ("", "*/*") else accept
         context = Context(self._folder)
         with self._turn:
@@ -243,7 +275,7 @@ class Handler(BaseHTTPRequestHandler):
 def main() -> None:
     """Load the model, then serve it."""
     toolkit()
-    Handler.transformer = Transformer()
+    Handler.transformer = Transformer(DEFAULTS[sys.argv[1]])
     port = int(os.environ["SAGEMAKER_BIND_TO_PORT"])
     ThreadingHTTPServer((os.environ.get("SERVE_HOST", ""), port), Handler).serve_forever()
 

@@ -33,6 +33,7 @@ GRACE_SECONDS = 30.0  # between SIGTERM and SIGKILL
 PROGRAM = Path(__file__).with_name("prebuilt_server.py")
 # Amazon's images whose container runs what is in the archive, or TorchScript without any code.
 PYTORCH = re.compile(r".*/pytorch-(inference|training)\b[^/]*")
+SCIKIT_LEARN = re.compile(r".*/sagemaker-scikit-learn\b[^/]*")
 CODE = f"{ML}/model/code"
 LARGEST = 16 << 30  # bytes of a model
 
@@ -67,9 +68,11 @@ def plan(
         "SERVE_HOST": "127.0.0.1",
     }
 
+    framework = "scikit-learn" if SCIKIT_LEARN.fullmatch(container.get("Image", "")) else "pytorch"
+
     def replica(name: str, port: int) -> Replica:
         own = {"SAGEMAKER_BIND_TO_PORT": str(port)}
-        command = (sys.executable, str(PROGRAM))
+        command = (sys.executable, str(PROGRAM), framework)
         return Replica(name, command, shared | own, mounts={ML: folder})
 
     outside = urlsplit(base.get("AWS_ENDPOINT_URL", "")).port

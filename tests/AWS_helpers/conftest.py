@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from AWS_helpers import session, upload
+from AWS_helpers import jobs, session, upload
 from lesson import preparation
 from local_cloud.control import Status
 
@@ -47,3 +47,9 @@ def data(connection: session.Session, archives: preparation.Prepared) -> dict[st
     """The flags that name the uploaded data."""
     train, val = upload(archives.train, archives.val, prefix="data")
     return {"train": train, "val": val}
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs run a script in place of train_nn.py that says the same, without the training."""
+    monkeypatch.setattr(jobs, "FOLDER", Path(__file__).with_name("trial"))

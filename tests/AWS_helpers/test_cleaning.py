@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,17 @@ def buckets() -> set[str]:
     return {each["Name"] for each in client("s3").list_buckets()["Buckets"]}
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_bucket_that_connect_made_goes_with_all_that_is_in_it(
-    data: Data, connection: Session, capsys: Printed
+    data: Data, connection: Session, tmp_path: Path, capsys: Printed
 ) -> None:
     run = train(data | {"epochs": 3})
+    (tmp_path / "large").write_bytes(bytes(3 << 20))
+    upload(tmp_path / "large")
     capsys.readouterr()
     cleanup()
     would = capsys.readouterr().out
+    assert re.search(rf"\d objects in {connection.uri}/.*, 3\.\d MiB", would)
     assert f"would delete job {run.job.training_job_name} (succeeded)\n" in would
     assert would.endswith("cleanup(dry_run=False) deletes all of the above\n")
     assert len(names(connection.bucket)) > 2
@@ -63,6 +68,7 @@ def test_in_a_bucket_of_ones_own_only_what_the_jobs_wrote_is_deleted(
     assert run.job.training_job_name not in set(list_jobs()["name"])
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_job_that_train_did_not_send_stays_in_a_bucket_of_ones_own(
     connection: Session, archives: Prepared
 ) -> None:
@@ -79,6 +85,7 @@ def test_a_job_that_train_did_not_send_stays_in_a_bucket_of_ones_own(
     assert run.job.training_job_name in set(list_jobs()["name"])
 
 
+@pytest.mark.usefixtures("quick")
 def test_the_jobs_of_others_in_the_account_stay_and_are_not_waited_for(
     connection: Session, archives: Prepared
 ) -> None:
@@ -90,7 +97,7 @@ def test_the_jobs_of_others_in_the_account_stay_and_are_not_waited_for(
     data = dict(zip(("train", "val"), upload(archives.train, archives.val), strict=True))
     ours = train(data | {"epochs": 1})
     connect(bucket="lesson-of-others")
-    no_lesson = train(names_of | {"epochs": 10_000_000, "patience": 0}, wait=False)
+    no_lesson = train(names_of | {"sleep": 10_000}, wait=False)
     client("sagemaker").delete_tags(
         ResourceArn=no_lesson.job.training_job_arn, TagKeys=["made_by_lesson"]
     )
@@ -105,8 +112,9 @@ def test_the_jobs_of_others_in_the_account_stay_and_are_not_waited_for(
     wait(no_lesson)
 
 
+@pytest.mark.usefixtures("quick")
 def test_nothing_is_deleted_while_a_job_runs(data: Data, connection: Session) -> None:
-    sent = train(data | {"epochs": 10_000_000, "patience": 0}, wait=False)
+    sent = train(data | {"sleep": 10_000}, wait=False)
     name = sent.job.training_job_name
     with pytest.raises(LessonError, match=rf"^{name}: not ended yet; cancel\("):
         cleanup(dry_run=False)
@@ -115,6 +123,36 @@ def test_nothing_is_deleted_while_a_job_runs(data: Data, connection: Session) ->
     wait(sent)
     cleanup(dry_run=False)
     assert connection.bucket not in buckets()
+
+
+def test_models_and_their_configurations_with_the_lessons_tag_go_and_no_others(
+    connection: Session, capsys: Printed
+) -> None:
+    sagemaker = client("sagemaker")
+    ours = [{"Key": key, "Value": value} for key, value in connection.tags.items()]
+    for name, tags in (("our-model", ours), ("thesis-model", [])):
+        sagemaker.create_model(
+            ModelName=name,
+            PrimaryContainer={"Image": "an/image:1"},
+            ExecutionRoleArn=connection.role,
+            Tags=tags,
+        )
+        variant = {"VariantName": "a", "ModelName": name, "InstanceType": "ml.m5.large"}
+        sagemaker.create_endpoint_config(
+            EndpointConfigName=name,
+            ProductionVariants=[variant | {"InitialInstanceCount": 1}],
+            Tags=tags,
+        )
+    capsys.readouterr()
+    cleanup(dry_run=False)
+    said = capsys.readouterr().out
+    assert "deleting model our-model\n" in said  # what it costs is said of an endpoint alone
+    assert "deleting endpoint configuration our-model\n" in said
+    models = {each["ModelName"] for each in sagemaker.list_models()["Models"]}
+    assert "thesis-model" in models and "our-model" not in models
+    listed = sagemaker.list_endpoint_configs()["EndpointConfigs"]
+    configs = {each["EndpointConfigName"] for each in listed}
+    assert "thesis-model" in configs and "our-model" not in configs
 
 
 def test_model_package_groups_with_the_lessons_tag_go_and_no_others(

@@ -113,8 +113,8 @@ def test_a_spot_job_keeps_its_checkpoints_in_the_bucket(
     cancel(sent)
     with suppress(LessonError):  # it may have ended before, in any way
         wait(sent)
-    ordinary = train(data | {"epochs": 3})
-    assert ordinary.request["ModelTrainer"]["checkpoint_config"] is None
+    ordinary = train(data | {"epochs": 3}, dry_run=True)
+    assert ordinary["ModelTrainer"]["checkpoint_config"] is None
 
 
 @pytest.mark.slow
@@ -170,6 +170,7 @@ def test_a_failure_is_a_few_sentences_with_the_exit_code_and_the_scripts_last_li
     assert "\n" not in message and "Traceback" not in message
 
 
+@pytest.mark.usefixtures("quick")
 def test_jobs_that_are_sent_in_one_second_have_names_of_their_own(data: Data) -> None:
     sent = [train(data | {"epochs": 1}, wait=False) for _ in range(2)]
     assert len({run.job.training_job_name for run in sent}) == 2

@@ -71,6 +71,7 @@ def tuning_job(name: str) -> Data:
         ),
     ],
 )
+@pytest.mark.usefixtures("quick")
 def test_train_sends_what_the_dry_run_showed(data: Data, sent: list[str], more: Data) -> None:
     flags = data | {"epochs": 1, "tensorboard_dir": "/opt/ml/output/tensorboard"}
     shown = train(flags, **more, dry_run=True)
@@ -86,18 +87,19 @@ def test_train_sends_what_the_dry_run_showed(data: Data, sent: list[str], more: 
         cancel(job)  # how such a job ends is shown elsewhere
 
 
+@pytest.mark.usefixtures("quick")
 def test_the_printed_request_is_python_that_sends_the_same_job(data: Data) -> None:
     from sagemaker.core.training import configs
     from sagemaker.train import ModelTrainer
 
-    shown = repr(train(data | {"epochs": 1}, spot=True, dry_run=True))
+    shown = repr(train(data | {"learning_rate": 0.03}, spot=True, dry_run=True))
     assert "Unassigned" not in shown and " object at " not in shown
     names = {**vars(configs), "ModelTrainer": ModelTrainer, "Session": sagemaker}
     make, send = shown.split(").train(")
     trainer = eval(f"{make})", names)
     eval(f"trainer.train({send}", names | {"trainer": trainer})
     typed = trainer.output_data.split("/")[-3]
-    run = train(data | {"epochs": 1}, spot=True)
+    run = train(data | {"learning_rate": 0.03}, spot=True)
     assert arrived(training_job(typed)) == arrived(training_job(run.job.training_job_name))
     assert wait(typed).loss == run.loss
 

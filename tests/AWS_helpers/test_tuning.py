@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from AWS_helpers import cleanup, session, tune, tuning, wait
+from AWS_helpers import cancel, cleanup, session, tune, tuning, wait
 from lesson import LessonError
 from lesson.studies import NoResult, Space, between, one_of
 
@@ -80,6 +80,7 @@ def test_the_sdk_is_told_what_the_verb_was_told(connection: session.Session) -> 
     code = definition["StaticHyperParameters"]["sagemaker_submit_directory"]
     assert code.startswith(f"{folder}/tuning-")
     assert [*study.request] == ["ModelTrainer", "HyperparameterTuner", "tune"]
+    cancel(study.name)  # what trials do is shown elsewhere
     assert study.goal == "maximize" and wait(study).request == study.request
 
 

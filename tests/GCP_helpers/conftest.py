@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from GCP_helpers import session, upload
+from GCP_helpers import jobs, session, upload
 from lesson import preparation
 from local_cloud.control import Status
+from tests import once
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,7 +39,9 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> preparation.Prepared:
 def connection(cloud: Status, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> session.Session:
     """This worker's local cloud, with the session of connect(); results go to a new folder."""
     monkeypatch.chdir(tmp_path)
-    return session.connect()
+    made = session.connect()
+    once.pack_once()
+    return made
 
 
 @pytest.fixture
@@ -46,3 +49,9 @@ def data(connection: session.Session, archives: preparation.Prepared) -> dict[st
     """The flags that name the uploaded data."""
     train, val = upload(archives.train, archives.val, prefix="data")
     return {"train": train, "val": val}
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs run a script in place of train_nn.py that says the same, without the training."""
+    monkeypatch.setattr(jobs, "FOLDER", Path(__file__).with_name("trial.py"))

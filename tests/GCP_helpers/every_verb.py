@@ -81,7 +81,7 @@ def main() -> None:
         return getattr(GCP_helpers, verb)(*arguments, **more)
 
     import GCP_helpers
-    from GCP_helpers import tuning
+    from GCP_helpers import jobs, tuning
     from lesson.studies import between, one_of
 
     call("connect", "recorded", project="my-project")
@@ -98,7 +98,8 @@ def main() -> None:
     space = {"learning_rate": between(0.001, 0.01, scale="log"), "hidden": one_of("8", "16")}
     tuning.FOLDER = Path(__file__).with_name("trial.py")  # the search is the point here
     call("tune", flags, space, trials=2, parallel=1)
-    long = flags | {"epochs": 10_000_000, "patience": 0}
+    jobs.FOLDER = tuning.FOLDER  # to be cancelled, it need not train
+    long = flags | {"sleep": 10_000}
     sent = call("train", long, replicas=2, gpu="T4", spot=True, container_uri=OWN_IMAGE, wait=False)
     events.append({"verb": "until it runs"})
     while "RUNNING" not in sent.job.state.name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,17 @@ def names(bucket: str) -> list[str]:
     return [blob.name for blob in client().list_blobs(bucket)]
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_bucket_that_connect_made_goes_with_all_that_is_in_it(
-    data: Data, connection: Session, capsys: Printed
+    data: Data, connection: Session, tmp_path: Path, capsys: Printed
 ) -> None:
     run = train(data | {"epochs": 3})
+    (tmp_path / "large").write_bytes(bytes(3 << 20))
+    upload(tmp_path / "large")
     capsys.readouterr()
     cleanup()
     would = capsys.readouterr().out
+    assert re.search(rf"\d objects in {connection.uri}/.*, 3\.\d MiB", would)
     assert f"would delete job {run.job.display_name} (succeeded)\n" in would
     assert would.endswith("cleanup(dry_run=False) deletes all of the above\n")
     assert len(names(connection.bucket)) > 2
@@ -56,6 +61,7 @@ def test_in_a_bucket_of_ones_own_only_what_the_jobs_wrote_is_deleted(
     assert run.job.display_name not in set(list_jobs()["name"])
 
 
+@pytest.mark.usefixtures("quick")
 def test_the_jobs_of_others_in_the_project_stay_and_are_not_waited_for(
     connection: Session, archives: Prepared, tmp_path: Path
 ) -> None:
@@ -77,13 +83,14 @@ def test_the_jobs_of_others_in_the_project_stay_and_are_not_waited_for(
     assert client().lookup_bucket(connection.bucket) is None
     left = set(list_jobs()["name"])
     assert theirs <= left and ours.job.display_name not in left
-    assert f"runs/{a_lesson.job.display_name}/model/model.pt" in names("lesson-of-others")
+    assert f"runs/{a_lesson.job.display_name}/model/metrics.json" in names("lesson-of-others")
     cancel(no_lesson)
     wait(no_lesson)
 
 
+@pytest.mark.usefixtures("quick")
 def test_nothing_is_deleted_while_a_job_runs(data: Data, connection: Session) -> None:
-    sent = train(data | {"epochs": 10_000_000, "patience": 0}, wait=False)
+    sent = train(data | {"sleep": 10_000}, wait=False)
     with pytest.raises(LessonError, match=rf"^{sent.job.display_name}: not ended yet; cancel\("):
         cleanup(dry_run=False)
     assert names(connection.bucket)
@@ -106,6 +113,10 @@ def test_what_has_the_lessons_label_goes_and_nothing_else(
     ours = register("titanic", labels=connection.labels)
     register("titanic", labels=connection.labels, parent_model=ours.resource_name)
     theirs = register("thesis")
+    empty, kept = (
+        aiplatform.Endpoint.create(display_name="an endpoint", labels=labels)
+        for labels in (connection.labels, None)
+    )
     board = aiplatform.Tensorboard.create(display_name="curves", labels=connection.labels)
     capsys.readouterr()
     cleanup(dry_run=False)
@@ -114,4 +125,7 @@ def test_what_has_the_lessons_label_goes_and_nothing_else(
     left = {each.resource_name for each in aiplatform.Model.list()}
     assert theirs.resource_name in left and ours.resource_name not in left
     assert board.resource_name not in {one.resource_name for one in aiplatform.Tensorboard.list()}
+    endpoints = {each.resource_name for each in aiplatform.Endpoint.list()}
+    assert kept.resource_name in endpoints and empty.resource_name not in endpoints
     theirs.delete()
+    kept.delete()

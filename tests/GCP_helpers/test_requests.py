@@ -56,6 +56,7 @@ def arrived(job: Any) -> str:
         ),
     ],
 )
+@pytest.mark.usefixtures("quick")
 def test_train_sends_what_the_dry_run_showed(data: Data, sent: list[str], more: Data) -> None:
     shown = train(data | {"epochs": 1}, **more, dry_run=True)
     assert isinstance(shown, Request) and not sent
@@ -68,14 +69,15 @@ def test_train_sends_what_the_dry_run_showed(data: Data, sent: list[str], more: 
         cancel(job)  # how such a job ends is shown elsewhere
 
 
+@pytest.mark.usefixtures("quick")
 def test_the_printed_request_is_python_that_sends_the_same_job(data: Data) -> None:
     from google.cloud.aiplatform import CustomTrainingJob
 
-    shown = train(data | {"epochs": 1}, gpu="T4", dry_run=True)
+    shown = train(data | {"learning_rate": 0.03}, gpu="T4", dry_run=True)
     make, submit = repr(shown).split(").submit(")
     typed = eval(f"{make})", {"CustomTrainingJob": CustomTrainingJob})
     eval(f"typed.submit({submit}", {"typed": typed})
-    run = train(data | {"epochs": 1}, gpu="T4")
+    run = train(data | {"learning_rate": 0.03}, gpu="T4")
     assert arrived(typed) == arrived(run.job) and wait(typed).loss == run.loss
 
 

@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import signal
-import subprocess
 from collections.abc import Iterator
 from queue import Empty
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager, start_new_kernel
 
-from GCP_helpers import describe, train
+from GCP_helpers import describe, train, wait
 from GCP_helpers.jobs import verbs
 from lesson.runs import Run
 from local_cloud.control import Status
@@ -50,7 +49,7 @@ def test_in_a_terminal_one_line_changes_in_place_and_the_last_state_stays(
 
 
 def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
-    data: dict[str, str],
+    data: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In a terminal one line changes; into a file goes a line at each change of state."""
     flags = {**data, "epochs": 4_000, "patience": 0}
@@ -68,9 +67,10 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     assert found and "Traceback" not in shown
     name = found[1]
     assert describe.status(verbs.job_of(name)).state == "running"
-    with started("GCP_helpers", f"wait({name!r})", subprocess.PIPE) as process:
-        out, _ = process.communicate(timeout=SECONDS)
-    assert "] succeeded  epoch 4000 of 4000" in out and "Run(place='Vertex AI" in out
+    capsys.readouterr()
+    run = wait(name)  # this process did not send it
+    out = capsys.readouterr().out
+    assert "] succeeded  epoch 4000 of 4000" in out and run.place.startswith("Vertex AI")
     lines = [line for line in out.splitlines() if line.startswith("[")]
     states = {line.split("] ")[1].split()[0] for line in lines}
     assert "\033" not in out and len(set(lines)) == len(lines) <= len(states) + 1

@@ -1,4 +1,4 @@
-"""A trial's script: reports as train_nn.py does, without the training.
+"""In place of train_nn.py, where a test is not about it: reports as it does, without the training.
 
 Its loss is how far the learning rate is from 0.01.
 """
@@ -9,15 +9,16 @@ import os
 import time
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--learning_rate", type=float)
+parser.add_argument("--learning_rate", type=float, default=0.01)
 parser.add_argument("--sleep", type=float, default=0)
 flags, others = parser.parse_known_args()
 time.sleep(flags.sleep)
 loss = abs(flags.learning_rate - 0.01)
 for tag in ("validation_loss", "validation_accuracy"):
     report = {"timestamp": 1.0, "trial": "1", tag: str(loss), "global_step": "1"}
-    with open(os.environ["CLOUD_ML_HP_METRIC_FILE"], "a") as file:
-        print(json.dumps(report), file=file)
+    if trial := os.environ.get("CLOUD_ML_HP_METRIC_FILE"):
+        with open(trial, "a") as file:
+            print(json.dumps(report), file=file)
 folder = os.environ["AIP_MODEL_DIR"].replace("gs://", "/gcs/")
 os.makedirs(folder, exist_ok=True)  # each replica runs this
 with open(folder + "metrics.json", "w") as file:

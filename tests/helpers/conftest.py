@@ -18,6 +18,7 @@ from GCP_helpers import session as gcp_session
 from GCP_helpers import tuning as gcp_tuning
 from lesson import preparation
 from local_cloud.control import Status
+from tests import once
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,6 +71,12 @@ SIDES = {
 }
 
 
+def both_sides(fast: str) -> pytest.MarkDecorator:
+    """Run a test on this side of the two, and among the slow ones on the other."""
+    sides = [pytest.param(side, marks=pytest.mark.slow if side != fast else ()) for side in SIDES]
+    return pytest.mark.parametrize("side", sides, indirect=True)
+
+
 @pytest.fixture(params=SIDES)
 def side(
     request: pytest.FixtureRequest,
@@ -89,6 +96,7 @@ def side(
     settings = dict(vars(initializer.global_config))
     monkeypatch.chdir(tmp_path)
     made.session.connect()
+    once.pack_once()
     yield made
     vars(initializer.global_config).update(settings)
 

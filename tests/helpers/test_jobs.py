@@ -9,11 +9,12 @@ import pytest
 import local_cloud
 from lesson import LessonError
 from lesson.runs import Run
-from tests.helpers.conftest import Side
+from tests.helpers.conftest import Side, both_sides
 
 Data = dict[str, Any]
 
 
+@both_sides(fast="Amazon")
 def test_the_list_has_the_newest_first_and_a_job_is_known_by_its_name_or_the_sdks_object(
     side: Side, data: Data, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,6 +66,7 @@ def test_what_is_no_job_is_said_to_be_none(side: Side) -> None:
         side.helpers.wait(Run("this machine", "x86_64", 1.0, 0.8, 0.4, "runs/here"))
 
 
+@both_sides(fast="Google")
 def test_a_local_cloud_that_has_stopped_is_said_to_be_silent_and_comes_back_with_all_jobs(
     side: Side, data: Data
 ) -> None:

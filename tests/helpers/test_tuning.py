@@ -6,7 +6,7 @@ import pytest
 
 from lesson import LessonError
 from lesson.studies import Space, between, one_of
-from tests.helpers.conftest import Side
+from tests.helpers.conftest import Side, both_sides
 
 SPACE: Space = {"learning_rate": between(0.0001, 0.1, scale="log"), "hidden": one_of("16", "64,32")}
 
@@ -17,6 +17,7 @@ def script(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(side.tuning, "FOLDER", side.trial)
 
 
+@both_sides(fast="Google")
 def test_wait_takes_the_study_or_its_name_and_the_list_has_one_job_of_it(
     side: Side, data: dict[str, str]
 ) -> None:
@@ -26,7 +27,7 @@ def test_wait_takes_the_study_or_its_name_and_the_list_has_one_job_of_it(
     by_study, by_name = verbs.wait(study), verbs.wait(study.name)
     assert by_study.trials == by_name.trials and len(by_study.trials) == 2
     assert by_name.name == study.name
-    verbs.train({**data, "epochs": 1})
+    verbs.train({**data, "epochs": 1}, wait=False)
     table = verbs.list_jobs()
     mine = table[table["name"].str.startswith(study.name)]
     assert [*mine["machine"]] == [f"2 trials on {side.machine}"]

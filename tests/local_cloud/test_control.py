@@ -145,7 +145,7 @@ def test_it_says_how_to_start_one_and_stops_none_that_it_could_not_start_again(
 def test_the_list_of_what_a_server_needs_is_what_it_imports() -> None:
     """Read from the code of all that runs in the server."""
     client = {"activation.py", "after_import.py", "environment.py", "in_job.py", "sdks.py"}
-    client |= {"prebuilt_server.py"}  # runs in a replica
+    client |= {"prebuilt_server.py", "pytest_plugin.py"}  # run in a replica, and in pytest
     files = [path for path in (CHECKOUT / "local_cloud").rglob("*.py") if path.name not in client]
     imported = {name for path in files for name in modules(path)}
     foreign = {

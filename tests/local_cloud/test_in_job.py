@@ -115,6 +115,9 @@ print(json.dumps([
 """
 
 
+@pytest.mark.parametrize(
+    "run", [on_vertex, pytest.param(on_sagemaker, marks=pytest.mark.slow)], indirect=True
+)
 def test_clients_of_both_clouds_find_the_local_cloud(run: Send) -> None:
     here, elsewhere = run(CLIENTS)
     assert "in-s3" in here[0] and here[1:] == ["000000000000", [], False]

@@ -62,6 +62,8 @@ def test_a_training_job_and_all_around_it(run: Runs, tmp_path: Path) -> None:
     code = f"""
 import boto3, logging, os, sys
 from botocore.config import Config
+from AWS_helpers.light_imports import import_jsonschema
+import_jsonschema()
 {TELEMETRY}
 try:
     boto3.client("sts", region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b",

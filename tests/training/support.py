@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.training.forked import start
 from training import train_nn
 
 SCRIPT = Path(train_nn.__file__)
@@ -153,18 +154,13 @@ class Replicas:
         for rank, environment in enumerate(environments):
             self.logs.append(logs / f"{rank}.log")
             with self.logs[-1].open("wb") as log:
-                process = subprocess.Popen(
-                    [sys.executable, script, *map(str, flags)],
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    env={
-                        "PATH": "/usr/bin:/bin",
-                        "OMP_NUM_THREADS": "1",
-                        **({} if "SM_NETWORK_INTERFACE_NAME" in environment else LOOPBACK),
-                        **environment,
-                    },
-                )
-            self.processes.append(process)
+                variables = {
+                    "PATH": "/usr/bin:/bin",
+                    "OMP_NUM_THREADS": "1",
+                    **({} if "SM_NETWORK_INTERFACE_NAME" in environment else LOOPBACK),
+                    **environment,
+                }
+                self.processes.append(start([str(script), *map(str, flags)], variables, log))
 
     def __enter__(self) -> Replicas:
         return self

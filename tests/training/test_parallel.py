@@ -100,7 +100,9 @@ def test_1_2_3_4_and_7_replicas_agree_as_they_are_run(
 
 
 # ---- the layers shared out ----------------------------------------------------------------------
-@pytest.mark.parametrize(("size", "examples"), [(2, 16), (4, 6)])
+@pytest.mark.parametrize(
+    ("size", "examples"), [(2, 16), pytest.param(4, 6, marks=pytest.mark.slow)]
+)
 def test_layers_of_any_shape_shared_out_give_the_weights_of_one(
     pool: Pool, tmp_path_factory: pytest.TempPathFactory, size: int, examples: int
 ) -> None:

@@ -22,10 +22,10 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given
-from hypothesis import strategies as st
 
 from lesson import preparation
 from tests import served_model
+from tests.request_bodies import BODIES, KINDS
 from tests.served_model import own_predictions
 from tests.training.support import free_port, train, wait_until
 from training import serve_nn
@@ -192,25 +192,6 @@ def test_a_body_without_a_usable_length_is_refused_and_ends_the_connection(port:
             connection.endheaders()
             answer = connection.getresponse()
             assert (answer.status, answer.headers["Connection"]) == (413, "close")
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=10,
-)
-FIELDS = st.sampled_from([*preparation.FEATURES, "other"])
-INSTANCES = (
-    VALUES
-    | st.lists(st.floats() | st.integers(), min_size=7, max_size=7)
-    | st.dictionaries(FIELDS, VALUES | st.sampled_from(["male", "female", "S"]), max_size=7)
-)
-BODIES = st.one_of(
-    st.binary(max_size=200),
-    VALUES.map(lambda value: json.dumps(value).encode()),
-    st.lists(INSTANCES, max_size=3).map(lambda found: json.dumps({"instances": found}).encode()),
-)
-KINDS = st.sampled_from(["application/json", "application/jsonlines", "text/csv", ""])
 
 
 @given(body=BODIES, kind=KINDS)

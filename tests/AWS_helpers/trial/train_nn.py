@@ -1,4 +1,4 @@
-"""A trial's script: says what train_nn.py says, without the training.
+"""In place of train_nn.py, where a test is not about it: says the same, without the training.
 
 Its loss is how far the learning rate is from 0.01.
 """
@@ -8,7 +8,7 @@ import json
 import time
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--learning_rate", type=float)
+parser.add_argument("--learning_rate", type=float, default=0.01)
 parser.add_argument("--sleep", type=float, default=0)
 flags, others = parser.parse_known_args()
 time.sleep(flags.sleep)

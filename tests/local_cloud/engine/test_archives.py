@@ -38,15 +38,15 @@ def test_files_folders_links_and_modes(tmp_path: Path) -> None:
     archive = tar(
         tmp_path / "a.tar.gz", file("x/a"), program, link("x/l", "../x/a"), hard, file("x/a", b"2")
     )
-    extract(archive, tmp_path / "into")
-    assert tree(tmp_path / "into") == {
+    extract(archive, tmp_path / "not yet there" / "into")
+    assert tree(tmp_path / "not yet there" / "into") == {
         "x/a": "2",
         "x/run": "#!/bin/sh",
         "x/l": "../x/a",
         "x/same": "#!/bin/sh",
     }
-    assert (tmp_path / "into/x/run").stat().st_mode & 0o7777 == 0o755
-    assert (tmp_path / "into/x/a").stat().st_mode & 0o7777 == 0o644
+    assert (tmp_path / "not yet there/into/x/run").stat().st_mode & 0o7777 == 0o755
+    assert (tmp_path / "not yet there/into/x/a").stat().st_mode & 0o7777 == 0o644
 
 
 LEAVING = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,13 @@ def sh(
     return subprocess.run(
         command, capture_output=True, text=True, check=False, user=user, group=user
     )
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="this machine has no unshare")
+def test_a_machine_that_allows_mounts_is_seen_to_allow_them() -> None:
+    """A fault in them would otherwise skip the tests below."""
+    allowed = ["unshare", "--user", "--map-root-user", "--mount", "mount", "--bind", "/tmp", "/mnt"]
+    assert available() or subprocess.run(allowed, check=False).returncode
 
 
 @namespaces

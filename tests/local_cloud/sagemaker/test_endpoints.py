@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
+import pickle
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import boto3
+import numpy as np
 import pytest
 from botocore.exceptions import ClientError, WaiterError
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier
 
 import local_cloud
 from tests.local_cloud.sagemaker import serving
 from tests.local_cloud.sagemaker.serving import CSV, JSON, ROLE, Trained
+from tests.request_bodies import BODIES, KINDS
 from tests.served_model import PASSENGERS
 
 pytestmark = pytest.mark.usefixtures("cloud")
@@ -96,6 +103,27 @@ def test_a_refusal_of_the_model_is_its_own_answer(endpoint: str) -> None:
     assert "1 of 2 are bad; instance 1: Sex is" in response["OriginalMessage"]
     assert "(400) from primary" in response["Error"]["Message"]
     assert f"Endpoints/{endpoint}" in response["LogStreamArn"]
+
+
+@given(body=BODIES, kind=KINDS, accept=KINDS, variant=st.sampled_from(["", "AllTraffic", "x"]))
+def test_any_body_gets_predictions_or_a_reason(
+    endpoint: str, body: bytes, kind: str, accept: str, variant: str
+) -> None:
+    wish = {"ContentType": kind, "Accept": accept, "TargetVariant": variant}
+    wish = {name: value for name, value in wish.items() if value}
+    client = boto3.client("sagemaker-runtime")
+    try:
+        answer = client.invoke_endpoint(EndpointName=endpoint, Body=body, **wish)
+    except ClientError as refusal:
+        error = refusal.response["Error"]
+        assert error["Code"] in ("ModelError", "ValidationError") and error["Message"]
+        assert refusal.response["ResponseMetadata"]["HTTPStatusCode"] in (400, 424)
+        if error["Code"] == "ModelError":
+            assert refusal.response["OriginalStatusCode"] in (400, 415)
+            assert json.loads(refusal.response["OriginalMessage"])["error"]["message"]
+    else:
+        assert answer["Body"].read()
+        assert answer["InvokedProductionVariant"] == "AllTraffic"
 
 
 @pytest.mark.parametrize(
@@ -235,6 +263,32 @@ def test_without_a_program_torchscript_is_served(trained: Trained) -> None:
     for logits in (found, [[float(line)] for line in lines.splitlines()]):
         chances = torch.tensor(logits).sigmoid()[:, 0].tolist()
         assert chances == pytest.approx(trained.expected, abs=1e-6)
+
+
+SCIKIT_LEARN = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-scikit-learn:1.2-1-cpu-py3"
+LOADS = """
+import pickle
+
+def model_fn(folder):
+    with open(f"{folder}/model.pickle", "rb") as file:
+        return pickle.load(file)
+"""
+
+
+def test_a_scikit_learn_model_needs_a_model_fn_and_nothing_else(trained: Trained) -> None:
+    """Its image's defaults, which are not PyTorch's; version 2's predictor sends NPY."""
+    table = np.arange(6.0).reshape(3, 2)
+    classes = [2, 0, 2]
+    tree = DecisionTreeClassifier(random_state=0).fit(table, classes)
+    data = serving.put({"model.pickle": pickle.dumps(tree), "code/inference.py": LOADS})
+    made = serving.model(data, SCIKIT_LEARN)
+    np.save(npy := io.BytesIO(), table)
+    csv = "\n".join(",".join(map(str, row)) for row in table)
+    with serving.endpoint(serving.configuration(serving.variant(made))) as name:
+        sent = {"application/x-npy": npy.getvalue(), JSON: json.dumps(table.tolist()), CSV: csv}
+        for kind, body in sent.items():
+            found = serving.invoke(name, None, ContentType=kind, Accept=JSON, Body=body)
+            assert found["Body"] == classes
 
 
 def test_names_are_unique_and_what_is_deleted_is_gone(client: Any, trained: Trained) -> None:

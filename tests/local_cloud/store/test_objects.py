@@ -12,6 +12,7 @@ from pathlib import Path
 import google_crc32c
 import pytest
 
+from local_cloud.store import files
 from local_cloud.store.errors import (
     BadName,
     BucketExists,
@@ -160,6 +161,18 @@ def test_a_file_that_a_job_writes_is_an_object(objects: Objects) -> None:
     assert everything(objects) == ["model/metrics.json"]
 
 
+def test_a_file_that_a_job_writes_is_read_once_for_its_digests(
+    objects: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = objects.folder / "k" / "large"
+    file.write_bytes(b"content")
+    os.utime(file, (1_000_000_000, 1_000_000_000))  # a file that is still written is read again
+    found = objects.get("k", "large")
+    assert found.metageneration == 1
+    monkeypatch.setattr(files, "digest", None)
+    assert objects.get("k", "large") == found
+
+
 def test_a_file_that_a_job_changes_is_a_new_object(objects: Objects) -> None:
     old = put(objects, "a", b"old")
     job_writes(objects, "a", b"new!")
@@ -222,9 +235,9 @@ def test_links_lead_nowhere(objects: Objects, tmp_path: Path) -> None:
     root = objects.folder / "k"
     (root / "file").symlink_to(secret)
     (root / "folder").symlink_to(secret.parent)
-    assert everything(objects) == []
+    assert everything(objects) == list(objects.names("k")) == []
     for name in ("file", "folder/secret"):
-        with pytest.raises(NoSuchObject):
+        with pytest.raises(NoSuchObject, match=f"no object '{name}' in bucket k"):
             objects.get("k", name)
         with pytest.raises(NoSuchObject):
             objects.delete("k", name)
@@ -276,6 +289,7 @@ def test_deleting_removes_folders_that_hold_nothing_else(objects: Objects) -> No
     assert not (objects.folder / "k/a").exists()
     with pytest.raises(NoSuchObject):
         objects.delete("k", "a/b/2")
+    assert list(objects.records.list("object/k")) == []
 
 
 # Writing
@@ -307,8 +321,10 @@ def test_a_write_that_meets_no_condition_changes_nothing(objects: Objects) -> No
         Condition(metageneration=2),
         Condition(metageneration_not=1),
     ):
-        with pytest.raises(PreconditionFailed):
+        with pytest.raises(PreconditionFailed) as failed:
             put(objects, "a", b"second", when)
+        # "This one" answers a reader with 304, not with 412.
+        assert failed.value.excluded == bool(when.generation_not or when.metageneration_not)
         with pytest.raises(PreconditionFailed):
             objects.delete("k", "a", when)
     assert objects.get("k", "a") == found

@@ -41,6 +41,15 @@ def test_a_long_list_is_read_in_pages_while_others_write(records: Records) -> No
     assert seen == list(range(1200))
 
 
+def test_what_begins_with_a_prefix_is_removed_and_nothing_else(records: Records) -> None:
+    for name in ["a", "a/", "a/1", "a/\uffff", "a0", "b/a/"]:
+        records.put("job", name, {})
+    records.put("other", "a/1", {})
+    records.delete_below("job", "a/")
+    assert [name for name, _ in records.list("job")] == ["a", "a0", "b/a/"]
+    assert records.get("other", "a/1") == {}
+
+
 def test_clear_removes_one_kind(records: Records) -> None:
     records.put("a", "1", {})
     records.put("b", "1", {})

@@ -10,9 +10,13 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import requests
 from google.api_core import exceptions
+from hypothesis import given
+from hypothesis import strategies as st
 
 import local_cloud
+from local_cloud.control import Status
 from tests.local_cloud.vertex.support import BUCKET
 from tests.local_cloud.vertex.trained import (
     IMAGE,
@@ -20,8 +24,11 @@ from tests.local_cloud.vertex.trained import (
     probabilities,
     upload,
 )
+from tests.request_bodies import BODIES, KINDS
 from tests.served_model import PASSENGERS
 from training import serve_nn
+
+JSON = "application/json"
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +117,20 @@ def test_bad_instances_are_refused_with_index_and_reason(endpoint: Any) -> None:
     assert "female, male" in error["error"]["instances"][0]["reason"]
     with pytest.raises(exceptions.BadRequest, match="at least one"):
         endpoint.predict(instances=[])
+
+
+@given(body=BODIES, kind=KINDS, method=st.sampled_from(["predict", "rawPredict"]))
+def test_any_body_gets_predictions_or_a_reason(
+    cloud: Status, endpoint: Any, body: bytes, kind: str, method: str
+) -> None:
+    url = f"{cloud.url}/v1/{endpoint.resource_name}:{method}"
+    answer = requests.post(url, data=body, headers={"Content-Type": kind}, timeout=60)
+    if answer.status_code == 200:
+        found = answer.json()["predictions"] if kind in ("", JSON) else answer.text.splitlines()
+        assert found
+    else:
+        assert answer.status_code in (400, 415)
+        assert answer.json()["error"]["message"]
 
 
 def test_a_policy_is_kept(aiplatform: ModuleType, endpoint: Any) -> None:

@@ -1,0 +1,144 @@
+"""The exercises of episode 16, Build a package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from lesson.exercises import Exercise
+from lesson.exercises.coded import function, number
+from lesson.exercises.lettered import choice, in_order, one_each, some
+
+files = one_each(
+    "TMTT",
+    "TM",
+    [
+        "first piece: model.py gets the value, and need not know where it is from.",
+        "second piece: what training makes small belongs to the machine learning.",
+        "third piece: it is the job that is part of a study; the network is not.",
+        "fourth piece: where results go differs from job to job.",
+    ],
+    "task.py knows the job, model.py the machine learning.",
+    "ask of each: would it be needed in the same form if nobody rented a machine?",
+)
+
+PREDICTED, FARES = np.array([10.0, 20.0, 30.0, 40.0]), np.array([13.0, 20.0, 34.0, 40.0])
+
+
+def _judge_rmse(rmse: Callable[..., Any]) -> str:
+    found = number(rmse, PREDICTED.copy(), FARES.copy())
+    if abs(found - 2.5) < 1e-6:
+        return ""
+    for wrong, why in {
+        6.25: "that is the mean squared error, in squared dollars: its root is in dollars.",
+        25.0: "that is the sum of the squares: take their mean, and its root.",
+        5.0: "that is the root of the sum: take the mean first.",
+        1.75: "that is the mean absolute error; the squares are missing.",
+        -1.75: "errors up and down cancel out: square them.",
+        1.75**0.5: "that is the root of the mean absolute error; the squares are missing.",
+    }.items():
+        if abs(found - wrong) < 1e-6:
+            return why
+    return f"for errors of 3, 0, 4 and 0 dollars it is 2.5, the root of 25 / 4; yours is {found:g}."
+
+
+rmse = function(
+    _judge_rmse,
+    "It is in dollars, and one large error counts more than several small ones.",
+    "its name, read from its end: error, squared, mean, root.",
+)
+
+built = choice(
+    "B",
+    {
+        "A": "it may have any name; find_packages() does not look for it.",
+        "C": "that belongs to the project, beside setup.py, not into each folder.",
+        "D": "the job starts it, but find_packages() does not look for it.",
+    },
+    "It may be empty, and each folder of modules needs one.",
+    "which of the files in taxifare/trainer has almost nothing in it?",
+)
+
+steps = in_order(
+    [
+        ("E", "D", "the archive is built from the package: first move the code."),
+        ("D", "B", "there is no archive to upload before it is built."),
+        ("B", "A", "the job installs the archive: it has to be in the bucket."),
+        ("C", "A", "the job reads the data: it has to be in the bucket."),
+    ],
+    {},
+    "Google's own list has the data first; what matters is that all of it is there before the job.",
+    "what does the job read when it begins, and what is each of these made from?",
+)
+
+settings = some(
+    {
+        "A": "a job runs in some Region.",
+        "C": "in the list of jobs each has a name.",
+        "D": "without them the service does not know which machines to start.",
+    },
+    {
+        "B": "a custom container brings its code with it.",
+        "E": "a prebuilt container is an image of Google's.",
+    },
+    "The image, and the package or the command, are parts of a worker pool.",
+    "leave out what only one of the two kinds of containers has.",
+)
+
+CHIEF, WORKERS = ("n1-standard-16", 1), ("n1-standard-8", 3)
+
+
+def _pool(spec: Any) -> tuple[Any, Any]:
+    """The machine type and the number of replicas of a worker pool; None where it lacks them."""
+    machine = spec.get("machine_spec") if isinstance(spec, Mapping) else None
+    if not isinstance(machine, Mapping):
+        return None, None
+    return machine.get("machine_type"), spec.get("replica_count")
+
+
+def _judge_pools(answer: Any) -> str:
+    listed = answer if isinstance(answer, list | tuple) else [answer]
+    found = [_pool(each) for each in listed]
+    if not found or None in found[0]:
+        return "the answer is a list of what pool() returns."
+    if found == [CHIEF, WORKERS]:
+        return ""
+    if found == [WORKERS, CHIEF]:
+        return "the place is the role: the first pool is the chief's."
+    if found == [CHIEF, (WORKERS[0], 1)] or found == [CHIEF, *[(WORKERS[0], 1)] * 3]:
+        return "the three workers are one pool of three replicas."
+    if found == [CHIEF]:
+        return "where are the workers?"
+    return f"these are {found}; needed are {[CHIEF, WORKERS]}."
+
+
+pools = Exercise(
+    object,
+    _judge_pools,
+    "The place in the list is the role: the chief is first, alone.",
+    "it is a list of two pools; pool() takes the machine type and the number of replicas.",
+    kind="write",
+)
+
+BATCH = 240
+
+
+def _judge_share(answer: int) -> str:
+    if answer == BATCH // (CHIEF[1] + WORKERS[1]):
+        return ""
+    return {
+        BATCH // WORKERS[1]: "the chief trains too.",
+        BATCH: "so many do all of them together.",
+        BATCH // 2: "there are two pools, but more replicas.",
+    }.get(answer, "how many replicas has the job, the chief included?")
+
+
+share = Exercise(
+    int,
+    _judge_share,
+    "The chief trains too: four replicas share each batch.",
+    "--batch_size counts the rides of all replicas together.",
+    unit="rides",
+)

@@ -1,0 +1,46 @@
+"""The pytest fixture `local_cloud`: Vertex AI and SageMaker for one test.
+
+    def test_training(local_cloud):
+        boto3.client("s3").create_bucket(Bucket="data")
+
+Each test finds it empty. When the test ends, so do its jobs and endpoints. One server serves all
+tests of a process, in a folder of its own; whoever runs tests by several processes has as many. The
+SDKs of the process stay with the local cloud from the first test on that uses it: no later test can
+reach a real account by mistake.
+
+pytest loads this module in every project of an environment, so it imports little.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from local_cloud.control import Status
+
+
+@pytest.fixture(scope="session")
+def local_cloud_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Status]:
+    """A server in a folder of its own, to which this process's SDKs are pointed."""
+    from local_cloud import activate, control
+    from local_cloud.home import Home
+
+    folder: Path = tmp_path_factory.mktemp("local_cloud") / "home"
+    os.environ |= {"LOCAL_CLOUD_HOME": str(folder), "LESSON_TARGET": "local"}
+    started = activate()
+    yield started
+    control.stop(Home(folder))
+
+
+@pytest.fixture
+def local_cloud(local_cloud_server: Status) -> Iterator[Status]:
+    """The local cloud, with no bucket, no job and no model in it."""
+    from local_cloud import control
+
+    yield local_cloud_server
+    control.empty(local_cloud_server.home)

@@ -1,0 +1,1 @@
+"""A trainer package for Vertex AI: `python -m trainer.task --help` lists its flags."""

@@ -40,7 +40,7 @@ test-all: setup ## the tests, the slow extras, the notebooks as learners have th
 	@$(BIN)/python -m tools.environment .venv-awscli awscli==1.46.3
 	@$(BIN)/python -m tools.environment .venv-torch2.4 torch==2.4.1 numpy==1.26.4
 	@$(BIN)/python -m tools.environment .venv-torch2.10 torch==2.10.0 numpy==2.3.5
-	@$(BIN)/python -m tools.environment .venv-tensorflow tensorflow-cpu==2.21.0 keras==3.15.1 pandas
+	@$(BIN)/python -m tools.environment .venv-tensorflow tensorflow==2.21.0 keras==3.15.1 pandas
 	@rm -rf .venv-aiplatform
 	@$(BIN)/python -m tools.environment .venv-aiplatform google-cloud-aiplatform setuptools
 	@$(BIN)/python -m tools.environment .venv-filesystems gcsfs==2026.10.1 s3fs==2026.9.0

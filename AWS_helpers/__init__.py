@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from AWS_helpers.cleaning import cleanup
     from AWS_helpers.costs import estimate_cost
+    from AWS_helpers.job_files import write_job
     from AWS_helpers.jobs import cancel, list_jobs, train, wait
     from AWS_helpers.serving import deploy, predict, register
     from AWS_helpers.session import connect
@@ -35,6 +36,7 @@ __all__ = [
     "tune",
     "upload",
     "wait",
+    "write_job",
 ]
 
 _HOMES = {
@@ -46,6 +48,7 @@ _HOMES = {
     "estimate_cost": "costs",
     "tune": "tuning",
     "upload": "storage",
+    "write_job": "job_files",
 }
 
 

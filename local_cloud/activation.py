@@ -26,9 +26,10 @@ def activate() -> control.Status:
             "LESSON_TARGET is cloud, so the SDKs stay with the real one; unset it to work locally"
         )
     found = control.in_use()
-    os.environ.update(added_to(os.environ, found))
+    wanted = added_to(os.environ, found)
     for name in taken_from(os.environ):
         del os.environ[name]
+    os.environ.update(wanted)
     redact_log_records()
     for module, hook in HOOKS.items():
         after_import(module, hook)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -19,6 +20,11 @@ HEAD_SECONDS = 10.0  # from the connection, or the answer before, to the end of 
 BODY_SECONDS = 60.0  # without a byte of the body
 LONGEST_HEAD = 64 << 10  # bytes, and what comes with its last piece
 MOST_SILENT = 256  # connections without a whole request; the oldest makes room for a new one
+
+# The answer to a tunnel: gcloud has this server as its proxy, so that whatever it wants of other
+# services ends here. It shows the user the words after the number.
+NO_TUNNEL = b"HTTP/1.1 403 %s is not part of the local cloud, so nothing was sent\r\n\r\n"
+TUNNEL = re.compile(rb"CONNECT ([\w.-]+)")
 
 _log = logging.getLogger(__name__)
 
@@ -51,6 +57,10 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a head are no progress; its end is, and so are bytes of a body."""
+        if self.cycle is None and (found := TUNNEL.match(data)):
+            self.transport.write(NO_TUNNEL % found[1])
+            self.transport.close()
+            return
         before = self.cycle
         super().data_received(data)
         self.head = self.head + len(data) if self.in_head else 0

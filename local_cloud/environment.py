@@ -11,16 +11,21 @@ from local_cloud.aws.account import REGION
 from local_cloud.home import Home
 
 PROJECT = "local-project"
+ACCOUNT = "learner@local-cloud"  # gsutil asks nothing of gcloud that has no account
+GOOGLE_APIS = ("AIPLATFORM", "LOGGING")  # beside storage
 NO_PROXY = "127.0.0.1,localhost"
 
-# What the user's own variables may say to the AWS SDKs, and here must not: these are prefixes.
-# How a client behaves (AWS_MAX_ATTEMPTS, AWS_PAGER and the like) stays the user's.
+# What the user's own variables may say to the SDKs and command lines, and here must not: these are
+# prefixes. How a client behaves (AWS_MAX_ATTEMPTS, CLOUDSDK_PYTHON and the like) stays the user's.
 TAKEN_AWAY = (
     # Other addresses: of one service, of another kind of endpoint, of a listener for reports.
     *("AWS_ENDPOINT_URL_", "AWS_USE_FIPS", "AWS_USE_DUALSTACK", "AWS_S3_", "AWS_CSM_"),
     # Other credentials: they would be sent here with every request, or be found expired.
     *("AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN", "AWS_CREDENTIAL_", "AWS_BEARER_TOKEN_"),
     *("AWS_DEFAULT_PROFILE", "AWS_ROLE_", "AWS_WEB_IDENTITY_", "AWS_CONTAINER_", "AWS_ACCOUNT_ID"),
+    # The same of gcloud; BOTO_ is gsutil's.
+    *("CLOUDSDK_API_", "CLOUDSDK_AUTH_", "CLOUDSDK_CORE_", "CLOUDSDK_PROXY_", "CLOUDSDK_BILLING_"),
+    *("CLOUDSDK_ACTIVE_CONFIG_NAME", "CLOUDSDK_CONTEXT_AWARE_", "CLOUDSDK_REGIONAL_", "BOTO_"),
 )
 
 
@@ -48,11 +53,40 @@ def environment(home: Home, port: int) -> dict[str, str]:
         "SAGEMAKER_USER_CONFIG_OVERRIDE": str(home.sagemaker_config),
         "NO_PROXY": NO_PROXY,
         "no_proxy": NO_PROXY,  # where both are set, this one counts
+        **_google_command_lines(home, port),
+    }
+
+
+def _google_command_lines(home: Home, port: int) -> dict[str, str]:
+    """The variables of gcloud, gsutil and bq (cloud.google.com/sdk/docs/properties)."""
+    url = f"http://127.0.0.1:{port}"
+    paths = {"STORAGE": "storage/v1/"} | dict.fromkeys(GOOGLE_APIS, "")
+    return {
+        # A folder of its own: the user's accounts and configurations stay as they are.
+        "CLOUDSDK_CONFIG": str(home.gcloud_config),
+        "CLOUDSDK_CORE_PROJECT": PROJECT,
+        "CLOUDSDK_CORE_ACCOUNT": ACCOUNT,
+        "CLOUDSDK_AI_REGION": "us-central1",
+        **{f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{api}": f"{url}/{paths[api]}" for api in paths},
+        # gcloud prints its endpoint, so the secret is not in it; nor does an upload keep its path.
+        "CLOUDSDK_AUTH_ACCESS_TOKEN": home.secret(),
+        # Whatever it wants of a service that is not here ends at this server, too.
+        "CLOUDSDK_PROXY_TYPE": "http",
+        "CLOUDSDK_PROXY_ADDRESS": "127.0.0.1",
+        "CLOUDSDK_PROXY_PORT": str(port),
+        "CLOUDSDK_STORAGE_MAX_RETRIES": "1",  # on loopback a server answers or is not there
+        "CLOUDSDK_CORE_CHECK_GCE_METADATA": "false",
+        "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "true",
+        "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": "true",
+        "CLOUDSDK_SURVEY_DISABLE_PROMPTS": "true",
+        "CLOUDSDK_CORE_DISABLE_FILE_LOGGING": "true",
+        "CLOUDSDK_CORE_DISABLE_PROMPTS": "true",  # a notebook's cell cannot answer
+        "BOTO_CONFIG": str(home.boto_config),
     }
 
 
 def taken_from(own: Mapping[str, str]) -> list[str]:
-    """The user's own variables that would lead an AWS SDK to other addresses or credentials."""
+    """The user's own variables that would lead an SDK to other endpoints or credentials."""
     return sorted(name for name in own if name.startswith(TAKEN_AWAY))
 
 
@@ -64,7 +98,7 @@ def added_to(own: Mapping[str, str], found: control.Status) -> dict[str, str]:
     """
     wanted = environment(found.home, found.port)
     if project := own.get("GOOGLE_CLOUD_PROJECT"):
-        wanted["GOOGLE_CLOUD_PROJECT"] = project
+        wanted["GOOGLE_CLOUD_PROJECT"] = wanted["CLOUDSDK_CORE_PROJECT"] = project
     # A proxy must not see loopback's requests, nor the secret in them.
     hosts = (own.get("no_proxy") or own.get("NO_PROXY") or "").split(",")
     for name in ("NO_PROXY", "no_proxy"):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from local_cloud.cloud_logging import service as cloud_logging
 from local_cloud.gcs import service as gcs
 from local_cloud.resourcemanager import service as resourcemanager
 from local_cloud.service import Platform, Service
 from local_cloud.vertex import service as vertex
 
 SERVICES: tuple[Callable[[Platform], Service], ...] = (
+    cloud_logging.service,
     gcs.service,
     resourcemanager.service,
     vertex.service,

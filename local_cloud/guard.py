@@ -3,6 +3,9 @@
 Other users of a shared machine can reach loopback, and so can any page in the user's browser. The
 secret in the path keeps out the former; Host and Origin are checked against the latter (DNS
 rebinding sends a foreign Host, a script on a page sends a foreign Origin).
+
+gcloud drops the path of its endpoint when it uploads, and prints its endpoint: it sends the secret
+as its access token instead, which a page can send no more than it can guess it.
 """
 
 from __future__ import annotations
@@ -38,14 +41,19 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 403 to whoever may not come in."""
         if scope["type"] == "http":
-            _, secret, rest = [*scope["raw_path"].split(b"/", 2), b"", b""][:3]
-            if not self.admits(dict(scope["headers"]), secret):
+            headers, whole = dict(scope["headers"]), scope["raw_path"].split(b"?")[0]
+            _, secret, rest = [*whole.split(b"/", 2), b"", b""][:3]
+            root = "/" + self.secret.decode("ascii")
+            token = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
+            if self.is_secret(token) and not self.is_secret(secret):
+                # Links for this client need no secret: it sends its token with each request.
+                secret, rest, root = token, whole.removeprefix(b"/"), ""
+            if not self.admits(headers, secret):
                 # The connection ends with it: a stranger's keeps no place here.
                 refusal = JSONResponse(REFUSAL, 403, {"connection": "close"})
                 await refusal(scope, receive, send)
                 return
-            path = "/" + rest.split(b"?")[0].decode("ascii")
-            root = "/" + secret.decode("ascii")
+            path = "/" + rest.decode("ascii")
             scope = {**scope, "root_path": root, "path": root + path}
         await self.app(scope, receive, send)
 
@@ -54,5 +62,9 @@ class Guard:
         return (
             headers.get(b"host") in self.hosts
             and headers.get(b"origin") in (None, *self.origins)
-            and hmac.compare_digest(secret, self.secret)
+            and self.is_secret(secret)
         )
+
+    def is_secret(self, given: bytes) -> bool:
+        """Whether this is the secret, in a time that does not depend on how much of it is right."""
+        return hmac.compare_digest(given, self.secret)

@@ -155,6 +155,16 @@ class Home:
         """The SageMaker SDK's defaults in place of the user's own."""
         return self.folder / "sagemaker.yaml"
 
+    @property
+    def gcloud_config(self) -> Path:
+        """gcloud's folder in place of the user's own, which holds real accounts."""
+        return self.folder / "gcloud"
+
+    @property
+    def boto_config(self) -> Path:
+        """gsutil's configuration in place of the user's own."""
+        return self.folder / "boto"
+
     def write_sdk_files(self) -> None:
         """Write the files that SDKs are pointed at; they are always the same."""
         # A server on loopback answers at once or is not there: a second try is enough.
@@ -162,6 +172,11 @@ class Home:
         self.sagemaker_config.write_text(
             "SchemaVersion: '1.0'\n"
             "SageMaker:\n  PythonSDK:\n    Modules:\n      TelemetryOptOut: true\n"
+        )
+        # gsutil itself knows only https; it has `gcloud storage` do the work if told so.
+        self.boto_config.write_text(
+            "[GSUtil]\nuse_gcloud_storage = True\nhidden_shim_mode = no_fallback\n"
+            "software_update_check_period = 0\n"
         )
 
     def url(self, port: int) -> str:

@@ -49,11 +49,21 @@ PACKAGES = {
     "cleanup (shared)": Package(
         "lesson/cleaning.py", "tests/AWS_helpers", ("test_cleaning.py",)
     ),
-    "cleanup (Google)": Package("GCP_helpers/cleaning.py", "tests/GCP_helpers"),
-    "cleanup (Amazon)": Package("AWS_helpers/cleaning.py", "tests/AWS_helpers"),
+    "cleanup (Google)": Package(
+        "GCP_helpers/cleaning.py", "tests/GCP_helpers",
+        ("test_cleaning.py", "../helpers/test_serving.py"),
+    ),
+    "cleanup (Amazon)": Package(
+        "AWS_helpers/cleaning.py", "tests/AWS_helpers",
+        ("test_cleaning.py", "../helpers/test_serving.py"),
+    ),
     "script's checks": Package(
         "training/train_nn.py", "tests/training", ("test_refusals.py", "test_bad_rows.py"),
-        ("require", "number", "parse_flags", "find_rank", "begin", "own_rows", "read_"),
+        ("require", "number", "parse_flags", "begin", "read_"),
+    ),
+    "script's replicas": Package(
+        "training/train_nn.py", "tests/training", ("test_replicas.py", "test_sagemaker.py"),
+        ("find_rank", "own_rows"),
     ),
 }  # fmt: skip
 

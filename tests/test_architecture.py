@@ -49,6 +49,7 @@ INSIDE = {
     "engine": {"store"},
     "gcs": {"engine", "store"},
     "resourcemanager": set(),
+    "cloud_logging": {"engine", "store"},
     "vertex": {"engine", "store"},
     "aws": set(),
     "s3": {"aws", "store"},

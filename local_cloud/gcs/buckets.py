@@ -77,6 +77,24 @@ class Buckets:
         call.condition().check(1, found.metageneration)
         return self._answer(call, found)
 
+    def layout(self, call: Call) -> Response:
+        """GET /b/{bucket}/storageLayout: gcloud asks whether folders are things of their own."""
+        found = bucket_resource(self._objects.bucket(call.path("bucket")), call.base)
+        return JSONResponse(
+            {
+                "kind": "storage#storageLayout",
+                "bucket": found["name"],
+                "location": found["location"],
+                "locationType": found["locationType"],
+                "hierarchicalNamespace": {"enabled": False},
+            }
+        )
+
+    def managed_folders(self, call: Call) -> Response:
+        """GET /b/{bucket}/managedFolders: none, for nothing here makes one."""
+        self._objects.bucket(call.path("bucket"))
+        return JSONResponse({"kind": "storage#managedFolders", "items": []})
+
     def patch(self, call: Call) -> Response:
         """PATCH /b/{bucket}: set what is given, remove what is null."""
         return self._change(call, lambda old: merged(old, bucket_settings(call.body)))

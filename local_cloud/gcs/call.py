@@ -22,7 +22,8 @@ Json = dict[str, Any]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 # Parameters that ask for what the local cloud has not: their values other than these are refused.
-# (`versions` is no such: no bucket keeps versions, so the live objects are all there are.)
+# (`versions` is no such: no bucket keeps versions, so the live objects are all there are. Nor is
+# `includeFoldersAsPrefixes`: no bucket has folders of its own, a hierarchical namespace.)
 _UNSUPPORTED = {
     "softDeleted": {"false"},
     # With these the project's own people may read and write, and nobody else: as without them.
@@ -32,7 +33,6 @@ _UNSUPPORTED = {
     "kmsKeyName": set(),
     "destinationKmsKeyName": set(),
     "enableObjectRetention": {"false"},
-    "includeFoldersAsPrefixes": {"false"},
 }
 _ENCRYPTION = ("x-goog-encryption-key", "x-goog-copy-source-encryption-key")
 

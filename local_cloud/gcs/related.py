@@ -19,8 +19,11 @@ class Related:
         boundary = header.get_param("boundary")
         if header.get_content_type() != "multipart/related" or not isinstance(boundary, str):
             raise invalid("multipart/related with a boundary is needed as the body's type")
-        self._delimiter = b"\r\n--" + boundary.encode()
-        self._buffer = b"\r\n"  # so that the first delimiter, too, follows a line's end
+        if boundary[0] == boundary[-1] == "'":  # so gcloud quotes it
+            boundary = boundary[1:-1]
+        self._boundary = b"--" + boundary.encode()
+        self._line_end = b""  # known once the first boundary is there
+        self._buffer = b""
         self._in_media = self._ended = False
         self.metadata = b""
         self.content_type = ""
@@ -32,11 +35,12 @@ class Related:
             return b""
         if self._ended:
             return b""
-        media, delimiter, _ = self._buffer.partition(self._delimiter)
-        if delimiter:
+        delimiter = self._line_end + self._boundary
+        media, found, _ = self._buffer.partition(delimiter)
+        if found:
             self._ended, self._buffer = True, b""
             return media
-        kept = len(self._delimiter) - 1  # may be the beginning of the delimiter
+        kept = len(delimiter) - 1  # may be the beginning of the delimiter
         media, self._buffer = self._buffer[:-kept], self._buffer[-kept:]
         return media
 
@@ -47,9 +51,12 @@ class Related:
 
     def _read_head(self) -> bool:
         """Whether all that comes before the media is there."""
-        parts = self._buffer.split(self._delimiter, 2)
+        if not self._line_end:
+            self._find_line_end()
+        end = self._line_end
+        parts = self._buffer.split(end + self._boundary, 2) if end else []
         if len(parts) == 3:
-            first, second = (part.partition(b"\r\n\r\n") for part in parts[1:])
+            first, second = (part.partition(end + end) for part in parts[1:])
             if first[1] and second[1]:
                 self.metadata = first[2]
                 self.content_type = _content_type(second[0])
@@ -60,9 +67,18 @@ class Related:
             raise invalid(f"the metadata exceeds {_LARGEST_HEAD} bytes, or a part is missing")
         return False
 
+    def _find_line_end(self) -> None:
+        """Lines end with CRLF, and gcloud's with LF: as the line of the first boundary does."""
+        _, boundary, rest = self._buffer.partition(self._boundary)
+        line, found, _ = rest.partition(b"\n")
+        if boundary and found:
+            self._line_end = b"\r\n" if line.endswith(b"\r") else b"\n"
+            # So that the first delimiter, too, follows a line's end.
+            self._buffer = self._line_end + self._buffer
+
 
 def _content_type(headers: bytes) -> str:
-    for line in headers.decode("latin-1").split("\r\n"):
+    for line in headers.decode("latin-1").splitlines():
         name, _, value = line.partition(":")
         if name.strip().lower() == "content-type":
             return value.strip()

@@ -49,6 +49,8 @@ def routes(objects: Objects) -> list[BaseRoute]:
         ("PATCH", _BUCKET, buckets.patch),
         ("PUT", _BUCKET, buckets.update),
         ("DELETE", _BUCKET, buckets.delete),
+        ("GET", f"{_BUCKET}/storageLayout", buckets.layout),
+        ("GET", f"{_BUCKET}/managedFolders", buckets.managed_folders),
         ("GET", f"{_BUCKET}/iam", policies.get),
         ("PUT", f"{_BUCKET}/iam", policies.set),
         ("GET", f"{_BUCKET}/iam/testPermissions", policies.test),
@@ -64,9 +66,13 @@ def routes(objects: Objects) -> list[BaseRoute]:
         ("POST", f"{_OBJECT}/compose", contents.compose),
     ]
     sending = [
-        ("POST", "/upload" + _OBJECTS, uploads.insert),
-        ("PUT", "/upload" + _OBJECTS, uploads.resume),
-        ("DELETE", "/upload" + _OBJECTS, uploads.cancel),
+        (verb, f"{root}/upload{_OBJECTS}", handler)
+        for root in ("", "/resumable")  # gcloud has the latter for uploads in chunks
+        for verb, handler in (
+            ("POST", uploads.insert),
+            ("PUT", uploads.resume),
+            ("DELETE", uploads.cancel),
+        )
     ]
     rest = ("/storage/v1/", "/upload/storage/v1/", "/download/storage/v1/", "/batch/storage/v1")
     return [

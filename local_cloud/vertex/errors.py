@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from local_cloud.errors import LocalCloudError
+from local_cloud.filters import InvalidFilter
 
 # HTTP status of each canonical code: google/rpc/code.proto
 HTTP = {
@@ -40,6 +41,8 @@ def not_found(name: str) -> ApiError:
 
 def render(_: Request, problem: Exception) -> JSONResponse:
     """What the SDK turns into an exception of google.api_core."""
+    if isinstance(problem, InvalidFilter):
+        problem = ApiError("INVALID_ARGUMENT", str(problem))
     assert isinstance(problem, ApiError)
     error = {"code": problem.http, "message": str(problem), "status": problem.status}
     return JSONResponse({"error": error}, problem.http)

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from local_cloud.filters import Functions, camel, compile_filter, order
 from local_cloud.projects import project_number
 from local_cloud.store.records import Records
 from local_cloud.vertex.errors import not_found
-from local_cloud.vertex.filters import Functions, camel, compile_filter, order
 from local_cloud.vertex.schema import Json, new_id, require, timestamp
 
 TYPES = "type.googleapis.com/google.cloud.aiplatform.v1."

@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
 from local_cloud.engine.dialect import Dialect
+from local_cloud.filters import InvalidFilter
 from local_cloud.service import Platform, Service
 from local_cloud.vertex import (
     metadata_routes,
@@ -62,7 +63,7 @@ def service(platform: Platform) -> Service:
             parts.tuning,
             Deployed(platform, parts.endpoints, parts.batches),
         ),
-        errors={ApiError: render},
+        errors={ApiError: render, InvalidFilter: render},
     )
 
 

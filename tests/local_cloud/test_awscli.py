@@ -19,58 +19,36 @@ from botocore.exceptions import ClientError
 from local_cloud.aws.account import ROLE_ARN
 from local_cloud.control import Status
 from tests.local_cloud.other_environments import ROOT, tool
+from tests.local_cloud.shell import Shell
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cloud")]
 
 GROUP = "/aws/sagemaker/TrainingJobs"
 
 
-class Shell:
-    """A shell of somebody whose variables name a real account, after those lines."""
+class Aws(Shell):
+    """The same with the `aws` command."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.aws_program = tool("awscli", "aws")
-        self.lines = subprocess.run(
-            [sys.executable, "-m", "local_cloud", "env"],
-            cwd=ROOT,
-            env=os.environ | self.own,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-
-    @property
-    def own(self) -> dict[str, str]:
-        real = {"AWS_PROFILE": "work", "AWS_SESSION_TOKEN": "real", "AWS_DEFAULT_OUTPUT": "json"}
-        return real | {"HOME": str(self.folder), "AWS_ENDPOINT_URL_S3": "https://s3.example.com"}
+        super().__init__(folder)
+        self.program = tool("awscli", "aws")
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["bash", "-c", f'{self.lines}\n"$0" "$@"', self.aws_program, *words],
-            cwd=self.folder,
-            env={"PATH": os.environ["PATH"], **self.own},
-            capture_output=True,
-            text=True,
-        )
+        return super().run(self.program, *words)
 
-    def aws(self, *words: str) -> str:
-        """What the command prints, which is to succeed."""
-        done = self.run(*words)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+    aws = Shell.out
 
     def json(self, *words: str) -> Any:
         return json.loads(self.aws(*words))
 
 
 @pytest.fixture(scope="module")
-def shell(cloud: Status, tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    return Shell(tmp_path_factory.mktemp("at home"))
+def shell(cloud: Status, tmp_path_factory: pytest.TempPathFactory) -> Aws:
+    return Aws(tmp_path_factory.mktemp("at home"))
 
 
 @pytest.fixture
-def bucket(shell: Shell) -> Iterator[str]:
+def bucket(shell: Aws) -> Iterator[str]:
     """A bucket made and removed by the command itself."""
     assert shell.aws("s3", "mb", "s3://with-aws") == "make_bucket: with-aws\n"
     yield "s3://with-aws"
@@ -78,13 +56,13 @@ def bucket(shell: Shell) -> Iterator[str]:
     assert "with-aws" not in shell.aws("s3", "ls")
 
 
-def test_who_is_there(shell: Shell) -> None:
+def test_who_is_there(shell: Aws) -> None:
     caller = shell.json("sts", "get-caller-identity")
     assert caller["Account"] == "000000000000"
     assert caller["Arn"].startswith("arn:aws:sts::000000000000:assumed-role/SageMakerExecutionRole")
 
 
-def test_files_go_up_and_come_down(shell: Shell, bucket: str) -> None:
+def test_files_go_up_and_come_down(shell: Aws, bucket: str) -> None:
     (shell.folder / "small.txt").write_text("a few bytes")
     said = shell.aws("s3", "cp", "small.txt", f"{bucket}/in/small.txt", "--no-progress")
     assert said == f"upload: ./small.txt to {bucket}/in/small.txt\n"
@@ -95,7 +73,7 @@ def test_files_go_up_and_come_down(shell: Shell, bucket: str) -> None:
     assert missing.returncode == 1 and "(404)" in missing.stderr
 
 
-def test_a_large_file_goes_in_parts(shell: Shell, bucket: str) -> None:
+def test_a_large_file_goes_in_parts(shell: Aws, bucket: str) -> None:
     content = os.urandom(20 << 20)
     (shell.folder / "large.bin").write_bytes(content)
     shell.aws("s3", "cp", "large.bin", f"{bucket}/large.bin", "--no-progress")
@@ -105,7 +83,7 @@ def test_a_large_file_goes_in_parts(shell: Shell, bucket: str) -> None:
     assert (shell.folder / "back.bin").read_bytes() == content
 
 
-def test_folders_are_kept_in_step(shell: Shell, bucket: str) -> None:
+def test_folders_are_kept_in_step(shell: Aws, bucket: str) -> None:
     folder = shell.folder / "results"
     folder.mkdir()
     for name in ("a.csv", "b c.csv", "ü.csv"):
@@ -122,7 +100,7 @@ def test_folders_are_kept_in_step(shell: Shell, bucket: str) -> None:
     assert shell.run("s3", "ls", f"{bucket}/r/").stdout == ""
 
 
-def test_an_address_for_somebody_without_keys(shell: Shell, bucket: str) -> None:
+def test_an_address_for_somebody_without_keys(shell: Aws, bucket: str) -> None:
     (shell.folder / "shared.txt").write_text("for you")
     shell.aws("s3", "cp", "shared.txt", f"{bucket}/shared.txt")
     address = shell.aws("s3", "presign", f"{bucket}/shared.txt", "--expires-in", "60").strip()
@@ -158,7 +136,7 @@ def ended(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def jobs(shell: Shell) -> Iterator[None]:
+def jobs(shell: Aws) -> Iterator[None]:
     """A job that writes three lines and ends, and one that sleeps."""
     shell.aws("s3", "mb", "s3://jobs-with-aws")
     send("counts", "print('one'); print('two: loss=0.5'); print('three')")
@@ -170,7 +148,7 @@ def jobs(shell: Shell) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("jobs")
-def test_jobs_are_listed_described_and_stopped(shell: Shell) -> None:
+def test_jobs_are_listed_described_and_stopped(shell: Aws) -> None:
     found = shell.json("sagemaker", "list-training-jobs", "--sort-by", "Name")
     names = [job["TrainingJobName"] for job in found["TrainingJobSummaries"]]
     assert {"counts", "sleeps"} <= set(names)  # and those of other tests
@@ -187,7 +165,7 @@ def test_jobs_are_listed_described_and_stopped(shell: Shell) -> None:
 
 
 @pytest.mark.usefixtures("jobs")
-def test_logs_are_read_and_searched(shell: Shell) -> None:
+def test_logs_are_read_and_searched(shell: Aws) -> None:
     group = ("--log-group-name", GROUP)
     streams = shell.json(
         "logs", "describe-log-streams", *group, "--log-stream-name-prefix", "counts/"
@@ -205,7 +183,7 @@ def test_logs_are_read_and_searched(shell: Shell) -> None:
 
 
 @pytest.mark.usefixtures("jobs")
-def test_the_steps_of_a_job_that_is_interrupted(shell: Shell) -> None:
+def test_the_steps_of_a_job_that_is_interrupted(shell: Aws) -> None:
     script = """if True:
         import os, pathlib, time
         seen = pathlib.Path("/opt/ml/checkpoints/seen")

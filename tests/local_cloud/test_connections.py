@@ -111,7 +111,7 @@ def test_a_head_that_does_not_end_is_refused(cloud: Status) -> None:
         (b"\x16\x03\x01\x02\x00\x01\r\n\r\n", b"400"),
         (b"GET \xff HTTP/1.1\r\n\r\n", b"400"),
         (b"GET / HTTP/9.9\r\n\r\n", b"400"),
-        (b"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n", b"400"),
+        (b"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n", b"403"),
         (b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"400"),
         (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", b"400"),
         (b"GET http://127.0.0.1/ HTTP/1.1\r\n\r\n", b"403"),

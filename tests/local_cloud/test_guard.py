@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
@@ -9,6 +10,7 @@ import subprocess
 from urllib.parse import urlsplit
 
 import pytest
+from google.cloud import storage
 
 from local_cloud.control import Status
 
@@ -44,6 +46,37 @@ def test_without_the_secret_nothing_is_told(cloud: Status, path: str) -> None:
     code, said = ask(cloud, path)
     assert code == json.loads(said)["error"]["code"] == 403
     assert secret(cloud).encode() not in said
+
+
+def test_the_secret_opens_as_an_access_token_too(cloud: Status) -> None:
+    bearer = {"Authorization": f"Bearer {secret(cloud)[1:]}"}
+    path = "/storage/v1/b/nobody-made-this?fields=name"
+    code, said = ask(cloud, path, **bearer)
+    assert code == 404 and b"bucket" in said
+    assert ask(cloud, f"{secret(cloud)}{path}", **bearer)[0] == 404
+    assert ask(cloud, path, **bearer, Host="evil.example")[0] == 403
+    assert ask(cloud, path, **bearer, Origin="http://evil.example")[0] == 403
+    assert ask(cloud, path, Authorization="Bearer wrong")[0] == 403
+    assert ask(cloud, path, Authorization=f"Basic {secret(cloud)[1:]}")[0] == 403
+
+
+def test_links_for_a_client_with_a_token_hold_no_secret(cloud: Status) -> None:
+    bearer = {"Authorization": f"Bearer {secret(cloud)[1:]}"}
+    with contextlib.closing(storage.Client()) as client:
+        client.create_bucket("has-links")
+        found = json.loads(ask(cloud, "/storage/v1/b/has-links", **bearer)[1])
+        client.bucket("has-links").delete()
+    port = urlsplit(cloud.url or "").port
+    assert found["selfLink"] == f"http://127.0.0.1:{port}/storage/v1/b/has-links"
+
+
+def test_no_tunnel_leads_elsewhere(cloud: Status) -> None:
+    """gcloud has the server as its proxy, so that none of its requests leaves the machine."""
+    connection = http.client.HTTPConnection("127.0.0.1", urlsplit(cloud.url or "").port)
+    connection.set_tunnel("compute.googleapis.com", 443)
+    with pytest.raises(OSError, match=r"403 compute\.googleapis\.com is not part of the local"):
+        connection.request("GET", "/")
+    connection.close()
 
 
 def test_a_foreign_host_or_origin_is_refused_although_it_knows_the_secret(cloud: Status) -> None:

@@ -37,6 +37,17 @@ def test_the_media_comes_out_as_it_went_in(media: bytes, size: int, epilogue: by
     assert (related.metadata, related.content_type) == (b'{"name": "a"}', "text/csv")
 
 
+@given(st.integers(1, 60))
+def test_lines_may_end_as_gcloud_ends_them(size: int) -> None:
+    """With LF alone, and the boundary in single quotes."""
+    whole = body(b'{"name": "a"}', b"a,b\n1,2\n").replace(b"\r\n", b"\n")
+    related = Related("multipart/related; boundary='==1=='")
+    pieces = [whole[at : at + size] for at in range(0, len(whole), size)]
+    assert b"".join(map(related.feed, pieces)) == b"a,b\n1,2\n"
+    related.finish()
+    assert (related.metadata, related.content_type) == (b'{"name": "a"}', "text/csv")
+
+
 @given(st.integers(0, len(body(b"{}", b"media")) - 3))
 def test_a_body_that_ends_early_is_refused(end: int) -> None:
     related = Related(TYPE)

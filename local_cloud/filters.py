@@ -1,4 +1,4 @@
-"""The filter and order of a list request, in the language of AIP-160 and AIP-132.
+"""The filter and order of Google's list requests, in the language of AIP-160 and AIP-132.
 
 `display_name="trial 1" AND (state=JOB_STATE_SUCCEEDED OR NOT labels.kind:*)`. Field names are
 accepted in snake_case and camelCase. As AIP-160 says, OR binds more tightly than AND. A field of
@@ -14,7 +14,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from local_cloud.vertex.errors import ApiError
+from local_cloud.errors import LocalCloudError
+
+
+class InvalidFilter(LocalCloudError):
+    """A filter or an order that cannot be read: INVALID_ARGUMENT."""
+
 
 Test = Callable[[dict[str, Any]], bool]
 # What a filter may call, `in_context("...")`: whether a resource passes with this argument.
@@ -36,7 +41,7 @@ TYPED = {"number_value": int | float, "string_value": str, "bool_value": bool}
 
 
 def compile_filter(text: str, functions: Functions | None = None) -> Test:
-    """A function that says whether a resource, in its JSON form, passes; or INVALID_ARGUMENT."""
+    """A function that says whether a resource, in its JSON form, passes; or InvalidFilter."""
     return _Parser(text, functions or {}).whole() if text.strip() else lambda _: True
 
 
@@ -57,9 +62,9 @@ class _Parser:
         if sum(value in ("(", "NOT") for _, value in self.tokens) > DEEPEST:
             raise self.wrong(f"with more than {DEEPEST} brackets and NOTs")
 
-    def wrong(self, where: str) -> ApiError:
+    def wrong(self, where: str) -> InvalidFilter:
         said = repr(self.text[:200])
-        return ApiError("INVALID_ARGUMENT", f"Invalid filter {said}: cannot be read {where}")
+        return InvalidFilter(f"Invalid filter {said}: cannot be read {where}")
 
     def next_is(self, *values: str) -> bool:
         return bool(self.tokens) and self.tokens[0][1] in values and self.tokens[0][0] != "string"
@@ -204,7 +209,7 @@ def order(resources: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
     for part in reversed([item.split() for item in by.split(",") if item.strip()]):
         field, direction = part[0].split("."), part[1:]
         if direction not in ([], ["asc"], ["desc"]):
-            raise ApiError("INVALID_ARGUMENT", f"Invalid orderBy {by!r}")
+            raise InvalidFilter(f"Invalid orderBy {by!r}")
         resources.sort(
             key=lambda item, field=field: _text(lookup(item, field)),  # type: ignore[misc]
             reverse=direction == ["desc"],

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud.vertex.errors import ApiError
-from local_cloud.vertex.filters import compile_filter, order
+from local_cloud.filters import InvalidFilter, compile_filter, order
 
 JOB = {
     "displayName": "trial one",
@@ -92,7 +91,7 @@ def test_what_does_not_pass(text: str) -> None:
     ids=lambda text: text[:9],
 )
 def test_what_cannot_be_read_is_refused(text: str) -> None:
-    with pytest.raises(ApiError, match="Invalid filter"):
+    with pytest.raises(InvalidFilter, match="Invalid filter"):
         compile_filter(text)
 
 
@@ -109,9 +108,9 @@ def test_a_function_is_asked_about_each_resource() -> None:
     assert asked == ["other", "trial one"]
     assert not compile_filter('NOT in_context("trial one")', known)(JOB)
     for wrong in ("in_context", 'in_context("a"', "in_context()", 'in_context("a", "b")'):
-        with pytest.raises(ApiError, match="Invalid filter"):
+        with pytest.raises(InvalidFilter, match="Invalid filter"):
             compile_filter(wrong, known)
-    with pytest.raises(ApiError, match="Invalid filter"):
+    with pytest.raises(InvalidFilter, match="Invalid filter"):
         compile_filter('in_context("a")')
 
 
@@ -131,7 +130,7 @@ def test_or_binds_more_tightly_than_and() -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         passes = compile_filter(text)
-    except ApiError:
+    except InvalidFilter:
         return
     assert passes(JOB) in (True, False)
 
@@ -152,5 +151,5 @@ def test_order_by_several_fields_and_newest_first_without_any() -> None:
     assert [job["createTime"][-2:] for job in order(jobs, "")] == ["12", "11", "10"]
     by_both = order(jobs, "display_name desc, create_time")
     assert [job["createTime"][-2:] for job in by_both] == ["10", "12", "11"]
-    with pytest.raises(ApiError, match="orderBy"):
+    with pytest.raises(InvalidFilter, match="orderBy"):
         order(jobs, "display_name upwards")

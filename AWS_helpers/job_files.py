@@ -1,0 +1,62 @@
+"""A job as a file and a command: what `aws sagemaker create-training-job` needs to send it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+from AWS_helpers.session import boto, connected, refusals
+from lesson import LessonError
+from lesson.request import Request
+
+CALLS = {"ModelTrainer", "with_metric_definitions", "with_tensorboard_output_config", "train"}
+EVENT = "before-call.sagemaker.CreateTrainingJob"
+
+
+class _Sent(Exception):
+    """The body of the call that the SDK was about to make."""
+
+
+def write_job(request: Request, path: str = "job.json") -> str:
+    """Write what train(..., dry_run=True) returned to a file, and return the command that sends it.
+
+    The SDK uploads the code, because the file names where it is in the bucket, and botocore
+    checks the request against the service's model; the request is written down instead of sent. A
+    name serves for one job: to send the file again, add `--training-job-name` and another one.
+    """
+    body = _body(request)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(json.dumps(body, indent=2) + "\n", encoding="utf-8")
+    return shlex.join(
+        [
+            *("aws", "sagemaker", "create-training-job", f"--region={connected().region}"),
+            *("--cli-input-json", f"file://{path}"),  # one word with "=" is not understood
+        ]
+    )
+
+
+def _body(request: Request) -> Any:
+    """Return the body of CreateTrainingJob that the SDK would send for the request."""
+    from sagemaker.core.utils.utils import SageMakerClient
+
+    if "train" not in request or not CALLS.issuperset(request):  # it would be sent
+        raise LessonError("this is no training job: give the request of train(..., dry_run=True)")
+    # A client takes its session's handlers when it is made, and the SDK keeps its clients.
+    events = boto().events
+    events.register(EVENT, _stop)
+    SageMakerClient.reset()
+    try:
+        with refusals("uploading the code of the job"):
+            request.send()
+    except _Sent as sent:
+        return json.loads(sent.args[0])
+    finally:
+        events.unregister(EVENT, _stop)
+        SageMakerClient.reset()
+    raise AssertionError("the SDK has sent the job in a way of its own")
+
+
+def _stop(params: dict[str, Any], **_: Any) -> None:
+    raise _Sent(params["body"])

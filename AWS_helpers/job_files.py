@@ -26,12 +26,13 @@ def write_job(request: Request, path: str = "job.json") -> str:
     checks the request against the service's model; the request is written down instead of sent. A
     name serves for one job: to send the file again, add `--training-job-name` and another one.
     """
+    region = connected().region
     body = _body(request)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(json.dumps(body, indent=2) + "\n", encoding="utf-8")
     return shlex.join(
         [
-            *("aws", "sagemaker", "create-training-job", f"--region={connected().region}"),
+            *("aws", "sagemaker", "create-training-job", f"--region={region}"),
             *("--cli-input-json", f"file://{path}"),  # one word with "=" is not understood
         ]
     )

@@ -76,14 +76,15 @@ def _operations(parts: Parts) -> list[BaseRoute]:
 
     return [
         Route(f"{root}{rest.LOCATION}{place}/operations/{{id:id}}", get, methods=["GET"])
-        for root in ("/ui", "/v1")
+        for root in ("/ui", "/v1", "/v1beta1")  # gcloud waits with the last one
         for place in ("", "/{kind}/{owner:id}")
     ]
 
 
 async def _missing(request: Request) -> JSONResponse:
+    path = request.scope["path"].removeprefix(request.scope["root_path"])
     problem = ApiError(
         "UNIMPLEMENTED",
-        f"not implemented in the local cloud: {request.method} /v1/{request.path_params['rest']}",
+        f"not implemented in the local cloud: {request.method} {path}",
     )
     return render(request, problem)

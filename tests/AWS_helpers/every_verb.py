@@ -14,6 +14,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -111,6 +112,9 @@ def main() -> None:
     endpoint = call("deploy", run)
     call("predict", endpoint, [{"Pclass": 1, "Sex": "female", "Embarked": "S"}])
     call("register", run)
+    with tempfile.TemporaryDirectory() as folder:
+        request = AWS_helpers.train(flags, dry_run=True)
+        call("write_job", request, f"{folder}/job.json")
     space = {"learning_rate": between(0.001, 0.01, scale="log"), "hidden": one_of("8", "16")}
     tuning.FOLDER = Path(__file__).with_name("trial")  # the search is the point here
     call("tune", flags, space, trials=2, parallel=1)

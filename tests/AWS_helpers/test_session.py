@@ -11,6 +11,7 @@ import AWS_helpers
 from AWS_helpers import session
 from AWS_helpers.session import Session, connect, connected, refusals
 from lesson import LessonError
+from lesson.request import Request
 from lesson.runs import Run
 from local_cloud.control import Status
 
@@ -26,6 +27,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "deploy": lambda: AWS_helpers.deploy(RUN),
     "predict": lambda: AWS_helpers.predict("endpoint", []),
     "register": lambda: AWS_helpers.register(RUN),
+    "write_job": lambda: AWS_helpers.write_job(Request()),
 }
 ROLE = "arn:aws:iam::123456789012:role/MyRole"
 

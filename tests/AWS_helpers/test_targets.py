@@ -30,6 +30,7 @@ TELLING = "sagemaker-telemetry"
 VERBS = {
     "connect", "upload", "estimate_cost", "train", "train again", "tune", "list_jobs", "cancel",
     "wait", "cleanup", "cleanup again", "deploy", "predict", "register",
+    "write_job",
 }  # fmt: skip
 MACHINES = r"\.(Create(Training|HyperParameterTuning)Job|CreateEndpoint) "
 # What differs between any two runs, and what stands for it in the comparison.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -91,6 +92,9 @@ def main() -> None:
     endpoint = call("deploy", run)
     call("predict", endpoint, [{"Pclass": 1, "Sex": "female", "Embarked": "S"}])
     call("register", run)
+    with tempfile.TemporaryDirectory() as folder:
+        request = GCP_helpers.train(flags, dry_run=True)
+        call("write_job", request, f"{folder}/config.yaml")
     space = {"learning_rate": between(0.001, 0.01, scale="log"), "hidden": one_of("8", "16")}
     tuning.FOLDER = Path(__file__).with_name("trial.py")  # the search is the point here
     call("tune", flags, space, trials=2, parallel=1)

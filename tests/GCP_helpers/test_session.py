@@ -11,6 +11,7 @@ import GCP_helpers
 from GCP_helpers import session
 from GCP_helpers.session import Session, connect, connected
 from lesson import LessonError
+from lesson.request import Request
 from lesson.runs import Run
 from local_cloud.control import Status
 
@@ -26,6 +27,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "deploy": lambda: GCP_helpers.deploy(RUN),
     "predict": lambda: GCP_helpers.predict("endpoint", []),
     "register": lambda: GCP_helpers.register(RUN),
+    "write_job": lambda: GCP_helpers.write_job(Request()),
 }
 
 

@@ -27,6 +27,7 @@ GOOGLE = {"storage.googleapis.com", "us-central1-aiplatform.googleapis.com"}
 VERBS = {
     "connect", "upload", "estimate_cost", "train", "train again", "tune", "list_jobs", "cancel",
     "wait", "cleanup", "cleanup again", "deploy", "predict", "register",
+    "write_job",
 }  # fmt: skip
 MACHINES = r"/(customJobs|trainingPipelines|hyperparameterTuningJobs|endpoints/ID:deployModel) "
 # What differs between any two runs, and what stands for it in the comparison.

@@ -11,8 +11,10 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 
+import joblib
 import pytest
 from google.cloud import storage
+from sklearn.linear_model import LogisticRegression
 
 from local_cloud.control import Status
 from tests.local_cloud.shell import Shell
@@ -206,6 +208,21 @@ def test_worker_pools_and_cancel(shell: Shell, ai: Ai) -> None:
         pass
 
 
+INSIDE = """
+workerPoolSpecs:
+- machineSpec: {machineType: n1-standard-4}
+  replicaCount: 1
+  containerSpec:
+    imageUri: us-docker.pkg.dev/vertex-ai/training/pytorch-cpu.2-4.py310:latest
+    command:
+    - bash
+    - -ec
+    - |
+      echo inside > note.txt
+      gcloud storage cp note.txt gs://with-gcloud/by-gcloud.txt
+      gsutil cp note.txt gs://with-gcloud/by-gsutil.txt
+"""
+
 TUNING = """
 studySpec:
   metrics: [{metricId: validation_accuracy, goal: MAXIMIZE}]
@@ -243,3 +260,44 @@ def test_hyperparameter_tuning(shell: Shell, ai: Ai) -> None:
     assert [trial["state"] for trial in found["trials"]] == ["SUCCEEDED", "SUCCEEDED"]
     assert "tuned" in [one["displayName"] for one in ai("hp-tuning-jobs", "list")]
     ai("hp-tuning-jobs", "cancel", job["name"])
+
+
+@pytest.mark.slow
+def test_a_model_is_deployed_and_predicts(shell: Shell, ai: Ai, bucket: storage.Bucket) -> None:
+    joblib.dump(
+        LogisticRegression().fit([[0.0, 0.0], [1.0, 1.0]], [0, 1]), shell.folder / "m.joblib"
+    )
+    bucket.blob("m/model.joblib").upload_from_filename(str(shell.folder / "m.joblib"))
+    image = "us-docker.pkg.dev/vertex-ai/prediction/sklearn-cpu.1-5:latest"
+    ai(
+        *("models", "upload", "--display-name=of-gcloud", f"--container-image-uri={image}"),
+        "--artifact-uri=gs://with-gcloud/m",
+    )
+    (model,) = (one for one in ai("models", "list") if one["displayName"] == "of-gcloud")
+    endpoint = ai("endpoints", "create", "--display-name=of-gcloud")["name"]
+    number = model["name"].split("/")[-1]
+    ai(
+        *("endpoints", "deploy-model", endpoint, f"--model={number}", "--display-name=first"),
+        *("--machine-type=n1-standard-2", "--traffic-split=0=100"),
+    )
+    (shell.folder / "request.json").write_text('{"instances": [[0.0, 0.1], [1.0, 1.0]]}')
+    said = ai("endpoints", "predict", endpoint, "--json-request=request.json")
+    assert said["predictions"] == [0, 1]
+    (deployed,) = ai("endpoints", "describe", endpoint)["deployedModels"]
+    ai("endpoints", "undeploy-model", endpoint, f"--deployed-model-id={deployed['id']}")
+    ai("endpoints", "delete", endpoint)
+    ai("models", "delete", number)
+    assert "of-gcloud" not in [one["displayName"] for one in ai("models", "list")]
+
+
+@pytest.mark.slow
+def test_both_programs_work_inside_a_job(shell: Shell, ai: Ai, bucket: storage.Bucket) -> None:
+    (shell.folder / "inside.yaml").write_text(INSIDE)
+    job = ai("custom-jobs", "create", "--display-name=inside", "--config=inside.yaml")
+    while (state := ai("custom-jobs", "describe", job["name"])["state"]) in (
+        *("JOB_STATE_QUEUED", "JOB_STATE_PENDING", "JOB_STATE_RUNNING"),
+    ):
+        pass
+    assert state == "JOB_STATE_SUCCEEDED"
+    assert names(bucket) == {"by-gcloud.txt", "by-gsutil.txt"}
+    assert bucket.blob("by-gsutil.txt").download_as_text() == "inside\n"

@@ -1,0 +1,81 @@
+"""The exercises of episode 18, The command lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lesson.exercises import Exercise
+from lesson.exercises.lettered import choice, in_order, one_each, some
+
+which = one_each(
+    "BACB",
+    "ABC",
+    [
+        "first case: 400 files are there already, and are the same.",
+        "second case: it is one file, and it is new.",
+        "third case: nothing is copied.",
+        "fourth case: a file that is gone here is to be gone there, too.",
+    ],
+    "rsync and sync compare first, and copy what differs; cp copies, whatever is there.",
+    "ask of each: is there already a copy, of which most is right?",
+)
+
+steps = in_order(
+    [
+        ("B", "C", "a job's package is uploaded after it was built, and the data has to be there."),
+        ("C", "A", "what would the job install, if its package is not in the bucket yet?"),
+        ("A", "D", "there are no logs before there is a job."),
+    ],
+    {},
+    "Data first, then the package, then the job: a job reads its bucket as soon as it starts.",
+    "what does the job need from the bucket when it starts?",
+)
+
+needs = some(
+    {
+        "A": "of A: every URL of Vertex AI names a region.",
+        "C": "of C: how would you find the job in a list?",
+        "D": "of D: how would the service know which machine runs which code?",
+    },
+    {
+        "B": "of B: the name of a bucket is in the URIs of your flags, if they have any.",
+        "E": "of E: it is counted in the worker pool, and is 1 if it is not there.",
+    },
+    "Where, under which name, and what on which machines; the worker pools may be in the file.",
+    "which of them would the service have to guess, if you left it out?",
+)
+
+epochs = choice(
+    "C",
+    {
+        "A": "an option of the command line counts more than the file.",
+        "B": "the two lists are not joined: what stands on the command line replaces the whole "
+        "field of the file.",
+    },
+    "--args replaces the field args, all of it: name every flag that the job still needs.",
+    "is it the flag --epochs that the command line overrides, or the field args?",
+)
+
+
+def _judge_overridden(record: Any) -> str:
+    spec = record.get("jobSpec") if isinstance(record, Mapping) else None
+    pools = spec.get("workerPoolSpecs") if isinstance(spec, Mapping) else None
+    if not pools:
+        return "the answer is what recorded(name) returns."
+    flags = pools[0].get("pythonPackageSpec", {}).get("args", [])
+    if "--epochs=5" not in flags:
+        return f"its flags are {' '.join(flags)}: --epochs=5 is not among them."
+    missing = [name for name in ("train", "val") if not any(f"--{name}=" in each for each in flags)]
+    if missing:
+        return f"it has no --{missing[0]}: --args replaces all flags of the file."
+    return ""
+
+
+overridden = Exercise(
+    object,
+    _judge_overridden,
+    "The file is as it was, and serves for the next job.",
+    "the flags are in the file, under args; put them behind --args=, with a comma between two.",
+    kind="send",
+)

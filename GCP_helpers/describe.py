@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from lesson import states
@@ -99,8 +99,9 @@ def _backing_names(job: Job) -> list[str]:
 def spec(job: Job) -> JobSpec:
     """Return what the job was asked to do."""
     found = _custom_job_spec(job)
-    pool = found.worker_pool_specs[0]
-    machine, package, container = pool.machine_spec, pool.python_package_spec, pool.container_spec
+    pools = [each for each in found.worker_pool_specs if each.replica_count]
+    machine, package = pools[0].machine_spec, pools[0].python_package_spec
+    container, mixed = pools[0].container_spec, _mixed(pools)
     words = [*package.args, *container.args]
     words += [word for part in container.command for word in part.split()]
     # types/custom_job.py, base_output_directory, says where below it a job leaves what.
@@ -108,16 +109,28 @@ def spec(job: Job) -> JobSpec:
     code = [*package.package_uris, *(f"gs://{w[5:]}" for w in words if w.startswith("/gcs/"))]
     return JobSpec(
         name=job.display_name,
-        machine=machine.machine_type,
-        replicas=sum(int(each.replica_count) for each in found.worker_pool_specs),
-        gpu=machine.accelerator_type.name if machine.accelerator_count else None,
-        gpu_count=machine.accelerator_count,
+        machine=mixed or machine.machine_type,
+        replicas=sum(int(each.replica_count) for each in pools),
+        gpu=machine.accelerator_type.name if machine.accelerator_count and not mixed else None,
+        gpu_count=0 if mixed else machine.accelerator_count,
         spot=found.scheduling.strategy.name == "SPOT",
         flags=dict(word[2:].split("=", 1) for word in words if word[:2] == "--" and "=" in word),
         base=base,
         output=f"{base}/model/" if base else "",
         written=(f"{base}/", *code),
     )
+
+
+def _mixed(pools: Sequence[Any]) -> str:
+    """Name the machines of pools that differ, as lesson.costs reads them; "" if all are alike."""
+    names = []
+    for machine in (pool.machine_spec for pool in pools):
+        gpus = f" + {machine.accelerator_count} × {machine.accelerator_type.name}"
+        names.append(machine.machine_type + (gpus if machine.accelerator_count else ""))
+    if len(set(names)) == 1:
+        return ""
+    counted = zip(pools, names, strict=True)
+    return " and ".join(f"{pool.replica_count} × {name}" for pool, name in counted)
 
 
 def _custom_job_spec(job: Job) -> Any:

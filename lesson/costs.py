@@ -20,6 +20,8 @@ LEFT_OUT = (
 )
 # How list_jobs() writes what a job ran on: `4 trials on n1-standard-4 + 1 × NVIDIA_TESLA_T4, spot`.
 ASKED = re.compile(r"(?:(\d+) trials on )?([\w.-]+)(?: \+ (\d+) × (\w+))?(?:, spot)?")
+# Worker pools of different machines: `1 × n1-standard-8 and 3 × n1-standard-4`.
+POOLS = re.compile(r"(?:^| and )(\d+) × (.+?)(?= and |$)")
 SPOT = "Spot machines cost less, at a price that changes; it is not estimated here."
 
 
@@ -223,6 +225,10 @@ def _of_job(
     estimate_cost: Callable[..., Estimate],
     ready: float,
 ) -> float:
+    if pools := POOLS.findall(text):
+        return sum(
+            _of_job(machine, int(count), seconds, estimate_cost, ready) for count, machine in pools
+        )
     asked = ASKED.fullmatch(text)
     if not asked:
         return math.nan

@@ -18,6 +18,7 @@ import importlib
 import io
 import json
 import os
+import runpy
 import selectors
 import signal
 import socket
@@ -32,6 +33,7 @@ ALONE = {
     # As in a kernel: ipykernel sets this before a cell can import matplotlib.
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
 }
+LIGHT = Path(__file__).parents[1] / "AWS_helpers/light_imports.py"  # as connect() does it
 LARGEST = 1 << 17  # bytes of a request: most of it is the environment
 
 
@@ -79,6 +81,7 @@ def main(listener: socket.socket, modules: Sequence[str]) -> None:
     """Import, and become a kernel in each child."""
     os.environ["JPY_PARENT_PID"] = str(os.getpid())  # ipykernel reads it on import
     with contextlib.redirect_stderr(io.StringIO()):  # what imports warn of
+        runpy.run_path(str(LIGHT))["import_jsonschema"]()
         for module in modules:
             importlib.import_module(module)
     if threads() > 1:

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
-from trainer.replicas import Group, Place, shares
+from trainer.replicas import Group, Replica, shares
 from trainer.rides import Rides
 
 LOW, HIGH = (-74.05, 40.60), (-73.75, 40.90)  # longitudes and latitudes around New York
@@ -71,7 +71,7 @@ class AveragedAdam(keras.optimizers.Adam):
 def train(
     train: Rides,
     valid: Rides,
-    place: Place,
+    replica: Replica,
     group: Group,
     flags: Mapping[str, Any],
     report: Callable[[float, int], None],
@@ -89,13 +89,13 @@ def train(
     )
     batch_size, evaluations = flags["batch_size"], flags["num_evals"]
     steps = max(1, flags["num_examples_to_train_on"] // (batch_size * evaluations))
-    own, history = shares(len(train.X), batch_size, place), []
+    own, history = shares(len(train.X), batch_size, replica), []
     for number in range(evaluations):
         for rows in itertools.islice(own, steps):
             model.train_on_batch(train.X[rows], train.y[rows])
         history.append(model.evaluate(*valid, batch_size=4096, verbose=0, return_dict=True)["rmse"])
         report(history[-1], number)
-    examples = evaluations * steps * batch_size // place.size
+    examples = evaluations * steps * batch_size // replica.size
     return model, {"val_rmse": history[-1], "history": history, "examples": examples}
 
 

@@ -45,7 +45,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     for part in ("train", "eval"):
         # A shell that expands taxi-train* gives several names.
         flag(f"--{part}_data_path", nargs="+", required=True, help="pattern of CSV files or gs://")
-    output = os.environ.get("AIP_MODEL_DIR")
+    output = os.environ.get("AIP_MODEL_DIR")  # of a trial: its own
     flag("--output_dir", default=output, required=not output, help="folder or gs:// URI")
     flag("--batch_size", type=whole, default=32, help="rides in a step, of all replicas together")
     flag("--num_examples_to_train_on", type=whole, default=100, help="rides, repeated if need be")
@@ -54,6 +54,8 @@ def parse_flags(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     flag("--lr", type=float, default=0.001, help="learning rate")
     flag("--nnsize", type=widths, nargs="+", default=[[32, 8]], help='hidden layers: "32 8"')
     values = vars(parser.parse_args(arguments))
+    if (trial := os.environ.get("CLOUD_ML_TRIAL_ID")) and values["output_dir"] != output:
+        values["output_dir"] += f"/{trial}"  # all trials of a study get the same flags
     values["nnsize"] = [width for group in values["nnsize"] for width in group]
     return values
 
@@ -75,22 +77,22 @@ def main() -> None:
     from trainer import baselines, replicas, rides
 
     try:
-        place = replicas.find_place(os.environ)
+        replica = replicas.find_replica(os.environ)
         train, valid = (rides.read(flags[f"{part}_data_path"]) for part in ("train", "eval"))
-        group = replicas.join(place)
+        group = replicas.join(replica)
         from trainer import model  # and with it Keras, which takes seconds
 
-        chief = place.rank == 0
+        chief = replica.rank == 0
         report = report_to_tuning if chief else lambda rmse, number: None
         began = time.perf_counter()
-        network, metrics = model.train(train, valid, place, group, flags, report)
+        network, metrics = model.train(train, valid, replica, group, flags, report)
     except rides.Refused as problem:
         print(f"trainer.task: {problem}", file=sys.stderr)
         sys.exit(2)
-    about = {"rank": place.rank, "replicas": place.size, "backend": os.environ["KERAS_BACKEND"]}
+    about = {"rank": replica.rank, "replicas": replica.size, "backend": os.environ["KERAS_BACKEND"]}
     about |= {"seconds": round(time.perf_counter() - began, 3), **metrics, "flags": flags}
-    # Each replica writes into a folder of its own; the model is the same on all.
-    files = {f"worker-{place.rank}/metrics.json": about}
+    # Each replica writes into a separate folder; the model is the same on all.
+    files = {f"worker-{replica.rank}/metrics.json": about}
     if chief:
         files["metrics.json"] = about | baselines.scores(train, valid)
     contents = {name: json.dumps(value, indent=1).encode() for name, value in files.items()}

@@ -65,6 +65,7 @@ def test_torchrun_trains_one_model_on_two_instances(data: Data) -> None:
     assert rows[0]["stop"] == rows[1]["start"]
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
     data: Data, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,6 +95,7 @@ def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
     assert "interruptions=1" in repr(run)
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_spot_job_keeps_its_checkpoints_in_the_bucket(
     data: Data, connection: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:

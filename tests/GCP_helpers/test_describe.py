@@ -42,6 +42,29 @@ def test_the_machine_is_described_as_the_table_shows_it() -> None:
     assert str(gpus) == "n1-standard-8 + 2 × NVIDIA_TESLA_T4, spot"
 
 
+def test_worker_pools_of_different_machines_are_named_each() -> None:
+    from google.cloud.aiplatform_v1.types import CustomJob, CustomJobSpec
+
+    def asked(*pools: dict[str, Any]) -> JobSpec:
+        specs = CustomJobSpec(worker_pool_specs=list(pools))
+        resource = CustomJob(name="projects/p/locations/l/customJobs/1", job_spec=specs)
+        found: Any = SimpleNamespace(
+            resource_name=resource.name, gca_resource=resource, display_name="j"
+        )
+        return describe.spec(found)
+
+    def pool(machine: str, replicas: int, **gpu: Any) -> dict[str, Any]:
+        return {"machine_spec": {"machine_type": machine, **gpu}, "replica_count": replicas}
+
+    gpu = {"accelerator_type": "NVIDIA_TESLA_T4", "accelerator_count": 1}
+    small = pool("n1-standard-4", 2)
+    alike = asked(pool("n1-standard-4", 1), small)
+    assert (str(alike), alike.replicas) == ("n1-standard-4", 3)
+    mixed = asked(pool("n1-standard-8", 1, **gpu), {}, small)
+    assert str(mixed) == "1 × n1-standard-8 + 1 × NVIDIA_TESLA_T4 and 2 × n1-standard-4"
+    assert mixed.replicas == 3 and mixed.gpu is None
+
+
 @pytest.mark.parametrize(
     ("message", "said"),
     [

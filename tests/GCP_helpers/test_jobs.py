@@ -44,6 +44,7 @@ def test_a_job_comes_back_as_a_row_with_metrics_curve_and_times(
     assert "] succeeded  epoch 30 of 30  validation loss 0." in out
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
     data: Data, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,6 +72,7 @@ def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
     assert "interruptions=1" in repr(run)
 
 
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     "wanted",
     [{"checkpoint_every": 5}, pytest.param({"checkpoint_every": "5"}, marks=pytest.mark.slow)],

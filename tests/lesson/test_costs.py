@@ -157,12 +157,14 @@ def test_a_bill_multiplies_the_seconds_of_each_job_with_the_price_of_its_machine
     moment = datetime(2026, 11, 20, tzinfo=UTC)
     an_hour = Times(moment, moment, moment + timedelta(hours=1))
     asked = [("box", 2), ("box + 2 × T4, spot", 1), ("3 trials on box", 1), ("other", 1)]
+    asked += [("1 × box and 3 × box + 1 × T4, spot", 4), ("1 × box and 1 × other", 2)]
     listed = table([row("job", ("succeeded", "Completed"), an_hour, n, text) for text, n in asked])
 
     same = bill(listed, estimate_cost)["dollars"].tolist()
     longer = bill(listed, estimate_cost, ready=3600)["dollars"].tolist()
 
     assert same[:3] == [0.5, 1.25, 0.25] and math.isnan(same[3])
+    assert same[4] == 2.5 and math.isnan(same[5])
     assert longer[:3] == [1.0, 2.5, 1.0] and math.isnan(longer[3])
     assert bill(listed[:0], estimate_cost)["dollars"].sum() == 0
 

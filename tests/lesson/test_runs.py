@@ -68,6 +68,9 @@ def test_an_interrupted_run_is_stopped_and_said_in_words(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
+    script = tmp_path / "train_nn.py"
+    script.write_text("import time; print('epoch 1', flush=True); time.sleep(1000)")
+    monkeypatch.setattr(this_machine, "SCRIPT", script)
     monkeypatch.setattr("builtins.print", interrupt)
     with pytest.raises(LessonError, match="interrupted"):
         this_machine.train({"train": data.train, "val": data.val}, tmp_path / "run")

@@ -1,4 +1,4 @@
-"""The trainer's parts that need no backend: its flags, its files, its place among replicas."""
+"""The trainer's parts that need no backend: its flags, its files, its rank."""
 
 from __future__ import annotations
 
@@ -54,6 +54,16 @@ def test_results_go_where_vertex_ai_says(monkeypatch: pytest.MonkeyPatch) -> Non
     assert task.parse_flags(NEEDED[:4])["output_dir"] == "gs://bucket/model/"
 
 
+def test_each_trial_of_a_study_writes_into_a_separate_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CLOUD_ML_TRIAL_ID", "3")
+    assert task.parse_flags(NEEDED)["output_dir"] == "out/3"
+    # The service gives each trial its own.
+    monkeypatch.setenv("AIP_MODEL_DIR", "gs://bucket/3/model/")
+    assert task.parse_flags(NEEDED[:4])["output_dir"] == "gs://bucket/3/model/"
+
+
 def test_shards_are_read_by_pattern_or_by_name_each_once(tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / f"taxi-train-{number}.csv").write_text(RIDE * (number + 1))
@@ -102,28 +112,31 @@ def test_a_pattern_without_files_is_refused(tmp_path: Path) -> None:
         rides.read([str(tmp_path / "taxi-train*")])
 
 
-def placed(pools: dict[str, int], own: tuple[str, int]) -> replicas.Place:
-    """The place that CLUSTER_SPEC gives a replica."""
+def replica_of(pools: dict[str, int], own: tuple[str, int]) -> replicas.Replica:
+    """What a replica finds in CLUSTER_SPEC."""
     cluster = {pool: [f"{pool}-{n}:2222" for n in range(count)] for pool, count in pools.items()}
     spec = {"cluster": cluster, "task": {"type": own[0], "index": own[1]}}
-    return replicas.find_place({"CLUSTER_SPEC": json.dumps(spec)})
+    return replicas.find_replica({"CLUSTER_SPEC": json.dumps(spec)})
 
 
 def test_the_chief_is_first_and_the_workers_follow() -> None:
     pools = {"workerpool0": 1, "workerpool1": 2}
-    assert [placed(pools, own).rank for own in (("workerpool0", 0), ("workerpool1", 1))] == [0, 2]
-    assert placed(pools, ("workerpool1", 0)) == (1, 3, "workerpool0-0:2222")
-    assert replicas.find_place({}).size == 1
+    assert [replica_of(pools, own).rank for own in (("workerpool0", 0), ("workerpool1", 1))] == [
+        0,
+        2,
+    ]
+    assert replica_of(pools, ("workerpool1", 0)) == (1, 3, "workerpool0-0:2222")
+    assert replicas.find_replica({}).size == 1
 
 
 def test_pools_without_a_role_are_refused() -> None:
     with pytest.raises(rides.Refused, match="workerpool2"):
-        placed({"workerpool0": 1, "workerpool2": 1}, ("workerpool0", 0))
+        replica_of({"workerpool0": 1, "workerpool2": 1}, ("workerpool0", 0))
 
 
 def test_the_shares_of_all_replicas_are_the_batches_of_one() -> None:
     def batches(rank: int, size: int) -> list[set[int]]:
-        share = replicas.shares(50, 12, replicas.Place(rank, size, ""))
+        share = replicas.shares(50, 12, replicas.Replica(rank, size, ""))
         return [{*map(int, each)} for each in itertools.islice(share, 10)]
 
     whole, parts = batches(0, 1), [batches(rank, 3) for rank in range(3)]
@@ -133,7 +146,7 @@ def test_the_shares_of_all_replicas_are_the_batches_of_one() -> None:
 
 def test_a_batch_that_cannot_be_shared_evenly_is_refused() -> None:
     with pytest.raises(rides.Refused, match="multiple of 3"):
-        next(replicas.shares(50, 16, replicas.Place(0, 3, "")))
+        next(replicas.shares(50, 16, replicas.Replica(0, 3, "")))
 
 
 def test_a_refusal_is_one_sentence(tmp_path: Path) -> None:

@@ -78,7 +78,11 @@ def trained_in(pool: Pool, replicas: int, archive: Path, folder: Path, *flags: A
 
 # ---- one model ----------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("batch", "apart"), [(0, False), pytest.param(16, True, marks=pytest.mark.slow), (1, False)]
+    ("batch", "apart"),
+    [
+        (0, False),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((16, True), (1, False))),
+    ],
 )
 def test_1_2_and_3_replicas_give_the_same_weights(
     pool: Pool, archive: Path, tmp_path: Path, batch: int, apart: bool
@@ -272,6 +276,7 @@ def test_the_chiefs_port_taken_by_another_is_said(archive: Path) -> None:
 
 
 # ---- torchrun -----------------------------------------------------------------------------------
+@pytest.mark.slow  # the next test has them too, from torchrun
 def test_the_variables_of_torchrun(archive: Path, tmp_path: Path) -> None:
     common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
     environments = [

@@ -174,7 +174,7 @@ class Home:
             "SchemaVersion: '1.0'\n"
             "SageMaker:\n  PythonSDK:\n    Modules:\n      TelemetryOptOut: true\n"
         )
-        # "Not a machine of Google's"; ten minutes after this time gcloud would ask the network again.
+        # "Not a machine of Google's": ten minutes after this time gcloud would ask again.
         self.gcloud_config.mkdir(exist_ok=True)
         on_google = self.gcloud_config / "gce"
         on_google.write_text("False")

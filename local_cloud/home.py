@@ -18,6 +18,7 @@ from typing import Any, TextIO
 
 from local_cloud.errors import LocalCloudError
 
+NEVER = 4_102_444_800  # in the year 2100
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
@@ -173,6 +174,11 @@ class Home:
             "SchemaVersion: '1.0'\n"
             "SageMaker:\n  PythonSDK:\n    Modules:\n      TelemetryOptOut: true\n"
         )
+        # "Not a machine of Google's": ten minutes after this time gcloud would ask again.
+        self.gcloud_config.mkdir(exist_ok=True)
+        on_google = self.gcloud_config / "gce"
+        on_google.write_text("False")
+        os.utime(on_google, (NEVER, NEVER))
         # gsutil itself knows only https; it has `gcloud storage` do the work if told so.
         self.boto_config.write_text(
             "[GSUtil]\nuse_gcloud_storage = True\nhidden_shim_mode = no_fallback\n"

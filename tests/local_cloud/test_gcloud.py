@@ -17,6 +17,7 @@ from google.cloud import storage
 from sklearn.linear_model import LogisticRegression
 
 from local_cloud.control import Status
+from local_cloud.home import NEVER
 from tests.local_cloud.shell import Shell
 
 pytestmark = pytest.mark.skipif(
@@ -77,9 +78,11 @@ def test_a_folder_goes_up_and_a_job_is_sent(shell: Shell, bucket: storage.Bucket
     assert not (shell.folder / ".config").exists(), "the user's own configuration stays as it is"
 
 
-def test_gsutil_has_gcloud_do_the_work(shell: Shell, bucket: storage.Bucket) -> None:
+def test_gsutil_has_gcloud_do_the_work(cloud: Status, shell: Shell, bucket: storage.Bucket) -> None:
     shell.out("gsutil", "cp", "data/a.csv", "gs://with-gcloud/one/a.csv")
     assert names(bucket) == {"one/a.csv"}
+    # gcloud notes here what it is told when it looks for the metadata server of Google's machines.
+    assert (cloud.home.gcloud_config / "gce").stat().st_mtime == NEVER, "it has asked the network"
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def learning_curve(run: Run) -> Picture:
     """Draw loss and accuracy over the epochs of a run into learning_curve.png in its folder.
 
     A dotted line marks the epoch with the lowest validation loss, dash-dotted ones those in which
-    an interrupted run went on.
+    an interrupted run resumed.
     """
     import pandas as pd
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ def learning_curve(run: Run) -> Picture:
     for axes, title in ((losses, "loss"), (accuracies, "accuracy")):
         axes.axvline(best, color="#444444", linestyle=":", label="best epoch")
         for number, epoch in enumerate(resumed):  # the legend has the first of them
-            axes.axvline(epoch, **RESUMED, label="_" * number + "went on")
+            axes.axvline(epoch, **RESUMED, label="_" * number + "resumed")
         axes.set(xlabel="epoch", title=title)
         axes.legend(framealpha=1)
     picture = Picture(run.folder / "learning_curve.png", _describe(history, best, resumed))
@@ -61,7 +61,7 @@ def learning_curve(run: Run) -> Picture:
 
 def _describe(history: pd.DataFrame, best: int, resumed: Sequence[int]) -> str:
     """Return the learning curve in words."""
-    stops = f"; interrupted, the run went on in epoch {_and(resumed)}" if resumed else ""
+    stops = f"; interrupted, the run resumed in epoch {_and(resumed)}" if resumed else ""
     first, at_best, last = history.iloc[0], history.loc[best], history.iloc[-1]
     return (
         f"Learning curve over {len(history)} epochs: the training loss falls from "

@@ -1,8 +1,9 @@
 """How long a page takes, by one formula: words, lines of code and cells of its core.
 
 A minute is 200 words or 10 lines of code; running a cell takes 10 seconds. Everything counts that
-the reader of the page sees, except the exercises, which state their minutes in their titles. A
-section whose heading begins with `Optional:` is not part of the core.
+the reader of the page sees, except the exercises, which state their minutes in their titles, and
+what a run has shown (tools/shown.py), which nobody reads word by word. A section whose heading
+begins with `Optional:` is not part of the core.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ def minutes_of(blocks: Iterable[Block]) -> float:
         if isinstance(block, Code) and (block.language or "").startswith("python"):
             lines += sum(bool(line.strip()) for line in block.text.split("\n"))
             cells += block.live
+        elif isinstance(block, Code) and "shown" in block.attributes.classes:
+            continue
         elif not isinstance(block, Div):
             words += count_words(block.text)
     return words / WORDS + lines / LINES + cells / CELLS

@@ -143,18 +143,18 @@ def test_the_picture_lies_beside_the_run_and_is_told_in_words(run: Run) -> None:
     assert f'alt="{picture.alt}"' in picture._repr_html_()
 
 
-def test_the_picture_marks_where_an_interrupted_run_went_on(run: Run, tmp_path: Path) -> None:
+def test_the_picture_marks_where_an_interrupted_run_resumed(run: Run, tmp_path: Path) -> None:
     copy = tmp_path / "interrupted"
     shutil.copytree(run.folder, copy)
     metrics = run.metrics
     metrics["epochs"]["resumed"] = [7, 12, 15]
     (copy / "metrics.json").write_text(json.dumps(metrics))
     marked = plots.learning_curve(replace(run, artefacts=str(copy)))
-    assert marked.alt.endswith("; interrupted, the run went on in epoch 7, 12 and 15.")
+    assert marked.alt.endswith("; interrupted, the run resumed in epoch 7, 12 and 15.")
     metrics["epochs"]["resumed"] = [7]
     (copy / "metrics.json").write_text(json.dumps(metrics))
     once = plots.learning_curve(replace(run, artefacts=str(copy)))
-    assert once.alt.endswith("; interrupted, the run went on in epoch 7.")
+    assert once.alt.endswith("; interrupted, the run resumed in epoch 7.")
 
 
 def test_intervals_are_drawn_with_the_least_loss_of_each_situation(tmp_path: Path) -> None:

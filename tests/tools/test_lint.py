@@ -382,6 +382,10 @@ BROKEN: dict[str, dict[str, Change]] = {
         "after a list": insert(f"- item\n{TABLE}"),
     },
     # Tables
+    "table-headers": {
+        "the first": insert("| | b |\n|---|---|\n| c | d |"),
+        "the last": insert("| a | |\n|---|---|\n| c | d |"),
+    },
     "table-cells": {
         "a row with more": insert(f"{TABLE}\n| e | f | g |"),
         "a row with fewer": insert(f"{TABLE}\n| e |"),

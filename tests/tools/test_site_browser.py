@@ -18,6 +18,7 @@ from tools.site.write import write
 
 pytestmark = pytest.mark.slow
 
+SETTLED = "new Promise((done) => setTimeout(done, 100))"  # frames have the size of the screen
 OPEN_ALL = "document.querySelectorAll('details').forEach(box => { box.open = true; })"
 
 # Every text whose contrast with what is behind it is below 4.5, and the icons below 3.
@@ -180,6 +181,7 @@ def test_axe_core_finds_nothing(browser: Browser, site: Path, axe: str, width: i
         for page in pages(site):
             browser.open(page.as_uri())
             browser.js(OPEN_ALL)
+            browser.js(SETTLED)
             browser.js(axe)
             assert browser.js(VIOLATIONS) == [], page.name
 
@@ -227,7 +229,7 @@ def test_what_scrolls_is_reached_by_the_keyboard_and_has_a_name(
     browser.js(OPEN_ALL)
     for width in (360, 1280, 360):
         browser.look(width=width)
-        browser.js("new Promise((done) => setTimeout(done, 100))")
+        browser.js(SETTLED)
         frames = browser.js(FRAMES)
         assert all(scrolls == named for scrolls, named in frames)
         assert any(scrolls for scrolls, _ in frames)

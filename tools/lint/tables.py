@@ -38,6 +38,14 @@ def table_cells(doc: Doc) -> Found:
                 yield line, f"this row has {_cells(row)} cells, not {wanted}; fix it"
 
 
+@page_rule("table-headers")
+def table_headers(doc: Doc) -> Found:
+    """Every column has a header, which a screen reader says with each of its cells."""
+    for line, _, rows in tables(doc):
+        if not all(map(str.strip, re.split(r"(?<!\\)\|", rows[0].strip("|")))):
+            yield line, "a column of this table has no header; name what is in it"
+
+
 def _cells(row: str) -> int:
     """How many cells a row has; `\\|` ends none."""
     return len(re.findall(r"(?<!\\)\|", row.removeprefix("|").removesuffix("|"))) + 1

@@ -31,7 +31,8 @@ FIRST_JOBS := $(addprefix notebooks/instructor/,04-vertex-first-job.ipynb 07-sag
 
 # The notebooks for instructors run what the learners' do, with the exercises solved.
 test: setup ## the tests, and every notebook as instructors have it
-	@$(BIN)/python -m pytest -p no:nbval -n auto --dist loadfile -m "not slow" tests
+	@$(BIN)/python -m pytest -p no:nbval -n auto --dist loadfile --no-loadscope-reorder \
+	  -m "not slow" tests
 	$(call run_notebooks,notebooks/instructor)
 
 # .venv-aiplatform is made afresh: the newest of today, not of the last time.

@@ -15,6 +15,7 @@ from local_cloud.control import Status
 from local_cloud.home import Home
 from tests import leftovers, once
 from tests.examples import USUAL, number_of
+from tests.order import pytest_collection_modifyitems as pytest_collection_modifyitems
 from tests.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
 
 # No test asserts a time. A submission is judged by the same examples every time; at home each run

@@ -11,6 +11,8 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
+from tests import order
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -145,3 +147,8 @@ def test_every_file_in_git_is_small_and_no_folder_is_empty() -> None:
     assert all(file.stat().st_size < 2**20 for file in files if file.is_file())
     empty = [file for file in files if file.is_file() and file.stat().st_size == 0]
     assert not empty, "an empty file is a placeholder"
+
+
+def test_the_files_that_run_first_are_there() -> None:
+    assert len(set(order.LONGEST)) == len(order.LONGEST)
+    assert all((ROOT / "tests" / name).is_file() for name in order.LONGEST)

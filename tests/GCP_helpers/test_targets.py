@@ -147,7 +147,7 @@ def test_the_price_is_stated_before_the_first_request_of_a_paid_call(
     for record in records.values():
         events = record.verbs()[verb]
         first = next(place for place, event in enumerate(events) if "method" in event)
-        printed = "".join(event["printed"] for event in events[:first])
+        printed = "".join(event.get("printed", "") for event in events[:first])
         assert re.search(r"costs about \$\d\.\d\d a(n hour| day)", printed)
 
 

@@ -390,7 +390,6 @@ def test_without_networks_of_their_own_replicas_get_free_ports(
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_no_request_is_lost_while_replicas_are_killed_and_traffic_moves(tmp_path: Path) -> None:
     async def test() -> None:
         models = Models({"blue": served("blue"), "green": served("green")})

@@ -1,0 +1,55 @@
+"""The order of the tests: the files that take longest come first, so that the workers end together.
+
+By itself pytest-xdist begins with the files that have most tests.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+# The longest first, by the sums of pytest --durations=0.
+LONGEST = (
+    "training/test_checkpoints.py",
+    "taxifare/test_trainer.py",
+    "test_compare.py",
+    "AWS_helpers/test_jobs.py",
+    "training/test_losses.py",
+    "AWS_helpers/test_targets.py",
+    "GCP_helpers/test_jobs.py",
+    "training/test_replicas.py",
+    "local_cloud/test_control.py",
+    "AWS_helpers/test_cleaning.py",
+    "training/test_buckets.py",
+    "local_cloud/sagemaker/test_endings.py",
+    "helpers/test_jobs.py",
+    "GCP_helpers/test_watching.py",
+    "local_cloud/sagemaker/test_tuning.py",
+    "GCP_helpers/test_tuning.py",
+    "local_cloud/sagemaker/test_spot.py",
+    "local_cloud/sagemaker/test_sdk.py",
+    "GCP_helpers/test_targets.py",
+    "AWS_helpers/test_requests.py",
+    "AWS_helpers/test_tuning.py",
+    "local_cloud/vertex/test_spot.py",
+    "GCP_helpers/test_cleaning.py",
+    "training/test_parallel.py",
+    "local_cloud/test_nothing_leaves.py",
+    "local_cloud/test_activation.py",
+    "local_cloud/engine/test_engine.py",
+    "local_cloud/engine/test_fork_server.py",
+    "local_cloud/engine/test_attempts.py",
+    "local_cloud/test_in_job.py",
+    "helpers/test_tuning.py",
+    "local_cloud/engine/test_job_environment.py",
+    "local_cloud/test_recovery.py",
+    "local_cloud/test_peers.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of the longest files first, and leave the others in their order."""
+    turns = {TESTS / name: turn for turn, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: turns.get(item.path, len(LONGEST)))

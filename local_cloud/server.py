@@ -94,7 +94,13 @@ class LocalCloud:
         platform = self._platform
         jobs = Counter(job.state.value for job in platform.engine.jobs())
         buckets = sum(len(list(each.buckets())) for each in (platform.gs, platform.s3))
-        facts = {"pid": os.getpid(), "buckets": buckets, "jobs": jobs}
+        deployments = len(list(platform.serving.deployments()))
+        facts = {
+            "pid": os.getpid(),
+            "buckets": buckets,
+            "jobs": jobs,
+            "deployments": deployments,  # a model on an endpoint: it bills until it is undeployed
+        }
         return JSONResponse(facts | identity())
 
     async def _rehearse(self, request: Request) -> JSONResponse:

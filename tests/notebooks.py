@@ -20,6 +20,7 @@ from nbval.kernel import RunningKernel
 
 import local_cloud
 from lesson import waiting
+from local_cloud.engine.spec import State
 from tests import kernels
 from tests.within import settle, tolerance
 from tests.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
@@ -132,6 +133,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     book = item.parent
     if isinstance(book, plugin.IPyNbFile) and book.kernel is None:
         start_alone(book.path, item.config.rootpath)
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """After the last cell of each notebook nothing may be left that bills."""
+    if isinstance(item, plugin.IPyNbCell) and (nextitem is None or nextitem.parent != item.parent):
+        facts = local_cloud.status().facts
+        left = {state: n for state, n in facts.get("jobs", {}).items() if not State(state).ended}
+        if facts.get("deployments"):
+            left["deployments"] = facts["deployments"]
+        assert not left, f"{item.path.name} leaves on the local cloud what still bills: {left}"
 
 
 @pytest.hookimpl(trylast=True)

@@ -33,6 +33,20 @@ print(sorted(path.name for path in Path(os.environ["LOCAL_CLOUD_HOME"]).parent.i
 """
 NEEDS = "print(open('../runs/old.pt').read())"
 STATES = "# The last digits depend on the processor: within 0.02\nprint('accuracy', 0.83)"
+BILLS = """%%capture
+import boto3, local_cloud
+local_cloud.activate()
+client = boto3.client("sagemaker")
+role = boto3.client("iam").get_role(RoleName="SageMakerExecutionRole")["Role"]["Arn"]
+image = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-inference:2.6.0-cpu-py312"
+model = {"ModelName": "model", "PrimaryContainer": {"Image": image}}
+variant = {"VariantName": "all", "ModelName": "model", "InstanceType": "ml.m5.large"}
+client.create_model(ExecutionRoleArn=role, **model)
+client.create_endpoint_config(
+    EndpointConfigName="endpoint", ProductionVariants=[variant | {"InitialInstanceCount": 1}]
+)
+_ = client.create_endpoint(EndpointName="endpoint", EndpointConfigName="endpoint")
+"""
 NOTHING = "['data.csv', 'notebooks', 'untracked.py']\n['ipython', 'lesson']\n"
 
 
@@ -45,7 +59,7 @@ def notebook(code: str, printed: str = "") -> nbformat.NotebookNode:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with five notebooks, where somebody has worked: runs/ is there, git ignores it."""
+    """A project with six notebooks, where somebody has worked: runs/ is there, git ignores it."""
     for name in ("notebooks", "runs"):
         (tmp_path / name).mkdir()
     for name in ("data.csv", "untracked.py", "runs/old.pt"):
@@ -58,6 +72,7 @@ def project(tmp_path: Path) -> Path:
     nbformat.write(notebook(NEEDS, "something\n"), tmp_path / "notebooks/03-needs.ipynb")
     nbformat.write(notebook(STATES, "accuracy 0.82\n"), tmp_path / "notebooks/04-near.ipynb")
     nbformat.write(notebook(STATES, "accuracy 0.80\n"), tmp_path / "notebooks/05-far.ipynb")
+    nbformat.write(notebook(BILLS), tmp_path / "notebooks/06-bills.ipynb")
     return tmp_path
 
 
@@ -73,9 +88,11 @@ def test_a_notebook_finds_nothing_of_another_one_and_shows_what_its_page_says(
         text=True,
         timeout=120,
     )
-    assert "2 failed, 3 passed" in done.stdout, done.stdout
+    assert "2 failed, 4 passed, 1 error" in done.stdout, done.stdout
     assert "FAILED notebooks/03-needs.ipynb" in done.stdout
     assert "FAILED notebooks/05-far.ipynb" in done.stdout
+    assert "ERROR notebooks/06-bills.ipynb" in done.stdout
+    assert "06-bills.ipynb leaves on the local cloud what still bills: {'deploy" in done.stdout
     assert [path.name for path in (project / "runs").iterdir()] == ["old.pt"]  # all else in copies
 
 

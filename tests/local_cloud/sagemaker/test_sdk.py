@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import tarfile
+import uuid
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,6 +54,7 @@ def trainer(sdk: SimpleNamespace, folder: Path, script: str, **options: Any) -> 
     (source / "task.py").write_text(script)
     instances = options.pop("instances", 1)
     code = options.pop("source_code", {"entry_script": "task.py"})
+    options.setdefault("base_job_name", f"job-{uuid.uuid4().hex[:8]}")  # the SDK adds the second
     return sdk.ModelTrainer(
         training_image=IMAGE,
         source_code=sdk.configs.SourceCode(source_dir=str(source), **code),

@@ -70,6 +70,7 @@ class Machine:
     def __init__(self, log: Path, environment: Mapping[str, str], *flags: Any) -> None:
         self.log, self.flags = log, flags
         self.environment = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", **LOOPBACK}
+        self.environment["PYTHONFAULTHANDLER"] = "1"  # for code()
         self.environment |= environment
         log.parent.mkdir(parents=True, exist_ok=True)
         self.start()
@@ -92,8 +93,13 @@ class Machine:
             os.killpg(self.process.pid, number)
 
     def code(self) -> int:
-        """The exit code, when it has ended."""
-        return self.process.wait(timeout=120)
+        """The exit code, when it has ended; one that hangs shows where."""
+        try:
+            return self.process.wait(timeout=120)
+        except subprocess.TimeoutExpired:
+            self.kill(signal.SIGABRT)
+            self.process.wait(timeout=10)
+            pytest.fail(f"it did not end: {self.log.read_text()}")
 
     def said(self) -> list[str]:
         return self.log.read_text().splitlines()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from AWS_helpers.session import connect
     from AWS_helpers.storage import upload
     from AWS_helpers.tuning import tune
+    from AWS_helpers.vm import train_on_vm
 
 __all__ = [
     "cancel",
@@ -33,6 +34,7 @@ __all__ = [
     "predict",
     "register",
     "train",
+    "train_on_vm",
     "tune",
     "upload",
     "wait",
@@ -46,6 +48,7 @@ _HOMES = {
     "predict": "serving",
     "register": "serving",
     "estimate_cost": "costs",
+    "train_on_vm": "vm",
     "tune": "tuning",
     "upload": "storage",
     "write_job": "job_files",

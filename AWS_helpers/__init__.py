@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from AWS_helpers.cleaning import cleanup
+    from AWS_helpers.clusters import write_manifest
     from AWS_helpers.costs import estimate_cost
     from AWS_helpers.job_files import write_job
     from AWS_helpers.jobs import cancel, list_jobs, train, wait
@@ -39,6 +40,7 @@ __all__ = [
     "upload",
     "wait",
     "write_job",
+    "write_manifest",
 ]
 
 _HOMES = {
@@ -52,6 +54,7 @@ _HOMES = {
     "tune": "tuning",
     "upload": "storage",
     "write_job": "job_files",
+    "write_manifest": "clusters",
 }
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from GCP_helpers.cleaning import cleanup
+    from GCP_helpers.clusters import write_manifest
     from GCP_helpers.costs import estimate_cost
     from GCP_helpers.job_files import write_job
     from GCP_helpers.jobs import cancel, list_jobs, train, wait
@@ -41,6 +42,7 @@ __all__ = [
     "upload",
     "wait",
     "write_job",
+    "write_manifest",
 ]
 
 _HOMES = {
@@ -55,6 +57,7 @@ _HOMES = {
     "tune": "tuning",
     "upload": "storage",
     "write_job": "job_files",
+    "write_manifest": "clusters",
 }
 
 

@@ -123,7 +123,7 @@ def instance(
         "networkInterfaces": [
             {
                 "network": "global/networks/default",
-                "accessConfigs": [{"type": "ONE_TO_ONE_NAT", "name": "External NAT"}],
+                "accessConfigs": [{"type": "ONE_TO_ONE_NAT", "name": "external-nat"}],
             }
         ],
         "serviceAccounts": [{"email": "default", "scopes": [SCOPE]}],

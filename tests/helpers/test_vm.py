@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import shutil
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import boto3
 import pytest
@@ -97,6 +102,71 @@ def test_ec2_takes_the_request(aws_request: dict[str, Any]) -> None:
     assert not report.generate_report()
     assert aws_request["InstanceType"] == "g5.xlarge"
     assert len(aws_request["UserData"].encode()) < 16 * 1024
+
+
+class Recorder(BaseHTTPRequestHandler):
+    """Takes what gcloud sends to Compute Engine, which is not part of the local cloud."""
+
+    sent: ClassVar[list[tuple[str, Any]]] = []
+
+    def do_GET(self) -> None:
+        """Answer a question about the zone with nothing, and keep what is posted."""
+        length = int(self.headers.get("Content-Length", 0))
+        if body := self.rfile.read(length):
+            self.sent.append((self.path, json.loads(body)))
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    do_POST = do_GET
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.skipif(not shutil.which("gcloud"), reason="the Google Cloud CLI is not installed")
+def test_gcloud_sends_what_the_request_says(
+    cloud: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real program parses the command, and makes the body of instances.insert of it."""
+    monkeypatch.chdir(tmp_path)
+    helpers = SIDES["Google"].helpers
+    helpers.connect()
+    args = {"train": "gs://b/t.npz", "val": "gs://b/v.npz"}
+    request = helpers.train_on_vm(args, gpu="T4", gpu_count=2, spot=True, dry_run=True)
+    words = shlex.split(helpers.write_job(request, "startup.sh"))
+    Recorder.sent.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        root = f"http://127.0.0.1:{server.server_port}/compute/v1/"
+        own = {
+            "PATH": os.environ["PATH"],
+            "CLOUDSDK_CONFIG": str(tmp_path / "gcloud"),
+            "CLOUDSDK_AUTH_ACCESS_TOKEN": "none",
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE": root,
+            "CLOUDSDK_CORE_CHECK_GCE_METADATA": "false",
+            "CLOUDSDK_CORE_DISABLE_PROMPTS": "true",
+            "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "true",
+        }
+        done = subprocess.run([*words, "--async"], env=own, capture_output=True, text=True)
+        server.shutdown()
+    assert len(Recorder.sent) == 1, done.stderr
+    (path, body) = Recorder.sent[0]
+    wanted = request["insert"]
+    project = wanted["url"].split("/projects/")[1].split("/")[0]
+    assert wanted["url"].endswith(path.partition("?")[0].removeprefix("/compute/v1"))
+    text = json.dumps(body).replace(f"{root}projects/{project}/", "").replace(root, "")
+    found = json.loads(text)
+    # What gcloud adds is the service's default, or says the same twice.
+    added = {"canIpForward": False, "deletionProtection": False}
+    disk = {"mode": "READ_WRITE", "type": "PERSISTENT"}
+    expected = {**json.loads(json.dumps(wanted["json"])), **added}
+    expected["disks"][0] |= disk
+    expected["scheduling"]["preemptible"] = True
+    for each in (expected, found):
+        each["metadata"]["items"].sort(key=lambda item: str(item["key"]))
+    assert found == expected
 
 
 # ---- which machine ------------------------------------------------------------------------------

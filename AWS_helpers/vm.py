@@ -56,9 +56,10 @@ def train_on_vm(
     instance types serve, too. The machine's start-up script checks the driver, makes an
     environment, and starts train_nn.py with torchrun, once for each GPU. After `hours` hours it
     ends in any case. `zone` is an availability zone of your account, `profile` an instance profile
-    whose role may read and write the bucket. Returns a row of the run table with the request at
-    .request; with dry_run=True the request alone, unsent. Under LESSON_TARGET=local this machine
-    runs the same script. Raises LessonError for what cannot be sent, and for a training that fails.
+    whose role may read and write the bucket. With wait=False this returns at once, and wait(run)
+    later. Returns a row of the run table with the request at .request; with dry_run=True the
+    request alone, unsent. Under LESSON_TARGET=local this machine runs the same script. Raises
+    LessonError for what cannot be sent, and for a training that fails.
     """
     session = connected()
     jobs.check_readable(args, "s3://")
@@ -66,7 +67,7 @@ def train_on_vm(
     price = partial(estimate_vm, machine, region=session.region)
     costs.state("EC2", price, spot)
     jobs.warn_of_stops(args, spot)
-    name = f"vm-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
+    name = f"{vm.PREFIX}{datetime.now():%Y%m%d-%H%M%S-%f}"
     base = f"{session.uri}/runs/{name}"
     rented = vm.Machine(name, base, args, count, hours, "boto3", COPY, "shutdown -h now")
     request = vm_request(rented, machine, zone, spot, profile)

@@ -58,9 +58,10 @@ def train_on_vm(
     built into a machine type chooses that type. The machine's start-up script checks the driver,
     makes an environment, and starts train_nn.py with torchrun, once for each GPU. After `hours`
     hours it ends in any case. `zone` is one of gpu_zones(), or the first of the session's region.
-    Returns a row of the run table with the request at .request; with dry_run=True the request
-    alone, unsent. Under LESSON_TARGET=local this machine runs the same script. Raises LessonError
-    for what cannot be sent, and for a training that fails.
+    With wait=False this returns at once, and wait(run) later. Returns a row of the run table with
+    the request at .request; with dry_run=True the request alone, unsent. Under LESSON_TARGET=local
+    this machine runs the same script. Raises LessonError for what cannot be sent, and for a
+    training that fails.
     """
     session = connected()
     jobs.check_readable(args, "gs://")

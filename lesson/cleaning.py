@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lesson import LessonError
+from lesson import LessonError, vm
 from lesson.backend import Backend
 from lesson.states import ENDED
 
@@ -71,6 +71,7 @@ def cleanup(
     jobs = [job for job in cloud.every() if made_by_lesson(job)]
     refuse([cloud.spec(job).name for job in jobs if cloud.status(job).state not in ENDED])
     written = [uri for job in jobs for uri in cloud.spec(job).written]
+    written.append(f"{bucket.uri}/runs/{vm.PREFIX}")
     things = [*bucket.things(written), *map(thing, jobs), *others]
     delete(things, dry_run)
     if bucket.there and not bucket.ours:

@@ -1,6 +1,7 @@
 
 # ---- from here on the same for every machine (lesson/startup.sh) ---------------------------------
 set -u -o pipefail
+export HOME=${HOME:-/root} DEBIAN_FRONTEND=noninteractive  # what starts this script sets neither
 OFF=${VM_SHUTDOWN:-$OFF}
 ROOT=${VM_ROOT:-/opt/lesson}                # all that this script writes
 PYTHON=${VM_PYTHON:-$ROOT/venv/bin/python}  # VM_PYTHON: an environment that is there already

@@ -16,6 +16,7 @@ from lesson.runs import Run
 from lesson.states import CANCELLED, ENDED, SUCCEEDED
 from lesson.studies import Study
 from lesson.this_machine import new_folder
+from lesson.vm import Rented
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,11 +49,13 @@ class Verbs:
     def wait(self, run_or_job: Any) -> Run | Study:
         """Show how far a job is until it ends, and fetch its results; return the completed run.
 
-        Takes what train() returned, an SDK object, or a job's name; of what tune() returned, or a
-        tuning job, it shows the trials and returns the study. Interrupting it leaves the job
-        running; call it again to watch the job again. Raises LessonError if the job fails.
+        Takes what train() or train_on_vm() returned, an SDK object, or a job's name; of what tune()
+        returned, or a tuning job, it shows the trials and returns the study. Interrupting it leaves
+        the job running; call it again to watch the job again. Raises LessonError if the job fails.
         """
         self._cloud.connected()
+        if isinstance(run_or_job, Run) and isinstance(run_or_job.job, Rented):
+            return run_or_job.job.wait(run_or_job)
         job = self.job_of(run_or_job)
         if self._cloud.is_tuning(job):
             request = run_or_job.request if isinstance(run_or_job, Study) else {}
@@ -97,6 +100,8 @@ class Verbs:
     def job_of(self, run_or_job: Any) -> Any:
         """Return the SDK's object: of a run or study, by a job's name, or as it is given."""
         if isinstance(run_or_job, Run | Study):
+            if isinstance(run_or_job.job, Rented):
+                raise LessonError(f"{run_or_job.job.machine.name} is a machine, not a job")
             if run_or_job.job is None:
                 raise LessonError(
                     f"the run on {run_or_job.place} was no job; there is nothing to ask"

@@ -28,6 +28,7 @@ BODY = ROOT / "lesson" / "startup.sh"
 LOCK = ROOT / "requirements.txt"
 GRACE = 120  # seconds from the deadline until the machine is off, whatever hangs
 SOURCE, SCRIPT, EXIT_CODE, LOG = "source.tar.gz", "startup.sh", "exit_code", "startup.log"
+PREFIX = "vm-nn-"  # so begin the names of machines
 LOOKING = 15.0  # seconds between two looks into the bucket
 
 
@@ -183,29 +184,43 @@ def run_here(machine: Machine) -> None:
             raise LessonError("interrupted; the start-up script was stopped") from None
 
 
-def wait_for_end(machine: Machine, storage: Storage) -> None:
-    """Look into the bucket until the machine has left its exit code there, or must be off."""
-    until = time.monotonic() + machine.deadline + 2 * machine.grace
-    while storage.read_text(machine.exit_code) is None and time.monotonic() < until:
-        time.sleep(LOOKING)
+@dataclass(frozen=True)
+class Rented:
+    """A machine that was asked for; wait(run) uses it."""
 
+    machine: Machine
+    storage: Storage
+    estimate: Callable[[float], Estimate]  # what so many hours of it cost
+    begun: float  # time.time()
 
-def finish(run: Run, machine: Machine, storage: Storage) -> Run:
-    """Return the run with the results that the machine has left in the bucket.
+    def wait(self, run: Run) -> Run:
+        """Wait for the machine's end, and return the run with the results in the bucket.
 
-    Raises LessonError with the last lines of its log if it has failed, or left nothing.
-    """
-    code = storage.read_text(machine.exit_code)
-    if code is None or code.strip() != "0":
-        log = (storage.read_text(f"{machine.base}/{LOG}") or "").splitlines()[-5:]
-        ended = f"ended with code {code.strip()}" if code else "left no exit code"
-        raise LessonError("\n".join([f"{machine.name} {ended}; its log ends with:", *log]))
-    copy = storage.fetch(machine.results, machine.folder)
-    metrics = read_metrics(copy)
-    training = metrics["seconds"]["training"]
-    starting = max(0.0, (run.seconds or 0.0) - training)
-    found = {"accuracy": metrics["accuracy"], "loss": metrics["loss"]}
-    return replace(run, **found, training=training, starting=starting, copy=copy)
+        Raises LessonError with the last lines of the machine's log if it has failed, or left
+        nothing when it must be off.
+        """
+        machine, storage = self.machine, self.storage
+        until = self.begun + machine.deadline + 2 * machine.grace
+        while (code := storage.read_text(machine.exit_code)) is None and time.time() < until:
+            time.sleep(LOOKING)
+        if code is None or code.strip() != "0":
+            log = (storage.read_text(f"{machine.base}/{LOG}") or "").splitlines()[-5:]
+            ended = f"ended with code {code.strip()}" if code else "left no exit code"
+            raise LessonError("\n".join([f"{machine.name} {ended}; its log ends with:", *log]))
+        copy = storage.fetch(machine.results, machine.folder)
+        metrics = read_metrics(copy)
+        seconds, training = time.time() - self.begun, metrics["seconds"]["training"]
+        with contextlib.suppress(PriceUnknown):
+            run = replace(run, cost=self.estimate(seconds / 3600).usd)
+        return replace(
+            run,
+            seconds=seconds,
+            starting=seconds - training,
+            training=training,
+            accuracy=metrics["accuracy"],
+            loss=metrics["loss"],
+            copy=copy,
+        )
 
 
 def train(
@@ -216,22 +231,15 @@ def train(
     estimate: Callable[[float], Estimate],
     wait: bool,
 ) -> Run:
-    """Send the request, or run its script here, and return the run with its results.
+    """Send the request, or run its script here, and return the run, with its results if it waits.
 
-    The request's first call uploads the code, and is made in both cases. `estimate` is what so
-    many hours of the machine cost.
+    The request's first call uploads the code, and is made in both cases.
     """
-    begun = time.perf_counter()
-    if target() == "local":
-        request.make()
-        run_here(machine)
-        run = replace(run, place=f"{run.place} (this machine)")
-    else:
+    rented = Rented(machine, storage, estimate, time.time())
+    run = replace(run, job=rented)
+    if target() == "cloud":
         request.send()
-        if not wait:
-            return run
-        wait_for_end(machine, storage)
-    seconds = time.perf_counter() - begun
-    with contextlib.suppress(PriceUnknown):
-        run = replace(run, cost=estimate(seconds / 3600).usd)
-    return finish(replace(run, seconds=seconds), machine, storage)
+        return rented.wait(run) if wait else run
+    request.make()
+    run_here(machine)
+    return rented.wait(replace(run, place=f"{run.place} (this machine)"))

@@ -23,6 +23,7 @@ import pytest
 import torch
 from botocore.validate import ParamValidator
 from google.auth.credentials import AnonymousCredentials
+from google.cloud import storage
 
 from AWS_helpers import machines as ec2
 from AWS_helpers import storage as aws_storage
@@ -32,7 +33,7 @@ from GCP_helpers import vm as gcp_vm
 from lesson import LessonError, vm
 from lesson.request import Request
 from lesson.runs import Run
-from tests.helpers.conftest import SIDES, Side
+from tests.helpers.conftest import SIDES, Side, both_sides
 
 
 def script_of(request: Request) -> vm.Script:
@@ -50,6 +51,7 @@ def state(run: Run) -> dict[str, torch.Tensor]:
     return found
 
 
+@both_sides(fast="Google")
 def test_the_machine_trains_the_model_of_the_managed_job(
     side: Side, data: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,6 +71,7 @@ def test_the_machine_trains_the_model_of_the_managed_job(
     assert run.cost and run.artefacts.startswith(data["train"].rpartition("/data/")[0])
 
 
+@both_sides(fast="Amazon")
 def test_a_training_that_fails_says_so_with_the_end_of_the_machines_log(
     side: Side, data: dict[str, Any]
 ) -> None:
@@ -83,8 +86,8 @@ def test_a_dry_run_sends_nothing_and_prints_as_python(side: Side, data: dict[str
     assert script.path.read_text() == script and repr(script) in text
     assert "spot" in text.lower() and f"--train={data['train']}" in script
     bucket = request["upload_source"]["uri"].partition("/source")[0]
-    storage = {"Google": gcp_storage, "Amazon": aws_storage}[side.cloud]
-    assert storage.read_text(f"{bucket}/{vm.SOURCE}") is None
+    bucket_of = {"Google": gcp_storage, "Amazon": aws_storage}[side.cloud]
+    assert bucket_of.read_text(f"{bucket}/{vm.SOURCE}") is None
 
 
 @pytest.fixture
@@ -180,11 +183,16 @@ def rented(side: Side, service: str, monkeypatch: pytest.MonkeyPatch) -> Side:
     return side
 
 
+@both_sides(fast="Amazon")
 def test_a_machine_is_rented_and_its_results_are_awaited_in_the_bucket(
     rented: Side, data: dict[str, Any]
 ) -> None:
     Service.runs = True
-    run = rented.helpers.train_on_vm(data | {"epochs": 3})
+    sent = rented.helpers.train_on_vm(data | {"epochs": 3}, wait=False)
+    assert (sent.accuracy, sent.seconds) == (None, None)
+    with pytest.raises(LessonError, match="is a machine, not a job"):
+        rented.helpers.cancel(sent)
+    run = rented.helpers.wait(sent)
     assert len(Service.sent) == 1 and len(Service.machines) == 1
     assert run.metrics["epochs"]["last"] == 3 and run.accuracy
     assert run.place in ("Compute Engine", "EC2") and run.cost and run.seconds
@@ -239,6 +247,18 @@ def test_gcloud_sends_what_the_request_says(
     for each in (expected, found):
         each["metadata"]["items"].sort(key=lambda item: str(item["key"]))
     assert found == expected
+
+
+def test_cleanup_takes_what_machines_left_in_a_bucket_that_was_there_before(
+    cloud: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    helpers, theirs = SIDES["Google"].helpers, storage.Client().create_bucket("theirs")
+    for name in ("runs/vm-nn-1/exit_code", "runs/of-somebody/exit_code", "data.csv"):
+        theirs.blob(name).upload_from_string("0")
+    helpers.connect(bucket="theirs")
+    helpers.cleanup(dry_run=False)
+    assert "1 objects in gs://theirs/runs/vm-nn-" in capsys.readouterr().out
+    assert {each.name for each in theirs.list_blobs()} == {"runs/of-somebody/exit_code", "data.csv"}
 
 
 # ---- which machine ------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ RUN = """(() => {
   return true;
 })()"""
 HEIGHT = "document.querySelector('.jp-WindowedPanel-outer').scrollHeight"
+TO_THE_TOP = "document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, 0)"
 TALLEST = 16000  # of a picture that Chromium takes
 # The cells that were not run to their end, and what went wrong.
 PROBLEMS = """(() => {
@@ -142,5 +143,6 @@ def test_all_cells_run_and_what_they_show_can_be_read(
     for width in (1280, 390):
         browser.look(width=width)
         browser.look(width=width, height=min(browser.js(HEIGHT) + 200, TALLEST))
+        browser.js(TO_THE_TOP)
         look(browser, f"{name}-run-{width}")
         assert browser.js(VIOLATIONS_IN_CELLS) == []

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import platform
 import site
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -24,6 +26,10 @@ class Base:
     unchanged: tuple[str, ...]  # the folders that no job may change
     note: str = ""  # a line about it for the head of a log
 
+    def has(self, package: str) -> bool:
+        """Whether a package of this name can be imported there."""
+        return PathFinder.find_spec(package, list(self.sites)) is not None
+
     @property
     def is_servers(self) -> bool:
         """Whether it is the server's own interpreter."""
@@ -35,8 +41,9 @@ BaseOf = Callable[[str, Base], Base]
 
 
 def own_only(image: str, own: Base) -> Base:
-    """Have jobs of every image stand on the server's own packages."""
-    return own
+    """Have jobs of every image stand on the server's own packages, and say so."""
+    note = f"{image} is named, not pulled; this is Python {platform.python_version()}"
+    return replace(own, note=note)
 
 
 def server_base(scripts: Path) -> Base:

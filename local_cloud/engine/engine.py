@@ -24,15 +24,7 @@ from local_cloud.engine.job_space import watch_space
 from local_cloud.engine.job_table import JobTable, ended_with, with_attempt
 from local_cloud.engine.replica import ReplicaContext, environment, log_path
 from local_cloud.engine.scheduler import Scheduler
-from local_cloud.engine.spec import (
-    Attempt,
-    EngineError,
-    Job,
-    Outcome,
-    Plan,
-    Replica,
-    State,
-)
+from local_cloud.engine.spec import Attempt, EngineError, Job, Outcome, Plan, State
 from local_cloud.store.errors import StoreError
 from local_cloud.store.records import NOT_WRITTEN, Records
 from local_cloud.store.space import Space, limit
@@ -290,9 +282,6 @@ class Engine:
             hidden=self.hidden,
         )  # fmt: skip
 
-    def _is_forkable(self, replica: Replica) -> bool:
-        return replica.forkable and self.base(replica.image).is_servers
-
     def _begin(self, job: Job, gpus: tuple[int, ...]) -> None:
         context = self.replica_context(job.id, self._folder / job.id, job.size, gpus)
         self._runs[job.id] = AttemptRunner(job, context, self.reaper)
@@ -339,7 +328,9 @@ class Engine:
             job_context = context.of_job(port)
             await self.make_environment(context)
             plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, job_context)
-            if many := [one for one in plan.replicas if self._is_forkable(one)]:
+            if many := [
+                one for one in plan.replicas if one.forkable and self.base(one.image).is_servers
+            ]:
                 await self._fork_server.ready(environment(many[0], context, context.folder))
             return plan
 

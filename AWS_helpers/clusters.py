@@ -1,4 +1,4 @@
-"""A training on a Kubernetes cluster of your own, as a manifest for Amazon's EKS."""
+"""A training on a Kubernetes cluster, as a manifest for Amazon's EKS."""
 
 from __future__ import annotations
 

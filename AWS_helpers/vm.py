@@ -1,4 +1,4 @@
-"""A machine of your own on EC2, which trains and then terminates itself."""
+"""A virtual machine (VM) on EC2, which trains and then terminates itself."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def train_on_vm(
     zone: str | None = None,
     profile: str = PROFILE,
 ) -> Run | Request:
-    """Train on a machine of your own on EC2, which terminates itself at the end.
+    """Train on a virtual machine on EC2, which terminates itself at the end.
 
     `args`, `machine`, `gpu` and `spot` mean what they mean to train(); SageMaker's names of
     instance types serve, too. The machine's start-up script checks the driver, makes an

@@ -1,4 +1,4 @@
-"""A training on a Kubernetes cluster of your own, as a manifest for Google's GKE."""
+"""A training on a Kubernetes cluster, as a manifest for Google's GKE."""
 
 from __future__ import annotations
 

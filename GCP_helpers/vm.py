@@ -1,4 +1,4 @@
-"""A machine of your own on Compute Engine, which trains and then deletes itself."""
+"""A virtual machine (VM) on Compute Engine, which trains and then deletes itself."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def train_on_vm(
     hours: float = 2.0,
     zone: str | None = None,
 ) -> Run | Request:
-    """Train on a machine of your own on Compute Engine, which deletes itself at the end.
+    """Train on a virtual machine on Compute Engine, which deletes itself at the end.
 
     `args`, `machine`, `gpu`, `gpu_count` and `spot` mean what they mean to train(); a GPU that is
     built into a machine type chooses that type. The machine's start-up script checks the driver,

@@ -1,4 +1,4 @@
-"""A machine of your own: the script that it runs when it starts, and that script run here."""
+"""A virtual machine (VM): the script that it runs when it starts, and that script run here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""train_on_vm: the request for a machine of your own, and its start-up script on both clouds."""
+"""train_on_vm: the request for a VM, and its start-up script on both clouds."""
 
 from __future__ import annotations
 

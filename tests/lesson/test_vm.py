@@ -1,4 +1,4 @@
-"""The start-up script of a machine of your own, run here as the machine runs it.
+"""The start-up script of a VM, run here as the machine runs it.
 
 A folder is the bucket. On both clouds' buckets it runs in tests/helpers/test_vm.py.
 """

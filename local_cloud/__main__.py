@@ -21,7 +21,7 @@ COMMANDS = {
     "reset": "remove every bucket, job, model and log",
     "rehearse": "interrupt a spot job once, at the EPOCH that is named; `off` takes it back",
     "console": "open its web page (not implemented yet)",
-    "images": "list prebuilt images; `images pull NAME` makes the environment of one, for its jobs",
+    "images": "list, pull and build images, in which jobs and endpoints then run",
 }
 
 
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("command", choices=COMMANDS, metavar="command")
     parser.add_argument(
-        "words", nargs="*", metavar="word", help="of rehearse: epochs; of images: list, pull NAME"
+        "words", nargs="*", metavar="word", help="of rehearse: epochs; of images: what to do"
     )
     parsed = parser.parse_args(arguments)
     command, words = parsed.command, parsed.words

@@ -6,12 +6,23 @@ import os
 import platform
 import site
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.machinery import PathFinder
 from pathlib import Path
 
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What an image holds beside its packages, and what it starts."""
+
+    entrypoint: tuple[str, ...]
+    arguments: tuple[str, ...]  # of the entry point, for a job that gives none
+    variables: Mapping[str, str]
+    mounts: Mapping[str, Path]  # a folder of the image -> where it is on this machine
+    folder: str  # of the image, in which its command starts
 
 
 @dataclass(frozen=True)
@@ -25,10 +36,22 @@ class Base:
     commands: tuple[str, ...]  # the folders with the packages' commands, as on PATH
     unchanged: tuple[str, ...]  # the folders that no job may change
     note: str = ""  # a line about it for the head of a log
+    contents: Contents | None = None  # as far as they are known here
 
     def has(self, package: str) -> bool:
         """Whether a package of this name can be imported there."""
         return PathFinder.find_spec(package, list(self.sites)) is not None
+
+    def command(self, command: Sequence[str], arguments: Sequence[str]) -> tuple[str, ...]:
+        """Return what a container starts that is given these; () if that is unknown here.
+
+        A command takes the place of the image's entry point, arguments that of its arguments.
+        """
+        if command:
+            return (*command, *arguments)
+        if self.contents is None:
+            return ()
+        return (*self.contents.entrypoint, *(arguments or self.contents.arguments))
 
     @property
     def is_servers(self) -> bool:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from local_cloud.engine import uv
@@ -98,7 +98,9 @@ class JobEnvironment:
         else:  # by its own interpreter, which may be of another version
             words = ("-I", "-m", "venv", "--without-pip", str(self.folder))
             subprocess.run([self.base.python, *words], check=True, capture_output=True)
-        (self.folder / BASE).write_text(json.dumps(asdict(self.base), default=str), "utf-8")
+        (self.folder / BASE).write_text(
+            json.dumps(asdict(replace(self.base, contents=None)), default=str), "utf-8"
+        )
         code = STARTUP_CODE.format(sites=self.base.sites, hook=str(hook) if hook else "")
         (self.packages / f"{STARTUP}.py").write_text(code, encoding="utf-8")
         (self.packages / PTH).write_text(f"import {STARTUP}\n", encoding="utf-8")

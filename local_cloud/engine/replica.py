@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from local_cloud.engine import mounts, system
+from local_cloud.engine import image_files, mounts, system
 from local_cloud.engine.environments import Environments
 from local_cloud.engine.fork_server import Forked, ForkServer, suits
 from local_cloud.engine.network import Network
@@ -117,6 +117,8 @@ def start(
         replica = replace(replica, command=(python, *replica.command[1:]))
     for folder in (own, own / ".home"):
         folder.mkdir(parents=True, exist_ok=True)
+    if contents := context.pythons.base(replica.image).contents:
+        replica = image_files.placed(replica, contents, own)
     temporary = temporary_folder(own)
     with log_path(context.folder, replica.name).open("ab") as log:
         log.write("".join(f"{note}\n" for note in notes).encode())

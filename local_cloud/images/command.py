@@ -1,16 +1,21 @@
-"""`python -m local_cloud images list | pull NAME | remove NAME`."""
+"""`python -m local_cloud images list | pull NAME | remove NAME | build URI DOCKERFILE`."""
 
 from __future__ import annotations
 
 import difflib
+from pathlib import Path
 
 from local_cloud.errors import LocalCloudError
 from local_cloud.home import Home
 from local_cloud.images import table
+from local_cloud.images.build import build
 from local_cloud.images.pull import pull
 from local_cloud.images.pulled import PulledImages
 
-USAGE = "give `list`, `pull NAME` or `remove NAME`; NAME is an image's URI, or a name of the list"
+USAGE = (
+    "give `list`, `pull NAME`, `remove NAME` or `build URI DOCKERFILE`; NAME is an image's URI, or"
+    " a name of the list"
+)
 
 
 def run(words: list[str], home: Home) -> None:
@@ -23,9 +28,10 @@ def run(words: list[str], home: Home) -> None:
             home.make()
             pull(_image(name), images, say=lambda line: print(line, flush=True))
         case ["remove", name]:
-            image = _image(name)
-            done = "Removed" if images.remove(image) else "Not pulled, so not removed:"
-            print(done, image.name)
+            print(removed(name, images))
+        case ["build", uri, path]:
+            home.make()
+            build(uri, Path(path), images, say=lambda line: print(line, flush=True))
         case _:
             raise LocalCloudError(f"images {' '.join(words)}: {USAGE}")
 
@@ -40,7 +46,19 @@ def listed(images: PulledImages) -> str:
         lines.append(
             f"{image.name:{width}}  Python {image.python:4}  {image.framework:18}  {state}"
         )
+    if own := list(images.all_built()):
+        lines += ["", "Your own, from a Dockerfile:", "", *own]
     return "\n".join(lines)
+
+
+def removed(name: str, images: PulledImages) -> str:
+    """Remove an image, and return what was done."""
+    if images.remove_built(name):
+        return f"Removed {name}"
+    image = _image(name)
+    if images.remove(image):
+        return f"Removed {image.name}"
+    return f"Not pulled, so not removed: {image.name}"
 
 
 def _image(name: str) -> table.Image:

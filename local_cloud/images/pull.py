@@ -24,7 +24,7 @@ from local_cloud import package_index
 from local_cloud.engine import uv
 from local_cloud.engine.job_environment import write_scripts
 from local_cloud.errors import LocalCloudError
-from local_cloud.images.pulled import COMMANDS, ENVIRONMENT, Pulled, PulledImages, write
+from local_cloud.images.pulled import ABOUT, COMMANDS, ENVIRONMENT, Pulled, PulledImages, write
 from local_cloud.images.table import READ, Image
 from local_cloud.store.space import size
 
@@ -104,7 +104,7 @@ def _build(image: Image, folder: Path, say: Callable[[str], None]) -> Pulled:
         versions=_versions(image, folder / LOCK),
         megabytes=round(size(folder) / MB),
     )
-    write(folder, made)
+    write(folder / ABOUT, made)
     return made
 
 

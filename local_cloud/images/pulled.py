@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from local_cloud.engine.base import Base, own_only, server_folders
+from local_cloud.engine.base import Base, Contents, own_only, server_folders
 from local_cloud.images import table
 from local_cloud.images.table import Image
 
-ABOUT = "image.json"
+ABOUT, BUILT = "image.json", "built.json"
 ENVIRONMENT, COMMANDS = "environment", "commands"  # folders in the image's
+FILES = "files"  # of an image of one's own: its file system, as far as it is known
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,19 @@ class Pulled:
     megabytes: int
 
 
+@dataclass(frozen=True)
+class Built:
+    """An image of one's own: what its Dockerfile says."""
+
+    uri: str
+    base: str
+    entrypoint: Sequence[str]
+    arguments: Sequence[str]
+    variables: dict[str, str]
+    folder: str  # in which its command starts
+    mounts: Sequence[str]  # its folders that hold what was copied
+
+
 class PulledImages:
     """The folder with all of them; nothing is kept in memory, for any process may pull."""
 
@@ -38,23 +53,14 @@ class PulledImages:
         """Return what was made for an image; None if it was not pulled."""
         return _read(self.folder / image.folder)
 
-    def all(self) -> Iterator[Pulled]:
-        """Return all that were pulled."""
-        yield from filter(None, map(self.get, table.IMAGES))
-
     def remove(self, image: Image) -> bool:
         """Remove an image's environment; whether there was one."""
-        doomed = self.folder / f"{image.folder}.removed"
-        shutil.rmtree(doomed, ignore_errors=True)
-        try:
-            (self.folder / image.folder).rename(doomed)  # at once, then file by file
-        except FileNotFoundError:
-            return False
-        shutil.rmtree(doomed)
-        return True
+        return _remove(self.folder / image.folder)
 
     def base_of(self, uri: str, own: Base) -> Base:
         """Return what jobs of an image stand on: its environment, else the server's packages."""
+        if built := self.built(uri):
+            return self._of_built(built, own)
         image = table.find(uri)
         found = self.get(image) if image else None
         if image is None or found is None:
@@ -72,10 +78,56 @@ class PulledImages:
             note=_pulled(uri, found),
         )
 
+    def remove_built(self, uri: str) -> bool:
+        """Forget an image of one's own; whether it was known."""
+        return _remove(self.place(uri))
 
-def write(folder: Path, pulled: Pulled) -> None:
-    """Describe what was made in a folder."""
-    (folder / ABOUT).write_text(json.dumps(asdict(pulled), indent=1), encoding="utf-8")
+    def all_built(self) -> Iterator[str]:
+        """Return the URIs of the images of one's own."""
+        for path in sorted(self.folder.glob(f"built-*/{BUILT}")):
+            yield json.loads(path.read_text(encoding="utf-8"))["uri"]
+
+    def built(self, uri: str) -> Built | None:
+        """Return what the Dockerfile of an image says; None for one that was not built here."""
+        try:
+            text = (self.place(uri) / BUILT).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        return Built(**json.loads(text))
+
+    def place(self, uri: str) -> Path:
+        """Return the folder for an image of one's own."""
+        return self.folder / f"built-{hashlib.sha256(uri.encode()).hexdigest()[:16]}"
+
+    def _of_built(self, built: Built, own: Base) -> Base:
+        """The packages of the image that it begins with, and its own contents."""
+        base = self.base_of(built.base, own) if built.base != built.uri else own
+        root = self.place(built.uri) / FILES
+        contents = Contents(
+            entrypoint=tuple(built.entrypoint),
+            arguments=tuple(built.arguments),
+            variables=built.variables,
+            mounts={mount: root / mount.strip("/") for mount in built.mounts},
+            folder=built.folder,
+        )
+        note = f"{built.uri} was built here: the files and the command of its Dockerfile"
+        return replace(base, contents=contents, note=f"{note}; {base.note}")
+
+
+def write(path: Path, about: Pulled | Built) -> None:
+    """Describe what was made, in a file."""
+    path.write_text(json.dumps(asdict(about), indent=1), encoding="utf-8")
+
+
+def _remove(folder: Path) -> bool:
+    doomed = folder.with_name(f"{folder.name}.removed")
+    shutil.rmtree(doomed, ignore_errors=True)
+    try:
+        folder.rename(doomed)  # at once, then file by file
+    except FileNotFoundError:
+        return False
+    shutil.rmtree(doomed)
+    return True
 
 
 def _read(folder: Path) -> Pulled | None:

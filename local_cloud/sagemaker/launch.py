@@ -188,9 +188,12 @@ def _command(request: Json, host: Host, objects: Objects, context: JobContext) -
     if entry := algorithm.get("ContainerEntrypoint"):
         return (*entry, *(algorithm.get("ContainerArguments") or []))
     if not _program(request):
+        base = context.base(algorithm["TrainingImage"])
+        if words := base.command((), algorithm.get("ContainerArguments") or ["train"]):
+            return words
         raise Refused(
-            f"{context.base(algorithm['TrainingImage']).note}. What it would start is unknown here:"
-            " give the job a ContainerEntrypoint, or code for the SDK to send"
+            f"{base.note}. What it would start is unknown here: give the job a ContainerEntrypoint,"
+            " or code for the SDK to send"
         )
     _bring_code(request, host, objects)
     return (sys.executable, "-I", str(TOOLKIT), ML)

@@ -51,8 +51,11 @@ def plan(
     environment = container.get("Environment") or {}
     _bring_code(environment, made / "code", objects)
     program = environment.get("SAGEMAKER_PROGRAM") or "inference.py"
-    _check(container, made, program, context.base(image).note)
-    notes = [*_notes(context.base(image).note, variant), *_installed(made / "code", image, context)]
+    base_of_image = context.base(image)
+    served = base_of_image.command((), ["serve"])
+    if not served:
+        _check(container, made, program, base_of_image.note)
+    notes = [*_notes(base_of_image.note, variant), *_installed(made / "code", image, context)]
     if not mounts.available():
         for script in (made / "code").rglob("*"):
             drivers.rewrite(script, {ML: folder})
@@ -71,7 +74,7 @@ def plan(
 
     def replica(name: str, port: int) -> Replica:
         own = {"SAGEMAKER_BIND_TO_PORT": str(port)}
-        command = (sys.executable, str(PROGRAM), framework)
+        command = served or (sys.executable, str(PROGRAM), framework)
         return Replica(name, command, shared | own, mounts={ML: folder}, image=image)
 
     outside = urlsplit(base.get("AWS_ENDPOINT_URL", "")).port

@@ -218,13 +218,15 @@ def _command(
 ) -> tuple[list[str], dict[str, str]]:
     """The command of a replica, and the variables that its pool adds."""
     if container := pool.get("containerSpec"):
-        command = [*container.get("command", []), *container.get("args", [])]
-        if not container.get("command"):
+        base = context.base(container["imageUri"])
+        words = base.command(container.get("command", []), container.get("args", []))
+        if not words:
             raise Refused(
-                f"{context.base(container['imageUri']).note}. What it would start is unknown here:"
-                ' give the job a command, such as command=["python", "-m", "trainer.task"]'
+                f"{base.note}. What it would start is unknown here: give the job a command, a list"
+                " of words such as python, -m, trainer.task; or tell the local cloud with"
+                " `python -m local_cloud images build URI Dockerfile`"
             )
-        return command, _env(container)
+        return list(words), _env(container)
     package = pool["pythonPackageSpec"]
     env = _env(package)
     paths = [str(code[uri]) for uri in package["packageUris"]]

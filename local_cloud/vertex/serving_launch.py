@@ -52,9 +52,9 @@ def check(model: Json, base_of: Callable[[str], Base]) -> None:
         route = container.get(field) or "/"
         require(ROUTE.fullmatch(route), f"containerSpec.{field}: {route!r} is not a path")
     image = container.get("imageUri", "")
-    if container.get("command"):
-        return
     base = base_of(image)
+    if base.command(container.get("command", []), ()):
+        return
     if not (found := PREBUILT.fullmatch(image)):
         raise ApiError(
             "FAILED_PRECONDITION",
@@ -87,8 +87,9 @@ def plan(facts: Json, context: JobContext, base: dict[str, str]) -> ServingPlan:
     container = model["containerSpec"]
     image = container["imageUri"]
     health, _ = routes(facts)
-    command = [*container.get("command", []), *container.get("args", [])]
-    if not container.get("command"):
+    stands_on = context.base(image)
+    command = [*stands_on.command(container.get("command", []), container.get("args", []))]
+    if not command:
         kind = PREBUILT.fullmatch(image)
         assert kind  # check() has seen to it
         command = [sys.executable, str(PROGRAM), kind[1]]
@@ -109,7 +110,7 @@ def plan(facts: Json, context: JobContext, base: dict[str, str]) -> ServingPlan:
         health=health,
         start_seconds=seconds,
         outside=(outside,),
-        notes=(f"local cloud: {context.base(image).note}",),
+        notes=(f"local cloud: {stands_on.note}",),
     )
 
 

@@ -7,21 +7,28 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import threading
+from base64 import b64decode
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
+from urllib.parse import parse_qsl
 
 import boto3
+import google.auth
 import pytest
 import torch
 from botocore.validate import ParamValidator
+from google.auth.credentials import AnonymousCredentials
 
 from AWS_helpers import machines as ec2
 from AWS_helpers import storage as aws_storage
 from GCP_helpers import machines as compute_engine
 from GCP_helpers import storage as gcp_storage
+from GCP_helpers import vm as gcp_vm
 from lesson import LessonError, vm
 from lesson.request import Request
 from lesson.runs import Run
@@ -104,30 +111,99 @@ def test_ec2_takes_the_request(aws_request: dict[str, Any]) -> None:
     assert len(aws_request["UserData"].encode()) < 16 * 1024
 
 
-class Recorder(BaseHTTPRequestHandler):
-    """Takes what gcloud sends to Compute Engine, which is not part of the local cloud."""
+class Service(BaseHTTPRequestHandler):
+    """Compute Engine and EC2, which are not part of the local cloud: machines are processes."""
 
     sent: ClassVar[list[tuple[str, Any]]] = []
+    refusal: ClassVar[bytes] = b""
+    runs: ClassVar[bool] = False
+    machines: ClassVar[list[subprocess.Popen[bytes]]] = []
 
     def do_GET(self) -> None:
-        """Answer a question about the zone with nothing, and keep what is posted."""
-        length = int(self.headers.get("Content-Length", 0))
-        if body := self.rfile.read(length):
-            self.sent.append((self.path, json.loads(body)))
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"{}")
+        """Answer a question about the zone with nothing."""
+        self.answer(200, b"{}")
 
-    do_POST = do_GET
+    def do_POST(self) -> None:
+        """Keep a request for a machine, refuse it, or run its start-up script."""
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        if body.startswith("{"):  # JSON, to Compute Engine
+            asked, empty = json.loads(body), b"{}"
+            items = {each["key"]: each["value"] for each in asked["metadata"]["items"]}
+            script = items["startup-script"]
+        else:  # a form, to EC2
+            asked, empty = dict(parse_qsl(body)), b"<RunInstancesResponse/>"
+            script = b64decode(asked["UserData"]).decode()
+        self.sent.append((self.path, asked))
+        self.answer(403, self.refusal) if self.refusal else self.answer(200, empty)
+        if self.runs:
+            folder = Path.cwd() / "rented"
+            folder.mkdir()
+            (folder / "startup.sh").write_text(script)
+            own = {"VM_ROOT": str(folder), "VM_PYTHON": sys.executable, "VM_SHUTDOWN": "true"}
+            start = ["bash", str(folder / "startup.sh")]
+            self.machines.append(subprocess.Popen(start, env={**os.environ, **own}))
+
+    def answer(self, status: int, body: bytes) -> None:
+        """Send an answer."""
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
 
 
+@pytest.fixture
+def service() -> Iterator[str]:
+    """The URL of such a service."""
+    Service.sent.clear()
+    Service.machines.clear()
+    Service.refusal, Service.runs = b"", False
+    with ThreadingHTTPServer(("127.0.0.1", 0), Service) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+    assert [each.wait(120) for each in Service.machines] == [0] * len(Service.machines)
+
+
+@pytest.fixture
+def rented(side: Side, service: str, monkeypatch: pytest.MonkeyPatch) -> Side:
+    """The helpers as under LESSON_TARGET=cloud, with the local cloud's buckets."""
+    monkeypatch.setattr(vm, "target", lambda: "cloud")
+    monkeypatch.setattr(vm, "LOOKING", 0.2)
+    monkeypatch.setattr(gcp_vm, "API", f"{service}/compute/v1")
+    nobody = AnonymousCredentials(), "local-project"  # type: ignore[no-untyped-call]
+    monkeypatch.setattr(google.auth, "default", lambda scopes: nobody)
+    side.helpers.connect()  # makes new clients, and takes such variables away
+    monkeypatch.setenv("AWS_ENDPOINT_URL_EC2", service)
+    return side
+
+
+def test_a_machine_is_rented_and_its_results_are_awaited_in_the_bucket(
+    rented: Side, data: dict[str, Any]
+) -> None:
+    Service.runs = True
+    run = rented.helpers.train_on_vm(data | {"epochs": 3})
+    assert len(Service.sent) == 1 and len(Service.machines) == 1
+    assert run.metrics["epochs"]["last"] == 3 and run.accuracy
+    assert run.place in ("Compute Engine", "EC2") and run.cost and run.seconds
+
+
+def test_a_machine_that_is_refused_says_why(rented: Side, data: dict[str, Any]) -> None:
+    google = {"error": {"code": 403, "message": "Quota 'GPUS_ALL_REGIONS' exceeded."}}
+    amazon = "<Errors><Error><Code>Quota</Code><Message>exceeded</Message></Error></Errors>"
+    is_google = rented.cloud == "Google"
+    Service.refusal = (
+        json.dumps(google) if is_google else f"<Response>{amazon}</Response>"
+    ).encode()
+    with pytest.raises(LessonError, match=r"(?s)(403|starting the machine).*exceeded"):
+        rented.helpers.train_on_vm(data, gpu="T4", wait=False)
+
+
 @pytest.mark.skipif(not shutil.which("gcloud"), reason="the Google Cloud CLI is not installed")
 def test_gcloud_sends_what_the_request_says(
-    cloud: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cloud: object, service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The real program parses the command, and makes the body of instances.insert of it."""
     monkeypatch.chdir(tmp_path)
@@ -136,23 +212,19 @@ def test_gcloud_sends_what_the_request_says(
     args = {"train": "gs://b/t.npz", "val": "gs://b/v.npz"}
     request = helpers.train_on_vm(args, gpu="T4", gpu_count=2, spot=True, dry_run=True)
     words = shlex.split(helpers.write_job(request, "startup.sh"))
-    Recorder.sent.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        root = f"http://127.0.0.1:{server.server_port}/compute/v1/"
-        own = {
-            "PATH": os.environ["PATH"],
-            "CLOUDSDK_CONFIG": str(tmp_path / "gcloud"),
-            "CLOUDSDK_AUTH_ACCESS_TOKEN": "none",
-            "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE": root,
-            "CLOUDSDK_CORE_CHECK_GCE_METADATA": "false",
-            "CLOUDSDK_CORE_DISABLE_PROMPTS": "true",
-            "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "true",
-        }
-        done = subprocess.run([*words, "--async"], env=own, capture_output=True, text=True)
-        server.shutdown()
-    assert len(Recorder.sent) == 1, done.stderr
-    (path, body) = Recorder.sent[0]
+    root = f"{service}/compute/v1/"
+    own = {
+        "PATH": os.environ["PATH"],
+        "CLOUDSDK_CONFIG": str(tmp_path / "gcloud"),
+        "CLOUDSDK_AUTH_ACCESS_TOKEN": "none",
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE": root,
+        "CLOUDSDK_CORE_CHECK_GCE_METADATA": "false",
+        "CLOUDSDK_CORE_DISABLE_PROMPTS": "true",
+        "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "true",
+    }
+    done = subprocess.run([*words, "--async"], env=own, capture_output=True, text=True)
+    assert len(Service.sent) == 1, done.stderr
+    (path, body) = Service.sent[0]
     wanted = request["insert"]
     project = wanted["url"].split("/projects/")[1].split("/")[0]
     assert wanted["url"].endswith(path.partition("?")[0].removeprefix("/compute/v1"))

@@ -1,4 +1,4 @@
-"""`python -m local_cloud start|stop|status|env|reset|rehearse|console`.
+"""`python -m local_cloud start|stop|status|env|reset|rehearse|console|images`.
 
 Installed without the lesson, it is `local-cloud`, too.
 """
@@ -21,6 +21,7 @@ COMMANDS = {
     "reset": "remove every bucket, job, model and log",
     "rehearse": "interrupt a spot job once, at the EPOCH that is named; `off` takes it back",
     "console": "open its web page (not implemented yet)",
+    "images": "list, pull and build images, in which jobs and endpoints then run",
 }
 
 
@@ -33,12 +34,21 @@ def main(arguments: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("command", choices=COMMANDS, metavar="command")
-    parser.add_argument("epochs", nargs="*", metavar="EPOCH", help="of rehearse: one or several")
+    parser.add_argument(
+        "words", nargs="*", metavar="word", help="of rehearse: epochs; of images: what to do"
+    )
     parsed = parser.parse_args(arguments)
-    command = parsed.command
-    if bool(parsed.epochs) != (command == "rehearse"):
-        parser.error("rehearse, and no other command, needs an EPOCH, several, or `off`")
+    command, words = parsed.command, parsed.words
+    if command == "rehearse" and not words:
+        parser.error("rehearse needs an EPOCH, several, or `off`")
+    if words and command not in ("rehearse", "images"):
+        parser.error(f"{command} takes no further word: {' '.join(words)}")
     home = control.own(Home(default_folder()))
+    if command == "images":
+        from local_cloud.images.command import run as run_images  # what only a server has
+
+        run_images(words, home)
+        return 0
     if command == "console":
         print("local_cloud: the console is not implemented yet", file=sys.stderr)
         return 2
@@ -50,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(export_lines(found))
         return 0
     if command == "rehearse":
-        print(control.rehearse(_epochs(parsed.epochs, parser), home))
+        print(control.rehearse(_epochs(words, parser), home))
         return 0
     print(getattr(control, command)(home))
     return 0

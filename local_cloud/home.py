@@ -76,6 +76,11 @@ class Home:
         return self.folder / "data"
 
     @property
+    def images(self) -> Path:
+        """The environments of pulled images, which `reset` keeps."""
+        return self.folder / "images"
+
+    @property
     def log(self) -> Path:
         """What the server says about itself."""
         return self.folder / "server.log"

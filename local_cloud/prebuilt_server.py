@@ -1,6 +1,6 @@
 """Serve a model as Google's prebuilt prediction images do: `prebuilt_server.py sklearn|…`.
 
-Runs as a replica, with the packages of the local cloud's environment. Contracts: Vertex AI's page
+Runs as a replica, in the image's environment if it was pulled. Contracts: Vertex AI's page
 "Export model artifacts for inference" (read 2026). AIP_STORAGE_URI names the model's folder:
 
 sklearn   model.joblib or model.pkl: predict() of an array of the instances
@@ -207,4 +207,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    sys.path.pop(0)  # this folder, whose modules have names that a model's packages may have
     main()

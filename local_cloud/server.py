@@ -31,6 +31,7 @@ from local_cloud.engine.spec import EngineError
 from local_cloud.environment import environment
 from local_cloud.guard import Guard
 from local_cloud.home import Home, identity
+from local_cloud.images.pulled import PulledImages
 from local_cloud.projects import NotingProjects
 from local_cloud.server_log import spare
 from local_cloud.service import Platform
@@ -67,6 +68,7 @@ class LocalCloud:
             Space(home.data, limit(os.environ)),
             hook=IN_JOB,
             hidden=home.secret(),
+            base_of=PulledImages(home.images).base_of,
         )
         self._clouds = [google.service(self._platform), amazon.service(self._platform)]
         routes = [

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from local_cloud.aws.dispatcher import Api
+from local_cloud.engine.base import BaseOf, own_only
 from local_cloud.engine.dialect import Dialect
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.serving import Serving
@@ -61,13 +62,15 @@ class Platform:
         cores: int | None = None,
         hook: Path | None = None,
         hidden: str = "",
+        base_of: BaseOf = own_only,
     ) -> Platform:
         """Open what is in the folder, or make it; the engine is not started.
 
-        space: how much may be written there; cores, hook, hidden: the engine's.
+        space: how much may be written there; cores, hook, hidden, base_of: the
+        engine's.
         """
         records, s3_records = Records(folder / "records.sqlite"), Records(folder / "s3.sqlite")
-        engine = Engine(folder / "jobs", records, cores, hook, space, hidden)
+        engine = Engine(folder / "jobs", records, cores, hook, space, hidden, base_of)
         return cls(
             records=records,
             gs=Objects(folder / "buckets", records, space),

@@ -47,6 +47,7 @@ def imported(path: Path) -> set[str]:
 INSIDE = {
     "store": set(),
     "engine": {"store"},
+    "images": {"engine", "store"},
     "gcs": {"engine", "store"},
     "resourcemanager": set(),
     "cloud_logging": {"engine", "store"},

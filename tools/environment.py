@@ -1,22 +1,24 @@
 """Make an environment and install into it: with uv, or with pip where uv cannot be had.
 
 Any Python from 3.11 runs this (`python -m tools.environment .venv -r requirements.txt`, or with
-packages in place of a file), so it imports the standard library alone. An environment that holds
-what is asked for is left as it is; any other, an unfinished one above all, is made from scratch.
+packages in place of a file), so it imports the standard library alone, and package_index.py, which
+does the same. An environment that holds what is asked for is left as it is; any other, an
+unfinished one above all, is made from scratch.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
-import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+from local_cloud import package_index
+from local_cloud.package_index import succeeds
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements.txt"
@@ -33,19 +35,6 @@ sys.path.insert(0, {root!r})
 c = get_config()
 c.InteractiveShellApp.extensions = ["lesson.notebook_errors"]
 """
-
-# What uv calls an option of pip's configuration. pip separates several values by blanks.
-AS_UV_CALLS_IT = {
-    "index-url": "UV_DEFAULT_INDEX",
-    "extra-index-url": "UV_INDEX",
-    "find-links": "UV_FIND_LINKS",
-    "no-index": "UV_NO_INDEX",
-    "trusted-host": "UV_INSECURE_HOST",
-    "cert": "SSL_CERT_FILE",
-    "default-timeout": "UV_HTTP_TIMEOUT",
-    "timeout": "UV_HTTP_TIMEOUT",
-    "proxy": "ALL_PROXY",
-}
 
 
 class SetupError(RuntimeError):
@@ -101,7 +90,7 @@ def make(folder: Path, wanted: Wanted) -> None:
     python = folder / "bin" / "python"
     uv = find_uv() or bring_uv(python)
     if uv and install_with_uv(uv, python, wanted):
-        compile_packages(folder)
+        package_index.compile_packages(folder)
     else:
         install_with_pip(python, wanted)
     if wanted.lesson:
@@ -124,7 +113,7 @@ def find_uv() -> Path | None:
     """An installed uv that can choose a build of PyTorch; the lesson's own first."""
     for place in (str(ROOT / ".venv/bin"), None):  # None: where the shell looks
         found = shutil.which("uv", path=place)
-        if found and _succeeds(found, "pip", "install", "--torch-backend", "cpu", "--help"):
+        if found and succeeds(found, "pip", "install", "--torch-backend", "cpu", "--help"):
             return Path(found)
     return None
 
@@ -134,7 +123,7 @@ def bring_uv(python: Path) -> Path | None:
     pinned = re.search(r"^uv==\S+", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
     name = pinned.group() if pinned else "uv"
     pip = pip_for(python)
-    if pip and _succeeds(*pip, "install", "--quiet", name):
+    if pip and succeeds(*pip, "install", "--quiet", name):
         return python.parent / "uv"
     return None
 
@@ -145,19 +134,18 @@ def pip_for(python: Path) -> list[str] | None:
     The pip beside this interpreter will do, which saves unpacking another (ensurepip takes 4 s).
     """
     outside = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python)]
-    if _succeeds(*outside, "--version"):
+    if succeeds(*outside, "--version"):
         return outside
-    if _succeeds(python, "-m", "ensurepip"):
+    if succeeds(python, "-m", "ensurepip"):
         return [str(python), "-m", "pip", "--disable-pip-version-check"]
     return None
 
 
 def install_with_uv(uv: Path, python: Path, wanted: Wanted) -> bool:
     """Whether uv installed it. It looks where pip is configured to look, and checks hashes."""
-    said = _output(sys.executable, "-m", "pip", "config", "list")
-    environment = {**pip_configuration(said), **os.environ}
+    environment = package_index.settings()
     install = [str(uv), "pip", "install", "--python", str(python)]
-    build = torch_build(install, wanted, environment)
+    build = package_index.torch_build(install, _torch(wanted), environment)
     checked = ["-c", str(HASHES)] if wanted.lesson else []
     command = [*install, *build, *wanted.arguments(), *checked]
     if subprocess.run(command, env=environment).returncode == 0:
@@ -166,63 +154,10 @@ def install_with_uv(uv: Path, python: Path, wanted: Wanted) -> bool:
     return False
 
 
-def pip_configuration(listed: str) -> dict[str, str]:
-    """The variables that tell uv what `pip config list` printed."""
-    options: dict[str, str] = {}
-    for section in ("global", "install", ":env:"):  # the later one wins, as in pip
-        for name, text in re.findall(rf"^{section}\.([\w-]+)=(.+)$", listed, re.MULTILINE):
-            options[name] = str(ast.literal_eval(text))
-    told = {AS_UV_CALLS_IT[name]: options[name] for name in options if name in AS_UV_CALLS_IT}
-    if "UV_FIND_LINKS" in told:
-        told["UV_FIND_LINKS"] = ",".join(told["UV_FIND_LINKS"].split())
-    if "UV_INDEX" in told:
-        told["UV_INDEX"] = " ".join(told["UV_INDEX"].split())
-        told["UV_INDEX_STRATEGY"] = "unsafe-best-match"  # as pip: the best of all indices
-    return told
-
-
-def torch_build(install: list[str], wanted: Wanted, environment: Mapping[str, str]) -> list[str]:
-    """The options by which uv takes the build of PyTorch that suits this machine.
-
-    The ordinary build for Linux brings gigabytes of libraries for NVIDIA's cards. uv knows the
-    index of the other builds. It is left alone where the reader's configuration offers a build
-    already (a version such as 2.13.0+cpu), and where that index cannot be reached.
-    """
-    pinned = _torch(wanted)
-    if sys.platform != "linux" or pinned is None:
-        return []
-    look = [*install, "--dry-run", "--no-deps", pinned]
-    if re.search(r"torch==\S+\+", _output(*look, environment=environment)):
-        return []
-    backend = ["--torch-backend", "auto" if has_nvidia_card() else "cpu"]
-    if _succeeds(*look, *backend, environment={**environment, "UV_HTTP_RETRIES": "1"}):
-        return backend
-    print("PyTorch's own index cannot be reached: its ordinary, large build is installed.")
-    return []
-
-
-def has_nvidia_card() -> bool:
-    """Whether NVIDIA's driver is here."""
-    return bool(shutil.which("nvidia-smi")) or Path("/proc/driver/nvidia").exists()
-
-
 def _torch(wanted: Wanted) -> str | None:
     """The line that asks for torch."""
     lines = wanted.stamp().splitlines()
     return next((line for line in lines if re.match(r"torch\b(?!-)", line)), None)
-
-
-def compile_packages(folder: Path) -> None:
-    """Compile what uv has installed, as pip does by itself.
-
-    Else the first import of each package takes seconds longer, and says what Python thinks of the
-    package's source. uv's own --compile-bytecode gives up after a minute. Some packages hold files
-    that no Python compiles: their imports would fail all the same.
-    """
-    print("Compiling the packages, so that they start quickly ...", flush=True)
-    python = folder / "bin" / "python"
-    words = ["-W", "ignore", "-m", "compileall", "-q", "-q", "-j", "0", str(folder / "lib")]
-    subprocess.run([python, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def install_with_pip(python: Path, wanted: Wanted) -> None:
@@ -247,24 +182,6 @@ def pip_steps(wanted: Wanted) -> Iterable[list[str]]:
     if wanted.lesson:
         yield ["--require-hashes", "--no-deps", "-r", str(HASHES)]
     yield wanted.arguments()
-
-
-def _succeeds(*command: object, environment: Mapping[str, str] | None = None) -> bool:
-    """Whether a quiet command ends with 0."""
-    return _run(command, environment).returncode == 0
-
-
-def _output(*command: object, environment: Mapping[str, str] | None = None) -> str:
-    """What a command printed, on either stream."""
-    done = _run(command, environment)
-    return done.stdout + done.stderr
-
-
-def _run(
-    command: Iterable[object], environment: Mapping[str, str] | None
-) -> subprocess.CompletedProcess[str]:
-    words = [str(word) for word in command]
-    return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
 
 
 if __name__ == "__main__":

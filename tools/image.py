@@ -1,7 +1,8 @@
-"""Build and push the lesson's image: `python -m tools.image --cloud gcp` prints how.
+"""Build and push the lesson's images: `python -m tools.image --cloud gcp` prints how.
 
-Nothing is run without --run. The Dockerfile is at the root; what goes into the image is in
-.dockerignore. Building takes a Docker engine; Google builds without one (--remote).
+Nothing is run without --run. The image that trains is built from the Dockerfile at the root, the
+one that serves (--serving) from Dockerfile.serving; what may go into them is in .dockerignore.
+Building takes a Docker engine; Google builds the first without one (--remote).
 """
 
 from __future__ import annotations
@@ -15,26 +16,27 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-NAME = "rented-machines"
+NAME, SERVING = "rented-machines", "rented-machines-serving"
 CPU = "https://download.pytorch.org/whl/cpu"
 REGIONS = {"gcp": "us-central1", "aws": "us-east-1"}
 # Both services run on x86, whatever this machine is.
 BUILD = "docker build --platform linux/amd64"
 
 
-def uri(cloud: str, account: str, region: str, tag: str) -> str:
-    """Return the image's URI; `account` is the project or the number of the account."""
+def uri(cloud: str, account: str, region: str, tag: str, name: str = NAME) -> str:
+    """Return an image's URI; `account` is the project or the number of the account."""
     if cloud == "gcp":
-        return f"{region}-docker.pkg.dev/{account}/lesson/{NAME}:{tag}"
-    return f"{account}.dkr.ecr.{region}.amazonaws.com/{NAME}:{tag}"
+        return f"{region}-docker.pkg.dev/{account}/lesson/{name}:{tag}"
+    return f"{account}.dkr.ecr.{region}.amazonaws.com/{name}:{tag}"
 
 
 def commands(
-    cloud: str, account: str, region: str, tag: str, *, cpu: bool, root: bool, remote: bool
+    cloud: str, account: str, region: str, image: str, choices: Sequence[str], *, remote: bool
 ) -> list[str]:
-    """Return the shell's commands, in order: make the repository, log in, build, push."""
-    image = uri(cloud, account, region, tag)
-    choices = [f"--build-arg INDEX={CPU}"] * cpu + ["--build-arg RUN_AS=root"] * root
+    """Return the shell's commands, in order: make the repository, log in, build, push.
+
+    choices: words for `docker build`; remote: whether Google builds.
+    """
     build = [" ".join([BUILD, *choices, f"--tag {image} ."]), f"docker push {image}"]
     if cloud == "gcp":
         make = (
@@ -47,9 +49,10 @@ def commands(
             return [make, f"gcloud builds submit --project={account} --tag {image} ."]
         return [make, f"gcloud auth configure-docker {region}-docker.pkg.dev --quiet", *build]
     registry = image.partition("/")[0]
+    name = image.partition("/")[2].partition(":")[0]
     make = (
-        f"aws ecr describe-repositories --repository-names {NAME} --region {region} || "
-        f"aws ecr create-repository --repository-name {NAME} --region {region}"
+        f"aws ecr describe-repositories --repository-names {name} --region {region} || "
+        f"aws ecr create-repository --repository-name {name} --region {region}"
     )
     login = (
         f"aws ecr get-login-password --region {region} | "
@@ -69,9 +72,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--root", action="store_true", help="run as root, not as a user of its own")
     parser.add_argument("--remote", action="store_true", help="let Google build (gcp only)")
     parser.add_argument("--run", action="store_true", help="run the commands, do not only print")
+    parser.add_argument("--serving", action="store_true", help="the image that serves a model")
     chosen = parser.parse_args(arguments)
-    if chosen.remote and (chosen.cloud == "aws" or chosen.cpu or chosen.root):
-        parser.error("--remote goes with --cloud gcp alone, and builds the image as it is")
+    if chosen.serving and (chosen.cpu or chosen.root):
+        parser.error("--serving: that image is without CUDA, and never runs as root")
+    if chosen.remote and (chosen.cloud == "aws" or chosen.cpu or chosen.root or chosen.serving):
+        parser.error(
+            "--remote goes with --cloud gcp alone, and builds the training image unchanged"
+        )
     named = {"gcp": os.environ.get("GOOGLE_CLOUD_PROJECT"), "aws": None}[chosen.cloud]
     account = chosen.account or named
     if not account:
@@ -79,15 +87,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error("name the project or account: --account")
         account = {"gcp": "YOUR-PROJECT", "aws": "YOUR-ACCOUNT"}[chosen.cloud]
     region = chosen.region or REGIONS[chosen.cloud]
-    made = commands(
-        chosen.cloud, account, region, chosen.tag,
-        cpu=chosen.cpu, root=chosen.root, remote=chosen.remote,
-    )  # fmt: skip
+    image = uri(chosen.cloud, account, region, chosen.tag, SERVING if chosen.serving else NAME)
+    choices = [f"--build-arg INDEX={CPU}"] * chosen.cpu
+    choices += ["--build-arg RUN_AS=root"] * chosen.root
+    choices += ["--file Dockerfile.serving"] * chosen.serving
+    made = commands(chosen.cloud, account, region, image, choices, remote=chosen.remote)
     for line in made:
         print(line, flush=True)
         if chosen.run and (code := subprocess.run(line, shell=True, cwd=ROOT).returncode):
             return code
-    print(f"export LESSON_IMAGE={shlex.quote(uri(chosen.cloud, account, region, chosen.tag))}")
+    if chosen.serving:
+        print(f"# In a notebook: deploy(run, container_uri={image!r})")
+    else:
+        print(f"export LESSON_IMAGE={shlex.quote(image)}")
     return 0
 
 

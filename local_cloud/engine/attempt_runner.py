@@ -172,6 +172,7 @@ class AttemptRunner:
 
     async def _paused(self) -> bool:
         """Clear up after the attempt before, and wait a while; whether the job ends meanwhile."""
+        await asyncio.to_thread(self._context.pythons.remove)
         await asyncio.to_thread(clear, self._context.folder)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._decided.wait(), PAUSE)

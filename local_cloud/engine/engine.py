@@ -15,23 +15,16 @@ from pathlib import Path
 
 from local_cloud.engine import job_table, machine, mounts, reaper, rehearsal, scheduler
 from local_cloud.engine.attempt_runner import AttemptRunner, check_name
+from local_cloud.engine.base import Base, BaseOf, own_only, server_base
 from local_cloud.engine.dialect import TrainingDialect
+from local_cloud.engine.environments import Environments
 from local_cloud.engine.fork_server import ForkServer
-from local_cloud.engine.job_environment import JobEnvironment, write_scripts
+from local_cloud.engine.job_environment import write_scripts
 from local_cloud.engine.job_space import watch_space
 from local_cloud.engine.job_table import JobTable, ended_with, with_attempt
-from local_cloud.engine.pip_command import installed
 from local_cloud.engine.replica import ReplicaContext, environment, log_path
 from local_cloud.engine.scheduler import Scheduler
-from local_cloud.engine.spec import (
-    Attempt,
-    EngineError,
-    Job,
-    JobContext,
-    Outcome,
-    Plan,
-    State,
-)
+from local_cloud.engine.spec import Attempt, EngineError, Job, Outcome, Plan, State
 from local_cloud.store.errors import StoreError
 from local_cloud.store.records import NOT_WRITTEN, Records
 from local_cloud.store.space import Space, limit
@@ -62,18 +55,19 @@ class Engine:
         hook: Path | None = None,
         space: Space | None = None,
         hidden: str = "",
+        base_of: BaseOf = own_only,
     ) -> None:
         """folder: where the jobs' folders and logs are, this engine's alone; cores: None, all.
 
         hook: a file that every Python of a job runs when it starts. space: how much may be
         written; None: what a learner's machine allows by default. hidden: a text that nobody is to
-        read in a log.
+        read in a log. base_of: what jobs of an image stand on.
         """
         self._folder = folder.resolve()
         self._records = records
         self._dialects: Mapping[str, TrainingDialect] = {}
         self._cores = cores or machine.cores()
-        self._hook = hook
+        self._hook, self._base_of = hook, base_of
         self._space = space
         self.hidden = hidden.encode()
         self._gpus: tuple[int, ...] = ()
@@ -98,7 +92,7 @@ class Engine:
         self._dialects = dialects
         self._folder.mkdir(parents=True, exist_ok=True)
         self._space = self._space or Space(self._folder, limit({}))
-        self._scripts = await asyncio.to_thread(write_scripts, self._folder / ".bin")
+        self._own = server_base(await asyncio.to_thread(write_scripts, self._folder / ".bin"))
         # What is left is ended before a record says so.
         await asyncio.to_thread(reaper.end, (), reaper.entries(self._engine_mark), LEFTOVER_GRACE)
         self._gpus, _ = await asyncio.gather(
@@ -145,7 +139,11 @@ class Engine:
         """Make the environment in which replicas run Python, if there is room for it."""
         context.folder.mkdir(parents=True, exist_ok=True)
         await asyncio.to_thread(self.space.take)
-        await asyncio.to_thread(context.python.make, self._hook)
+        await asyncio.to_thread(context.pythons.of, "")
+
+    def base(self, image: str) -> Base:
+        """Return what jobs of an image stand on, with a note about it; "": of no image."""
+        return self._base_of(image, self._own) if image else self._own
 
     def submit(self, dialect: str, job_id: str, size: int, gpus: int = 0) -> Job:
         """Queue a job of `size` replicas; it is on the disk when this returns."""
@@ -278,9 +276,9 @@ class Engine:
     ) -> ReplicaContext:
         """Return what each of `size` replicas gets; `name` is what their processes are found by."""
         threads = max(1, self._cores // size)
-        python = JobEnvironment(folder / ".python")
+        pythons = Environments(folder, self.base, self._hook)
         return ReplicaContext(
-            folder, python, self._scripts, threads, gpus, self._marks(name), self._fork_server,
+            folder, pythons, threads, gpus, self._marks(name), self._fork_server,
             hidden=self.hidden,
         )  # fmt: skip
 
@@ -304,7 +302,7 @@ class Engine:
         ended = time.time()
         if ran:
             outcome = await self._collect(job_id, outcome)
-        await asyncio.to_thread(shutil.rmtree, context.python.folder, ignore_errors=True)
+        await asyncio.to_thread(context.pythons.remove)
         if self._rehearsal and self._rehearsal.job == job_id:
             self._forget_rehearsal()
         self._finish(with_attempt(self._jobs.latest(job_id), ended=ended), outcome)
@@ -327,11 +325,12 @@ class Engine:
         async def stage() -> Plan:
             if (job := self._jobs.latest(job_id)).attempts[-1].ended:
                 self._jobs.update(replace(job, attempts=(*job.attempts, Attempt(time.time()))))
-            install = functools.partial(installed, context.python)
-            job_context = JobContext(context.folder, context.threads, context.gpus, port, install)
+            job_context = context.of_job(port)
             await self.make_environment(context)
             plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, job_context)
-            if many := [one for one in plan.replicas if one.forkable]:
+            if many := [
+                one for one in plan.replicas if one.forkable and self.base(one.image).is_servers
+            ]:
                 await self._fork_server.ready(environment(many[0], context, context.folder))
             return plan
 

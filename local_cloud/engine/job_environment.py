@@ -1,29 +1,29 @@
 """The Python environment of one job: a virtual environment of its own, in the job's folder.
 
-It begins empty and sees what is installed for the server's interpreter, behind its own packages: a
-job that installs something changes what it alone imports. Its `pip` is ours (pip_command.py),
-however it is called. Every Python that starts in it first runs the file that the engine was given.
+It begins empty and sees the packages of its base (base.py), behind its own: a job that installs
+something changes what it alone imports. Its `pip` is ours (pip_command.py), however it is called.
+Every Python that starts in it first runs the file that the engine was given.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import site
+import subprocess
 import sys
 import sysconfig
 import venv
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from local_cloud.engine import uv
+from local_cloud.engine.base import Base
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTALLED = Path(sysconfig.get_path("scripts"))  # where the server's packages have their commands
 STARTUP = "_local_cloud_job"  # the module that a .pth file of the environment imports
 SETTINGS = "uv.json"
-VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
-PIPS = ("pip", "pip3", f"pip{VERSION}")
+BASE = "base.json"
 # The job's own packages come first. `zz`: behind the .pth files of what the job installs.
 PTH = "zz_local_cloud.pth"
 STARTUP_CODE = """\
@@ -62,6 +62,14 @@ class JobEnvironment:
     """The virtual environment in a folder; make() puts it there."""
 
     folder: Path
+    base: Base
+
+    @classmethod
+    def at(cls, folder: Path) -> JobEnvironment:
+        """The environment that was made in this folder."""
+        fields = json.loads((folder / BASE).read_text(encoding="utf-8"))
+        listed = {name: tuple(fields[name]) for name in ("sites", "commands", "unchanged")}
+        return cls(folder, Base(**{**fields, **listed, "python": Path(fields["python"])}))
 
     @property
     def python(self) -> Path:
@@ -76,17 +84,24 @@ class JobEnvironment:
     @property
     def packages(self) -> Path:
         """Its site-packages, where only what the job installs is."""
-        return self.folder / "lib" / f"python{VERSION}" / "site-packages"
+        return self.folder / "lib" / f"python{self.base.version}" / "site-packages"
 
     @property
     def path(self) -> list[str]:
         """The folders in which the job finds packages, its own first."""
-        return [str(self.packages), *server_sites()]
+        return [str(self.packages), *self.base.sites]
 
     def make(self, hook: Path | None = None) -> None:
         """Make it, empty. hook: a file that each Python of the job runs when it starts."""
-        venv.EnvBuilder(symlinks=True, with_pip=False).create(self.folder)
-        code = STARTUP_CODE.format(sites=server_sites(), hook=str(hook) if hook else "")
+        if self.base.is_servers:
+            venv.EnvBuilder(symlinks=True, with_pip=False).create(self.folder)
+        else:  # by its own interpreter, which may be of another version
+            words = ("-I", "-m", "venv", "--without-pip", str(self.folder))
+            subprocess.run([self.base.python, *words], check=True, capture_output=True)
+        (self.folder / BASE).write_text(
+            json.dumps(asdict(replace(self.base, contents=None)), default=str), "utf-8"
+        )
+        code = STARTUP_CODE.format(sites=self.base.sites, hook=str(hook) if hook else "")
         (self.packages / f"{STARTUP}.py").write_text(code, encoding="utf-8")
         (self.packages / PTH).write_text(f"import {STARTUP}\n", encoding="utf-8")
         self._write_pip()
@@ -109,7 +124,7 @@ class JobEnvironment:
             path = self.packages / "pip" / f"{name}.py"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        for name in PIPS:
+        for name in ("pip", "pip3", f"pip{self.base.version}"):
             _write_script(self.scripts / name, PIP_SCRIPT)
 
     def variables(self) -> dict[str, str]:
@@ -137,22 +152,16 @@ class JobEnvironment:
         return [str(entry) for entry in self.packages.glob("*.dist-info")]
 
 
-def server_sites() -> list[str]:
-    """The folders with the packages of this interpreter."""
-    found = site.getsitepackages()
-    if site.ENABLE_USER_SITE:
-        found = [site.getusersitepackages(), *found]
-    return [folder for folder in found if os.path.isdir(folder)]
-
-
-def write_scripts(folder: Path) -> Path:
+def write_scripts(folder: Path, installed: Path | None = None) -> Path:
     """Write the commands of installed packages (torchrun, …) so that the job's Python runs them.
 
-    As they are installed, they name the server's interpreter, and would not see what a job has
-    installed. These take the first `python` on PATH. One folder serves all jobs.
+    As they are installed, they name one interpreter, and would not see what a job has installed.
+    These take the first `python` on PATH. One folder serves all jobs. installed: where they are;
+    None: where the server's packages have theirs.
     """
+    installed = installed or INSTALLED
     folder.mkdir(parents=True, exist_ok=True)
-    for script in INSTALLED.iterdir() if INSTALLED.is_dir() else ():
+    for script in installed.iterdir() if installed.is_dir() else ():
         if script.is_file() and not script.name.startswith(("pip", "python")):
             with script.open("rb") as file:
                 start = file.read(2)

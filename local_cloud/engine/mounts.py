@@ -8,20 +8,18 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from local_cloud.engine import system
-from local_cloud.engine.job_environment import server_sites
+from local_cloud.engine.base import server_folders
 from local_cloud.engine.spec import Replica
 
-# No job changes what all jobs and the learner use.
-READ_ONLY = [sys.prefix] if sys.prefix != sys.base_prefix else server_sites()
 LAUNCHER = Path(__file__).with_name("namespace.py")
 
 
-def mounted(replica: Replica) -> Replica:
+def mounted(replica: Replica, read_only: Sequence[str]) -> Replica:
     """The replica as it is to be started so that it finds the folders at its mounts' paths.
 
     In a mount namespace of its own where the machine allows one; elsewhere the paths in its
@@ -29,7 +27,7 @@ def mounted(replica: Replica) -> Replica:
     """
     mounts = replica.mounts
     if available():
-        return replace(replica, command=inside(replica.command, mounts))
+        return replace(replica, command=inside(replica.command, mounts, read_only))
     return replace(
         replica,
         command=tuple(rewrite(word, mounts) for word in replica.command),
@@ -37,10 +35,15 @@ def mounted(replica: Replica) -> Replica:
     )
 
 
-def inside(command: tuple[str, ...], mounts: Mapping[str, Path]) -> tuple[str, ...]:
-    """The command that runs `command`, in the same process, where the mounts are to be seen."""
+def inside(
+    command: tuple[str, ...], mounts: Mapping[str, Path], read_only: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The command that runs `command`, in the same process, where the mounts are to be seen.
+
+    read_only: folders that it cannot change.
+    """
     places = {path: str(folder) for path, folder in mounts.items()}
-    words = (json.dumps(places), json.dumps(READ_ONLY))
+    words = (json.dumps(places), json.dumps(list(read_only)))
     return (sys.executable, "-I", "-S", str(LAUNCHER), *words, *command)
 
 
@@ -55,7 +58,8 @@ def available() -> bool:
         return False
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "proof").write_text("seen", encoding="ascii")
-        command = inside(("cat", "/gcs-probe/deep/proof"), {"/gcs-probe/deep": Path(folder)})
+        seen = {"/gcs-probe/deep": Path(folder)}
+        command = inside(("cat", "/gcs-probe/deep/proof"), seen, server_folders())
         try:
             tried = subprocess.run(command, capture_output=True, timeout=10, check=False)
         except (OSError, subprocess.SubprocessError):

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 
 from local_cloud.engine import requirement_files, uv
 from local_cloud.engine.installer import Installer, Wish, find, needs, satisfied
-from local_cloud.engine.job_environment import PIP_VERSION, VERSION, JobEnvironment
+from local_cloud.engine.job_environment import PIP_VERSION, JobEnvironment
 from local_cloud.engine.spec import EngineError
 
 # pip's options that take a value and mean nothing here; those that take none need not be known.
@@ -34,7 +34,7 @@ WITH_FILE = ("-f", "--find-links")
 
 def main(folder: str) -> None:
     """`pip` as a job calls it; folder: the job's environment."""
-    environment = JobEnvironment(Path(folder))
+    environment = JobEnvironment.at(Path(folder))
     try:
         sys.exit(run(environment, sys.argv[1:]))
     except EngineError as problem:
@@ -44,7 +44,8 @@ def main(folder: str) -> None:
 def run(environment: JobEnvironment, words: list[str]) -> int:
     """Do what the words say; the exit code."""
     if {"--version", "-V"} & set(words):
-        print(f"pip {PIP_VERSION} from {environment.packages / 'pip'} (python {VERSION})")
+        python = f"python {environment.base.version}"
+        print(f"pip {PIP_VERSION} from {environment.packages / 'pip'} ({python})")
         return 0
     verb = next((word for word in words if not word.startswith("-")), "help")
     if verb not in VERBS:
@@ -59,7 +60,7 @@ def run(environment: JobEnvironment, words: list[str]) -> int:
 
 def install(environment: JobEnvironment, words: Sequence[str]) -> int:
     """`pip install`."""
-    quiet, wish = parsed(words)
+    quiet, wish = parsed(words, environment.base.version)
     if not wish.targets:
         raise EngineError("pip install: say what to install")
     lines = installer(environment).install(wish)
@@ -70,7 +71,7 @@ def install(environment: JobEnvironment, words: Sequence[str]) -> int:
 
 def installed(environment: JobEnvironment, words: Sequence[str]) -> list[str]:
     """Install, as `pip install` with these words does; lines on what was not there already."""
-    lines = installer(environment).install(parsed(words)[1])
+    lines = installer(environment).install(parsed(words, environment.base.version)[1])
     return [line for line in lines if line.startswith("Installed")]
 
 
@@ -80,8 +81,11 @@ def installer(environment: JobEnvironment) -> Installer:
     return Installer(environment, own | environment.uv_variables())
 
 
-def parsed(words: Sequence[str]) -> tuple[bool, Wish]:
-    """Whether to be quiet, and what to install; files of requirements are read."""
+def parsed(words: Sequence[str], version: str) -> tuple[bool, Wish]:
+    """Whether to be quiet, and what to install; files of requirements are read.
+
+    version: of the Python that it is installed for.
+    """
     parser = argparse.ArgumentParser("pip install", allow_abbrev=False, add_help=False)
     parser.add_argument("-q", "--quiet", action="count", default=0)
     parser.add_argument("-t", "--target", type=Path)
@@ -96,7 +100,7 @@ def parsed(words: Sequence[str]) -> tuple[bool, Wish]:
     targets = [*known.editable, *(word for word in others if not word.startswith("-"))]
     for file in known.requirement:
         targets += requirement_files.read(Path(file))
-    below = known.prefix and known.prefix / f"lib/python{VERSION}/site-packages"
+    below = known.prefix and known.prefix / f"lib/python{version}/site-packages"
     return bool(known.quiet), Wish(
         targets=tuple(targets),
         editable=tuple(known.editable),

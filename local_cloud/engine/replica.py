@@ -8,16 +8,16 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from local_cloud.engine import mounts, system
+from local_cloud.engine import image_files, mounts, system
+from local_cloud.engine.environments import Environments
 from local_cloud.engine.fork_server import Forked, ForkServer, suits
-from local_cloud.engine.job_environment import JobEnvironment
 from local_cloud.engine.network import Network
-from local_cloud.engine.spec import EngineError, Replica
+from local_cloud.engine.spec import EngineError, JobContext, Replica
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # A socket's path may have 103 bytes (macOS; Linux: 107), and multiprocessing makes sockets with
@@ -40,8 +40,7 @@ class ReplicaContext:
     """What every replica of a job gets."""
 
     folder: Path  # the job's
-    python: JobEnvironment  # what it runs Python in
-    scripts: Path  # the folder with the commands of the packages that all jobs have
+    pythons: Environments  # what it runs Python in
     threads: int
     gpus: tuple[int, ...]
     marks: Mapping[str, str]  # environment entries by which its processes are found
@@ -49,6 +48,11 @@ class ReplicaContext:
     # Known to the replicas of this job alone, by which they know each other.
     token: str = field(default_factory=secrets.token_hex, repr=False)
     hidden: bytes = b""  # what nobody is to read in a log
+
+    def of_job(self, port: Callable[[], int]) -> JobContext:
+        """What the job has of this machine; `port` takes a free loopback port for it."""
+        pythons = self.pythons
+        return JobContext(self.folder, self.threads, self.gpus, port, pythons.install, pythons.base)
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ class Started:
 def environment(replica: Replica, context: ReplicaContext, temporary: Path) -> dict[str, str]:
     """The whole environment of a replica: of the server's own, nothing but INSTRUCTIONS."""
     own = context.folder / replica.name
-    path = (context.python.scripts, context.scripts, Path(sys.executable).parent, SYSTEM_PATH)
+    python = context.pythons.of(replica.image)
+    path = (python.scripts, *python.base.commands, SYSTEM_PATH)
     return {
         "PATH": os.pathsep.join(map(str, path)),
         "HOME": str(own / ".home"),
@@ -75,7 +80,7 @@ def environment(replica: Replica, context: ReplicaContext, temporary: Path) -> d
         "JOB_TOKEN": context.token,
         **{name: os.environ[name] for name in INSTRUCTIONS if os.environ.get(name)},
         **replica.environment,
-        **context.python.variables(),
+        **python.variables(),
         **context.marks,
     }
 
@@ -108,16 +113,20 @@ def start(
     """
     own = context.folder / replica.name
     if replica.command[:1] == (sys.executable,):  # the server's stands for the job's
-        replica = replace(replica, command=(str(context.python.python), *replica.command[1:]))
+        python = str(context.pythons.of(replica.image).python)
+        replica = replace(replica, command=(python, *replica.command[1:]))
     for folder in (own, own / ".home"):
         folder.mkdir(parents=True, exist_ok=True)
+    if contents := context.pythons.base(replica.image).contents:
+        replica = image_files.placed(replica, contents, own)
     temporary = temporary_folder(own)
     with log_path(context.folder, replica.name).open("ab") as log:
         log.write("".join(f"{note}\n" for note in notes).encode())
         log.flush()
         try:
+            unchanged = context.pythons.base(replica.image).unchanged
             process = _forked(replica, context, temporary, log) or _spawned(
-                mounts.mounted(replica) if replica.mounts else replica,
+                mounts.mounted(replica, unchanged) if replica.mounts else replica,
                 *(context, temporary, log, network),
             )
         except (OSError, ValueError, IndexError) as problem:
@@ -149,20 +158,20 @@ def _forked(
     replica: Replica, context: ReplicaContext, temporary: Path, log: BinaryIO
 ) -> Forked | None:
     """The replica as a process that is forked, if that is asked for and possible."""
-    if not replica.forkable or not suits(
-        replica.command, replica.environment, context.python.python
-    ):
+    python = context.pythons.of(replica.image)
+    if not replica.forkable or not suits(replica.command, replica.environment, python.python):
         return None
-    if context.python.installed():  # torch or what it imports may be another one there
+    # Torch or what it imports may be another one there.
+    if not python.base.is_servers or python.installed():
         return None
     places = {path: str(folder) for path, folder in replica.mounts.items()}
     if places and not mounts.available():
-        replica, places = mounts.mounted(replica), {}
+        replica, places = mounts.mounted(replica, ()), {}
     folder = os.fspath(replica.folder or context.folder / replica.name)
     variables = environment(replica, context, temporary)
     try:
         return context.fork_server.fork(
-            replica.command, variables, folder, places, mounts.READ_ONLY, log.fileno()
+            replica.command, variables, folder, places, python.base.unchanged, log.fileno()
         )
     except OSError:
         return None

@@ -29,7 +29,6 @@ from local_cloud.engine.attempt_runner import check_name
 from local_cloud.engine.deployment_runner import DeploymentRunner, Moved
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.http_client import HttpRequest, HttpResponse
-from local_cloud.engine.pip_command import installed
 from local_cloud.engine.replica import ReplicaContext
 from local_cloud.engine.served import (
     Deployment,
@@ -40,7 +39,7 @@ from local_cloud.engine.served import (
     ServingState,
     Unanswered,
 )
-from local_cloud.engine.spec import EngineError, JobContext
+from local_cloud.engine.spec import EngineError
 from local_cloud.store.records import NOT_WRITTEN, Records
 
 KIND, TRAFFIC, FIGURES = "deployment", "traffic", "deployment-figures"
@@ -255,13 +254,7 @@ class Serving:
     async def _stage(self, deployment: Deployment, context: ReplicaContext) -> ServingPlan:
         await self._engine.make_environment(context)
         await asyncio.to_thread(network.available)  # asked now, so that no replica waits for it
-        job_context = JobContext(
-            context.folder,
-            context.threads,
-            context.gpus,
-            self._engine.ports.take,
-            functools.partial(installed, context.python),
-        )
+        job_context = context.of_job(self._engine.ports.take)
         stage = self._dialects[deployment.dialect].stage
         return await asyncio.to_thread(stage, deployment.id, job_context)
 

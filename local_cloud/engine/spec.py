@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from local_cloud.engine.base import Base
 from local_cloud.errors import LocalCloudError
 
 
@@ -49,9 +50,9 @@ class Replica:
     environment: Mapping[str, str]
     folder: Path | None = None  # working directory; None: the replica's own folder
     mounts: Mapping[str, Path] = field(default_factory=dict)  # "/gcs" -> the folder seen there
-    forkable: bool = (
-        False  # one of many alike: may be forked from a process that has torch imported
-    )
+    # One of many alike: may be forked from a process that has torch imported.
+    forkable: bool = False
+    image: str = ""  # whose environment it runs in
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,17 @@ class Job:
         return cls(**fields)
 
 
+class Install(Protocol):
+    """`pip install` with these words, into the job's own environment for an image.
+
+    Returns lines that say what was done, none if all was there; EngineError if something cannot be
+    had.
+    """
+
+    def __call__(self, words: Sequence[str], image: str = "") -> list[str]:
+        """Install."""
+
+
 @dataclass(frozen=True)
 class JobContext:
     """What a job has of this machine."""
@@ -149,6 +161,5 @@ class JobContext:
     threads: int  # cores for each replica
     gpus: tuple[int, ...]  # given to this job
     port: Callable[[], int]  # a free loopback port, this job's until it ends
-    # `pip install` with these arguments, into the job's own environment: lines that say what was
-    # done, none if all was there; EngineError if something cannot be had.
-    install: Callable[[Sequence[str]], list[str]]
+    install: Install
+    base: Callable[[str], Base]  # what replicas of an image stand on

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
 import sys
 import tempfile
@@ -51,6 +50,7 @@ def plan(document: Json, context: JobContext, objects: Objects, base: Json) -> P
     document: the job's request, a note on what it will lack, and, of a trial, its tuning job.
     """
     request = document["request"]
+    image = request["AlgorithmSpecification"]["TrainingImage"]
     port = context.port()
     count = request["ResourceConfig"]["InstanceCount"]
     shared = _environment(request, port, context.port(), base)
@@ -60,11 +60,18 @@ def plan(document: Json, context: JobContext, objects: Objects, base: Json) -> P
         own = _gpus(request, context.gpus, host.rank)
         places = {ML: host.ml} | _live(request, host, objects)
         drivers.fit(host, port, len(own), places)
-        command = _command(request, host, objects)
-        installed += _install(host, context)
+        command = _command(request, host, objects, context)
+        installed += _install(host, image, context)
         env = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, own))} | shared
         replicas.append(
-            Replica(host.name, command, env, mounts=places, forkable=bool(document.get("tuning")))
+            Replica(
+                host.name,
+                command,
+                env,
+                mounts=places,
+                forkable=bool(document.get("tuning")),
+                image=image,
+            )
         )
     spot = request.get("EnableManagedSpotTraining")
     return Plan(
@@ -73,7 +80,7 @@ def plan(document: Json, context: JobContext, objects: Objects, base: Json) -> P
         deadline=patience(request),
         grace=GRACE_SECONDS,
         interruptions=ANY_NUMBER if spot else None,  # until MaxWaitTimeInSeconds is over
-        notes=(*_notes(request, document["note"]), *installed),
+        notes=(*_notes(context.base(image).note, document["note"]), *installed),
     )
 
 
@@ -176,14 +183,17 @@ def _folder_of(uri: str, field: str, objects: Objects) -> Path:
     return folder
 
 
-def _command(request: Json, host: Host, objects: Objects) -> tuple[str, ...]:
+def _command(request: Json, host: Host, objects: Objects, context: JobContext) -> tuple[str, ...]:
     algorithm = request["AlgorithmSpecification"]
     if entry := algorithm.get("ContainerEntrypoint"):
         return (*entry, *(algorithm.get("ContainerArguments") or []))
     if not _program(request):
+        base = context.base(algorithm["TrainingImage"])
+        if words := base.command((), algorithm.get("ContainerArguments") or ["train"]):
+            return words
         raise Refused(
-            f"{algorithm['TrainingImage']} is named, not pulled, so what it would start is unknown"
-            " here; give the job a ContainerEntrypoint, or code for the SDK to send"
+            f"{base.note}. What it would start is unknown here: give the job a ContainerEntrypoint,"
+            " or code for the SDK to send"
         )
     _bring_code(request, host, objects)
     return (sys.executable, "-I", str(TOOLKIT), ML)
@@ -237,7 +247,7 @@ def _bring_code(request: Json, host: Host, objects: Objects) -> None:
             drivers.rewrite(script, {ML: host.ml})
 
 
-def _install(host: Host, context: JobContext) -> list[str]:
+def _install(host: Host, image: str, context: JobContext) -> list[str]:
     """Install what the requirements.txt beside the code names, once for all hosts; lines on it.
 
     Beside the code of a toolkit's job; the SDK's drivers install their own.
@@ -246,16 +256,14 @@ def _install(host: Host, context: JobContext) -> list[str]:
     if not file.is_file():
         return []
     try:
-        return [f"{OURS}{line}" for line in context.install(["-r", str(file)])]
+        return [f"{OURS}{line}" for line in context.install(["-r", str(file)], image)]
     except EngineError as problem:
         raise Refused(f"requirements.txt: {problem}") from None
 
 
-def _notes(request: Json, note: str) -> tuple[str, ...]:
+def _notes(*notes: str) -> tuple[str, ...]:
     """The first lines of every log: what is not as on the real service."""
-    image = request["AlgorithmSpecification"]["TrainingImage"]
-    lines = [f"{image} is named, not pulled; this is Python {platform.python_version()}"]
-    lines += [note] if note else []
+    lines = [note for note in notes if note]
     if not mounts.available():
         lines.append(f"this machine allows no mounts; {ML} in the scripts became a folder's path")
     return tuple(f"{OURS}{line}" for line in lines)

@@ -281,4 +281,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    sys.path.pop(0)  # this folder, whose modules have names that a model's packages may have
     main()

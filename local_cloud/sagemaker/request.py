@@ -16,8 +16,7 @@ DAY = 24 * 3600
 
 # Fields of a CreateTrainingJob request that are checked and kept, and have no effect here.
 IGNORED = {
-    "AlgorithmSpecification.TrainingImage": "images are named, not pulled",
-    "AlgorithmSpecification.TrainingImageConfig": "images are named, not pulled",
+    "AlgorithmSpecification.TrainingImageConfig": "no registry is asked",
     "AlgorithmSpecification.EnableSageMakerMetricsTimeSeries": "only the last value is kept",
     "RoleArn": "everything here may read and write everything here",
     "InputDataConfig[].ContentType": "passed on in inputdataconfig.json, and not used",

@@ -6,7 +6,6 @@ containers' sagemaker-inference-toolkit and sagemaker-pytorch-inference-toolkit 
 
 from __future__ import annotations
 
-import platform
 import re
 import sys
 from collections.abc import Mapping
@@ -46,14 +45,17 @@ def plan(
     container: the model's; variant: of an endpoint configuration; base: by which SDKs find this
     local cloud, nothing if the model is to reach no network.
     """
-    folder = context.folder / "ml"
+    folder, image = context.folder / "ml", container.get("Image", "")
     made = folder / "model"
     bring(container, made, objects)
     environment = container.get("Environment") or {}
     _bring_code(environment, made / "code", objects)
     program = environment.get("SAGEMAKER_PROGRAM") or "inference.py"
-    _check(container, made, program)
-    notes = [*_notes(container, variant), *_installed(made / "code", context)]
+    base_of_image = context.base(image)
+    served = base_of_image.command((), ["serve"])
+    if not served:
+        _check(container, made, program, base_of_image.note)
+    notes = [*_notes(base_of_image.note, variant), *_installed(made / "code", image, context)]
     if not mounts.available():
         for script in (made / "code").rglob("*"):
             drivers.rewrite(script, {ML: folder})
@@ -68,12 +70,12 @@ def plan(
         "SERVE_HOST": "127.0.0.1",
     }
 
-    framework = "scikit-learn" if SCIKIT_LEARN.fullmatch(container.get("Image", "")) else "pytorch"
+    framework = "scikit-learn" if SCIKIT_LEARN.fullmatch(image) else "pytorch"
 
     def replica(name: str, port: int) -> Replica:
         own = {"SAGEMAKER_BIND_TO_PORT": str(port)}
-        command = (sys.executable, str(PROGRAM), framework)
-        return Replica(name, command, shared | own, mounts={ML: folder})
+        command = served or (sys.executable, str(PROGRAM), framework)
+        return Replica(name, command, shared | own, mounts={ML: folder}, image=image)
 
     outside = urlsplit(base.get("AWS_ENDPOINT_URL", "")).port
     return ServingPlan(
@@ -121,7 +123,7 @@ def _bring_code(environment: Mapping[str, str], code: Path, objects: Objects) ->
         raise Refused(f"SAGEMAKER_SUBMIT_DIRECTORY, {uri}: {problem}") from None
 
 
-def _check(container: Json, model: Path, program: str) -> None:
+def _check(container: Json, model: Path, program: str, note: str) -> None:
     """Refuse a model of which it is not known here what its container would run."""
     if (model / "code" / program).is_file():
         return
@@ -130,8 +132,8 @@ def _check(container: Json, model: Path, program: str) -> None:
         raise Refused(f"SAGEMAKER_PROGRAM is {program}, and the model's data has no code/{program}")
     if not PYTORCH.fullmatch(image):
         raise Refused(
-            f"{image} is named, not pulled, so what it would start is unknown here; put code/"
-            "inference.py with a model_fn into the model's archive"
+            f"{note}. What it would start is unknown here: put code/inference.py with a model_fn"
+            " into the model's archive"
         )
     if not [*model.glob("*.pt"), *model.glob("*.pth")]:
         raise Refused(
@@ -140,21 +142,19 @@ def _check(container: Json, model: Path, program: str) -> None:
         )
 
 
-def _installed(code: Path, context: JobContext) -> list[str]:
+def _installed(code: Path, image: str, context: JobContext) -> list[str]:
     file = code / "requirements.txt"
     if not file.is_file():
         return []
     try:
-        return [f"{OURS}{line}" for line in context.install(["-r", str(file)])]
+        return [f"{OURS}{line}" for line in context.install(["-r", str(file)], image)]
     except EngineError as problem:
         raise Refused(f"code/requirements.txt: {problem}") from None
 
 
-def _notes(container: Json, variant: Json) -> list[str]:
+def _notes(note: str, variant: Json) -> list[str]:
     """The first lines of every log: what is not as on the real service."""
-    lines = [
-        f"{container.get('Image')} is named, not pulled; this is Python {platform.python_version()}"
-    ]
+    lines = [note]
     if gpus_of(variant["InstanceType"]):
         lines.append(f"{variant['InstanceType']} has a GPU; here a model is served on the CPU")
     if not mounts.available():

@@ -45,6 +45,7 @@ class BatchPredictions:
         self.records = platform.records
         self._objects = platform.gs
         self._serving = platform.serving
+        self._base_of = platform.engine.base
         self._models = models
         self._tasks: dict[str, asyncio.Task[None]] = {}  # by the job's id
         self._changed: dict[str, asyncio.Event] = {}  # by the job's name
@@ -56,7 +57,7 @@ class BatchPredictions:
         require(job.get("displayName"), "batch_prediction_job.displayName: required")
         _check(job)
         model = self._models.find(numbered(job.get("model", "")))
-        serving_launch.check(model)
+        serving_launch.check(model, self._base_of)
         resources_wanted = job.get("dedicatedResources", {})
         wanted = {
             "machineSpec": resources_wanted.get("machineSpec", {"machineType": "n1-standard-4"}),

@@ -24,7 +24,7 @@ class Deployed:
         _, number, _, location, *_ = facts["endpoint"].split("/")
         project = self._platform.projects.id_of(number)
         own = {"GOOGLE_CLOUD_PROJECT": project, "CLOUD_ML_REGION": location}
-        return serving_launch.plan(facts, self._platform.environment | own)
+        return serving_launch.plan(facts, context, self._platform.environment | own)
 
     def settled(self, deployment: Deployment) -> None:
         """Have traffic sent to it, or the job's files."""

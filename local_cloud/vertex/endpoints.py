@@ -51,6 +51,7 @@ class Endpoints(Collection):
         fixed = ("deployedModels",)
         super().__init__(platform.records, "endpoints", Endpoint, fixed=fixed)
         self.serving = platform.serving
+        self._base_of = platform.engine.base
         self.models = models
 
     # ---- requests -------------------------------------------------------------------------------
@@ -97,7 +98,7 @@ class Endpoints(Collection):
         deployed = request.get("deployedModel", {})
         model = self.models.find(numbered(deployed.get("model", "")))
         minimum, maximum = replicas(deployed)
-        serving_launch.check(model)
+        serving_launch.check(model, self._base_of)
         chosen = deployed.get("id") or new_id()
         split = {_own(key, chosen): share for key, share in request.get("trafficSplit", {}).items()}
         self._check_split(endpoint, split, chosen)

@@ -7,7 +7,6 @@ training" (read 2026), and what real jobs were seen to have where those pages ar
 from __future__ import annotations
 
 import json
-import platform
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,8 +38,6 @@ IGNORED = {
     "workerPoolSpecs[].machineSpec.machineType": "every replica runs on this machine",
     "workerPoolSpecs[].diskSpec": "there is one disk",
     "workerPoolSpecs[].nfsMounts": "only the buckets are mounted",
-    "workerPoolSpecs[].pythonPackageSpec.executorImageUri": "images are named, not pulled",
-    "workerPoolSpecs[].containerSpec.imageUri": "images are named, not pulled",
     "scheduling.strategy": "only SPOT has an effect: its stops can be rehearsed",
     "scheduling.restartJobOnWorkerRestart": "no replica is started again alone: the whole job is,"
     " after the exit codes 6, 11, 134 and 139",
@@ -115,20 +112,28 @@ def plan(document: Json, context: JobContext, objects: Objects, base: dict[str, 
     for pool_spec in spec["workerPoolSpecs"]:
         for uri in pool_spec.get("pythonPackageSpec", {}).get("packageUris", []):
             code[uri] = _unpacked(uri, context.folder / "code", objects)
-            installed += _install(uri, packages.requirements_of(code[uri]), context)
+            required = packages.requirements_of(code[uri])
+            installed += _install(uri, required, _image(pool_spec), context)
     replicas = []
     for rank, (pool, index, pool_spec) in enumerate(members):
         env = shared | {"RANK": str(rank), "WORLD_SIZE": str(len(members))}
         env |= _gpus(pool_spec, context.gpus, rank)
         env |= _cluster(cluster, pool, index, spec)
-        command, extra = _command(pool_spec, code)
+        command, extra = _command(pool_spec, code, context)
         name = f"workerpool{pool}-{index}"
         if trial := document.get("trial"):
             extra |= {"CLOUD_ML_TRIAL_ID": str(trial)}
             extra |= {"CLOUD_ML_HP_METRIC_FILE": str(metric_file(context.folder, name))}
         mounts = {"/gcs": objects.folder}
         replicas.append(
-            Replica(name, tuple(command), env | extra, mounts=mounts, forkable="trial" in document)
+            Replica(
+                name,
+                tuple(command),
+                env | extra,
+                mounts=mounts,
+                forkable="trial" in document,
+                image=_image(pool_spec),
+            )
         )
     scheduling = spec.get("scheduling", {})
     timeout = scheduling.get("timeout", "0s").removesuffix("s")
@@ -140,7 +145,7 @@ def plan(document: Json, context: JobContext, objects: Objects, base: dict[str, 
         retried=PASSING,
         retries=0 if scheduling.get("disableRetries") else RETRIES,
         interruptions=INTERRUPTIONS if scheduling.get("strategy") == "SPOT" else None,
-        notes=(*_notes(document), *installed),
+        notes=(*_notes(document, context), *installed),
     )
 
 
@@ -208,16 +213,20 @@ def _gpus(pool: Json, given: tuple[int, ...], rank: int) -> dict[str, str]:
     return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, mine))}
 
 
-def _command(pool: Json, code: dict[str, Path]) -> tuple[list[str], dict[str, str]]:
+def _command(
+    pool: Json, code: dict[str, Path], context: JobContext
+) -> tuple[list[str], dict[str, str]]:
     """The command of a replica, and the variables that its pool adds."""
     if container := pool.get("containerSpec"):
-        command = [*container.get("command", []), *container.get("args", [])]
-        if not container.get("command"):
+        base = context.base(container["imageUri"])
+        words = base.command(container.get("command", []), container.get("args", []))
+        if not words:
             raise Refused(
-                f"{container['imageUri']} is named, not pulled, so what it would start is unknown "
-                "here; give the job a command"
+                f"{base.note}. What it would start is unknown here: give the job a command, a list"
+                " of words such as python, -m, trainer.task; or tell the local cloud with"
+                " `python -m local_cloud images build URI Dockerfile`"
             )
-        return command, _env(container)
+        return list(words), _env(container)
     package = pool["pythonPackageSpec"]
     env = _env(package)
     paths = [str(code[uri]) for uri in package["packageUris"]]
@@ -240,28 +249,30 @@ def _unpacked(uri: str, into: Path, objects: Objects) -> Path:
     return packages.unpack(archive.path, into)
 
 
-def _install(uri: str, requirements: list[str], context: JobContext) -> list[str]:
+def _image(pool: Json) -> str:
+    """The image in which a pool's replicas run."""
+    image: str = (
+        pool.get("pythonPackageSpec", {}).get("executorImageUri")
+        or pool["containerSpec"]["imageUri"]
+    )
+    return image
+
+
+def _install(uri: str, requirements: list[str], image: str, context: JobContext) -> list[str]:
     """Install what a package needs into the job's environment; a line for each thing."""
     if not requirements:
         return []
     try:
-        return [f"local cloud: {line}" for line in context.install(requirements)]
+        return [f"local cloud: {line}" for line in context.install(requirements, image)]
     except EngineError as problem:
         raise Refused(f"package {uri}: {problem}") from None
 
 
-def _notes(document: Json) -> tuple[str, ...]:
+def _notes(document: Json, context: JobContext) -> tuple[str, ...]:
     """The first lines of every log: what is not as on the real service."""
-    images = {
-        pool.get("pythonPackageSpec", {}).get("executorImageUri")
-        or pool["containerSpec"]["imageUri"]
-        for pool in document["resource"]["jobSpec"]["workerPoolSpecs"]
-        if pool
-    }
-    lines: list[Any] = [
-        f"local cloud: {image} is named, not pulled; this is Python {platform.python_version()}"
-        for image in sorted(images)
-    ]
+    pools = document["resource"]["jobSpec"]["workerPoolSpecs"]
+    images = {_image(pool) for pool in pools if pool}
+    lines: list[Any] = [f"local cloud: {context.base(image).note}" for image in sorted(images)]
     if "note" in document:
         lines.append(f"local cloud: {document['note']}")
     if not mounts.available():

@@ -5,14 +5,15 @@ Source: Vertex AI's page "Custom container requirements for inference" (read 202
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from local_cloud.engine.base import Base
 from local_cloud.engine.served import ServingPlan
-from local_cloud.engine.spec import Replica
+from local_cloud.engine.spec import JobContext, Replica
 from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.schema import Json, require
 
@@ -38,7 +39,7 @@ PACKAGES = {"sklearn": "sklearn", "xgboost": "xgboost", "pytorch": "torch"}
 PROGRAM = Path(__file__).parents[1] / "prebuilt_server.py"
 
 
-def check(model: Json) -> None:
+def check(model: Json, base_of: Callable[[str], Base]) -> None:
     """Refuse a model of which it is not known here what would run."""
     container = model.get("containerSpec")
     if not container:
@@ -51,20 +52,21 @@ def check(model: Json) -> None:
         route = container.get(field) or "/"
         require(ROUTE.fullmatch(route), f"containerSpec.{field}: {route!r} is not a path")
     image = container.get("imageUri", "")
-    if container.get("command"):
+    base = base_of(image)
+    if base.command(container.get("command", []), ()):
         return
     if not (found := PREBUILT.fullmatch(image)):
         raise ApiError(
             "FAILED_PRECONDITION",
-            f"{image} is named, not pulled, so what it would start is unknown here; give the model"
-            " a serving_container_command.",
+            f"{base.note}. What it would start is unknown here: give the model a"
+            " serving_container_command.",
         )
     package = PACKAGES.get(found[1])
-    if package is None or importlib.util.find_spec(package) is None:
+    if package is None or not base.has(package):
         raise ApiError(
             "UNIMPLEMENTED",
             f"not implemented in the local cloud: the prebuilt image {image}, because"
-            f" {package or found[1]} is not installed here",
+            f" {package or found[1]} is not installed here ({base.note})",
         )
 
 
@@ -79,14 +81,16 @@ def routes(facts: Json) -> tuple[str, str]:
     )
 
 
-def plan(facts: Json, base: dict[str, str]) -> ServingPlan:
+def plan(facts: Json, context: JobContext, base: dict[str, str]) -> ServingPlan:
     """What the engine has to run for a deployed model."""
     model = facts["model"]
     container = model["containerSpec"]
+    image = container["imageUri"]
     health, _ = routes(facts)
-    command = [*container.get("command", []), *container.get("args", [])]
-    if not container.get("command"):
-        kind = PREBUILT.fullmatch(container["imageUri"])
+    stands_on = context.base(image)
+    command = [*stands_on.command(container.get("command", []), container.get("args", []))]
+    if not command:
+        kind = PREBUILT.fullmatch(image)
         assert kind  # check() has seen to it
         command = [sys.executable, str(PROGRAM), kind[1]]
     ports = container.get("ports", [])
@@ -95,7 +99,7 @@ def plan(facts: Json, base: dict[str, str]) -> ServingPlan:
 
     def replica(name: str, port: int) -> Replica:
         environment = base | own | variables(facts, port)
-        return Replica(name, tuple(command), environment)
+        return Replica(name, tuple(command), environment, image=image)
 
     seconds = float(container.get("deploymentTimeout", "0s").removesuffix("s")) or START_SECONDS
     outside = urlsplit(base["LOCAL_CLOUD_VERTEX_URL"]).port
@@ -106,7 +110,7 @@ def plan(facts: Json, base: dict[str, str]) -> ServingPlan:
         health=health,
         start_seconds=seconds,
         outside=(outside,),
-        notes=(f"local cloud: {container['imageUri']} is named, not pulled",),
+        notes=(f"local cloud: {stands_on.note}",),
     )
 
 

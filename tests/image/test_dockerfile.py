@@ -1,32 +1,37 @@
-"""The Dockerfile's rules: versions from the lock, a user of its own, nothing but what it needs."""
+"""The Dockerfiles' rules: versions from the lock, a separate user, nothing but what they need."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
+import subprocess
 from fnmatch import fnmatch
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+FILES = ("Dockerfile", "Dockerfile.serving")
+TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in FILES}
 IGNORED = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+SENT = [line[1:] for line in IGNORED if line.startswith("!")]
 
 
-def instructions() -> list[tuple[str, str]]:
+def instructions(file: str) -> list[tuple[str, str]]:
     """Each instruction with its words, continued lines joined."""
-    whole = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", TEXT, flags=re.MULTILINE))
+    whole = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", TEXTS[file], flags=re.MULTILINE))
     lines = [line.split(maxsplit=1) for line in whole.splitlines() if line.strip()]
     return [(name, words) for name, words in lines]
 
 
-def words_of(name: str) -> list[str]:
-    return [words for each, words in instructions() if each == name]
+def words_of(name: str, file: str) -> list[str]:
+    return [words for each, words in instructions(file) if each == name]
 
 
-def installed() -> list[str]:
+def installed(file: str) -> list[str]:
     """The packages of pip's command."""
-    (command,) = [line for line in words_of("RUN") if "pip install" in line]
+    (command,) = [line for line in words_of("RUN", file) if "pip install" in line]
     words = shlex.split(command)
     values = {
         words[at + 1]
@@ -36,58 +41,96 @@ def installed() -> list[str]:
     return [word for word in words[2:] if not word.startswith("-") and word not in values]
 
 
-def test_the_base_is_one_version_of_a_python_that_the_lock_serves() -> None:
-    (base,) = words_of("FROM")
+@pytest.mark.parametrize("file", FILES)
+def test_the_base_is_one_version_of_a_python_that_the_lock_serves(file: str) -> None:
+    (base,) = words_of("FROM", file)
     found = re.fullmatch(r"python:3\.(\d+)\.\d+-slim-[a-z]+", base)
     assert found and int(found[1]) >= 11
 
 
-def test_every_version_is_that_of_the_lock() -> None:
+@pytest.mark.parametrize("file", FILES)
+def test_every_version_is_that_of_the_lock(file: str) -> None:
     pins = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.M))
-    assert "COPY requirements.txt /opt/lesson/constraints.txt" in TEXT
-    assert "--constraint /opt/lesson/constraints.txt" in TEXT
-    assert {"torch", "numpy", "boto3", "google-cloud-storage"} <= set(installed())
-    assert [name for name in installed() if name not in pins] == []  # and none has its own version
+    assert "COPY requirements.txt /opt/lesson/constraints.txt" in TEXTS[file]
+    assert "--constraint /opt/lesson/constraints.txt" in TEXTS[file]
+    assert {"torch", "numpy", "google-cloud-storage"} <= set(installed(file))
+    # None has its own version.
+    assert [name for name in installed(file) if name not in pins] == []
 
 
-def test_it_holds_what_the_script_imports() -> None:
-    """What training/ imports anywhere, of the packages that a job may need."""
+PACKAGES = {
+    "torch": "torch",
+    "numpy": "numpy",
+    "boto3": "boto3",
+    "hypertune": "cloudml-hypertune",
+    "google.cloud.storage": "google-cloud-storage",
+    "tensorboard": "tensorboard",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "programs"), list(zip(FILES, ("*.py", "serve_nn.py"), strict=True))
+)
+def test_it_holds_what_its_programs_import(file: str, programs: str) -> None:
+    """What they import anywhere, of the packages that a job may need."""
     imports = re.compile(r"^\s*(?:import|from) (\w+(?:\.\w+)*)", re.MULTILINE)
     found = {
         name
-        for path in (ROOT / "training").glob("*.py")
+        for path in (ROOT / "training").glob(programs)
         for name in imports.findall(path.read_text(encoding="utf-8"))
     }
-    packages = {
-        "torch": "torch",
-        "numpy": "numpy",
-        "boto3": "boto3",
-        "hypertune": "cloudml-hypertune",
-        "google.cloud.storage": "google-cloud-storage",
-        "tensorboard": "tensorboard",
+    needed = {
+        package
+        for module, package in PACKAGES.items()
+        if any(name == module or name.startswith(f"{module}.") for name in found)
     }
-    for module, package in packages.items():
-        if any(name == module or name.startswith(f"{module}.") for name in found):
-            assert package in installed()
+    assert needed <= set(installed(file))
 
 
-def test_it_runs_as_a_user_of_its_own() -> None:
-    (user,) = words_of("USER")
-    assert user == "${RUN_AS}" and "RUN_AS=lesson" in words_of("ARG")
-    assert "useradd --create-home --uid 1000 lesson" in TEXT
+def test_the_serving_image_holds_nothing_else() -> None:
+    assert set(installed("Dockerfile.serving")) == {"torch", "numpy", "google-cloud-storage"}
 
 
-def test_the_entry_point_gets_signals_and_words() -> None:
-    (entry,) = words_of("ENTRYPOINT")
-    assert json.loads(entry) == ["python", "/opt/lesson/entrypoint.py"]
-    assert not words_of("CMD") and not words_of("ADD")
+def test_the_training_image_runs_as_a_user_that_can_be_chosen() -> None:
+    (user,) = words_of("USER", "Dockerfile")
+    assert user == "${RUN_AS}" and "RUN_AS=lesson" in words_of("ARG", "Dockerfile")
+    assert words_of("USER", "Dockerfile.serving") == ["1000"]
+    for text in TEXTS.values():
+        assert "useradd --create-home --uid 1000 lesson" in text
 
 
-def test_what_is_copied_is_there_and_nothing_else_is_sent_to_docker() -> None:
+ENTRY_POINTS = ("/opt/lesson/entrypoint.py", "/opt/lesson/serve_nn.py")
+
+
+@pytest.mark.parametrize(("file", "program"), list(zip(FILES, ENTRY_POINTS, strict=True)))
+def test_the_entry_point_gets_signals_and_words(file: str, program: str) -> None:
+    (entry,) = words_of("ENTRYPOINT", file)
+    assert json.loads(entry) == ["python", program]
+    assert not words_of("CMD", file) and not words_of("ADD", file)
+    copied = [words.split() for words in words_of("COPY", file)]
+    assert program in [target for _, target in copied]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_what_is_copied_is_there_and_is_sent_to_docker(file: str) -> None:
     assert IGNORED[1] == "*"
-    sent = [line[1:] for line in IGNORED if line.startswith("!")]
-    for source in (words.split()[0] for words in words_of("COPY")):
+    for source in (words.split()[0] for words in words_of("COPY", file)):
         assert (ROOT / source).exists()
         some = "train_nn.py" if source.endswith("/") else ""
-        assert any(fnmatch(source + some, pattern) for pattern in sent), source
-    assert len(sent) == len(words_of("COPY"))
+        assert any(fnmatch(source + some, pattern) for pattern in SENT), source
+
+
+def test_nothing_else_is_sent_to_docker() -> None:
+    assert len(SENT) == len(words_of("COPY", "Dockerfile"))
+
+
+HADOLINT = ROOT / ".venv-hadolint/bin/hadolint"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", FILES)
+def test_hadolint_finds_nothing(file: str) -> None:
+    if not HADOLINT.exists():
+        pytest.skip("make test-all makes .venv-hadolint")
+    done = subprocess.run([HADOLINT, file], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from local_cloud import package_index
 from tools import environment
 from tools.environment import SetupError, Wanted
 
@@ -91,13 +92,13 @@ def test_pip_s_configuration_in_the_words_of_uv() -> None:
             "install.cert='/a.crt'",
         ]
     )
-    assert environment.pip_configuration(listed) == {
+    assert package_index.pip_configuration(listed) == {
         "UV_FIND_LINKS": "/mine",
         "UV_INDEX": "file:///one file:///two",
         "UV_INDEX_STRATEGY": "unsafe-best-match",
         "SSL_CERT_FILE": "/a.crt",
     }
-    assert environment.pip_configuration("ERROR: unknown command") == {}
+    assert package_index.pip_configuration("ERROR: unknown command") == {}
 
 
 @pytest.mark.parametrize(
@@ -124,12 +125,12 @@ def test_the_build_of_torch_suits_the_machine(
     )
     uv.chmod(0o755)
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(environment, "has_nvidia_card", lambda: card)
-    wanted = Wanted((), ("numpy", "torch==2.13.0"))
-    assert environment.torch_build([str(uv)], wanted, {}) == options
-    assert environment.torch_build([str(uv)], TINY, {}) == []
+    monkeypatch.setattr(package_index, "has_nvidia_card", lambda: card)
+    pinned = "torch==2.13.0"
+    assert package_index.torch_build([str(uv)], pinned, {}) == options
+    assert package_index.torch_build([str(uv)], None, {}) == []
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert environment.torch_build([str(uv)], wanted, {}) == []
+    assert package_index.torch_build([str(uv)], pinned, {}) == []
 
 
 def test_a_file_that_is_not_the_locked_one_is_refused(

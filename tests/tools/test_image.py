@@ -65,7 +65,24 @@ def test_with_run_it_runs_them_until_one_fails(programs: Path, capsys: Printed) 
     assert "export" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("wrong", [["--run"], ["--remote", "--cpu"]])
+@pytest.mark.parametrize("cloud", ["gcp", "aws"])
+def test_the_serving_image_has_its_own_file_and_repository(
+    cloud: str, programs: Path, capsys: Printed
+) -> None:
+    assert image.main(["--cloud", cloud, "--account", "123456789012", "--serving"]) == 0
+    out = capsys.readouterr().out
+    build, push, use = out.splitlines()[-3:]
+    assert not programs.exists()
+    name = push.split()[-1]
+    assert "/rented-machines-serving:1" in name and name in build and repr(name) in use
+    assert "--file Dockerfile.serving" in build and "LESSON_IMAGE" not in out
+    if cloud == "aws":
+        assert "create-repository --repository-name rented-machines-serving " in out
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--run"], ["--remote", "--cpu"], ["--serving", "--root"], ["--serving", "--remote"]]
+)
 def test_what_cannot_be_done_is_said(wrong: list[str], programs: Path) -> None:
     with pytest.raises(SystemExit) as refusal:
         image.main(["--cloud", "gcp", *wrong])

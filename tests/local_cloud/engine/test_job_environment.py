@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from local_cloud.engine import fork_server, job_environment, mounts, uv
+from local_cloud.engine.base import server_base
 from local_cloud.engine.spec import Job, JobContext, Plan, Replica, State
 from tests.local_cloud.engine.support import Cloud, engine, run, until
 from tests.local_cloud.engine.wheels import index, run_line, wheel
@@ -59,7 +60,7 @@ def of_the_user(
 
 def made(folder: Path, variables: dict[str, str]) -> job_environment.JobEnvironment:
     """An environment of a server whose user has these variables."""
-    job = job_environment.JobEnvironment(folder / "environment")
+    job = job_environment.JobEnvironment(folder / "environment", server_base(folder))
     before = dict(os.environ)
     os.environ.update(variables)
     try:

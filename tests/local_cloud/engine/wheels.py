@@ -43,7 +43,8 @@ class _Quiet(SimpleHTTPRequestHandler):
 def index(folder: Path) -> Iterator[dict[str, str]]:
     """A package index of the wheels in a folder; uv's variables for it."""
     for path in folder.glob("*.whl"):
-        page = folder / "simple" / path.name.partition("-")[0] / "index.html"
+        project = path.name.partition("-")[0].replace("_", "-")
+        page = folder / "simple" / project / "index.html"
         page.parent.mkdir(parents=True, exist_ok=True)
         with page.open("a") as file:
             file.write(f'<a href="/{path.name}">{path.name}</a>\n')

@@ -1,0 +1,102 @@
+"""Make an image of one's own known: its files and its command, from a Dockerfile, without Docker.
+
+Jobs of the image then start its command, and find its files at their paths. No RUN is run: the
+packages are those of the prebuilt image that the Dockerfile begins with, if that was pulled, else
+the local cloud's own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from filelock import FileLock
+
+from local_cloud.images import dockerfile
+from local_cloud.images.dockerfile import Dockerfile, DockerfileError
+from local_cloud.images.pulled import BUILT, FILES, Built, PulledImages, write
+
+
+def build(uri: str, path: Path, images: PulledImages, say: Callable[[str], None]) -> Built:
+    """Make an image known under a URI; its files are beside the Dockerfile. say: gets lines."""
+    read = dockerfile.read(path)
+    if not read.entrypoint and not read.arguments:
+        raise DockerfileError(
+            f'{path} says nothing of what to start: add ENTRYPOINT ["python", "…"]'
+        )
+    images.folder.mkdir(parents=True, exist_ok=True)
+    place = images.place(uri)
+    building = place.with_name(f"{place.name}.building-{os.getpid()}")
+    with FileLock(f"{place}.lock"):
+        try:
+            shutil.rmtree(building, ignore_errors=True)
+            _copy(read, path.resolve().parent, building / FILES)
+            built = Built(
+                uri=uri,
+                base=read.base,
+                entrypoint=read.entrypoint,
+                arguments=read.arguments,
+                variables=read.variables,
+                folder=read.folder,
+                mounts=_mounts(read),
+            )
+            write(building / BUILT, built)
+            shutil.rmtree(place, ignore_errors=True)
+            building.rename(place)
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+    for line in read.not_run:
+        say(f"Not run: {line}")
+    say(f"Jobs of {uri} start: {' '.join((*built.entrypoint, *built.arguments))}")
+    return built
+
+
+def _copy(read: Dockerfile, context: Path, root: Path) -> None:
+    root.mkdir(parents=True)
+    for sources, target in read.copies:
+        place = root / target.strip("/")
+        for source in sources:
+            found = [path for path in context.glob(source.strip("/")) if _inside(path, context)]
+            if source in (".", "./"):
+                found = [context]
+            if not found:
+                raise DockerfileError(f"COPY {source}: there is no such file in {context}")
+            for path in found:
+                if path.is_dir():  # as Docker does: what is in it
+                    shutil.copytree(path, place, dirs_exist_ok=True, ignore=_not_code)
+                else:
+                    own = place / path.name if target.endswith("/") else place
+                    own.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(path, own)
+
+
+def _not_code(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if name == "__pycache__" or name.startswith(".venv")]
+
+
+def _inside(path: Path, context: Path) -> bool:
+    return path.resolve().is_relative_to(context)
+
+
+def _mounts(read: Dockerfile) -> list[str]:
+    """The folders of the image that its replicas have to see; none is inside another."""
+    targets = {
+        target.rstrip("/")
+        if target.endswith("/") or _is_folder(sources)
+        else str(Path(target).parent)
+        for sources, target in read.copies
+    }
+    found = [one for one in targets if not any(one.startswith(f"{other}/") for other in targets)]
+    for one in found:
+        if one in ("", "/") or (one.count("/") == 1 and Path(one).exists()):
+            raise DockerfileError(
+                f"COPY to {one or '/'}: that folder would hide this machine's own; copy to a"
+                " folder below it, such as /opt/app"
+            )
+    return sorted(found)
+
+
+def _is_folder(sources: list[str]) -> bool:
+    return any(source.endswith(("/", ".")) for source in sources)

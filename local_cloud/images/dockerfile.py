@@ -1,0 +1,113 @@
+"""Read a Dockerfile, as far as an image's files, variables and command are in it."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from local_cloud.errors import LocalCloudError
+
+SHELL = ("/bin/sh", "-c")
+# Instructions that change nothing here: there is no container, and every port is this machine's.
+WITHOUT_EFFECT = ("EXPOSE", "LABEL", "USER", "VOLUME", "STOPSIGNAL", "HEALTHCHECK", "MAINTAINER")
+VARIABLE = re.compile(r"\$(?:\{(\w+)(?::-([^}]*))?\}|(\w+))")
+
+
+class DockerfileError(LocalCloudError):
+    """A Dockerfile cannot be used here; the message says which line, and why."""
+
+
+@dataclass
+class Dockerfile:
+    """What one says."""
+
+    base: str = ""  # the image that it begins with
+    copies: list[tuple[list[str], str]] = field(default_factory=list)  # sources, an absolute target
+    variables: dict[str, str] = field(default_factory=dict)
+    folder: str = "/"
+    entrypoint: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    not_run: list[str] = field(default_factory=list)
+
+
+def read(path: Path) -> Dockerfile:
+    """Read a Dockerfile of one stage; DockerfileError for what cannot be followed."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as problem:
+        raise DockerfileError(f"{path}: {problem.strerror}") from None
+    found, defaults = Dockerfile(), dict[str, str]()
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    for line in re.sub(r"\\\n", " ", "\n".join(lines)).splitlines():
+        if line.strip():
+            name, _, rest = line.strip().partition(" ")
+            _follow(name.upper(), " ".join(rest.split()), found, defaults)
+    if not found.base:
+        raise DockerfileError(f"{path} has no FROM")
+    return found
+
+
+def _follow(name: str, rest: str, found: Dockerfile, defaults: dict[str, str]) -> None:
+    """Take in one instruction; defaults: of the ARGs so far."""
+    known = defaults | found.variables
+    if name == "FROM":
+        if found.base:
+            raise DockerfileError(
+                "a Dockerfile of several stages (FROM twice) is not followed here"
+            )
+        found.base = _substituted(rest.split()[0], known)
+    elif name == "ARG":
+        argument, _, default = rest.partition("=")
+        defaults[argument] = default
+    elif name == "ENV":
+        found.variables |= _assignments(rest, known)
+    elif name == "WORKDIR":
+        found.folder = posixpath.normpath(
+            posixpath.join(found.folder, _substituted(rest.strip(), known))
+        )
+    elif name in ("COPY", "ADD"):
+        found.copies.append(_copied(name, _substituted(rest, known), found.folder))
+    elif name == "ENTRYPOINT":
+        found.entrypoint, found.arguments = _words(rest), ()
+    elif name == "CMD":
+        found.arguments = _words(rest)
+    elif name not in WITHOUT_EFFECT:
+        found.not_run.append(f"{name} {rest}")
+
+
+def _substituted(text: str, known: dict[str, str]) -> str:
+    return VARIABLE.sub(lambda match: known.get(match[1] or match[3]) or match[2] or "", text)
+
+
+def _assignments(rest: str, known: dict[str, str]) -> dict[str, str]:
+    """The variables of ENV; a PATH names folders of the image, which are not here."""
+    if "=" not in rest.split()[0]:  # the older form: one name, then its value
+        name, _, value = rest.partition(" ")
+        pairs = [(name, value)]
+    else:
+        pairs = [(word.partition("=")[0], word.partition("=")[2]) for word in shlex.split(rest)]
+    return {name: _substituted(value, known) for name, value in pairs if name != "PATH"}
+
+
+def _copied(name: str, rest: str, folder: str) -> tuple[list[str], str]:
+    if "--from=" in rest or "://" in rest:
+        raise DockerfileError(f"{name} {rest}: only files beside the Dockerfile are copied here")
+    words = json.loads(rest) if rest.startswith("[") else shlex.split(rest)
+    *sources, target = [word for word in words if not word.startswith("--")]
+    if not sources:
+        raise DockerfileError(f"{name} {rest}: a source and a target are needed")
+    whole = posixpath.normpath(posixpath.join(folder, target))
+    return sources, f"{whole}/" if target.endswith(("/", ".")) else whole
+
+
+def _words(rest: str) -> tuple[str, ...]:
+    """The words of a command: a JSON list, else a line for the shell."""
+    try:
+        found = json.loads(rest)
+        return tuple(map(str, found))
+    except (ValueError, TypeError):
+        return (*SHELL, rest)

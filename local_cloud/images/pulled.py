@@ -1,0 +1,153 @@
+"""The images that have been pulled: each is a folder with an environment and a description."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from local_cloud.engine.base import Base, Contents, own_only, server_folders
+from local_cloud.images import table
+from local_cloud.images.table import Image
+
+ABOUT, BUILT = "image.json", "built.json"
+ENVIRONMENT, COMMANDS = "environment", "commands"  # folders in the image's
+FILES = "files"  # of an image of one's own: its file system, as far as it is known
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """What was made for an image."""
+
+    name: str
+    python: str  # of the environment, in full
+    image_python: str
+    versions: dict[str, str]  # of the packages that the table names
+    megabytes: int
+
+
+@dataclass(frozen=True)
+class Built:
+    """An image of one's own: what its Dockerfile says."""
+
+    uri: str
+    base: str
+    entrypoint: Sequence[str]
+    arguments: Sequence[str]
+    variables: dict[str, str]
+    folder: str  # in which its command starts
+    mounts: Sequence[str]  # its folders that hold what was copied
+
+
+class PulledImages:
+    """The folder with all of them; nothing is kept in memory, for any process may pull."""
+
+    def __init__(self, folder: Path) -> None:
+        """folder: it may not be there yet."""
+        self.folder = folder
+
+    def get(self, image: Image) -> Pulled | None:
+        """Return what was made for an image; None if it was not pulled."""
+        return _read(self.folder / image.folder)
+
+    def remove(self, image: Image) -> bool:
+        """Remove an image's environment; whether there was one."""
+        return _remove(self.folder / image.folder)
+
+    def base_of(self, uri: str, own: Base) -> Base:
+        """Return what jobs of an image stand on: its environment, else the server's packages."""
+        if built := self.built(uri):
+            return self._of_built(built, own)
+        image = table.find(uri)
+        found = self.get(image) if image else None
+        if image is None or found is None:
+            return _not_pulled(uri, image, own)
+        folder = self.folder / image.folder
+        version = ".".join(found.python.split(".")[:2])
+        environment = folder / ENVIRONMENT
+        return Base(
+            name=image.folder,
+            python=environment / "bin/python",
+            version=version,
+            sites=(str(environment / f"lib/python{version}/site-packages"),),
+            commands=(str(folder / COMMANDS),),
+            unchanged=(str(folder), *server_folders()),
+            note=_pulled(uri, found),
+        )
+
+    def remove_built(self, uri: str) -> bool:
+        """Forget an image of one's own; whether it was known."""
+        return _remove(self.place(uri))
+
+    def all_built(self) -> Iterator[str]:
+        """Return the URIs of the images of one's own."""
+        for path in sorted(self.folder.glob(f"built-*/{BUILT}")):
+            yield json.loads(path.read_text(encoding="utf-8"))["uri"]
+
+    def built(self, uri: str) -> Built | None:
+        """Return what the Dockerfile of an image says; None for one that was not built here."""
+        try:
+            text = (self.place(uri) / BUILT).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        return Built(**json.loads(text))
+
+    def place(self, uri: str) -> Path:
+        """Return the folder for an image of one's own."""
+        return self.folder / f"built-{hashlib.sha256(uri.encode()).hexdigest()[:16]}"
+
+    def _of_built(self, built: Built, own: Base) -> Base:
+        """The packages of the image that it begins with, and its own contents."""
+        base = self.base_of(built.base, own) if built.base != built.uri else own
+        root = self.place(built.uri) / FILES
+        contents = Contents(
+            entrypoint=tuple(built.entrypoint),
+            arguments=tuple(built.arguments),
+            variables=built.variables,
+            mounts={mount: root / mount.strip("/") for mount in built.mounts},
+            folder=built.folder,
+        )
+        note = f"{built.uri} was built here: the files and the command of its Dockerfile"
+        return replace(base, contents=contents, note=f"{note}; {base.note}")
+
+
+def write(path: Path, about: Pulled | Built) -> None:
+    """Describe what was made, in a file."""
+    path.write_text(json.dumps(asdict(about), indent=1), encoding="utf-8")
+
+
+def _remove(folder: Path) -> bool:
+    doomed = folder.with_name(f"{folder.name}.removed")
+    shutil.rmtree(doomed, ignore_errors=True)
+    try:
+        folder.rename(doomed)  # at once, then file by file
+    except FileNotFoundError:
+        return False
+    shutil.rmtree(doomed)
+    return True
+
+
+def _read(folder: Path) -> Pulled | None:
+    try:
+        return Pulled(**json.loads((folder / ABOUT).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+
+
+def _pulled(uri: str, found: Pulled) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
+    here = f"Python {found.python}"
+    if not found.python.startswith(f"{found.image_python}."):
+        here += f" (the image has {found.image_python}, which this machine lacked)"
+    return f"{uri} was pulled as an environment: {here}, {versions}"
+
+
+def _not_pulled(uri: str, image: Image | None, own: Base) -> Base:
+    base = own_only(uri, own)
+    if image is None:
+        return base
+    hint = f"`python -m local_cloud images pull {image.name}` makes its own environment"
+    return replace(base, note=f"{base.note}; {hint}")

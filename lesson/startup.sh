@@ -55,7 +55,8 @@ train() {
   copy "$BASE/source.tar.gz" "$ROOT/source.tar.gz"
   tar -xzf "$ROOT/source.tar.gz" -C "$ROOT"
   "$PYTHON" -m torch.distributed.run --standalone --local-addr=127.0.0.1 \
-    --log-dir="$ROOT/torchrun" --nproc-per-node="$replicas" "$ROOT/training/train_nn.py" "${FLAGS[@]}" &
+    --log-dir="$ROOT/torchrun" --nproc-per-node="$replicas" \
+    "$ROOT/training/train_nn.py" "${FLAGS[@]}" &
   wait $!
 }
 

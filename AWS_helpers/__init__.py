@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from AWS_helpers.cleaning import cleanup
+    from AWS_helpers.clusters import write_manifest
     from AWS_helpers.costs import estimate_cost
     from AWS_helpers.job_files import write_job
     from AWS_helpers.jobs import cancel, list_jobs, train, wait
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from AWS_helpers.session import connect
     from AWS_helpers.storage import upload
     from AWS_helpers.tuning import tune
+    from AWS_helpers.vm import train_on_vm
 
 __all__ = [
     "cancel",
@@ -33,10 +35,12 @@ __all__ = [
     "predict",
     "register",
     "train",
+    "train_on_vm",
     "tune",
     "upload",
     "wait",
     "write_job",
+    "write_manifest",
 ]
 
 _HOMES = {
@@ -46,9 +50,11 @@ _HOMES = {
     "predict": "serving",
     "register": "serving",
     "estimate_cost": "costs",
+    "train_on_vm": "vm",
     "tune": "tuning",
     "upload": "storage",
     "write_job": "job_files",
+    "write_manifest": "clusters",
 }
 
 

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from AWS_helpers import vm
 from AWS_helpers.session import boto, connected, refusals
 from lesson import LessonError
 from lesson.request import Request
@@ -22,17 +23,24 @@ class _Sent(Exception):
 def write_job(request: Request, path: str = "job.json") -> str:
     """Write what train(..., dry_run=True) returned to a file, and return the command that sends it.
 
+    Of what train_on_vm(..., dry_run=True) returned, the file is EC2's request with the machine's
+    start-up script in it.
+
     The SDK uploads the code, because the file names where it is in the bucket, and botocore
     checks the request against the service's model; the request is written down instead of sent. A
     name serves for one job: to send the file again, add `--training-job-name` and another one.
     """
     region = connected().region
-    body = _body(request)
+    if "run_instances" in request:
+        service, call, body = "ec2", "run-instances", request["run_instances"]
+        vm.upload_source(**request["upload_source"])
+    else:
+        service, call, body = "sagemaker", "create-training-job", _body(request)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(json.dumps(body, indent=2) + "\n", encoding="utf-8")
     return shlex.join(
         [
-            *("aws", "sagemaker", "create-training-job", f"--region={region}"),
+            *("aws", service, call, f"--region={region}"),
             *("--cli-input-json", f"file://{path}"),  # one word with "=" is not understood
         ]
     )

@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from GCP_helpers.cleaning import cleanup
+    from GCP_helpers.clusters import write_manifest
     from GCP_helpers.costs import estimate_cost
     from GCP_helpers.job_files import write_job
     from GCP_helpers.jobs import cancel, list_jobs, train, wait
+    from GCP_helpers.machines import gpu_zones
     from GCP_helpers.serving import deploy, predict, register
     from GCP_helpers.session import connect
     from GCP_helpers.storage import upload
     from GCP_helpers.tuning import tune
+    from GCP_helpers.vm import train_on_vm
 
 __all__ = [
     "cancel",
@@ -29,14 +32,17 @@ __all__ = [
     "connect",
     "deploy",
     "estimate_cost",
+    "gpu_zones",
     "list_jobs",
     "predict",
     "register",
     "train",
+    "train_on_vm",
     "tune",
     "upload",
     "wait",
     "write_job",
+    "write_manifest",
 ]
 
 _HOMES = {
@@ -46,9 +52,12 @@ _HOMES = {
     "predict": "serving",
     "register": "serving",
     "estimate_cost": "costs",
+    "gpu_zones": "machines",
+    "train_on_vm": "vm",
     "tune": "tuning",
     "upload": "storage",
     "write_job": "job_files",
+    "write_manifest": "clusters",
 }
 
 

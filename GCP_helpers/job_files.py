@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from GCP_helpers import vm
 from GCP_helpers.session import connected, refusals
 from lesson import LessonError
 from lesson.request import Request
@@ -30,12 +31,16 @@ class _Recorder:
 def write_job(request: Request, path: str = "config.yaml") -> str:
     """Write what train(..., dry_run=True) returned to a file, and return the command that sends it.
 
+    Of what train_on_vm(..., dry_run=True) returned, the file is the machine's start-up script.
+
     The SDK uploads the code, because the file names where it is in the bucket, and makes its
     message; the message is written down instead of sent. The file is a CustomJobSpec in YAML,
     checked against the service's own proto.
     """
     import yaml
 
+    if "insert" in request:
+        return vm.command(request, path)
     session = connected()
     message = _message(request)
     spec = _spec(message)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 verbs = Verbs(backend)
 wait, cancel, list_jobs = verbs.wait, verbs.cancel, verbs.list_jobs
+TPU_MACHINES = ("ct5lp-hightpu", "ct6e-standard")  # v5e and v6e
+TOPOLOGIES = {"1t": "1x1", "4t": "2x2", "8t": "2x4"}  # of one machine, by its chips
 FOLDER = ROOT / "training"  # is sent whole, as a package; must hold no link
 
 
@@ -44,7 +46,8 @@ def train(
 
     `args` maps flags of train_nn.py, without the dashes, to values; data is named by gs://
     URIs. `gpu_count` is per replica, `container_uri` an image of your own instead of
-    Google's. With `spot` the machines may be taken away, and the job is then started again, up to
+    Google's. A machine with TPUs ("ct5lp-hightpu-1t") needs an image that holds torch_xla. With
+    `spot` the machines may be taken away, and the job is then started again, up to
     six times: give args a `checkpoint_every`, or a stop costs all that was done. With wait=False
     this returns at once, and wait(run) later. Returns a row of the run table, with the SDK's object
     at .job and the request at .request; with dry_run=True the request alone, unsent: print it to
@@ -95,6 +98,7 @@ def package_request(
             accelerator_type=accelerator_type(gpu),
             accelerator_count=gpu_count if gpu else 0,
             scheduling_strategy=Scheduling.Strategy.SPOT if spot else None,
+            **tpu(machine),
         ),
     )
 
@@ -126,6 +130,7 @@ def command_request(
             accelerator_type=accelerator_type(gpu),
             accelerator_count=gpu_count if gpu else 0,
             labels=session.labels,
+            **tpu(machine),
         ),
         partial(
             CustomJob.submit,
@@ -155,6 +160,18 @@ def _send(request: Request) -> Job:
 
 def _not_about_models(record: logging.LogRecord) -> bool:
     return "Managed Model" not in record.getMessage()
+
+
+def tpu(machine: str) -> dict[str, Any]:
+    """Return what a machine type with TPUs needs beside its name: how its chips are connected.
+
+    >>> tpu("ct5lp-hightpu-4t"), tpu("n1-standard-4")
+    ({'tpu_topology': '2x2'}, {})
+
+    https://cloud.google.com/vertex-ai/docs/training/training-with-tpu-vm has the types.
+    """
+    family, _, chips = machine.rpartition("-")
+    return {"tpu_topology": TOPOLOGIES[chips]} if family in TPU_MACHINES else {}
 
 
 # ---- before a job is sent -----------------------------------------------------------------------

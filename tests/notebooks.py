@@ -34,6 +34,7 @@ LONGEST = (
     "14-",
     "16-",
     "18-",
+    "19-",
     "11-",
     "08-",
     "10-",
@@ -135,6 +136,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         start_alone(book.path, item.config.rootpath)
 
 
+@pytest.hookimpl(trylast=True)  # pytest's own part has to be done
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """After the last cell of each notebook nothing may be left that bills."""
     if isinstance(item, plugin.IPyNbCell) and (nextitem is None or nextitem.parent != item.parent):

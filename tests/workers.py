@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 
+import pytest
 
+
+@pytest.hookimpl(tryfirst=True)  # a plugin named with -p is there before pytest-xdist
 def pytest_xdist_auto_num_workers() -> int:
     """Take one worker more than processors: a quarter of the time a test waits for a process."""
     return (

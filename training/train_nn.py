@@ -156,8 +156,8 @@ def choose_device(wanted: str) -> torch.device:
     here = {"cuda": cuda, "xla": importlib.util.find_spec("torch_xla"), "mps": mps, "cpu": True}
     usable = [name for name, there in here.items() if there]
     name = usable[0] if wanted == "auto" else wanted.lower()
-    words = " or ".join(usable)
-    require(name in usable, f"--device {wanted}: here torch can use {words}; name one")
+    require(name in usable, f"--device {wanted}: here torch can use {' or '.join(usable)}; "
+            + ("install torch_xla for it" if name == "xla" else "name one"))
     if name == "cuda":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK") or 0))
     return importlib.import_module("torch_xla").device() if name == "xla" else torch.device(name)
@@ -357,8 +357,7 @@ class Adam:
         self.message = self.weights.new_zeros(sum(sizes) + 2)  # gradients; loss; whether to stop
         self.state = [self.weights.new_zeros(size) for size in (sum(sizes), sum(sizes), ())]
         flat = (torch.split(tensor, sizes) for tensor in (self.weights, self.message[:-2]))
-        for each, *parts in zip(parameters, *flat, strict=True):
-            # Stored transposed: on a CPU the gradients of narrow layers are faster so.
+        for each, *parts in zip(parameters, *flat, strict=True):  # transposed: faster on a CPU
             weight, gradient = (part.view(each.shape[::-1]).t() for part in parts)
             each.data, each.grad = weight.copy_(each.detach()), gradient
 
@@ -367,7 +366,8 @@ class Adam:
         fused, (mean, square, steps) = self.weights.is_cpu or self.weights.is_cuda, self.state
         adam([self.weights], [self.message[:-2]], [mean], [square], [], [steps], fused=fused,
              lr=self.learning_rate, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0,
-             amsgrad=False, maximize=False)
+             capturable=self.weights.device.type == "xla", amsgrad=False, maximize=False)
+        getattr(sys.modules.get("torch_xla"), "sync", int)()  # XLA computes now what it has put off
 
 
 # ---- training ------------------------------------------------------------------------------------

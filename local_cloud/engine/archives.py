@@ -210,8 +210,5 @@ class _Bounded(io.RawIOBase):
     def tell(self) -> int:
         return self._file.tell()
 
-    def readable(self) -> bool:
-        return True
-
     def seekable(self) -> bool:
         return True

@@ -14,6 +14,7 @@ import time
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from filelock import FileLock, Timeout
@@ -148,15 +149,16 @@ def _resolve(image: Image, folder: Path, variables: Mapping[str, str]) -> None:
 
 
 def _sizes(lock: Path) -> list[int | None]:
-    """The bytes of each package's wheel; None where the index does not say."""
-    found: list[int | None] = []
-    for package in tomllib.loads(lock.read_text(encoding="utf-8"))["packages"]:
-        (wheel,) = package["wheels"]
-        if wheel.get("url", "").startswith("file:"):
-            found.append(Path(unquote(urlsplit(wheel["url"]).path)).stat().st_size)
-        else:
-            found.append(wheel.get("size"))
-    return found
+    """The bytes of each package's largest wheel for this machine; None where none is known."""
+    packages = tomllib.loads(lock.read_text(encoding="utf-8"))["packages"]
+    return [max(filter(None, map(_size, each["wheels"])), default=None) for each in packages]
+
+
+def _size(wheel: Mapping[str, Any]) -> int | None:
+    """The bytes of a wheel; None where the index does not say."""
+    if wheel.get("url", "").startswith("file:"):
+        return Path(unquote(urlsplit(wheel["url"]).path)).stat().st_size
+    return wheel.get("size")
 
 
 def _require_space(folder: Path, megabytes: int) -> None:

@@ -19,7 +19,7 @@ from google.protobuf.json_format import ParseDict
 from lesson import LessonError
 from lesson.request import Request
 from lesson.studies import between
-from tests.helpers.conftest import Side
+from tests.helpers.conftest import SIDES, Side
 
 
 def refused(side: Side, found: Any) -> str:
@@ -78,3 +78,19 @@ def test_what_is_no_training_job_is_refused_and_not_sent(
         with pytest.raises(LessonError, match="no training job"):
             side.helpers.write_job(request, str(tmp_path / "job.yaml"))
     assert not (tmp_path / "job.yaml").exists()
+
+
+@pytest.mark.parametrize("options", [{}, {"container_uri": "example.com/xla:1"}])
+def test_a_pool_with_tpus_has_their_topology(
+    cloud: object, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    helpers = SIDES["Google"].helpers
+    helpers.connect()
+    data = {"train": "gs://b/t.npz", "val": "gs://b/v.npz", "device": "xla"}
+    request = helpers.train(data, machine="ct5lp-hightpu-4t", dry_run=True, **options)
+    helpers.write_job(request, "job.yaml")
+    found = yaml.safe_load(Path("job.yaml").read_text())
+    ParseDict(found, CustomJobSpec.pb(CustomJobSpec()))
+    (pool,) = found["workerPoolSpecs"]
+    assert pool["machineSpec"] == {"machineType": "ct5lp-hightpu-4t", "tpuTopology": "2x2"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -43,7 +44,8 @@ def offered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     folder = tmp_path_factory.mktemp("index")
     wheel(folder, "xgboost", "1.7.6", "lclow")
     wheel(folder, "xgboost", "2.0.0")
-    wheel(folder, "lclow", "1.2")
+    low = wheel(folder, "lclow", "1.2")
+    shutil.copy(low, low.with_name("lclow-1.2-1-py3-none-any.whl"))  # a package may have two
     wheel(folder, "google_cloud_storage", "2.19.0")
     (folder / "broken-1.0-py3-none-any.whl").write_bytes(b"not an archive")
     with variables(folder) as found:

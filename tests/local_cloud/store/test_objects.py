@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
+from io import FileIO
 from pathlib import Path
 
 import google_crc32c
@@ -452,6 +453,53 @@ def test_a_new_object_leaves_nothing_of_the_one_beside_a_folder(objects: Objects
     put(objects, "a", b"new")
     (objects.folder / "k/a").unlink()
     assert everything(objects) == []
+
+
+# Meanwhile somebody else writes
+
+
+def test_what_is_removed_in_the_moment_before_it_is_opened_is_not_there(
+    objects: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(objects, "a")
+    open_file = files.open_file
+
+    def opened(path: Path) -> FileIO:
+        path.unlink(missing_ok=True)
+        return open_file(path)
+
+    monkeypatch.setattr(files, "open_file", opened)
+    with pytest.raises(NoSuchObject):
+        objects.open("k", "a")
+
+
+def test_an_update_begins_again_with_what_was_written_in_the_moment_before(
+    objects: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(objects, "a", b"old")
+    get, meanwhile = objects.get, [b"newer"]
+
+    def found(bucket: str, name: str) -> Object:
+        before = get(bucket, name)
+        if meanwhile:
+            put(objects, "a", meanwhile.pop())
+        return before
+
+    monkeypatch.setattr(objects, "get", found)
+    updated = objects.update("k", "a", lambda old: (f"{old.size} bytes", {}))
+    assert (updated.content_type, read(objects, "a")) == ("5 bytes", b"newer")
+
+
+def test_an_object_of_a_bucket_that_is_not_there_cannot_be_deleted(objects: Objects) -> None:
+    with pytest.raises(NoSuchBucket):
+        objects.delete("other", "a")
+
+
+def test_an_upload_leaves_no_file_open(objects: Objects) -> None:
+    before = len(os.listdir("/dev/fd"))
+    for _ in range(3):
+        objects.upload_file()
+    assert len(os.listdir("/dev/fd")) == before
 
 
 # After a crash

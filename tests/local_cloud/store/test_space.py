@@ -51,6 +51,15 @@ def test_an_object_that_would_be_too_much_is_not_there_and_deleting_makes_room(
     assert list(objects.names("b")) == ["third"]
 
 
+def test_an_upload_of_nothing_is_refused_too_when_all_is_taken(
+    tmp_path: Path, records: Records
+) -> None:
+    (tmp_path / "file").write_bytes(b"x" * 2_000_000)
+    objects = Objects(tmp_path / "buckets", records, Space(tmp_path, 1_000_000))
+    with pytest.raises(NoSpace):
+        objects.upload_file()
+
+
 def test_there_is_room_for_what_is_not_yet_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"x" * 1_000_000)
     room = Space(tmp_path, 3_000_000)

@@ -1,0 +1,52 @@
+"""A training on a Kubernetes cluster, as a manifest for Amazon's EKS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from AWS_helpers import images
+from AWS_helpers.machines import MACHINE, choose
+from AWS_helpers.session import connected
+from lesson import jobs, kubernetes
+from lesson.kubernetes import Kind
+
+
+def write_manifest(
+    args: Mapping[str, Any],
+    path: str = "manifest.yaml",
+    machine: str = MACHINE,
+    replicas: int = 1,
+    gpu: str | None = None,
+    spot: bool = False,
+    *,
+    gpu_count: int = 1,
+    hours: float = 2.0,
+    kind: Kind = "TrainJob",
+    container_uri: str | None = None,
+) -> str:
+    """Write a training as a manifest for Kubernetes, and return the command that sends it.
+
+    `args`, `machine`, `replicas`, `gpu`, `gpu_count` and `spot` mean what they mean to train();
+    `kind` is "TrainJob", which needs Kubeflow Trainer in the cluster, or "Job". The nodes' labels
+    are those of EKS. Nothing is sent. Raises LessonError for what is not there.
+    """
+    session = connected()
+    jobs.check_readable(args, "s3://")
+    machine, gpus = choose(machine, gpu, gpu_count, session.region)
+    node_labels = {kubernetes.TYPE: machine}
+    if spot:
+        node_labels["eks.amazonaws.com/capacityType"] = "SPOT"
+    name = f"train-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
+    training = kubernetes.Training(
+        name=name,
+        image=kubernetes.image_or_refuse(container_uri or images.own()),
+        args={"model_dir": f"{session.uri}/runs/{name}/model", **args},
+        nodes=replicas,
+        gpus=gpus,
+        hours=hours,
+        labels=session.tags,
+        node_labels=node_labels,
+    )
+    return kubernetes.write(training, kind, path)

@@ -1,0 +1,123 @@
+"""A virtual machine (VM) on EC2, which trains and then terminates itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from AWS_helpers import storage
+from AWS_helpers.machines import MACHINE, choose, estimate_vm
+from AWS_helpers.session import client, connected, refusals
+from lesson import LessonError, costs, jobs, vm
+from lesson.backend import JobSpec
+from lesson.request import Request
+from lesson.runs import Run
+
+# Amazon's own images, by what the Parameter Store calls them: with NVIDIA's driver, and without.
+# https://docs.aws.amazon.com/dlami/latest/devguide/find-dlami-id.html
+PARAMETERS = {
+    True: "deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id",
+    False: "canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id",
+}
+DISK_GB = 100  # torch with its libraries for GPUs takes a tenth of it
+LARGEST = 16 * 1024  # bytes of user data, as EC2 takes them
+PROFILE = "lesson-vm"  # an instance profile whose role may read and write the bucket
+COPY = """\
+import sys
+import boto3
+
+source, target = sys.argv[1:]
+bucket, _, name = (source if "://" in source else target).removeprefix("s3://").partition("/")
+if "://" in source:
+    boto3.client("s3").download_file(bucket, name, target)
+else:
+    boto3.client("s3").upload_file(source, bucket, name)
+"""
+
+
+def train_on_vm(
+    args: Mapping[str, Any],
+    machine: str = MACHINE,
+    gpu: str | None = None,
+    spot: bool = False,
+    wait: bool = True,
+    dry_run: bool = False,
+    *,
+    gpu_count: int = 1,
+    hours: float = 2.0,
+    zone: str | None = None,
+    profile: str = PROFILE,
+) -> Run | Request:
+    """Train on a virtual machine on EC2, which terminates itself at the end.
+
+    `args`, `machine`, `gpu` and `spot` mean what they mean to train(); SageMaker's names of
+    instance types serve, too. The machine's start-up script checks the driver, makes an
+    environment, and starts train_nn.py with torchrun, once for each GPU. After `hours` hours it
+    ends in any case. `zone` is an availability zone of your account, `profile` an instance profile
+    whose role may read and write the bucket. Returns a row of the run table with the request at
+    .request; with dry_run=True the request alone, unsent. Under LESSON_TARGET=local this machine
+    runs the same script. Raises LessonError for what cannot be sent, and for a training that fails.
+    """
+    session = connected()
+    jobs.check_readable(args, "s3://")
+    machine, count = choose(machine, gpu, gpu_count, session.region)
+    price = partial(estimate_vm, machine, region=session.region)
+    costs.state("EC2", price, spot)
+    jobs.warn_of_stops(args, spot)
+    name = f"vm-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
+    base = f"{session.uri}/runs/{name}"
+    rented = vm.Machine(name, base, args, count, hours, "boto3", COPY, "shutdown -h now")
+    request = vm_request(rented, machine, zone, spot, profile)
+    if dry_run:
+        return request
+    spec = JobSpec(name, machine, 1, spot, {}, base, rented.results)
+    run = Run("EC2", str(spec), None, None, None, rented.results, request=request)
+    with refusals("starting the machine"):
+        return vm.train(rented, request, run, storage, lambda hours: price(hours=hours), wait)
+
+
+def vm_request(
+    rented: vm.Machine, machine: str, zone: str | None, spot: bool, profile: str
+) -> Request:
+    """Return the calls that upload the code and start the machine; its script is written here.
+
+    https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_RunInstances.html has the fields.
+    Raises LessonError for a script that is longer than EC2 takes.
+    """
+    script = rented.script().write()
+    if (size := len(script.encode())) > LARGEST:
+        raise LessonError(f"the start-up script has {size} bytes, and EC2 takes {LARGEST}")
+    tags = [{"Key": key, "Value": value} for key, value in connected().tags.items()]
+    tags.append({"Key": "Name", "Value": rented.name})
+    disk = {"VolumeSize": DISK_GB, "VolumeType": "gp3", "DeleteOnTermination": True}
+    stops = {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"}
+    options: dict[str, Any] = {
+        "ImageId": f"resolve:ssm:/aws/service/{PARAMETERS[rented.gpus > 0]}",
+        "InstanceType": machine,
+        "MinCount": 1,
+        "MaxCount": 1,
+        "IamInstanceProfile": {"Name": profile},
+        "InstanceInitiatedShutdownBehavior": "terminate",
+        "MetadataOptions": {"HttpTokens": "required"},
+        "BlockDeviceMappings": [{"DeviceName": "/dev/sda1", "Ebs": disk}],
+        "TagSpecifications": [
+            {"ResourceType": kind, "Tags": tags} for kind in ("instance", "volume")
+        ],
+        "UserData": script,
+    }
+    if spot:
+        options["InstanceMarketOptions"] = {"MarketType": "spot", "SpotOptions": stops}
+    if zone:
+        options["Placement"] = {"AvailabilityZone": zone}
+    return Request(
+        partial(upload_source, uri=f"{rented.base}/{vm.SOURCE}"),
+        then=Request(partial(client("ec2").run_instances, **options)),
+    )
+
+
+def upload_source(uri: str) -> None:
+    """Upload the folder with train_nn.py, packed, to an s3:// URI."""
+    bucket, name = storage.split(uri)
+    client("s3").put_object(Bucket=bucket, Key=name, Body=vm.pack())

@@ -1,0 +1,237 @@
+"""A virtual machine (VM): the script that it runs when it starts, and that script run here."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from lesson import ROOT, LessonError, target
+from lesson.costs import Estimate, PriceUnknown
+from lesson.request import Request
+from lesson.runs import Run, read_metrics
+from lesson.this_machine import flags
+
+FOLDER = ROOT / "training"
+BODY = ROOT / "lesson" / "startup.sh"
+LOCK = ROOT / "requirements.txt"
+GRACE = 120  # seconds from the deadline until the machine is off, whatever hangs
+SOURCE, SCRIPT, EXIT_CODE, LOG = "source.tar.gz", "startup.sh", "exit_code", "startup.log"
+LOOKING = 15.0  # seconds between two looks into the bucket
+
+
+class Script(str):
+    """The text of a start-up script; in a printed request it stands as the file that holds it."""
+
+    path: Path
+
+    def __new__(cls, text: str, path: Path) -> Script:
+        """Take the text, and where write() puts it."""
+        made = super().__new__(cls, text)
+        made.path = path
+        return made
+
+    def __repr__(self) -> str:
+        """Write the Python that reads it."""
+        return f"Path({str(self.path)!r}).read_text()"
+
+    def write(self) -> Script:
+        """Write the file."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(self, encoding="utf-8")
+        return self
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a start-up script has to know."""
+
+    name: str  # of the machine, and of its folder below runs/
+    base: str  # the URI below which everything of it is stored
+    args: Mapping[str, Any]  # flags of train_nn.py
+    gpus: int
+    hours: float  # after which the machine is switched off
+    client: str  # the package that reads and writes the cloud's buckets
+    copy: str  # Python that copies sys.argv[1] to sys.argv[2], one of them a URI
+    off: str  # the command that ends the machine
+    grace: int = GRACE
+
+    @property
+    def results(self) -> str:
+        """Return the URI of the results."""
+        return str(self.args.get("model_dir") or f"{self.base}/model")
+
+    @property
+    def exit_code(self) -> str:
+        """Return the URI of the exit code, the last object that the machine writes."""
+        return f"{self.base}/{EXIT_CODE}"
+
+    @property
+    def deadline(self) -> int:
+        """Return the seconds after which the training is stopped."""
+        return round(self.hours * 3600)
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder on this machine for the script and for a copy of the results."""
+        return Path("runs") / self.name
+
+    def script(self) -> Script:
+        """Return the start-up script: what this machine is, and then lesson/startup.sh."""
+        if not self.deadline > 0:
+            raise LessonError(f"hours={self.hours}: name a number of hours that is more than zero")
+        words = flags({**self.args, "model_dir": self.results})
+        packages = ["torch", "numpy", self.client]
+        settings = {
+            "NAME": self.name,
+            "BASE": self.base,
+            "GPUS": self.gpus,
+            "DEADLINE": self.deadline,
+            "GRACE": self.grace,
+            "UV": locked("uv"),
+            "PACKAGES": " ".join(map(locked, packages)),
+            "OFF": self.off,
+        }
+        lines = [f"{name}={shlex.quote(str(value))}" for name, value in settings.items()]
+        text = "\n".join(
+            [
+                "#!/bin/bash",
+                "# What a rented machine does when it starts: train, and then end itself.",
+                *lines,
+                f"FLAGS=({' '.join(map(shlex.quote, words))})",
+                f"lock() {{\n  cat <<'END'\n{lock()}END\n}}",
+                "# copy FROM TO: one of them is a file, the other an object of the bucket",
+                f'copy() {{\n  "$PYTHON" - "$@" <<\'END\'\n{self.copy}END\n}}',
+                BODY.read_text(encoding="utf-8"),
+            ]
+        )
+        return Script(text, self.folder / SCRIPT)
+
+
+def lock() -> str:
+    """Return the lock without its comments: the versions, one in a line."""
+    lines = LOCK.read_text(encoding="utf-8").splitlines()
+    return "".join(f"{line}\n" for line in lines if not line.startswith("#"))
+
+
+def locked(package: str) -> str:
+    """Return a package with its version in the lock, as `torch==2.13.0`."""
+    found = re.search(rf"^{re.escape(package)}==\S+", lock(), re.MULTILINE)
+    assert found, package
+    return found.group()
+
+
+def pack() -> bytes:
+    """Return the folder with train_nn.py as a tar.gz, which the machine unpacks."""
+    with tarfile.open(fileobj=(packed := io.BytesIO()), mode="w:gz") as archive:
+        for file in sorted(FOLDER.glob("*.py")):
+            archive.add(file, f"{FOLDER.name}/{file.name}")
+    return packed.getvalue()
+
+
+class Storage(Protocol):
+    """A cloud's side of it: GCP_helpers.storage and AWS_helpers.storage are such."""
+
+    def read_text(self, uri: str, /) -> str | None:
+        """Return the text of an object; None if it is not there."""
+
+    def fetch(self, uri: str, folder: Path, /) -> Path:
+        """Copy the files at a URI into a folder."""
+
+
+# ---- after the request ---------------------------------------------------------------------------
+def run_here(machine: Machine) -> None:
+    """Run the start-up script on this machine, which plays the rented one, and show its lines.
+
+    Python and its packages are those of the lesson, the driver is not asked for, and where the
+    machine would be switched off a file is written.
+    """
+    folder = machine.folder.absolute()
+    environment = {
+        **os.environ,
+        "VM_ROOT": str(folder / "machine"),
+        "VM_PYTHON": sys.executable,
+        "VM_DRIVER": "none",
+        "VM_SHUTDOWN": f"echo off >{shlex.quote(str(folder / 'switched-off'))}",
+        "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
+    }
+    with subprocess.Popen(
+        ["bash", str(machine.folder / SCRIPT)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+        except KeyboardInterrupt:
+            os.killpg(process.pid, signal.SIGTERM)
+            raise LessonError("interrupted; the start-up script was stopped") from None
+
+
+def wait_for_end(machine: Machine, storage: Storage) -> None:
+    """Look into the bucket until the machine has left its exit code there, or must be off."""
+    until = time.monotonic() + machine.deadline + 2 * machine.grace
+    while storage.read_text(machine.exit_code) is None and time.monotonic() < until:
+        time.sleep(LOOKING)
+
+
+def finish(run: Run, machine: Machine, storage: Storage) -> Run:
+    """Return the run with the results that the machine has left in the bucket.
+
+    Raises LessonError with the last lines of its log if it has failed, or left nothing.
+    """
+    code = storage.read_text(machine.exit_code)
+    if code is None or code.strip() != "0":
+        log = (storage.read_text(f"{machine.base}/{LOG}") or "").splitlines()[-5:]
+        ended = f"ended with code {code.strip()}" if code else "left no exit code"
+        raise LessonError("\n".join([f"{machine.name} {ended}; its log ends with:", *log]))
+    copy = storage.fetch(machine.results, machine.folder)
+    metrics = read_metrics(copy)
+    training = metrics["seconds"]["training"]
+    starting = max(0.0, (run.seconds or 0.0) - training)
+    found = {"accuracy": metrics["accuracy"], "loss": metrics["loss"]}
+    return replace(run, **found, training=training, starting=starting, copy=copy)
+
+
+def train(
+    machine: Machine,
+    request: Request,
+    run: Run,
+    storage: Storage,
+    estimate: Callable[[float], Estimate],
+    wait: bool,
+) -> Run:
+    """Send the request, or run its script here, and return the run with its results.
+
+    The request's first call uploads the code, and is made in both cases. `estimate` is what so
+    many hours of the machine cost.
+    """
+    begun = time.perf_counter()
+    if target() == "local":
+        request.make()
+        run_here(machine)
+        run = replace(run, place=f"{run.place} (this machine)")
+    else:
+        request.send()
+        if not wait:
+            return run
+        wait_for_end(machine, storage)
+    seconds = time.perf_counter() - begun
+    with contextlib.suppress(PriceUnknown):
+        run = replace(run, cost=estimate(seconds / 3600).usd)
+    return finish(replace(run, seconds=seconds), machine, storage)

@@ -1,7 +1,8 @@
 
 # ---- from here on the same for every machine (lesson/startup.sh) ---------------------------------
 set -u -o pipefail
-export HOME=${HOME:-/root} DEBIAN_FRONTEND=noninteractive  # what starts this script sets neither
+# What starts this script may set none of these; gcloud is a snap on Ubuntu.
+export HOME=${HOME:-/root} DEBIAN_FRONTEND=noninteractive PATH=$PATH:/snap/bin
 OFF=${VM_SHUTDOWN:-$OFF}
 ROOT=${VM_ROOT:-/opt/lesson}                # all that this script writes
 PYTHON=${VM_PYTHON:-$ROOT/venv/bin/python}  # VM_PYTHON: an environment that is there already

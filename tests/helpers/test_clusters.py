@@ -104,8 +104,8 @@ def test_two_nodes_that_run_the_manifests_command_train_the_model_of_the_managed
     nodes = [
         subprocess.Popen(command, env=environment(container, rank, 2, port)) for rank in range(2)
     ]
-    assert [node.wait(120) for node in nodes] == [0, 0]
     managed = side.helpers.train(data | {"epochs": 5})
+    assert [node.wait(120) for node in nodes] == [0, 0]
     expected = torch.load(managed.folder / "model.pt")["model"]
     found = torch.load(tmp_path / "model" / "model.pt")["model"]
     for name, weights in expected.items():

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from GCP_helpers.costs import estimate_cost
     from GCP_helpers.job_files import write_job
     from GCP_helpers.jobs import cancel, list_jobs, train, wait
-    from GCP_helpers.machines import gpu_zones
     from GCP_helpers.serving import deploy, predict, register
     from GCP_helpers.session import connect
     from GCP_helpers.storage import upload
@@ -32,7 +31,6 @@ __all__ = [
     "connect",
     "deploy",
     "estimate_cost",
-    "gpu_zones",
     "list_jobs",
     "predict",
     "register",
@@ -52,7 +50,6 @@ _HOMES = {
     "predict": "serving",
     "register": "serving",
     "estimate_cost": "costs",
-    "gpu_zones": "machines",
     "train_on_vm": "vm",
     "tune": "tuning",
     "upload": "storage",

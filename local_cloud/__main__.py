@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     if command == "rehearse" and not words:
         parser.error("rehearse needs an EPOCH, several, or `off`")
     if words and command not in ("rehearse", "images"):
-        parser.error(f"{command} takes no further word: {' '.join(words)}")
+        parser.error(f"only rehearse (epochs, or `off`) and images take words: {' '.join(words)}")
     home = control.own(Home(default_folder()))
     if command == "images":
         from local_cloud.images.command import run as run_images  # what only a server has

@@ -6,6 +6,7 @@ Runs as a replica, in the image's environment if it was pulled. Contracts: Verte
 sklearn   model.joblib or model.pkl: predict() of an array of the instances
 xgboost   model.bst, model.joblib or model.pkl: the same, of a DMatrix where it is a Booster
 pytorch   model.mar: a TorchServe archive, whose own handler gets the instances
+tf2       saved_model.pb with its folders: the signature serving_default, as TensorFlow Serving does
 """
 
 from __future__ import annotations
@@ -66,6 +67,45 @@ def xgboost() -> Predict:
         rows = np.array(instances)
         taken = library.DMatrix(rows) if isinstance(model, library.Booster) else rows
         return np.asarray(model.predict(taken)).tolist()
+
+    return predict
+
+
+def fetched_folder() -> Path:
+    """Download the model's folder."""
+    from google.cloud.storage import Client
+
+    uri = os.environ["AIP_STORAGE_URI"].rstrip("/")
+    bucket, _, prefix = uri.removeprefix("gs://").partition("/")
+    folder = Path(tempfile.mkdtemp())
+    for blob in Client().list_blobs(bucket, prefix=f"{prefix}/"):
+        path = folder / blob.name.removeprefix(f"{prefix}/")
+        if not blob.name.endswith("/") and path.resolve().is_relative_to(folder.resolve()):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            blob.download_to_filename(path)
+    return folder
+
+
+def tensorflow() -> Predict:
+    """Return what TensorFlow's image answers with: a value, or a dict of several, each."""
+    library: Any = importlib.import_module("tensorflow")
+    model = library.saved_model.load(str(fetched_folder()))
+    signature = model.signatures["serving_default"]
+    _, inputs = signature.structured_input_signature
+
+    def predict(instances: list[Any], _: Any) -> Any:
+        if not isinstance(instances[0], dict):
+            (name,) = inputs  # several inputs need their names
+            instances = [{name: each} for each in instances]
+        columns = {
+            name: library.constant([each[name] for each in instances], dtype=spec.dtype)
+            for name, spec in inputs.items()
+        }
+        outputs = {name: found.numpy().tolist() for name, found in signature(**columns).items()}
+        if len(outputs) == 1:
+            return next(iter(outputs.values()))
+        rows = zip(*outputs.values(), strict=True)
+        return [dict(zip(outputs, row, strict=True)) for row in rows]
 
     return predict
 
@@ -156,6 +196,7 @@ KINDS: dict[str, Callable[[], Predict]] = {
     "sklearn": sklearn,
     "xgboost": xgboost,
     "pytorch": pytorch,
+    "tf2": tensorflow,
 }
 
 

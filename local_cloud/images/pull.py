@@ -32,8 +32,8 @@ from local_cloud.store.space import size
 MB = 1_000_000
 UNPACKED = 4  # times the size of its wheels, an environment's, its compiled files included
 LOCK = "pylock.toml"  # the packages with versions, sizes and hashes; it stays in the image's folder
-# On Linux XGBoost brings 200 MB for NVIDIA's cards, and works without: no version of Python is
-# older than 0.
+# On Linux XGBoost brings 200 MB for NVIDIA's cards, and works without (PyTorch does not): no
+# version of Python is older than 0.
 WITHOUT_CARD = 'nvidia-nccl-cu12 ; python_version < "0"\n'
 
 
@@ -129,7 +129,7 @@ def _resolve(image: Image, folder: Path, variables: Mapping[str, str]) -> None:
     torch = next((each for each in image.packages if Requirement(each).name == "torch"), None)
     install = [program, "pip", "install", "--python", python]
     build = package_index.torch_build(install, torch, variables)
-    if not package_index.has_nvidia_card():
+    if torch is None and not package_index.has_nvidia_card():
         (folder / "overrides.txt").write_text(WITHOUT_CARD, encoding="utf-8")
         build += ["--override", str(folder / "overrides.txt")]
     words = ["--python", python, "--only-binary=:all:", *build, "--format=pylock.toml"]

@@ -35,7 +35,7 @@ IGNORED = {
 }
 ROUTE = re.compile(r"/[!-~]*")
 # The package that a prebuilt image serves with, by its name; TorchServe itself is not needed.
-PACKAGES = {"sklearn": "sklearn", "xgboost": "xgboost", "pytorch": "torch"}
+PACKAGES = {"sklearn": "sklearn", "xgboost": "xgboost", "pytorch": "torch", "tf2": "tensorflow"}
 PROGRAM = Path(__file__).parents[1] / "prebuilt_server.py"
 
 

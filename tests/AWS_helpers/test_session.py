@@ -28,6 +28,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "predict": lambda: AWS_helpers.predict("endpoint", []),
     "register": lambda: AWS_helpers.register(RUN),
     "write_job": lambda: AWS_helpers.write_job(Request()),
+    "train_on_vm": lambda: AWS_helpers.train_on_vm({}),
+    "write_manifest": lambda: AWS_helpers.write_manifest({}),
 }
 ROLE = "arn:aws:iam::123456789012:role/MyRole"
 

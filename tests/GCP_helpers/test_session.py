@@ -28,6 +28,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "predict": lambda: GCP_helpers.predict("endpoint", []),
     "register": lambda: GCP_helpers.register(RUN),
     "write_job": lambda: GCP_helpers.write_job(Request()),
+    "train_on_vm": lambda: GCP_helpers.train_on_vm({}),
+    "write_manifest": lambda: GCP_helpers.write_manifest({}),
 }
 
 

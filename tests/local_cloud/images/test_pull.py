@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from local_cloud import package_index
 from local_cloud.engine.base import server_base
 from local_cloud.errors import LocalCloudError
 from local_cloud.home import Home
@@ -43,7 +44,9 @@ def offered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     """An index with small packages under the names of real ones; the variables for it."""
     folder = tmp_path_factory.mktemp("index")
     wheel(folder, "xgboost", "1.7.6", "lclow")
-    wheel(folder, "xgboost", "2.0.0")
+    wheel(folder, "xgboost", "2.0.0", "nvidia-nccl-cu12")
+    wheel(folder, "torch", "2.4.1+cpu", "nvidia-nccl-cu12")
+    wheel(folder, "nvidia_nccl_cu12", "2.20")
     low = wheel(folder, "lclow", "1.2")
     shutil.copy(low, low.with_name("lclow-1.2-1-py3-none-any.whl"))  # a package may have two
     wheel(folder, "google_cloud_storage", "2.19.0")
@@ -126,6 +129,17 @@ def test_what_cannot_be_had_leaves_nothing(
     with pytest.raises(PullError, match=sentence):
         pull(Image("some", "3.11", packages), images, lambda line: None)
     assert left(images) == []
+
+
+def test_what_only_nvidias_cards_need_comes_with_pytorch_alone(
+    images: PulledImages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(package_index, "has_nvidia_card", lambda: False)
+    for name, found in (("xgboost==2.0.0", False), ("torch==2.4.1+cpu", True)):
+        image = Image(name.partition("=")[0], "3.11", (name,))
+        pull(image, images, lambda line: None)
+        lock = images.folder / image.folder / "pylock.toml"
+        assert ('name = "nvidia-nccl-cu12"' in lock.read_text()) == found
 
 
 def test_a_python_that_is_not_here_is_replaced_and_named(images: PulledImages) -> None:

@@ -1,0 +1,97 @@
+"""The exercises of episode 17, Containers."""
+
+from __future__ import annotations
+
+import re
+
+from lesson.exercises import Exercise
+from lesson.exercises.lettered import choice, in_order, one_each
+
+kinds = one_each(
+    "PCPCP",
+    "PC",
+    [
+        "first case: a prebuilt image has both packages.",
+        "second case: a system package is no Python package, and a job cannot install it.",
+        "third case: pip installs a pure Python package when the job begins.",
+        "fourth case: no prebuilt image has both frameworks in versions that fit each other.",
+        "fifth case: which code a job runs is no matter of the image.",
+    ],
+    "A custom image is for what pip cannot add when the job begins, or not in time.",
+    "ask of each: could `requirements` of the job add what is missing?",
+)
+
+log = choice(
+    "B",
+    {
+        "A": "that would be so after `images pull`; the line says that the image was only named.",
+        "C": "the lesson's environment has scikit-learn too, and the job runs in that.",
+        "D": "the local cloud starts a process, whether the image was pulled or not.",
+    },
+    "Not pulled means: the lesson's packages, whatever the name of the image says.",
+    "read the line up to the semicolon: what was done with the image?",
+)
+
+FAULTY = """\
+FROM python:latest
+COPY main.py /app/main.py
+RUN pip install torch
+USER root
+ENTRYPOINT python /app/main.py
+"""
+
+
+def _judge_dockerfile(text: str) -> str:
+    lines = [line.split(maxsplit=1) for line in text.strip().splitlines() if line.strip()]
+    found = {words[0].upper(): words[1].strip() for words in lines if len(words) == 2}
+    if not {"FROM", "COPY", "RUN", "USER", "ENTRYPOINT"} <= found.keys():
+        return "keep all five lines: FROM, COPY, RUN, USER and ENTRYPOINT."
+    if lines[0][0].upper() != "FROM":
+        return "FROM comes first: the other lines add to that image."
+    if not re.fullmatch(r"python:3\.\d+[\w.-]*", found["FROM"]):
+        return "FROM: `latest` is another Python next month; name a version, such as python:3.11."
+    if not re.search(r"torch==\d", found["RUN"]):
+        return "RUN: say which version of torch, or two builds of one file differ."
+    if found["USER"] in ("root", "0"):
+        return "USER: a training needs none of root's permissions; name another user."
+    if not re.fullmatch(r'\[\s*"python3?"\s*,\s*"/app/main\.py"\s*\]', found["ENTRYPOINT"]):
+        return (
+            'ENTRYPOINT: as a list in double quotes, ["python", "/app/main.py"]; a line for the '
+            "shell gets neither the job's arguments nor its SIGTERM."
+        )
+    order = [words[0].upper() for words in lines]
+    if order.index("COPY") < order.index("RUN"):
+        return "COPY before RUN: each change of main.py would install torch again. Swap the two."
+    return ""
+
+
+dockerfile = Exercise(
+    str,
+    _judge_dockerfile,
+    "Versions are fixed, code comes after packages, and the process gets words and signals.",
+    "one change in each line but COPY, and COPY changes its place.",
+    kind="write",
+)
+
+words = choice(
+    "C",
+    {
+        "A": "arguments of the job take the place of CMD; they are not added to it.",
+        "B": "ENTRYPOINT stays: only a command of the job takes its place.",
+        "D": "the job's arguments are there, so CMD does not count.",
+    },
+    "ENTRYPOINT stays, and the job's arguments take the place of CMD.",
+    "two lines of the Dockerfile, two fields of the job: which field replaces which line?",
+)
+
+steps = in_order(
+    [
+        ("D", "B", "there is nothing to build before there is a Dockerfile."),
+        ("B", "A", "an image is pushed after it was built."),
+        ("E", "A", "the registry has to have a repository, and to know you, before you push."),
+        ("A", "C", "the service pulls the image from the registry: push it before the job."),
+    ],
+    {},
+    "The service pulls the image from the registry, so it has to be there before the job.",
+    "what does each step need that another one makes?",
+)

@@ -37,5 +37,5 @@ def warn_once(uri: str, sentence: str | None) -> None:
 def not_pulled() -> str:
     """Return what a retired image means here; nothing where it is really used."""
     if target() == "local":
-        return " Here the image is only named, not pulled, so the job runs."
+        return " Here no registry is asked for it, so the job runs."
     return ""

@@ -1,4 +1,4 @@
-"""Make an image of one's own known: its files and its command, from a Dockerfile, without Docker.
+"""Make a custom image known: its files and its command, from a Dockerfile, without Docker.
 
 Jobs of the image then start its command, and find its files at their paths. No RUN is run: the
 packages are those of the prebuilt image that the Dockerfile begins with, if that was pulled, else
@@ -31,7 +31,8 @@ def build(uri: str, path: Path, images: PulledImages, say: Callable[[str], None]
     building = place.with_name(f"{place.name}.building-{os.getpid()}")
     with FileLock(f"{place}.lock"):
         try:
-            shutil.rmtree(building, ignore_errors=True)
+            for left in images.folder.glob(f"{place.name}.building-*"):  # by one that was killed
+                shutil.rmtree(left)
             _copy(read, path.resolve().parent, building / FILES)
             built = Built(
                 uri=uri,

@@ -15,7 +15,7 @@ from local_cloud.images.table import Image
 
 ABOUT, BUILT = "image.json", "built.json"
 ENVIRONMENT, COMMANDS = "environment", "commands"  # folders in the image's
-FILES = "files"  # of an image of one's own: its file system, as far as it is known
+FILES = "files"  # of a custom image: its file system, as far as it is known
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Pulled:
 
 @dataclass(frozen=True)
 class Built:
-    """An image of one's own: what its Dockerfile says."""
+    """A custom image: what its Dockerfile says."""
 
     uri: str
     base: str
@@ -61,6 +61,9 @@ class PulledImages:
         """Return what jobs of an image stand on: its environment, else the server's packages."""
         if built := self.built(uri):
             return self._of_built(built, own)
+        return self._of_prebuilt(uri, own)
+
+    def _of_prebuilt(self, uri: str, own: Base) -> Base:
         image = table.find(uri)
         found = self.get(image) if image else None
         if image is None or found is None:
@@ -79,11 +82,11 @@ class PulledImages:
         )
 
     def remove_built(self, uri: str) -> bool:
-        """Forget an image of one's own; whether it was known."""
+        """Forget a custom image; whether it was known."""
         return _remove(self.place(uri))
 
     def all_built(self) -> Iterator[str]:
-        """Return the URIs of the images of one's own."""
+        """Return the URIs of the custom images."""
         for path in sorted(self.folder.glob(f"built-*/{BUILT}")):
             yield json.loads(path.read_text(encoding="utf-8"))["uri"]
 
@@ -96,12 +99,12 @@ class PulledImages:
         return Built(**json.loads(text))
 
     def place(self, uri: str) -> Path:
-        """Return the folder for an image of one's own."""
+        """Return the folder for a custom image."""
         return self.folder / f"built-{hashlib.sha256(uri.encode()).hexdigest()[:16]}"
 
     def _of_built(self, built: Built, own: Base) -> Base:
         """The packages of the image that it begins with, and its own contents."""
-        base = self.base_of(built.base, own) if built.base != built.uri else own
+        base = self._of_prebuilt(built.base, own)
         root = self.place(built.uri) / FILES
         contents = Contents(
             entrypoint=tuple(built.entrypoint),

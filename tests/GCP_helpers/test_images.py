@@ -49,7 +49,9 @@ def test_only_under_the_local_target_the_sentence_says_that_the_job_runs(
 ) -> None:
     for target, says_so in (("local", True), ("cloud", False)):
         monkeypatch.setenv("LESSON_TARGET", target)
-        assert ("not pulled, so the job runs" in str(check(CPU, date(2026, 11, 20)))) is says_so
+        assert (
+            "no registry is asked for it, so the job runs" in str(check(CPU, date(2026, 11, 20)))
+        ) is says_so
 
 
 def test_nothing_is_said_before_a_job_of_the_local_cloud(

@@ -1,4 +1,4 @@
-"""Images of one's own: what a Dockerfile says of files, variables and command."""
+"""Custom images: what a Dockerfile says of files, variables and command."""
 
 from __future__ import annotations
 
@@ -81,6 +81,15 @@ def test_a_built_image_has_its_files_and_its_command(tmp_path: Path) -> None:
     again = images.base_of(URI, server_base(tmp_path)).contents
     assert again and [path.name for path in again.mounts["/srv/b"].iterdir()] == ["main.py"]
     assert sorted(path.suffix for path in images.folder.iterdir()) == ["", ".lock"]
+
+
+def test_a_custom_image_begins_with_a_prebuilt_one_alone(tmp_path: Path) -> None:
+    """Two that begin with each other would have no end."""
+    images = PulledImages(tmp_path / "images")
+    for uri, base in (("me/a:1", "me/b:1"), ("me/b:1", "me/a:1")):
+        build(uri, written(tmp_path, f"FROM {base}\nCMD date"), images, lambda line: None)
+    note = images.base_of("me/a:1", server_base(tmp_path)).note
+    assert "me/a:1 was built here" in note and "me/b:1 is named, not pulled" in note
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "Dockerfile.serving"])

@@ -1,4 +1,4 @@
-"""An image of one's own runs its command, without a job having to repeat it: both clouds."""
+"""A custom image runs its command, without a job having to repeat it: both clouds."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _copy(read: Dockerfile, context: Path, root: Path) -> None:
 
 
 def _not_code(folder: str, names: list[str]) -> list[str]:
-    return [name for name in names if name == "__pycache__" or name.startswith(".venv")]
+    return [name for name in names if name in ("__pycache__", ".git") or name.startswith(".venv")]
 
 
 def _inside(path: Path, context: Path) -> bool:

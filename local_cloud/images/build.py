@@ -41,7 +41,7 @@ def build(uri: str, path: Path, images: PulledImages, say: Callable[[str], None]
                 arguments=read.arguments,
                 variables=read.variables,
                 folder=read.folder,
-                mounts=_mounts(read),
+                mounts=_mounts(read, building / FILES),
             )
             write(building / BUILT, built)
             shutil.rmtree(place, ignore_errors=True)
@@ -59,9 +59,10 @@ def _copy(read: Dockerfile, context: Path, root: Path) -> None:
     for sources, target in read.copies:
         place = root / target.strip("/")
         for source in sources:
-            found = [path for path in context.glob(source.strip("/")) if _inside(path, context)]
-            if source in (".", "./"):
-                found = [context]
+            name = source.strip("/")
+            found = [context]
+            if name not in ("", "."):
+                found = [path for path in context.glob(name) if _inside(path, context)]
             if not found:
                 raise DockerfileError(f"COPY {source}: there is no such file in {context}")
             for path in found:
@@ -74,21 +75,17 @@ def _copy(read: Dockerfile, context: Path, root: Path) -> None:
 
 
 def _not_code(folder: str, names: list[str]) -> list[str]:
-    return [name for name in names if name == "__pycache__" or name.startswith(".venv")]
+    return [name for name in names if name in ("__pycache__", ".git") or name.startswith(".venv")]
 
 
 def _inside(path: Path, context: Path) -> bool:
     return path.resolve().is_relative_to(context)
 
 
-def _mounts(read: Dockerfile) -> list[str]:
+def _mounts(read: Dockerfile, root: Path) -> list[str]:
     """The folders of the image that its replicas have to see; none is inside another."""
-    targets = {
-        target.rstrip("/")
-        if target.endswith("/") or _is_folder(sources)
-        else str(Path(target).parent)
-        for sources, target in read.copies
-    }
+    whole = {target.rstrip("/") for _, target in read.copies}
+    targets = {one if (root / one.strip("/")).is_dir() else str(Path(one).parent) for one in whole}
     found = [one for one in targets if not any(one.startswith(f"{other}/") for other in targets)]
     for one in found:
         if one in ("", "/") or (one.count("/") == 1 and Path(one).exists()):
@@ -97,7 +94,3 @@ def _mounts(read: Dockerfile) -> list[str]:
                 " folder below it, such as /opt/app"
             )
     return sorted(found)
-
-
-def _is_folder(sources: list[str]) -> bool:
-    return any(source.endswith(("/", ".")) for source in sources)

@@ -125,6 +125,8 @@ def _environment(request: Json, port: int, other_port: int, base: Mapping[str, s
         "PET_MASTER_PORT": str(other_port),
         # PyTorch's containers set these on every instance, whatever is launched.
         **({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)} if _program(request) else {}),
+        # An image's program that is told no other place looks there, where nothing can be mounted.
+        **({} if mounts.available() else {"SAGEMAKER_BASE_DIR": ML}),
         **(request.get("Environment") or {}),
     }
 

@@ -83,6 +83,29 @@ def test_a_built_image_has_its_files_and_its_command(tmp_path: Path) -> None:
     assert sorted(path.suffix for path in images.folder.iterdir()) == ["", ".lock"]
 
 
+@pytest.mark.parametrize(
+    ("copy", "mount", "file"),
+    [
+        ("src /trainer", "/trainer", "deep/one.py"),
+        ("src/ /srv/a/b", "/srv/a/b", "main.py"),
+        (". /app", "/app", "src/main.py"),
+        ("src/main.py /srv/app/run.py", "/srv/app", "run.py"),
+        ("src/*.py requirements.txt /srv/app/", "/srv/app", "main.py"),
+        ('["src/main.py", "/srv/app/"]', "/srv/app", "main.py"),
+    ],
+)
+def test_files_and_folders_are_copied_as_docker_does(
+    copy: str, mount: str, file: str, tmp_path: Path
+) -> None:
+    images = PulledImages(tmp_path / "images")
+    (tmp_path / "context").mkdir()
+    path = written(tmp_path / "context", f"FROM x\nCOPY {copy}\nCMD date")
+    built = build(URI, path, images, lambda line: None)
+    assert list(built.mounts) == [mount]
+    contents = images.base_of(URI, server_base(tmp_path)).contents
+    assert contents and (contents.mounts[mount] / file).is_file()
+
+
 def test_a_custom_image_begins_with_a_prebuilt_one_alone(tmp_path: Path) -> None:
     """Two that begin with each other would have no end."""
     images = PulledImages(tmp_path / "images")

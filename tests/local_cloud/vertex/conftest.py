@@ -16,18 +16,26 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def aiplatform(cloud: Status) -> ModuleType:
-    """The SDK, set up as a learner does it."""
-    from google.cloud import aiplatform, storage
+def bucket(cloud: Status) -> str:
+    """The bucket of these tests."""
+    from google.cloud import storage
 
     storage.Client().create_bucket(BUCKET)
-    aiplatform.init(project="my-project", location="us-central1", staging_bucket=f"gs://{BUCKET}")
+    return BUCKET
+
+
+@pytest.fixture(scope="module")
+def aiplatform(bucket: str) -> ModuleType:
+    """The SDK, set up as a learner does it, whatever other tests of this process have set up."""
+    from google.cloud import aiplatform
+
+    aiplatform.init(project="my-project", location="us-central1", staging_bucket=f"gs://{bucket}")
     module: ModuleType = aiplatform
     return module
 
 
 @pytest.fixture(scope="session")
-def trained(aiplatform: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def trained(bucket: str, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """A trained model in the bucket."""
     from tests.local_cloud.vertex.trained import make
 

@@ -137,6 +137,7 @@ class ServedReplica:
         if self._started:
             group, marks = self._started.process.pid, reaper.entries(self._context.marks)
             await asyncio.to_thread(reaper.end, (group,), marks, self.grace)
+            await asyncio.to_thread(self._started.process.wait)  # the loop may end before it looks
             self._guard.remove(group)
             await asyncio.to_thread(shutil.rmtree, self._started.temporary, ignore_errors=True)
         self._network.close()

@@ -28,8 +28,9 @@ def buckets() -> set[str]:
 
 @pytest.mark.usefixtures("quick")
 def test_a_bucket_that_connect_made_goes_with_all_that_is_in_it(
-    data: Data, connection: Session, tmp_path: Path, capsys: Printed
+    data: Data, tmp_path: Path, capsys: Printed
 ) -> None:
+    connection = connect(bucket="made-by-connect")
     run = train(data | {"epochs": 3})
     (tmp_path / "large").write_bytes(bytes(3 << 20))
     upload(tmp_path / "large")

@@ -8,6 +8,7 @@ import pytest
 from google.api_core.exceptions import Forbidden, MethodNotImplemented
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import resourcemanager_v3, storage
+from google.cloud.aiplatform import initializer
 from google.cloud.aiplatform.utils import gcs_utils, resource_manager_utils
 
 from local_cloud.control import Status
@@ -51,8 +52,11 @@ def test_other_calls_are_not_implemented(client: resourcemanager_v3.ProjectsClie
         client.delete_project(name="projects/my-project")
 
 
-def test_the_sdk_s_own_staging_bucket_is_used_again(cloud: Status, tmp_path: Path) -> None:
+def test_the_sdk_s_own_staging_bucket_is_used_again(
+    cloud: Status, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The SDK makes it, and the next time it asks whether the bucket is the project's."""
+    monkeypatch.setattr(initializer.global_config, "_staging_bucket", None)  # none was named
     file = tmp_path / "table.csv"
     file.write_text("x,y\n1,2\n")
     for _ in range(2):

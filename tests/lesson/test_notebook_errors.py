@@ -7,8 +7,9 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from queue import Empty
 
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
@@ -69,9 +70,12 @@ def shown(
 ) -> tuple[str, str]:
     """The reply's status, and the error that the cell shows."""
     sent = client.execute(code, stop_on_error=False)  # else the next cell may be aborted
-    meanwhile()
-    answers = iter(lambda: client.get_shell_msg(timeout=60), None)
-    reply = next(each for each in answers if each["parent_header"].get("msg_id") == sent)
+    for _ in range(6):  # an interrupt is lost where Python ignores exceptions: press again
+        meanwhile()
+        with suppress(Empty):
+            answers = iter(lambda: client.get_shell_msg(timeout=20), None)
+            reply = next(each for each in answers if each["parent_header"].get("msg_id") == sent)
+            break
     return reply["content"]["status"], "\n".join(reply["content"].get("traceback", ()))
 
 

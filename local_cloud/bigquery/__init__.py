@@ -1,0 +1,1 @@
+"""BigQuery: its REST API in front of DuckDB."""

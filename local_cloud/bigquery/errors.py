@@ -1,0 +1,73 @@
+"""Refusals in BigQuery's own words and shape.
+
+Codes and reasons: cloud.google.com/bigquery/docs/error-messages.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from local_cloud.errors import LocalCloudError
+
+LOCATION = "US"
+
+
+class Problem(LocalCloudError):
+    """An answer other than success, of a request or of a job."""
+
+    def __init__(self, code: int, reason: str, message: str, location: str = "") -> None:
+        """code: of HTTP; reason: the service's word; location: where in the request it is."""
+        super().__init__(message)
+        self.code, self.reason, self.location = code, reason, location
+
+    def entry(self) -> dict[str, str]:
+        """As a job's `errorResult` has it."""
+        where = {"location": self.location} if self.location else {}
+        return {"reason": self.reason, "message": str(self)} | where
+
+    def response(self) -> Response:
+        """As an answer to a request."""
+        entry: dict[str, Any] = {"domain": "global"} | self.entry()
+        error = {"code": self.code, "message": str(self), "errors": [entry]}
+        return JSONResponse({"error": error}, self.code)
+
+
+def invalid(message: str) -> Problem:
+    """The request makes no sense."""
+    return Problem(400, "invalid", message)
+
+
+def required(field: str) -> Problem:
+    """The request lacks a field."""
+    return Problem(400, "required", f"Required parameter is missing: {field}")
+
+
+def invalid_query(message: str) -> Problem:
+    """The SQL makes no sense."""
+    return Problem(400, "invalidQuery", message, "query")
+
+
+def not_implemented(what: str) -> Problem:
+    """The service can do it and the local cloud cannot."""
+    return Problem(501, "notImplemented", f"not implemented in the local cloud: {what}")
+
+
+def no_such_dataset(project: str, dataset: str) -> Problem:
+    """There is no dataset of this name."""
+    name = f"{project}:{dataset}"
+    return Problem(
+        404, "notFound", f"Not found: Dataset {name} was not found in location {LOCATION}"
+    )
+
+
+def no_such_table(project: str, dataset: str, table: str) -> Problem:
+    """There is no table of this name."""
+    name = f"{project}:{dataset}.{table}"
+    return Problem(404, "notFound", f"Not found: Table {name} was not found in location {LOCATION}")
+
+
+def duplicate(what: str, name: str) -> Problem:
+    """There is one of this name; what: Dataset, Table, Job."""
+    return Problem(409, "duplicate", f"Already Exists: {what} {name}")

@@ -1,0 +1,121 @@
+"""Load jobs: files of CSV, JSON and Parquet become rows of a table.
+
+A second DuckDB, which our own statements alone reach, reads the files; the one that runs queries
+may open none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from local_cloud.bigquery.call import Document, inner
+from local_cloud.bigquery.catalog import Catalog
+from local_cloud.bigquery.errors import Problem, invalid
+from local_cloud.bigquery.names import reference_of
+from local_cloud.bigquery.outcome import Cursor, Outcome
+from local_cloud.bigquery.reading import Source
+from local_cloud.bigquery.types import checked
+from local_cloud.bigquery.writing import Writer, new_rows
+from local_cloud.store.errors import NoSuchBucket, NoSuchObject
+from local_cloud.store.objects import Objects
+
+BATCH = 50_000  # rows
+MORE = ("timePartitioning", "clustering", "rangePartitioning")
+
+
+class Loads:
+    """What runs load jobs."""
+
+    def __init__(self, writer: Writer, catalog: Catalog, objects: Objects) -> None:
+        """From these buckets."""
+        self._writer, self._catalog, self._objects = writer, catalog, objects
+
+    def run(self, cursor: Cursor, document: Document) -> Outcome:
+        """Load what the configuration's URIs name."""
+        uris = document["configuration"]["load"].get("sourceUris") or []
+        if not uris:
+            raise invalid("Load configuration must specify at least one source URI")
+        with self._staged(uris) as files:
+            return self.load(cursor, document, files)
+
+    def load(self, cursor: Cursor, document: Document, files: list[Path]) -> Outcome:
+        """Load these files."""
+        settings = document["configuration"]["load"]
+        project = document["jobReference"]["projectId"]
+        target = reference_of(project, inner(settings, "destinationTable"))
+        fields = checked(inner(settings, "schema").get("fields") or [])
+        write = str(settings.get("writeDisposition") or "WRITE_APPEND")
+        found = self._catalog.find(target)
+        if not fields and write == "WRITE_APPEND" and found and not settings.get("autodetect"):
+            fields = found["schema"]["fields"]
+        self._objects.space.take(sum(file.stat().st_size for file in files))
+        more = {key: settings[key] for key in MORE if settings.get(key)}
+        with duckdb.connect(":memory:", config={"threads": "2", "memory_limit": "1GB"}) as reader:
+            reader.execute("SET TimeZone = 'UTC'")
+            try:
+                source = Source(reader, settings, files, fields)
+                batches = reader.sql(source.sql, params=source.values).to_arrow_reader(BATCH)
+                cursor.register("incoming", batches)
+                new_rows(cursor, "SELECT * FROM incoming", source.fields)
+            except duckdb.InterruptException:
+                raise
+            except duckdb.Error as problem:
+                raise unreadable(problem) from None
+            finally:
+                cursor.unregister("incoming")
+        create = str(settings.get("createDisposition") or "CREATE_IF_NEEDED")
+        try:
+            count = self._writer.place(cursor, target, source.fields, write, create, more)
+        except duckdb.ConstraintException as problem:
+            raise unreadable(problem) from None
+        size = sum(file.stat().st_size for file in files)
+        statistics = {"inputFiles": str(len(files)), "inputFileBytes": str(size)}
+        return Outcome(statistics | {"outputRows": str(count), "outputBytes": str(size)}, target)
+
+    @contextlib.contextmanager
+    def _staged(self, uris: list[Any]) -> Iterator[list[Path]]:
+        """Links to the objects' files, under names in which DuckDB sees no pattern."""
+        with tempfile.TemporaryDirectory(prefix="bigquery-") as folder:
+            links: list[Path] = []
+            for uri in uris:
+                paths = list(self._paths(str(uri)))
+                if not paths:
+                    raise Problem(404, "notFound", f"Not found: URI {uri}")
+                for path in paths:
+                    links.append(Path(folder) / f"{len(links)}")
+                    links[-1].symlink_to(path)
+            yield links
+
+    def _paths(self, uri: str) -> Iterator[Path]:
+        scheme, _, rest = uri.partition("://")
+        bucket, _, name = rest.partition("/")
+        if scheme != "gs" or not name:
+            raise invalid(f"Source URI must be a Google Cloud Storage location: {uri}")
+        if name.count("*") > 1:
+            raise invalid(f"Source URI has more than one wildcard: {uri}")
+        before, star, after = name.partition("*")
+        if not star:
+            try:
+                yield self._objects.get(bucket, name).path
+            except (NoSuchBucket, NoSuchObject):
+                return
+            return
+        for one in self._objects.list(bucket, before):
+            if fnmatch.fnmatchcase(one.name, f"*{after}") and not one.name.endswith("/"):
+                yield one.path
+
+
+def unreadable(problem: Exception) -> Problem:
+    """What the service says of a file that does not hold what it should."""
+    lines = [line for line in str(problem).splitlines() if line.strip()]
+    lines[0] = lines[0].partition(": ")[2] or lines[0]
+    return Problem(
+        400, "invalid", f"Error while reading data, error message: {' '.join(lines[:3])}"
+    )

@@ -1,0 +1,86 @@
+"""Query parameters: each `@name` and `?` becomes a constant of its type in the tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from local_cloud.bigquery.errors import invalid_query, not_implemented
+
+Parameter = dict[str, Any]
+# The types of parameters, as sqlglot's BigQuery names them.
+_TYPES = """
+STRING BYTES INT64 FLOAT64 NUMERIC BIGNUMERIC BOOL TIMESTAMP DATE TIME DATETIME JSON INTERVAL
+"""
+TYPES = frozenset(_TYPES.split())
+SYNONYMS = {"INTEGER": "INT64", "FLOAT": "FLOAT64", "BOOLEAN": "BOOL"}
+
+
+def fill(tree: Any, parameters: list[Parameter]) -> Any:
+    """The tree without parameters. Raises Problem for one that was not given."""
+    named = {str(one["name"]).lower(): one for one in parameters if one.get("name")}
+    unnamed = iter([one for one in parameters if not one.get("name")])
+    wanted = [one for one in tree.find_all(exp.Parameter, exp.Placeholder, bfs=False)]
+    for node in wanted:
+        if isinstance(node, exp.Placeholder) and not node.this:
+            found = next(unnamed, None)
+            if found is None:
+                raise invalid_query("Query parameter not found: not enough positional parameters")
+        else:
+            found = named.get(node.name.lower())
+            if found is None:
+                raise invalid_query(f"Query parameter '{node.name}' not found")
+        node.replace(_constant(_kind(found), found.get("parameterValue") or {}))
+    return tree
+
+
+def _kind(parameter: Parameter) -> dict[str, Any]:
+    found = parameter.get("parameterType")
+    if not isinstance(found, dict):
+        raise invalid_query("a query parameter has no parameterType")
+    return found
+
+
+def _constant(kind: dict[str, Any], value: dict[str, Any]) -> Any:
+    name = str(kind.get("type", "")).upper()
+    name = SYNONYMS.get(name, name)
+    if name == "ARRAY":
+        inner = kind["arrayType"]
+        values = [_constant(inner, one) for one in value.get("arrayValues") or []]
+        return exp.cast(
+            exp.Array(expressions=values), f"ARRAY<{_written(inner)}>", dialect="bigquery"
+        )
+    if name == "STRUCT":
+        given = value.get("structValues") or {}
+        fields = [
+            exp.PropertyEQ(
+                this=exp.to_identifier(one["name"], quoted=True),
+                expression=_constant(one["type"], given.get(one["name"]) or {}),
+            )
+            for one in kind["structTypes"]
+        ]
+        return exp.Struct(expressions=fields)
+    if name not in TYPES:
+        raise not_implemented(f"query parameters of type {name!r}")
+    text = value.get("value")
+    if text is None:
+        return exp.cast(exp.null(), name, dialect="bigquery")
+    if name == "BYTES":
+        return exp.func("FROM_BASE64", exp.Literal.string(str(text)), dialect="bigquery")
+    return exp.cast(exp.Literal.string(str(text)), name, dialect="bigquery")
+
+
+def _written(kind: dict[str, Any]) -> str:
+    """An array's element type as SQL."""
+    name = str(kind.get("type", "")).upper()
+    name = SYNONYMS.get(name, name)
+    if name == "STRUCT":
+        parts = (
+            f"{exp.to_identifier(one['name'], quoted=True).sql('bigquery')} {_written(one['type'])}"
+            for one in kind["structTypes"]
+        )
+        return f"STRUCT<{', '.join(parts)}>"
+    if name not in TYPES:
+        raise not_implemented(f"query parameters of type ARRAY of {name!r}")
+    return name

@@ -1,0 +1,139 @@
+"""What a load job's files hold, as one query: by a schema, or as they look (autodetect)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from local_cloud.bigquery.errors import invalid, not_implemented
+from local_cloud.bigquery.types import Field, duckdb_type, field_of, quoted
+
+GZIP = b"\x1f\x8b"
+KEPT_TEXT = {"STRING", "JSON"}
+
+
+class Source:
+    """`sql` with its `values` selects the rows of the files; `fields` are their columns."""
+
+    def __init__(
+        self, reader: Any, settings: dict[str, Any], files: list[Path], fields: list[Field]
+    ) -> None:
+        """fields: the schema; [] to have it detected."""
+        self._reader, self._settings = reader, settings
+        self.values: list[Any] = [[str(file) for file in files]]
+        self._zipped = bool(files) and _starts(files[0]) == GZIP
+        kind = str(settings.get("sourceFormat") or "CSV")
+        if kind == "CSV":
+            self._csv(fields)
+        elif kind == "NEWLINE_DELIMITED_JSON":
+            self._json(fields)
+        elif kind == "PARQUET":
+            self._select("read_parquet(?)", fields)
+        else:
+            raise not_implemented(f"load jobs with sourceFormat {kind}")
+
+    def _csv(self, fields: list[Field]) -> None:
+        given = self._settings
+        said: dict[str, Any] = {
+            "delim": str(given.get("fieldDelimiter") or ",").replace("\\t", "\t"),
+            "quote": given["quote"] if given.get("quote") is not None else '"',
+            "escape": '"',
+            "nullstr": str(given.get("nullMarker") or ""),
+            "allow_quoted_nulls": False,
+            "null_padding": bool(given.get("allowJaggedRows")),
+            "compression": "gzip" if self._zipped else "none",
+            "encoding": {"ISO-8859-1": "latin-1"}.get(str(given.get("encoding")), "utf-8"),
+        }
+        if said["delim"] == "\t" or len(said["delim"]) == 1:
+            pass
+        elif said["delim"].lower() == "tab":
+            said["delim"] = "\t"
+        skip = int(given.get("skipLeadingRows") or 0)
+        if not fields:
+            if skip:
+                said |= {"skip": skip - 1, "header": True}
+            self._select(self._call("read_csv", said), [], detected=True)
+            return
+        if any(one["mode"] == "REPEATED" or one["type"] == "RECORD" for one in fields):
+            raise invalid("CSV files cannot hold REPEATED or RECORD fields")
+        said |= {"skip": skip, "header": False, "auto_detect": False}
+        said["columns"] = {f"c{place}": "VARCHAR" for place in range(len(fields))}
+        table = self._call("read_csv", said)
+        columns = [_parsed(f"c{place}", one) for place, one in enumerate(fields)]
+        self.sql, self.fields = f"SELECT {', '.join(columns)} FROM {table}", fields
+
+    def _json(self, fields: list[Field]) -> None:
+        said: dict[str, Any] = {
+            "format": "newline_delimited",
+            "compression": "gzip" if self._zipped else "none",
+            "maximum_object_size": 100 << 20,
+        }
+        if fields:
+            said["columns"] = {one["name"]: _json_type(one) for one in fields}
+            table = self._call("read_json", said)
+            columns = [_parsed(one["name"], one) for one in fields]
+            self.sql, self.fields = f"SELECT {', '.join(columns)} FROM {table}", fields
+            return
+        self._select(self._call("read_json", said), [], detected=True)
+
+    def _select(self, table: str, fields: list[Field], *, detected: bool = False) -> None:
+        found = self._reader.execute(f"SELECT * FROM {table} LIMIT 0", self.values).description
+        there = {one[0].lower(): one for one in found}
+        if not fields:
+            names = _names([one[0] for one in found])
+            own = [field_of(new, one[1]) for new, one in zip(names, found, strict=True)]
+            for one in own:
+                if detected and one["type"] == "DATETIME":
+                    one["type"] = "TIMESTAMP"
+            pairs = zip(found, own, strict=True)
+            columns = [f"{quoted(old[0])} AS {quoted(new['name'])}" for old, new in pairs]
+            self.sql, self.fields = f"SELECT {', '.join(columns)} FROM {table}", own
+            return
+        chosen = []
+        for one in fields:
+            if one["name"].lower() in there:
+                chosen.append(f"{quoted(there[one['name'].lower()][0])} AS {quoted(one['name'])}")
+            elif one["mode"] == "REQUIRED":
+                raise invalid(f"the files have no column {one['name']}, which is required")
+            else:
+                chosen.append(f"CAST(NULL AS {duckdb_type(one)}) AS {quoted(one['name'])}")
+        self.sql, self.fields = f"SELECT {', '.join(chosen)} FROM {table}", fields
+
+    def _call(self, function: str, said: dict[str, Any]) -> str:
+        """The call of a reader, its options as parameters."""
+        self.values += list(said.values())
+        return f"{function}(?, {', '.join(f'{name} = ?' for name in said)})"
+
+
+def _starts(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(2)
+
+
+def _parsed(column: str, field: Field) -> str:
+    """A column of text as the field's type."""
+    found = quoted(column)
+    if field["type"] == "BYTES" and field["mode"] != "REPEATED":
+        found = f"from_base64({found})"
+    elif field["type"] not in KEPT_TEXT:
+        found = f"CAST({found} AS {duckdb_type(field)})"
+    return f"{found} AS {quoted(field['name'])}"
+
+
+def _json_type(field: Field) -> str:
+    if field["type"] == "BYTES" and field["mode"] != "REPEATED":
+        return "VARCHAR"
+    return duckdb_type(field)
+
+
+def _names(found: list[str]) -> list[str]:
+    """Names that BigQuery can have, each one once."""
+    names: list[str] = []
+    for one in found:
+        name = re.sub(r"\W", "_", one) or "_"
+        name = f"_{name}" if name[0].isdigit() else name
+        while name.lower() in {known.lower() for known in names}:
+            name += "_"
+        names.append(name)
+    return names

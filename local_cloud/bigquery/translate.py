@@ -1,0 +1,93 @@
+"""BigQuery's tree as DuckDB's SQL."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import duckdb
+from sqlglot import ErrorLevel, exp
+from sqlglot.errors import UnsupportedError
+
+from local_cloud.bigquery.catalog import Document
+from local_cloud.bigquery.errors import invalid_query, not_implemented
+from local_cloud.bigquery.rewrites import Columns, rewritten
+
+STATEMENTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "MERGE_INTO", "MERGE")
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+
+def to_duckdb(tree: Any, reads: Iterable[Document] = ()) -> str:
+    """The SQL; reads: the tables. Raises Problem for what DuckDB cannot do."""
+    columns = _columns(reads)
+    tree = tree.copy()
+    try:
+        for node in reversed(list(tree.walk())):  # what is inside first
+            new = rewritten(node, columns)
+            if new is not node:
+                node.replace(new)
+        text: str = tree.sql("duckdb", unsupported_level=ErrorLevel.IGNORE)
+    except UnsupportedError as problem:
+        raise not_implemented(str(problem)) from None
+    except RecursionError:
+        raise invalid_query("The query is nested too deeply") from None
+    return _one_statement(text)
+
+
+def _one_statement(text: str) -> str:
+    """The text, if DuckDB's own parser finds one statement in it, and one that works on rows.
+
+    Whatever a name or a constant holds: nothing of it has become SQL.
+    """
+    try:
+        found = duckdb.extract_statements(text)
+    except duckdb.ParserException as problem:
+        said = str(problem).splitlines()[0].removeprefix("Parser Error: ")
+        raise not_implemented(f"this query as DuckDB's SQL ({said})") from None
+    if [one.type.name for one in found] not in ([kind] for kind in STATEMENTS):
+        raise invalid_query("Syntax error: the query is more than one statement")
+    return text
+
+
+def _columns(reads: Iterable[Document]) -> Columns:
+    found: dict[str, set[str]] = {}
+    for document in reads:
+        for one in document["schema"]["fields"]:
+            found.setdefault(one["name"].lower(), set()).add(one["type"])
+    return {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1}
+
+
+def name_columns(tree: Any) -> None:
+    """Give columns without a name BigQuery's: f0_, f1_, …; refuse two of the same name."""
+    for query in list(tree.find_all(exp.Select)):
+        if query.args.get("kind"):  # SELECT AS STRUCT, AS VALUE
+            continue
+        unnamed = 0
+        for one in list(query.expressions):
+            if not _name(one) and not _is_star(one):
+                one.replace(exp.alias_(one.copy(), f"f{unnamed}_"))
+                unnamed += 1
+    query = tree
+    while isinstance(query, (exp.SetOperation, exp.Subquery)):
+        query = query.this
+    columns = query.expressions if isinstance(query, exp.Select) else []
+    names = Counter(_name(one).lower() for one in columns if not _is_star(one))
+    if twice := sorted(name for name, count in names.items() if count > 1):
+        raise invalid_query(
+            "Duplicate column names in the result are not supported. Found duplicate(s): "
+            + ", ".join(twice)
+        )
+
+
+def _name(column: Any) -> str:
+    if isinstance(column, exp.Alias):
+        return str(column.alias)
+    if isinstance(column, (exp.Column, exp.Dot)):
+        return str(column.name)
+    return ""
+
+
+def _is_star(column: Any) -> bool:
+    return isinstance(column, exp.Star) or bool(getattr(column, "is_star", False))

@@ -1,0 +1,284 @@
+"""Queries with the real client: values and types, parameters, pages, views, changes of rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from google.api_core.exceptions import (
+    BadRequest,
+    GoogleAPICallError,
+    MethodNotImplemented,
+    NotFound,
+)
+from google.cloud import bigquery
+from google.cloud.bigquery import ArrayQueryParameter, ScalarQueryParameter
+
+from tests.local_cloud.bigquery.support import Run
+
+# What the client says of its own future.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Retrieving DataFrames via:PendingDeprecationWarning"
+)
+VALUES = [
+    ("1", 1, "INTEGER"),
+    ("2147483647 + 1", 2**31, "INTEGER"),
+    ("1.5", 1.5, "FLOAT"),
+    ("1 / 2", 0.5, "FLOAT"),
+    ("DIV(7, 2)", 3, "INTEGER"),
+    ("MOD(7, 2)", 1, "INTEGER"),
+    ("NUMERIC '1.25'", Decimal("1.25"), "NUMERIC"),
+    ("'a'", "a", "STRING"),
+    ("b'\\x00a'", b"\0a", "BYTES"),
+    ("TRUE", True, "BOOLEAN"),
+    ("DATE '2026-01-31'", dt.date(2026, 1, 31), "DATE"),
+    ("TIME '10:00:00.5'", dt.time(10, 0, 0, 500000), "TIME"),
+    ("DATETIME '2026-01-31 10:00:00'", dt.datetime(2026, 1, 31, 10), "DATETIME"),
+    (
+        "TIMESTAMP '2026-01-31 10:00:00+01'",
+        dt.datetime(2026, 1, 31, 9, tzinfo=dt.UTC),
+        "TIMESTAMP",
+    ),
+    ("[1, 2]", [1, 2], "INTEGER"),
+    ("STRUCT(1 AS a, ['x'] AS b)", {"a": 1, "b": ["x"]}, "RECORD"),
+    ("JSON '{\"a\": 1}'", {"a": 1}, "JSON"),
+    ("CAST(NULL AS STRING)", None, "STRING"),
+    ("CAST('NaN' AS FLOAT64) IS NULL", False, "BOOLEAN"),
+    ("SAFE_CAST('x' AS INT64)", None, "INTEGER"),
+    ("SAFE_DIVIDE(1, 0)", None, "FLOAT"),
+    ("IF(1 > 2, 'a', 'b')", "b", "STRING"),
+    ("CONCAT('a', 'b')", "ab", "STRING"),
+    ("SUBSTR('hello', 2, 3)", "ell", "STRING"),
+    ("SPLIT('a,b')", ["a", "b"], "STRING"),
+    ("REGEXP_EXTRACT('a12', r'[0-9]+')", "12", "STRING"),
+    ("REGEXP_CONTAINS('abc', 'b')", True, "BOOLEAN"),
+    ("STARTS_WITH('abc', 'ab')", True, "BOOLEAN"),
+    ("LENGTH('häß')", 3, "INTEGER"),
+    ("FORMAT_DATE('%d.%m.%Y', DATE '2026-01-31')", "31.01.2026", "STRING"),
+    ("PARSE_DATE('%Y%m%d', '20260131')", dt.date(2026, 1, 31), "DATE"),
+    ("DATE_ADD(DATE '2026-01-31', INTERVAL 1 MONTH)", dt.date(2026, 2, 28), "DATE"),
+    ("DATE_DIFF(DATE '2026-02-01', DATE '2026-01-31', DAY)", 1, "INTEGER"),
+    ("DATE_TRUNC(DATE '2026-01-31', MONTH)", dt.date(2026, 1, 1), "DATE"),
+    ("EXTRACT(YEAR FROM DATE '2026-01-31')", 2026, "INTEGER"),
+    ("EXTRACT(DAYOFWEEK FROM DATE '2026-02-01')", 1, "INTEGER"),
+    ("TIMESTAMP_SECONDS(0)", dt.datetime(1970, 1, 1, tzinfo=dt.UTC), "TIMESTAMP"),
+    ("GENERATE_ARRAY(1, 3)", [1, 2, 3], "INTEGER"),
+    ("ARRAY_LENGTH([1, 2])", 2, "INTEGER"),
+    ("[10, 20][OFFSET(1)]", 20, "INTEGER"),
+    ("[10, 20][SAFE_OFFSET(5)]", None, "INTEGER"),
+    ("ARRAY(SELECT x * 2 FROM UNNEST([1, 2]) AS x ORDER BY x DESC)", [4, 2], "INTEGER"),
+    ("TO_HEX(MD5('a'))", "0cc175b9c0f1b6a831c399e269772661", "STRING"),
+    ('JSON_VALUE(\'{"a": {"b": "x"}}\', \'$.a.b\')', "x", "STRING"),
+    ("ROUND(2.5)", 3.0, "FLOAT"),
+    ("CAST(2.5 AS INT64)", 3, "INTEGER"),
+    ("SAFE.PARSE_DATE('%Y', 'x')", None, "DATE"),
+    ("COALESCE(NULL, 2)", 2, "INTEGER"),
+    ("GREATEST(1, 2)", 2, "INTEGER"),
+    ("(SELECT COUNT(*) FROM UNNEST([1, 2]))", 2, "INTEGER"),
+    ("(SELECT STRING_AGG(x, '-' ORDER BY x) FROM UNNEST(['b', 'a']) AS x)", "a-b", "STRING"),
+    ("(SELECT ARRAY_AGG(x IGNORE NULLS) FROM UNNEST([1, NULL]) AS x)", [1], "INTEGER"),
+    ("(SELECT COUNTIF(x > 1) FROM UNNEST([1, 2]) AS x)", 1, "INTEGER"),
+    ("(SELECT SUM(x) FROM UNNEST([1, 2]) AS x)", 3, "INTEGER"),
+    ("(SELECT AVG(x) FROM UNNEST([1, 2]) AS x)", 1.5, "FLOAT"),
+]
+
+
+@pytest.fixture(scope="session")
+def found(client: bigquery.Client) -> list[tuple[Any, str]]:
+    """Every value of the list and its type, from one query."""
+    columns = ", ".join(f"{text} AS c{place}" for place, (text, _, _) in enumerate(VALUES))
+    rows = client.query_and_wait(f"SELECT {columns}")
+    types = [one.field_type for one in rows.schema]
+    (row,) = rows
+    return list(zip(row.values(), types, strict=True))
+
+
+@pytest.mark.parametrize("place", range(len(VALUES)), ids=[text for text, _, _ in VALUES])
+def test_values_have_bigquerys_types(found: list[tuple[Any, str]], place: int) -> None:
+    assert found[place] == VALUES[place][1:]
+
+
+def test_columns_without_a_name_get_bigquerys(run: Run) -> None:
+    names = [one.name for one in run.iterate("SELECT 1, 2 AS b, 3").schema]
+    assert names == ["f0_", "b", "f1_"]
+    with pytest.raises(BadRequest, match="Duplicate column names"):
+        run("SELECT 1 AS a, 2 AS A")
+
+
+def test_nulls_come_first(run: Run) -> None:
+    assert run("SELECT x FROM UNNEST([2, NULL, 1]) AS x ORDER BY x") == [(None,), (1,), (2,)]
+    assert run("SELECT x FROM UNNEST([2, NULL]) AS x ORDER BY x DESC") == [(2,), (None,)]
+
+
+def test_with_offset_counts_from_zero(run: Run) -> None:
+    query = "SELECT place, x FROM UNNEST(['a', 'b']) AS x WITH OFFSET AS place ORDER BY place"
+    assert run(query) == [(0, "a"), (1, "b")]
+    query = "SELECT x FROM UNNEST(['a', 'b']) AS x WITH OFFSET WHERE offset = 1"
+    assert run(query) == [("b",)]
+
+
+def test_arrays_of_a_row_are_joined_with_it(run: Run) -> None:
+    run("CREATE TABLE t AS SELECT 1 AS id, ['a', 'b'] AS tags, [STRUCT(5 AS n)] AS parts")
+    assert run("SELECT id, tag FROM t, UNNEST(tags) AS tag ORDER BY tag") == [(1, "a"), (1, "b")]
+    assert run("SELECT id, tag FROM t, t.tags AS tag ORDER BY tag") == [(1, "a"), (1, "b")]
+    assert run("SELECT p.n FROM t, UNNEST(parts) AS p") == [(5,)]
+    assert run("SELECT id FROM t WHERE 'a' IN UNNEST(tags)") == [(1,)]
+
+
+def test_parameters_are_values_and_never_sql(run: Run) -> None:
+    day = dt.date(2026, 1, 1)
+    query = "SELECT @s AS s, @n AS n, @d AS d, @many AS many, @none AS none"
+    assert run(
+        query,
+        ScalarQueryParameter("s", "STRING", "'; DROP TABLE t; --"),
+        ScalarQueryParameter("n", "INT64", 5),
+        ScalarQueryParameter("d", "DATE", day),
+        ArrayQueryParameter("many", "STRING", ["a", "b'"]),
+        ScalarQueryParameter("none", "FLOAT64", None),
+    ) == [("'; DROP TABLE t; --", 5, day, ["a", "b'"], None)]
+    assert run(
+        "SELECT x FROM UNNEST([1, 2, 3]) AS x WHERE x > ? AND x IN UNNEST(?)",
+        ScalarQueryParameter(None, "INT64", 1),
+        ArrayQueryParameter(None, "INT64", [3]),
+    ) == [(3,)]
+    with pytest.raises(BadRequest, match="Query parameter 'n' not found"):
+        run("SELECT @n")
+
+
+def test_rows_are_changed(run: Run) -> None:
+    run("CREATE TABLE t (id INT64 NOT NULL, name STRING)")
+    assert run.iterate("INSERT INTO t VALUES (1, 'a'), (2, 'b')").num_dml_affected_rows == 2
+    assert run.iterate("UPDATE t SET name = 'c' WHERE id = 1").num_dml_affected_rows == 1
+    run(
+        "MERGE t USING (SELECT 2 AS id UNION ALL SELECT 3) AS s ON t.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET name = 'm'"
+        " WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, 'n')"
+    )
+    assert run("SELECT * FROM t ORDER BY id") == [(1, "c"), (2, "m"), (3, "n")]
+    assert run.iterate("DELETE FROM t WHERE id = 2").num_dml_affected_rows == 1
+    assert run.iterate("DELETE t WHERE id > 1").num_dml_affected_rows == 1
+    with pytest.raises(BadRequest, match="must have a WHERE clause"):
+        run("DELETE FROM t")
+    with pytest.raises(BadRequest, match="cannot be null"):
+        run("INSERT INTO t (name) VALUES ('x')")
+    run("TRUNCATE TABLE t")
+    assert run("SELECT count(*) FROM t") == [(0,)]
+
+
+def test_tables_are_made_and_dropped(run: Run, client: bigquery.Client) -> None:
+    run("CREATE TABLE t (id INT64 NOT NULL, at STRUCT<x FLOAT64>, tags ARRAY<STRING>)")
+    schema = client.get_table("d.t").schema
+    assert [(one.field_type, one.mode) for one in schema] == [
+        *(("INTEGER", "REQUIRED"), ("RECORD", "NULLABLE"), ("STRING", "REPEATED")),
+    ]
+    run("CREATE TABLE IF NOT EXISTS t (x INT64)")
+    run("CREATE OR REPLACE TABLE t AS SELECT 1 AS x, 'a' AS y")
+    run("ALTER TABLE t ADD COLUMN z FLOAT64")
+    run("ALTER TABLE t DROP COLUMN y")
+    assert run("SELECT * FROM t") == [(1, None)]
+    run("CREATE TABLE u COPY t")
+    assert run("SELECT x FROM u") == [(1,)]
+    run("DROP TABLE t")
+    run("DROP TABLE IF EXISTS t")
+    with pytest.raises(NotFound, match=r"Table bigquery-tests:d\.t was not found"):
+        run("SELECT * FROM t")
+
+
+def test_views_and_the_information_schema(run: Run, client: bigquery.Client) -> None:
+    run("CREATE TABLE t AS SELECT 1 AS x")
+    run("CREATE VIEW v AS WITH w AS (SELECT x + 1 AS y FROM t) SELECT * FROM w")
+    view = bigquery.Table("bigquery-tests.d.v2")
+    view.view_query = "SELECT y * 10 AS z FROM d.v"
+    client.create_table(view)
+    assert run("SELECT z FROM v2") == [(20,)]
+    assert run("SELECT table_name, table_type FROM d.INFORMATION_SCHEMA.TABLES ORDER BY 1") == [
+        *(("t", "BASE TABLE"), ("v", "VIEW"), ("v2", "VIEW")),
+    ]
+    query = "SELECT column_name, data_type FROM INFORMATION_SCHEMA.COLUMNS WHERE table_name = 't'"
+    assert run(query) == [("x", "INT64")]
+
+
+def test_a_result_is_read_in_pages(run: Run, client: bigquery.Client) -> None:
+    job = client.query("SELECT x FROM UNNEST(GENERATE_ARRAY(1, 25000)) AS x ORDER BY x")
+    rows = job.result(page_size=7000)
+    pages = [[row.x for row in page] for page in rows.pages]
+    assert [len(page) for page in pages] == [7000, 7000, 7000, 4000]
+    assert [x for page in pages for x in page] == list(range(1, 25001))
+    assert len(list(job.result())) == 25000
+    assert len(job.to_dataframe()) == 25000
+
+
+def test_a_query_can_be_tried_without_being_run(run: Run, client: bigquery.Client) -> None:
+    run("CREATE TABLE t AS SELECT x, 'abc' AS y FROM UNNEST([1, 2]) AS x")
+    config = bigquery.QueryJobConfig(dry_run=True)
+    job = client.query("SELECT x FROM d.t", job_config=config)
+    assert (job.state, job.total_bytes_processed) == ("DONE", 16)
+    job = client.query("SELECT * FROM d.t", job_config=config)
+    assert job.total_bytes_processed == 26
+    with pytest.raises(BadRequest, match="Unrecognized name: z"):
+        client.query("SELECT z FROM d.t", job_config=config)
+
+
+def test_a_destination_takes_the_rows(run: Run, client: bigquery.Client) -> None:
+    config = bigquery.QueryJobConfig(
+        destination="bigquery-tests.d.out", write_disposition="WRITE_APPEND"
+    )
+    for _ in range(2):
+        client.query("SELECT 1 AS x", job_config=config).result()
+    assert run("SELECT * FROM out") == [(1,), (1,)]
+
+
+def test_jobs_are_listed_and_known_by_their_id(run: Run, client: bigquery.Client) -> None:
+    job = client.query("SELECT 1 AS x", job_id_prefix="of-tests-")
+    job.result()
+    assert job.job_id in [one.job_id for one in client.list_jobs(max_results=5)]
+    again = client.get_job(job.job_id)
+    assert (again.state, again.statement_type) == ("DONE", "SELECT")
+    assert [row.x for row in again.result()] == [1]
+    with pytest.raises(NotFound, match="Not found: Job"):
+        client.get_job("none")
+
+
+def test_a_long_query_is_cancelled_and_stalls_nobody(run: Run, client: bigquery.Client) -> None:
+    many = "UNNEST(GENERATE_ARRAY(1, 100000))"
+    job = client.query(f"SELECT SUM(a * b) AS s FROM {many} AS a, {many} AS b, {many} AS c")
+    assert run("SELECT 1") == [(1,)]
+    job.cancel()
+    with pytest.raises(GoogleAPICallError, match="Job execution was cancelled"):
+        job.result()
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SELEC 1", "Syntax error"),
+        ("", "Syntax error|query"),
+        ("SELECT", "Syntax error"),
+        ("SELECT (1", "Syntax error"),
+        ("SELECT * FROM unqualified.t.x.y", "Invalid table name"),
+        ("SELECT nofunction(1)", "Function not found: nofunction"),
+        ("SELECT 1 FROM UNNEST([1]) AS x GROUP BY y", "Unrecognized name: y"),
+        ("SELECT CAST('x' AS INT64)", "x"),
+        ("SELECT 1/0", "division by zero"),
+        ("SELECT ERROR('mine')", "mine"),
+    ],
+)
+def test_a_mistake_is_named(run: Run, query: str, said: str) -> None:
+    with pytest.raises(BadRequest, match=said):
+        run(query)
+
+
+@pytest.mark.parametrize(
+    ("query", "what"),
+    [
+        ("DECLARE x INT64; SELECT x", "scripts of several statements"),
+        ("BEGIN TRANSACTION", "statement"),
+        ("EXPORT DATA OPTIONS(uri='gs://b/x') AS SELECT 1", "statement EXPORT"),
+        ("CREATE FUNCTION d.f(x INT64) AS (x + 1)", "statement CREATE FUNCTION"),
+    ],
+)
+def test_what_is_missing_is_refused_by_name(run: Run, query: str, what: str) -> None:
+    with pytest.raises(MethodNotImplemented, match=f"not implemented in the local cloud: {what}"):
+        run(query)

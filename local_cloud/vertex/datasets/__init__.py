@@ -1,0 +1,1 @@
+"""Managed datasets: their records, their pictures, and how they are split for a training."""

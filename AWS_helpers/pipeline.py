@@ -1,0 +1,213 @@
+"""A pipeline on SageMaker: build its definition with the SDK, and send it."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from AWS_helpers import pipeline_steps
+from AWS_helpers.costs import MACHINE
+from AWS_helpers.jobs import channels, price
+from AWS_helpers.session import boto, client, connected, refusals
+from lesson import LessonError, costs, jobs
+from lesson.request import Request
+from lesson.verbs import pause
+
+if TYPE_CHECKING:
+    from sagemaker.core.workflow.pipeline_context import PipelineSession
+    from sagemaker.mlops.workflow.pipeline import Pipeline, PipelineExecution
+
+RUNS = ("Executing", "Stopping")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A pipeline that has been built: the SDK's own object, and what its steps run on."""
+
+    pipeline: Pipeline
+    machine: str
+    name: str
+    group: str  # of the model packages that it registers
+
+
+def pipeline(
+    args: Mapping[str, Any],
+    table: str | Path = "data/titanic_train.csv",
+    better_than: float = 0.8,
+    machine: str = MACHINE,
+    name: str = "titanic",
+) -> Definition:
+    """Build the pipeline prepare, train, evaluate, register, and return its definition.
+
+    `args` are flags of train_nn.py, as for train(), without the data. A model is registered, as
+    approved, if more than this share of its answers for the validation passengers is right. The
+    SDK uploads the table and the code while the steps are made; nothing runs yet. `.pipeline` is
+    the SDK's own object, whose definition() is what is sent. Raises LessonError for a table that is
+    not there.
+    """
+    from sagemaker.core.workflow.parameters import ParameterFloat, ParameterInteger
+    from sagemaker.core.workflow.pipeline_context import PipelineSession
+
+    _check(args, table)
+    session = PipelineSession(boto_session=boto(), default_bucket=connected().bucket)
+    least = ParameterFloat("BetterThan", better_than)
+    parameters: list[Any] = [least]
+    if isinstance(args.get("epochs"), int):
+        parameters.append(ParameterInteger("Epochs", args["epochs"]))
+        args = {**args, "epochs": parameters[-1]}
+    with refusals(f"building the pipeline {name}"), _quiet():
+        prepared = pipeline_steps.prepare(session, Path(table), machine)
+        trained = pipeline_steps.train(session, prepared, args, machine)
+        judged, accuracy = pipeline_steps.evaluate(session, prepared, trained, machine)
+        kept = pipeline_steps.register(session, judged, name)
+        better = pipeline_steps.register_if(accuracy, least, kept)
+        return Definition(
+            _pipeline(session, name, parameters, [prepared, trained, judged, better]),
+            machine,
+            name,
+            group=name,
+        )
+
+
+def run_pipeline(
+    definition: Definition,
+    wait: bool = True,
+    dry_run: bool = False,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+) -> PipelineExecution | Request:
+    """Send a pipeline to SageMaker and start it, and wait for its end; returns the SDK's object.
+
+    `parameters` are values for this execution alone: BetterThan, and Epochs if args had epochs.
+    With wait=False this returns at once. With dry_run=True this returns the request alone, unsent.
+    Raises LessonError for what cannot be sent, and for a pipeline that fails.
+    """
+    session = connected()
+    costs.state("SageMaker", lambda: price(definition.machine, 1), spot=False)
+    print("while a step runs; a step whose result is used again costs nothing")
+    made = definition.pipeline
+    request = Request(
+        partial(made.upsert, role_arn=session.role, tags=_tags()),
+        then=Request(partial(made.start, parameters=dict(parameters or {}))),
+    )
+    if dry_run:
+        return request
+    with jobs.sending(), refusals(f"sending the pipeline {definition.name}"), _quiet():
+        _make_group(definition.group)
+        execution: PipelineExecution = request.send()
+    return follow(execution) if wait else execution
+
+
+def follow(execution: PipelineExecution) -> PipelineExecution:
+    """Print each step of an execution when it ends; raise LessonError if one fails."""
+    try:
+        with refusals("watching the pipeline"):
+            status = _watch(execution)
+            if status != "Succeeded":
+                raise LessonError(f"the pipeline {status}. {_reason(execution)}")
+    except KeyboardInterrupt:
+        raise LessonError(
+            "no longer watching, but the pipeline continues: follow(execution) watches it again, "
+            "and execution.stop() ends it"
+        ) from None
+    return execution
+
+
+def _watch(execution: PipelineExecution) -> str:
+    """Print each step when it ends; return the status of the execution when that has ended."""
+    told: set[str] = set()
+    while True:
+        status: str = execution.describe()["PipelineExecutionStatus"]  # before its steps are asked
+        for name, state in steps(execution).items():
+            if state not in (*RUNS, "Starting") and name not in told:
+                told.add(name)
+                print(f"{name}: {state}")
+        if status not in RUNS:
+            return status
+        pause()
+
+
+def steps(execution: PipelineExecution) -> dict[str, str]:
+    """Return the status of each step that has begun, in the order in which they began."""
+    return {step["StepName"]: step["StepStatus"] for step in reversed(execution.list_steps())}
+
+
+def registered(execution: PipelineExecution) -> str | None:
+    """Return the ARN of the model package that an execution has registered; None without one."""
+    for step in execution.list_steps():
+        if found := step.get("Metadata", {}).get("RegisterModel"):
+            return str(found["Arn"])
+    return None
+
+
+# ---- inside -------------------------------------------------------------------------------------
+def _pipeline(
+    session: PipelineSession, name: str, parameters: list[Any], made: list[Any]
+) -> Pipeline:
+    """Return the SDK's pipeline, compiled once.
+
+    Each time that the SDK compiles it, it uploads the code of the training step under a new name,
+    and then SageMaker cannot know that the step has already been run.
+    """
+    from sagemaker.mlops.workflow.pipeline import Pipeline
+
+    found = Pipeline(name=name, parameters=parameters, steps=made, sagemaker_session=session)
+    text = found.definition()
+    vars(found)["definition"] = lambda: text
+    return found
+
+
+def _check(args: Mapping[str, Any], table: str | Path) -> None:
+    if not Path(table).is_file():
+        raise LessonError(f"{table}: no such file; are you in the lesson's folder?")
+    for name in ("train", "val", "model_dir"):
+        if name in args:
+            raise LessonError(f"the pipeline sets {name} itself; leave it out of args")
+    channels(args)  # refuses a flag that the SDK cannot hand on
+
+
+def _tags() -> list[dict[str, str]]:
+    return [{"Key": key, "Value": value} for key, value in connected().tags.items()]
+
+
+def _make_group(name: str) -> None:
+    """Make the group of model packages with our tag, so that cleanup() finds it."""
+    api = client("sagemaker")
+    known = api.list_model_package_groups(NameContains=name, MaxResults=100)
+    groups = known["ModelPackageGroupSummaryList"]
+    if name not in [group["ModelPackageGroupName"] for group in groups]:
+        api.create_model_package_group(ModelPackageGroupName=name, Tags=_tags())
+
+
+def _reason(execution: PipelineExecution) -> str:
+    """Return why an execution has not succeeded: its own reason, then that of the step."""
+    found = [execution.describe().get("FailureReason", "")]
+    for step in execution.list_steps():
+        if step["StepStatus"] == "Failed":
+            found.append(f"{step['StepName']}: {step.get('FailureReason', '')}")
+    return " ".join(each for each in found if each)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Leave out what the SDK says of every pipeline: names come later, and no job runs yet."""
+    loggers = [
+        logging.getLogger(f"sagemaker.{name}")
+        for name in ("core.workflow.utilities", "mlops.workflow.model_step")
+    ]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Running within a PipelineSession")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -1,0 +1,219 @@
+"""A pipeline on Vertex AI: build its definition, run it on this machine, send it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import logging
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from GCP_helpers import serving
+from GCP_helpers.costs import PIPELINE_RUN, TASK_MACHINE, estimate_cost
+from GCP_helpers.jobs import new_name
+from GCP_helpers.session import client, connected, refusals
+from GCP_helpers.storage import send
+from lesson import ROOT, LessonError, costs, jobs, target
+from lesson.request import Request
+from lesson.serving import state_price
+
+if TYPE_CHECKING:
+    from google.cloud.aiplatform import PipelineJob
+
+CODE = (*sorted(ROOT.glob("training/*.py")), ROOT / "lesson/__init__.py")
+FOLDER = Path("runs/pipelines")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A compiled pipeline, and what it is given."""
+
+    file: Path
+    table: Path
+    args: Mapping[str, Any]
+    better_than: float
+    machine: str  # of the endpoint
+
+
+def pipeline(
+    args: Mapping[str, Any],
+    table: str | Path = "data/titanic_train.csv",
+    better_than: float = 0.8,
+    machine: str = "n1-standard-2",
+    file: str | Path = FOLDER / "titanic.yaml",
+) -> Definition:
+    """Compile the pipeline of pipeline_components.py into a file, and return its definition.
+
+    `args` are flags of train_nn.py, as for train(), without the data. A model is deployed, to
+    `machine`, if more than this share of its answers for the validation passengers is right.
+    Raises LessonError for a table that is not there.
+    """
+    from kfp import compiler  # type: ignore[import-untyped]
+
+    if not Path(table).is_file():
+        raise LessonError(f"{table}: no such file; are you in the lesson's folder?")
+    for name in ("train", "val", "model_dir"):
+        if name in args:
+            raise LessonError(f"the pipeline sets {name} itself; leave it out of args")
+    Path(file).parent.mkdir(parents=True, exist_ok=True)
+    compiler.Compiler().compile(_titanic(), str(file))
+    return Definition(Path(file), Path(table), dict(args), better_than, machine)
+
+
+def _titanic() -> Any:
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        from GCP_helpers import pipeline_components
+    return pipeline_components.titanic
+
+
+def run_pipeline(
+    definition: Definition, wait: bool = True, dry_run: bool = False, *, caching: bool | None = None
+) -> PipelineJob | Request:
+    """Send a pipeline to Vertex AI, and wait for its end; returns the SDK's own object.
+
+    With wait=False this returns at once. `caching` is whether a task that has been given the same
+    before is left out; None: it is. With dry_run=True this returns the request alone, unsent.
+    Raises LessonError for what cannot be sent, and for a pipeline that fails.
+    """
+    session = connected()
+    _state_price(definition)
+    code, table = _places(definition)
+    request = _request(definition, code, table, caching)
+    if dry_run:
+        return request
+    bucket = client().bucket(session.bucket)
+    with refusals("uploading the code of the pipeline"):
+        for path, name in _files():
+            send(bucket.blob(f"{code}/{name}"), path)
+        send(bucket.blob(table), definition.table)
+    with jobs.sending(), refusals("sending the pipeline"):
+        job: PipelineJob = request.send()
+    return follow(job) if wait else job
+
+
+def follow(job: PipelineJob) -> PipelineJob:
+    """Wait for the end of a pipeline, and return it; raise LessonError if it fails."""
+    with refusals(f"watching {job.display_name}"), jobs.sending():
+        with contextlib.suppress(RuntimeError):  # says less than the tasks do
+            job.wait()  # type: ignore[no-untyped-call]
+        details = job.task_details
+    for task in details:
+        if task.state.name == "FAILED" and task.executor_detail:
+            raise LessonError(f"{job.display_name}: {task.task_name} failed. {task.error.message}")
+    return job
+
+
+def run_locally(definition: Definition) -> dict[str, Any]:
+    """Run the same pipeline on this machine, without any service; returns what it returns.
+
+    kfp runs each component in a process of its own, one after the other. What it prints is in
+    runs/pipelines/local.log. It does not evaluate the condition (kfp 2.16), so nothing is deployed.
+    """
+    from kfp import local
+
+    titanic, printed = _titanic(), io.StringIO()
+    local.init(runner=local.SubprocessRunner(use_venv=False), pipeline_root=str(FOLDER / "local"))
+    given = _parameters(definition, str(ROOT), str(definition.table.resolve()), place={})
+    logging.disable(logging.WARNING)  # about the condition
+    with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(printed):
+        try:
+            task = titanic(**given)
+        except RuntimeError as problem:
+            raise LessonError(f"{problem}; {FOLDER / 'local.log'} has more") from None
+        finally:
+            logging.disable(logging.NOTSET)
+            (FOLDER / "local.log").write_text(printed.getvalue(), encoding="utf-8")
+    found: dict[str, Any] = task.outputs
+    return found
+
+
+def tasks(job: PipelineJob) -> dict[str, str]:
+    """Return the state of each task of a pipeline, in the order in which they began."""
+    found = sorted(job.task_details, key=lambda task: task.create_time)
+    return {task.task_name: task.state.name for task in found if task.parent_task_id}
+
+
+# ---- the request ----------------------------------------------------------------------------
+def _request(definition: Definition, code: str, table: str, caching: bool | None) -> Request:
+    from google.cloud.aiplatform import PipelineJob
+
+    session = connected()
+    mounted = f"/gcs/{session.bucket}"  # where a task finds the bucket
+    given = _parameters(definition, f"{mounted}/{code}", f"{mounted}/{table}", _place(definition))
+    name = new_name("pipeline")
+    return Request(
+        partial(
+            PipelineJob,
+            display_name=name,
+            job_id=name,
+            template_path=str(definition.file),
+            pipeline_root=f"{session.uri}/pipelines",
+            parameter_values=given,
+            enable_caching=caching,
+            labels=session.labels,
+        ),
+        partial(PipelineJob.submit),
+    )
+
+
+def _parameters(
+    definition: Definition, code: str, table: str, place: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what the pipeline is given."""
+    return {
+        "table": table,
+        "code": code,
+        "args": dict(definition.args),
+        "better_than": definition.better_than,
+        "place": dict(place),
+    }
+
+
+def _place(definition: Definition) -> dict[str, Any]:
+    """Return where and how the model is deployed."""
+    session = connected()
+    return {
+        "project": session.project,
+        "region": session.region,
+        "machine": definition.machine,
+        "labels": session.labels,
+    }
+
+
+def _places(definition: Definition) -> tuple[str, str]:
+    """Return the names of the code's folder and of the table in the bucket.
+
+    They change with the contents: a task that is given the same names is given the same files.
+    """
+    code = _digest(*(path for path, _ in _files()))
+    return f"pipelines/code-{code}", f"pipelines/table-{_digest(definition.table)}.csv"
+
+
+def _files() -> list[tuple[Path, str]]:
+    """Return the files of the code, each with its name in the code's folder."""
+    found = [*CODE, ROOT / "lesson/preparation.py"]
+    return [(path, str(path.relative_to(ROOT))) for path in found]
+
+
+def _digest(*files: Path) -> str:
+    found = hashlib.sha256()
+    for path in files:
+        found.update(path.read_bytes())
+    return found.hexdigest()[:12]
+
+
+def _state_price(definition: Definition) -> None:
+    """Say before a pipeline is sent what it costs."""
+    hour = costs.dollars(estimate_cost(TASK_MACHINE, region=connected().region).usd_per_hour)
+    here = "" if target() == "cloud" else "; here it costs nothing"
+    print(
+        f"on Vertex AI each task costs about {hour} an hour at list price, and the run"
+        f" {costs.dollars(PIPELINE_RUN)}{here}"
+    )
+    print(f"an endpoint, if the model is better than {definition.better_than}:", end=" ")
+    state_price("Vertex AI", lambda: serving.price(definition.machine, 1))

@@ -1,0 +1,1 @@
+"""Pipelines: definitions, executions, and their steps."""

@@ -1,0 +1,100 @@
+"""The lesson's pipeline: the same weights from kfp here, from Vertex AI, and from train()."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from lesson import LessonError
+from lesson.request import Request
+from lesson.runs import Run
+from tests.served_model import PASSENGERS
+
+ROOT = Path(__file__).parents[2]
+ARGS = {"epochs": 12, "seed": 3, "batch_size": 64}
+BUCKET = "pipeline-helper"
+
+
+@pytest.fixture(scope="module")
+def gcp(cloud: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Google's helpers, connected, in an empty folder in which runs/ is made."""
+    import GCP_helpers
+
+    before = Path.cwd()
+    os.chdir(tmp_path_factory.mktemp("pipeline"))
+    GCP_helpers.connect(bucket=BUCKET)
+    yield GCP_helpers
+    GCP_helpers.cleanup(dry_run=False)
+    os.chdir(before)
+
+
+def weights(path: str | Path) -> dict[str, torch.Tensor]:
+    found: dict[str, torch.Tensor] = torch.load(path, weights_only=True)["model"]
+    return found
+
+
+def assert_same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
+    assert one.keys() == other.keys()
+    for name, tensor in one.items():
+        torch.testing.assert_close(tensor, other[name], rtol=0, atol=1e-5)
+
+
+def of_job(job: Any, folder: Path) -> dict[str, torch.Tensor]:
+    """The weights that a pipeline's task has written."""
+    from google.cloud import storage
+
+    (train,) = [task for task in job.task_details if task.task_name == "train"]
+    uri = f"{train.outputs['model'].artifacts[0].uri}/model.pt"
+    storage.Blob.from_uri(uri, storage.Client()).download_to_filename(str(folder / "model.pt"))
+    return weights(folder / "model.pt")
+
+
+def test_all_three_ways_give_the_same_weights_and_a_better_model_is_deployed(
+    gcp: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from google.cloud import aiplatform
+
+    from GCP_helpers.pipeline import pipeline, run_locally, run_pipeline, tasks
+    from lesson.preparation import prepare
+
+    table = ROOT / "data/titanic_train.csv"
+    definition = pipeline(ARGS, table, better_than=0.5)
+    unsent = run_pipeline(definition, dry_run=True)
+    assert isinstance(unsent, Request)
+    assert unsent["PipelineJob"]["parameter_values"]["args"] == ARGS
+    assert "each task costs about $0.15 an hour" in capsys.readouterr().out
+    assert run_locally(definition)["Output"] > 0.5
+    (local,) = Path("runs/pipelines/local").glob("*/train/model/model.pt")
+
+    job = run_pipeline(definition)
+    assert list(tasks(job).values()) == ["SUCCEEDED"] * 5
+    assert_same(weights(local), of_job(job, tmp_path))
+    (endpoint,) = aiplatform.Endpoint.list(filter=f"labels.made_by_lesson={BUCKET}")
+    answers = gcp.predict(endpoint, PASSENGERS)
+    assert {answer["class"] for answer in answers} == {0, 1}
+
+    data = prepare(table, "runs/data")
+    train, val = gcp.upload(data.train, data.val)
+    run = gcp.train({**ARGS, "train": train, "val": val})
+    assert isinstance(run, Run) and run.copy
+    assert_same(weights(local), weights(Path(run.copy) / "model.pt"))
+
+    again = run_pipeline(pipeline(ARGS, table, better_than=1.0))
+    assert list(tasks(again).values()) == ["SKIPPED"] * 3 + ["NOT_TRIGGERED"]
+
+
+def test_what_cannot_be_run_is_said_in_a_sentence(gcp: Any) -> None:
+    from GCP_helpers.pipeline import pipeline, run_pipeline
+
+    table = ROOT / "data/titanic_train.csv"
+    with pytest.raises(LessonError, match="no such file"):
+        pipeline(ARGS, "nowhere.csv")
+    with pytest.raises(LessonError, match="sets train itself"):
+        pipeline({"train": "x"}, table)
+    with pytest.raises(LessonError, match=r"(?s)train failed.*--epochs.*needs a whole"):
+        run_pipeline(pipeline({"epochs": "many"}, table))

@@ -1,0 +1,56 @@
+"""What this session has spent on SageMaker, as far as its own jobs and endpoints show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from AWS_helpers import backend
+from AWS_helpers.costs import estimate_cost, estimate_endpoint
+from AWS_helpers.session import client, connected, refusals
+from lesson import budget
+from lesson.costs import Estimate, PriceUnknown
+from lesson.sessions import MARK
+from lesson.verbs import Verbs
+
+
+def require(estimated: Callable[[], Estimate], hours: float) -> None:
+    """Refuse what would exceed LESSON_BUDGET."""
+    budget.require(estimated, hours, spent)
+
+
+def spent() -> float:
+    """Return the dollars of the session's jobs, and of its endpoints that are there now."""
+    jobs = Verbs(backend).list_jobs(mine=True)
+    return budget.of_jobs(jobs, estimate_cost) + _endpoints()
+
+
+def _endpoints() -> float:
+    dollars, api = 0.0, client("sagemaker")
+    tag = {"Key": MARK, "Value": connected().bucket}
+    with refusals("listing the endpoints"):
+        for page in api.get_paginator("list_endpoints").paginate():
+            for each in page["Endpoints"]:
+                if tag in api.list_tags(ResourceArn=each["EndpointArn"])["Tags"]:
+                    hours = (datetime.now(UTC) - each["CreationTime"]).total_seconds() / 3600
+                    dollars += _variants(each["EndpointName"], max(budget.DAY, hours))
+    return dollars
+
+
+def _variants(endpoint: str, hours: float) -> float:
+    """Return the dollars of an endpoint's instances, as many as there are to be now."""
+    api = client("sagemaker")
+    found = api.describe_endpoint(EndpointName=endpoint)
+    config = api.describe_endpoint_config(EndpointConfigName=found["EndpointConfigName"])
+    counts = {
+        each["VariantName"]: each.get("DesiredInstanceCount", 1)
+        for each in found.get("ProductionVariants", [])
+    }
+    dollars = 0.0
+    for each in config["ProductionVariants"]:
+        if count := counts.get(each["VariantName"], 0):
+            try:
+                dollars += estimate_endpoint(each["InstanceType"], count, hours).usd
+            except PriceUnknown:
+                continue
+    return dollars

@@ -1,0 +1,46 @@
+"""What this session has spent on Vertex AI, as far as its own jobs and endpoints show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from GCP_helpers import backend
+from GCP_helpers.costs import estimate_cost, estimate_endpoint
+from GCP_helpers.session import connected, refusals
+from lesson import budget
+from lesson.costs import Estimate, PriceUnknown
+from lesson.sessions import MARK
+from lesson.verbs import Verbs
+
+
+def require(estimated: Callable[[], Estimate], hours: float) -> None:
+    """Refuse what would exceed LESSON_BUDGET."""
+    budget.require(estimated, hours, spent)
+
+
+def spent() -> float:
+    """Return the dollars of the session's jobs, and of its endpoints that are there now."""
+    jobs = Verbs(backend).list_jobs(mine=True)
+    return budget.of_jobs(jobs, estimate_cost) + _endpoints()
+
+
+def _endpoints() -> float:
+    from google.cloud import aiplatform
+
+    dollars, session = 0.0, connected()
+    with refusals("listing the endpoints"):
+        for endpoint in aiplatform.Endpoint.list(filter=f"labels.{MARK}={session.labels[MARK]}"):
+            hours = (datetime.now(UTC) - endpoint.create_time).total_seconds() / 3600
+            for each in endpoint.list_models():
+                used = each.dedicated_resources
+                machine, replicas = used.machine_spec.machine_type, int(used.min_replica_count)
+                dollars += _dollars(machine, replicas, max(budget.DAY, hours))
+    return dollars
+
+
+def _dollars(machine: str, replicas: int, hours: float) -> float:
+    try:
+        return estimate_endpoint(machine, replicas, hours).usd
+    except PriceUnknown:
+        return 0.0

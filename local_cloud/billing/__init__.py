@@ -1,0 +1,1 @@
+"""The bill: what the same seconds and bytes would have cost on the real services."""

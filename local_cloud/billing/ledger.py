@@ -1,0 +1,167 @@
+"""The ledger: bill(platform) reads what is on record, and prices it.
+
+    print(bill(platform))
+
+Everything comes from the records and the buckets, at the moment of the call: nothing runs here,
+and nothing is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import chain
+
+from local_cloud import billed_queries
+from local_cloud.billing.removals import BUCKETS, removal
+from local_cloud.billing.rows import Bill, Leak, Row
+from local_cloud.billing.tariffs import ROUNDINGS, SERVICES, STORAGE, tariff
+from local_cloud.engine.rental import Rental
+from local_cloud.engine.rentals import Rentals
+from local_cloud.prices import MONTH, ListPrice, google
+from local_cloud.service import Platform
+from local_cloud.store.objects import Objects
+from local_cloud.store.records import Records
+
+DAY = 24 * 3600
+GB, TIB = 2**30, 2**40
+
+
+def bill(platform: Platform, now: float | None = None) -> Bill:
+    """Return what everything has cost until now, and what still costs money.
+
+    May take as long as it takes to list every object: call it in a thread. now: seconds since the
+    epoch.
+    """
+    at = time.time() if now is None else now
+    rows: list[Row] = [*_of_queries(platform.records)]
+    leaks: list[Leak] = []
+    queued: list[Leak] = []
+    with platform.records.transaction():  # none is seen twice, or not at all
+        rentals = list(Rentals(platform.records))
+    for rental in rentals:
+        rows += (found := list(_of_rental(rental, at)))
+        if rental.is_running:
+            leaks.append(_leak(rental, found, at))
+        elif rental.is_queued:
+            queued.append(_leak(rental, found, at))
+    for row, leak in chain(_of_buckets("gs", platform.gs, at), _of_buckets("s3", platform.s3, at)):
+        rows.append(row)
+        leaks.append(leak)
+    leaks.sort(key=lambda leak: -(leak.dollars_per_day or 0.0))
+    return Bill(at, sorted(rows, key=lambda row: row.since), leaks, queued)
+
+
+# ---- machines, by the hour ----------------------------------------------------------------------
+def _of_rental(rental: Rental, now: float) -> Iterator[Row]:
+    """A row for each type of machine and of GPU."""
+    if not rental.spans:
+        return
+    prices = tariff(rental.rented.cloud, rental.rented.kind)
+    hours = billed_seconds(rental, now) / 3600
+    for machines in rental.rented.machines:
+        name = machines.type or "a machine of unknown type"
+        price = prices.machines.get(machines.type)
+        yield _row(rental, name, machines.count, hours, price)
+        if machines.gpu:
+            count = machines.count * machines.gpu_count
+            yield _row(rental, machines.gpu, count, hours, prices.gpus.get(machines.gpu))
+
+
+def billed_seconds(rental: Rental, now: float) -> float:
+    """Return the seconds of one machine of each type, rounded as the service rounds them."""
+    rented = rental.rented
+    runs = rental.runs(now)
+    seconds = [rented.scale * max(0.0, (run.until or now) - run.since) for run in runs]
+    if tariff(rented.cloud, rented.kind).together:
+        seconds = [sum(seconds)]
+    rounding = ROUNDINGS.get(rented.cloud)
+    return sum(map(rounding.billed, seconds) if rounding else seconds)
+
+
+def _row(rental: Rental, name: str, count: int, hours: float, price: ListPrice | None) -> Row:
+    most = max(span.times for span in rental.spans)
+    upto = "up to " if len(rental.spans) > 1 and most > 1 else ""
+    return _priced(
+        SERVICES.get(rental.rented.cloud, rental.rented.cloud),
+        _what(rental),
+        f"{upto}{count * most} × {name}{_spot(rental)}",
+        (rental.spans[0].since, rental.spans[-1].until),
+        (hours * count, "hours"),
+        price,
+    )
+
+
+def _leak(rental: Rental, rows: list[Row], now: float) -> Leak:
+    """What a rental costs from now on, or when its turn comes; rows: what it has cost."""
+    rented, times = rental.rented, rental.times or 1
+    prices = tariff(rented.cloud, rented.kind)
+    parts = [
+        (each.type or "?", each.count, prices.machines.get(each.type)) for each in rented.machines
+    ]
+    parts += [
+        (each.gpu, each.count * each.gpu_count, prices.gpus.get(each.gpu))
+        for each in rented.machines
+        if each.gpu
+    ]
+    rates = [count * price.usd if price else None for _, count, price in parts]
+    known = [rate for rate in rates if rate is not None]
+    return Leak(
+        cloud=SERVICES.get(rented.cloud, rented.cloud),
+        what=_what(rental),
+        on=" and ".join(f"{times * count} × {name}" for name, count, _ in parts) + _spot(rental),
+        since=rental.spans[0].since if rental.spans else now,
+        dollars_per_day=24 * times * sum(known) if len(known) == len(rates) else None,
+        remove=removal(rented),
+        dollars=sum(row.dollars or 0.0 for row in rows),
+        kind=rented.kind,
+    )
+
+
+def _what(rental: Rental) -> str:
+    """The service's word, and the end of the resource's name, with which people look for it."""
+    return f"{rental.rented.kind} {rental.rented.name.rsplit('/', 1)[-1]}"
+
+
+def _spot(rental: Rental) -> str:
+    return ", spot: priced as on demand" if rental.rented.spot else ""
+
+
+# ---- bytes --------------------------------------------------------------------------------------
+def _of_buckets(scheme: str, objects: Objects, now: float) -> Iterator[tuple[Row, Leak]]:
+    """A row and a leak for each bucket that holds something: what it holds now, since it does."""
+    service, price = STORAGE[scheme]
+    for bucket in objects.buckets():
+        held = [(each.size, each.updated) for each in objects.list(bucket.name)]
+        size = sum(bytes_ for bytes_, _ in held) / GB
+        if not size:
+            continue
+        months = sum(bytes_ / GB * max(0.0, now - at) / MONTH for bytes_, at in held)
+        what, since = f"bucket {scheme}://{bucket.name}", min(at for _, at in held)
+        on = f"{size * 1024:.3g} MB" if size < 1 else f"{size:.3g} GB"
+        row = _priced(service, what, on, (since, None), (months, "GB-months"), price)
+        per_day = size * price.usd * DAY / MONTH
+        remove = BUCKETS[scheme].format(bucket.name)
+        yield row, Leak(service, what, on, since, per_day, remove, row.dollars or 0.0, "bucket")
+
+
+def _of_queries(records: Records) -> Iterator[Row]:
+    for query in billed_queries.noted(records):
+        size = (query.billed / TIB, "TiB")
+        on = f"{query.processed / 2**20:.3g} MB processed"
+        when = (query.at, query.at)
+        yield _priced("BigQuery", f"query {query.name}", on, when, size, google.QUERY)
+
+
+def _priced(
+    cloud: str,
+    what: str,
+    on: str,
+    when: tuple[float, float | None],
+    amount: tuple[float, str],
+    price: ListPrice | None,
+) -> Row:
+    if price is None:
+        return Row(cloud, what, on, *when, *amount, None, None)
+    dollars = amount[0] * price.usd
+    return Row(cloud, what, on, *when, *amount, price.usd, dollars, *price[1:])

@@ -1,0 +1,32 @@
+"""What SageMaker would rent out for a job, a variant or a notebook: the words of its bill."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from local_cloud.engine.rental import Machines, Rented
+
+Json = dict[str, Any]
+CLOUD = "sagemaker"
+
+
+def of_job(request: Json, tuning: str = "", autopilot: str = "") -> Rented:
+    """The instances of a training job; tuning, autopilot: the ARN of the job that it works for."""
+    resources = request["ResourceConfig"]
+    machines = (Machines(resources.get("InstanceType", ""), resources["InstanceCount"]),)
+    spot = bool(request.get("EnableManagedSpotTraining"))
+    kind = "tuning trial" if tuning else "Autopilot job" if autopilot else "training job"
+    owner = (tuning or autopilot).rpartition("/")[2]
+    return Rented(CLOUD, kind, request["TrainingJobName"], machines, owner, spot)
+
+
+def of_processing(request: Json) -> Rented:
+    """The instances of a processing job."""
+    cluster = request["ProcessingResources"]["ClusterConfig"]
+    machines = (Machines(cluster["InstanceType"], cluster["InstanceCount"]),)
+    return Rented(CLOUD, "processing job", request["ProcessingJobName"], machines)
+
+
+def of_instances(kind: str, name: str, resources: Json) -> Rented:
+    """The type of the instances that an endpoint's variant, or a transform job, asks for."""
+    return Rented(CLOUD, kind, name, (Machines(resources.get("InstanceType", "")),))

@@ -1,0 +1,82 @@
+"""LESSON_BUDGET with the paid verbs of both clouds: what would exceed it is not sent."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from typing import Any
+
+import pytest
+
+from lesson import LessonError, budget
+from lesson.request import Request
+from lesson.runs import Run
+from lesson.studies import between
+from tests.helpers.conftest import Side, both_sides
+from tests.local_cloud.sagemaker.serving import gone
+
+# The SageMaker SDK leaves its temporary folders to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
+
+
+@pytest.fixture(autouse=True)
+def loaded(side: Side) -> None:
+    """The SDK warns of its own modules when deploy() imports them."""
+    with warnings.catch_warnings(action="ignore"):
+        import sagemaker.serve
+    assert sagemaker.serve
+
+
+def test_no_paid_verb_sends_what_the_budget_does_not_hold(
+    side: Side, data: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helpers = side.helpers
+    run = helpers.train(data | {"epochs": 3})
+    before = len(helpers.list_jobs())
+    monkeypatch.setenv(budget.VARIABLE, "0")
+    assert isinstance(helpers.train(data, dry_run=True), Request)  # it costs nothing
+    for send in (
+        lambda: helpers.train(data),
+        lambda: helpers.tune(data, {"learning_rate": between(0.001, 0.1)}, trials=2),
+        lambda: helpers.deploy(run),
+        lambda: helpers.train_on_vm(data),
+    ):
+        with pytest.raises(LessonError, match=r"^not sent: LESSON_BUDGET is \$0\.00, "):
+            send()
+    assert len(helpers.list_jobs()) == before
+    monkeypatch.setenv(budget.VARIABLE, "all")
+    with pytest.raises(LessonError, match="LESSON_BUDGET is 'all'"):
+        helpers.train(data)
+
+
+@both_sides(fast="Google")
+def test_a_job_that_runs_has_used_up_its_first_hour(
+    side: Side, data: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spent, hour = budget.spent_locally(), side.helpers.estimate_cost(side.machine).usd
+    monkeypatch.setenv(budget.VARIABLE, f"{spent + 1.5 * hour}")
+    long = side.helpers.train(data | {"epochs": 10_000_000, "patience": 0}, wait=False)
+    with pytest.raises(LessonError, match=f"and the first hour of 1 × {side.machine} would add"):
+        side.helpers.train(data, wait=False)
+    side.helpers.cancel(long)
+    assert side.helpers.wait(long).seconds
+    again = side.helpers.train(data | {"epochs": 3})  # what the first one did not use is free
+    assert isinstance(again, Run)
+
+
+@both_sides(fast="Amazon")
+def test_under_cloud_the_sessions_own_jobs_and_endpoints_count(
+    side: Side, data: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helpers = side.helpers
+    helpers.connect(bucket=f"{data['train'].split('/')[2]}-budget")
+    spending = importlib.import_module(f"{helpers.__name__}.spending")
+    assert spending.spent() == 0
+    run = helpers.train(data | {"epochs": 3})
+    job = spending.spent()
+    assert 0 < job < 0.05
+    endpoint = helpers.deploy(run)
+    assert spending.spent() == pytest.approx(job + float(side.served_cost[1:]), abs=0.01)
+    helpers.cleanup(dry_run=False)
+    if side.cloud == "Amazon":
+        gone(endpoint.endpoint_name)

@@ -1,0 +1,181 @@
+"""The jobs of both clouds, as pages show them: from the engine, and from what is on record."""
+
+from __future__ import annotations
+
+import json
+import re
+import tarfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from local_cloud.console import words
+from local_cloud.engine.spec import Job, NoSuchJob, State
+from local_cloud.service import Platform
+from local_cloud.store.errors import StoreError
+from local_cloud.store.objects import Objects
+from local_cloud.store.values import Object
+
+Json = dict[str, Any]
+VERTEX, SAGEMAKER = "vertex", "sagemaker"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of SageMaker's jobs: its records, and the words of its operations."""
+
+    records: str
+    noun: str
+    prefix: str = ""  # of the engine's names
+
+
+AMAZON = {
+    SAGEMAKER: Kind("training-job", "TrainingJob"),
+    "sagemaker-processing": Kind("processing-job", "ProcessingJob", "processing."),
+}
+LARGEST_ARCHIVE, MEMBERS = 16 << 20, 100  # that is looked into
+LARGEST_METRICS = 4 << 20  # bytes of a metrics.json that is read
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A job with what its cloud has on record about it."""
+
+    job: Job
+    title: str  # what its sender called it
+    resource: str  # its name for the service's API
+    request: Json  # as it was sent
+    note: str = ""  # what is other here than in the cloud
+    study: str = ""  # whose trial it is
+    pipeline: str = ""  # a training pipeline of Vertex AI's that it belongs to
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it has run so far; None before it does."""
+        job = self.job
+        return (job.ended or time.time()) - job.started if job.started else None
+
+    @property
+    def message(self) -> str:
+        """Why it has failed, or ended as it did."""
+        outcome = self.job.outcome
+        return outcome.message if outcome and self.job.state is not State.SUCCEEDED else ""
+
+
+def every(platform: Platform) -> Iterator[Job]:
+    """All jobs, the newest first."""
+    return reversed(list(platform.engine.jobs()))
+
+
+def shown(platform: Platform, job: Job) -> Shown:
+    """A job with what is on record about it; a record that is gone leaves its place empty."""
+    if job.dialect.startswith(SAGEMAKER):
+        return _of_sagemaker(platform, job)
+    records = platform.records
+    name = (records.get("vertex-job", job.id) or {}).get("name", "")
+    document = records.get("vertex", name) or {}
+    # A training pipeline without a custom job is the job itself.
+    resource = document.get("resource", document)
+    return Shown(
+        job,
+        resource.get("displayName") or job.id,
+        name,
+        resource.get("jobSpec") or resource.get("trainingTaskInputs") or {},
+        document.get("note") or "",
+        document.get("tuning") or "",
+        document.get("pipeline") or "",
+    )
+
+
+def _of_sagemaker(platform: Platform, job: Job) -> Shown:
+    kind = AMAZON.get(job.dialect, AMAZON[SAGEMAKER])
+    name = job.id.removeprefix(kind.prefix)
+    document = platform.records.get(kind.records, name) or {}
+    study = words.short(document.get("tuning") or "")
+    request = document.get("request", {})
+    return Shown(job, name, name, request, document.get("note") or "", study)
+
+
+def find(platform: Platform, job_id: str) -> Shown | None:
+    """The job of this id; None if there is none."""
+    try:
+        return shown(platform, platform.engine.get(job_id))
+    except NoSuchJob:
+        return None
+
+
+def output_folder(found: Shown) -> tuple[str, str]:
+    """Bucket and prefix of what a job writes; ("", "") if its request names none."""
+    if found.job.dialect.startswith(SAGEMAKER):
+        uri = found.request.get("OutputDataConfig", {}).get("S3OutputPath", "")
+        uri = uri and f"{uri.rstrip('/')}/{found.job.id}/output/"
+    else:
+        uri = found.request.get("baseOutputDirectory", {}).get("outputUriPrefix", "")
+        uri = uri and f"{uri.rstrip('/')}/"
+    _, _, rest = uri.partition("://")
+    bucket, _, prefix = rest.partition("/")
+    return bucket, prefix
+
+
+def objects_of(platform: Platform, found: Shown) -> Objects:
+    """The buckets of the job's cloud."""
+    return platform.s3 if found.job.dialect.startswith(SAGEMAKER) else platform.gs
+
+
+_ROWS = re.compile(r"^replica (\d+) of (\d+), rows (.+)$")
+_ALL = re.compile(r"^(\d+) rows, \d+ features")
+_HEAD = 1 << 16  # bytes of a log in which a replica says which rows it has
+
+
+def replicas(platform: Platform, found: Shown) -> list[Json]:
+    """Each replica with its log's size, its rows, and the memory that it has used.
+
+    Rows and memory are what `train_nn.py` says of itself: in metrics.json once it is there, and
+    the rows in its log before that.
+    """
+    told = {str(one.get("rank")): one for one in _metrics(platform, found).get("replicas", [])}
+    listed: list[Json] = []
+    for place, (name, log) in enumerate(platform.engine.logs(found.job.id).items()):
+        one: Json = {"name": name, "size": log.stat().st_size, "rows": "", "memory": None}
+        with log.open("rb") as file:
+            head = file.read(_HEAD).decode(errors="replace")
+        rank = str(place)
+        for line in head.splitlines():
+            if said := _ROWS.match(line):
+                rank, one["rows"] = said[1], said[3]
+            elif (said := _ALL.match(line)) and not one["rows"]:
+                one["rows"] = f"0 to {int(said[1]) - 1}"
+        held = told.get(rank, {}).get("bytes")
+        if isinstance(held, dict) and all(isinstance(each, int) for each in held.values()):
+            one["memory"] = sum(held.values())
+        listed.append(one)
+    return listed
+
+
+def _metrics(platform: Platform, found: Shown) -> Json:
+    """metrics.json of the job's output, or {}; on SageMaker it is in the archive of the model."""
+    bucket, prefix = output_folder(found)
+    if not bucket or not found.job.state.ended:
+        return {}
+    names = [f"{prefix}model/metrics.json", f"{prefix}model.tar.gz"]
+    try:
+        for seen in objects_of(platform, found).select(bucket, names):
+            text = _in_archive(seen) if seen.name.endswith(".gz") else seen.path.read_bytes()
+            told = json.loads(text) if len(text) <= LARGEST_METRICS else {}
+            return told if isinstance(told, dict) else {}
+    except (StoreError, OSError, EOFError, ValueError, tarfile.TarError):
+        pass  # a job may write there what it likes
+    return {}
+
+
+def _in_archive(found: Object) -> bytes:
+    """metrics.json of a small archive; "{}" of another one."""
+    if found.size <= LARGEST_ARCHIVE:
+        with tarfile.open(found.path) as archive:
+            for member in islice(archive, MEMBERS):
+                if member.name.removeprefix("./") == "metrics.json":
+                    file = archive.extractfile(member)
+                    return file.read(LARGEST_METRICS + 1) if file else b"{}"
+    return b"{}"

@@ -1,0 +1,57 @@
+"""A replica's log a piece at a time: its end first, what comes then, and what was before."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from local_cloud.console import words
+from local_cloud.engine import log_timestamps
+
+Json = dict[str, Any]
+PIECE = 1 << 16  # bytes
+ALL = 1 << 62  # more than any log has
+
+
+def tail(log: Path) -> int:
+    """Where the last piece of a log begins; 0 for one that is not there yet."""
+    if not log.exists():
+        return 0
+    size = log.stat().st_size
+    return log_timestamps.line_start(log, size - PIECE) if size > PIECE else 0
+
+
+def asked(log: Path, query: Mapping[str, str], *, ended: bool, hidden: bytes = b"") -> Json:
+    """The piece that a page asks for: `from` a byte on, or what ends at the byte `before`."""
+    if end := words.whole(query.get("before", "")):
+        return piece(log, _before(log, end), until=end, ended=ended, hidden=hidden)
+    return piece(log, words.whole(query.get("from", "")), ended=ended, hidden=hidden)
+
+
+def piece(
+    log: Path, start: int, *, ended: bool, hidden: bytes = b"", until: int | None = None
+) -> Json:
+    """The lines from byte `start` to `until`, which begins one, or else about a piece of them.
+
+    `next` is where to go on; `more` says that there is more already. What nobody is to read is
+    written over before it is shown.
+    """
+    marked = ALL if ended else log_timestamps.mark(log, hidden)
+    lines, end = [], start
+    for line in log_timestamps.lines(log, start, ended=ended):
+        if line.end > min(marked, until or ALL) or (until is None and end - start >= PIECE):
+            break
+        end = line.end
+        clock = time.strftime("%H:%M:%S", time.localtime(line.time))
+        lines.append({"time": clock, "text": line.text})
+    size = log.stat().st_size if log.exists() else 0
+    return {"lines": lines, "start": start, "next": end, "more": end < size and bool(lines)}
+
+
+def _before(log: Path, end: int) -> int:
+    """Where the piece begins that ends at byte `end`, which begins a line."""
+    if end <= PIECE or not log.exists():
+        return 0
+    return log_timestamps.line_start(log, end - PIECE)

@@ -1,0 +1,58 @@
+"""The console as an application: its pages, behind its door."""
+
+from __future__ import annotations
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from local_cloud.console.actions import Actions
+from local_cloud.console.bill_page import BillPage
+from local_cloud.console.bucket_pages import BucketPages
+from local_cloud.console.endpoint_pages import EndpointPages
+from local_cloud.console.experiment_pages import ExperimentPages
+from local_cloud.console.failure_page import FailurePage
+from local_cloud.console.job_pages import JobPages
+from local_cloud.console.link_page import Links
+from local_cloud.console.overview import Overview
+from local_cloud.console.pipeline_pages import PipelinePages
+from local_cloud.console.requests import Clouds
+from local_cloud.console.resource_pages import ResourcePages
+from local_cloud.console.search_page import Search
+from local_cloud.console.sessions import Sessions
+from local_cloud.console.site import HERE, ROOT, Door, NotHere, Site
+from local_cloud.console.study_pages import StudyPages
+from local_cloud.engine.spec import EngineError
+from local_cloud.service import Platform
+from local_cloud.store.errors import StoreError
+
+PAGES = (
+    *(Overview, JobPages, StudyPages, PipelinePages, ResourcePages, EndpointPages),
+    *(ExperimentPages, BucketPages, BillPage, FailurePage, Search, Actions, Links),
+)
+
+
+def app(platform: Platform, clouds: ASGIApp, sessions: Sessions) -> ASGIApp:
+    """Return the console; clouds: the services' application, for what its buttons ask of them."""
+    site = Site(platform, sessions, Clouds(clouds))
+
+    def missing(request: Request, problem: Exception) -> Response:
+        # What is shown may be deleted, by others, while it is looked at.
+        said = "There is no such page." if isinstance(problem, HTTPException) else str(problem)
+        return site.page(request, "missing.html", 404, said=said)
+
+    pages = Starlette(
+        routes=[
+            *(route for kind in PAGES for route in kind(site).routes()),
+            Mount(f"{ROOT}/static", StaticFiles(directory=HERE / "static")),
+        ],
+        exception_handlers=dict.fromkeys(
+            (NotHere, EngineError, StoreError, HTTPException), missing
+        ),
+    )
+    pages.router.redirect_slashes = False  # pages have relative links
+    return Door(pages, site)

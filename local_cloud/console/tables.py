@@ -1,0 +1,36 @@
+"""Tables of anything: what stands in a cell, and the order of rows. One template draws all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: a text, a link, a chip with a state, a time, a bar of a share."""
+
+    text: str = ""
+    href: str = ""  # relative to the console's root
+    note: str = ""  # in small print below
+    chip: str = ""  # the class of a state
+    moment: float | None = None  # seconds since the epoch
+    share: float | None = None  # per cent
+    code: bool = False  # whether the text is a line of a program
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; the first cell of each row is its name."""
+
+    id: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    empty: str = ""  # what to do to have something in it
+    note: str = ""
+
+
+def by_time(rows: Sequence[Sequence[Cell]], column: int) -> list[Sequence[Cell]]:
+    """The rows, the newest first."""
+    return sorted(rows, key=lambda row: row[column].moment or 0.0, reverse=True)

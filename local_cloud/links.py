@@ -1,0 +1,32 @@
+"""The links that SDKs print to the pages of the clouds, made to lead to the local cloud's console.
+
+What follows the host is kept, for it names the thing: the console finds it by that.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import urlsplit
+
+# Pages about jobs, models and files; not those about an account, such as quotas.
+GOOGLE = re.compile(
+    r"https://console\.cloud\.google\.com/((?:agent-platform|vertex-ai|ai|storage)/[^\s?#\"'<>]+)"
+    r"(?:\?[^\s\"'<>]*)?"
+)
+AMAZON = re.compile(
+    r"https://(?:[a-z0-9-]+\.)?console\.aws\.amazon\.com/((?:sagemaker|cloudwatch)/[^\s?#\"'<>]*)"
+    r"(?:\?[^\s#\"'<>]*)?(?:#([^\s\"'<>]*))?"
+)
+# How a page's address within a page is written: twice encoded, with a dollar sign.
+ENCODED = re.compile(r"(?:\$252F|\$3F|\$3D|[#=/])+")
+
+
+def to_console(text: str) -> str:
+    """The text, with links to the console of the local cloud that this process uses."""
+    url = urlsplit(os.environ.get("LOCAL_CLOUD_VERTEX_URL", ""))
+    if "console." not in text or not url.netloc or os.environ.get("LESSON_TARGET") == "cloud":
+        return text
+    root = f"http://{url.netloc}/console/at/"
+    text = GOOGLE.sub(lambda found: root + found[1], text)
+    return AMAZON.sub(lambda found: root + found[1] + ENCODED.sub("/", f"/{found[2] or ''}"), text)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tools.figures import (
     architecture,
+    baselines,
     batch_scoring,
     channels,
     checkpoint_life,
@@ -21,16 +22,19 @@ from tools.figures import (
     one_step,
     own_machine,
     package,
+    pipeline,
     replicas,
     study,
     three_places,
     what_ends,
+    where_jobs_fail,
 )
 from tools.folder import ROOT
 
 FOLDER = Path("episodes") / "fig"
 FIGURES = {
     "architecture.svg": architecture.draw,
+    "baselines.svg": baselines.draw,
     "batch-scoring.svg": batch_scoring.draw,
     "channels.svg": channels.draw,
     "checkpoint-life.svg": checkpoint_life.draw,
@@ -45,9 +49,11 @@ FIGURES = {
     "one-step.svg": one_step.draw,
     "own-machine.svg": own_machine.draw,
     "package.svg": package.draw,
+    "pipeline.svg": pipeline.draw,
     "study.svg": study.draw,
     "three-places.svg": three_places.draw,
     "what-ends.svg": what_ends.draw,
+    "where-jobs-fail.svg": where_jobs_fail.draw,
 }
 
 

@@ -1,0 +1,131 @@
+"""The exercises of episode 21, Baselines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lesson.baselines import Z
+from lesson.exercises import Exercise
+from lesson.exercises.coded import call, function, number
+from lesson.exercises.lettered import choice
+
+
+def _judge_majority(majority: Callable[..., Any]) -> str:
+    import pandas as pd
+
+    train, test = pd.Series([1, 1, 0]), pd.Series([0, 0, 1, 0])
+    found = number(majority, train, test)
+    if found in (0, 1):
+        return "that is a label; how often is it right on the test rows?"
+    if math.isclose(found, 2 / 3):
+        return "that is its share of the training rows; the score is that of the test rows."
+    if math.isclose(found, 0.75):
+        return "it has to answer with the most frequent label of the training rows."
+    if not math.isclose(found, 0.25):
+        return f"for the labels 1, 1, 0 and the test rows 0, 0, 1, 0 it returns {found:g}."
+    return ""
+
+
+majority = function(
+    _judge_majority,
+    "Any model has to be better than this one, which looks at no feature.",
+    "train.mode()[0] is the most frequent label; the mean of a comparison is a share.",
+)
+
+gaps = choice(
+    "B",
+    {
+        "A": "by chance the share of gaps would be about the same in both groups.",
+        "C": "the model gets a column of its own for it; no age is changed.",
+    },
+    "How a table was written down is in the table, too, and a model finds it.",
+    "compare the shares of the two groups: what can a model tell from a gap?",
+)
+
+
+def _judge_sent(record: Any) -> str:
+    if not isinstance(record, Mapping) or "AutoMLJobStatus" not in record:
+        return "the answer is what describe_auto_ml_job_v2 returns."
+    status = record["AutoMLJobStatus"]
+    if status == "Failed":
+        return f"it has failed. {record.get('FailureReason', '')}"[:400]
+    if status != "Completed":
+        return f"it is {status}: wait for its end, and ask again."
+    objective = (record.get("AutoMLJobObjective") or {}).get("MetricName")
+    if objective is None:
+        return "it chose its objective itself: name a ProblemType and an AutoMLJobObjective."
+    if objective != "Accuracy":
+        return f"its objective is {objective}; the table compares accuracies."
+    return ""
+
+
+sent = Exercise(
+    object,
+    _judge_sent,
+    "Without an objective Autopilot takes F1 for two classes, and its best may be another one.",
+    "autopilot() hands all further arguments to the request; AutoMLJobObjective is a dictionary "
+    "with a MetricName.",
+    kind="send",
+)
+
+ONE, OTHER, TRUTH = [1, 0, 0, 1, 0], [1, 1, 1, 1, 1], [1, 0, 0, 0, 1]
+
+
+def _judge_only_one(only_one: Callable[..., Any]) -> str:
+    import numpy as np
+
+    found = call(only_one, *(np.array(each) for each in (ONE, OTHER, TRUTH)))
+    try:
+        first, second = (int(each) for each in found)
+    except (TypeError, ValueError):
+        return "return two numbers: the rows of the first model, and those of the other."
+    if (first, second) == (1, 2):
+        return "the two numbers are there, in the other order."
+    if (first, second) == (3, 2):
+        return "those are the rows on which each is right; leave out those on which both are."
+    if (first, second) != (2, 1):
+        return f"for the answers of the hint it returns {first} and {second}, not 2 and 1."
+    return ""
+
+
+only_one = function(
+    _judge_only_one,
+    "Rows on which both are right, or both wrong, say nothing about which is better.",
+    "with numpy, (one == truth) & (other != truth) marks rows; for one = 1, 0, 0, 1, 0, other = "
+    "1, 1, 1, 1, 1 and truth = 1, 0, 0, 0, 1 the answer is 2, 1.",
+)
+
+
+def _judge_enough(enough: Callable[..., Any]) -> str:
+    for accuracy, half in ((0.8, 0.06), (0.9, 0.01)):
+        found, right = number(enough, accuracy, half), accuracy * (1 - accuracy) * (Z / half) ** 2
+        if math.isclose(found, right, rel_tol=0.06) or abs(found - right) <= 1:
+            continue
+        if math.isclose(found, 4 * right, rel_tol=0.06):
+            return "the interval goes as far to both sides; you have taken half for all of it."
+        if math.isclose(found, right / Z**2, rel_tol=0.06):
+            return "that is one standard deviation; an interval of 95 % has 1.96 of them."
+        if math.isclose(found**2, right, rel_tol=0.06):
+            return "take the square: four times the rows halve the interval."
+        return f"for an accuracy of {accuracy} and ± {half} it is {right:.0f}, not {found:g}."
+    return ""
+
+
+enough = function(
+    _judge_enough,
+    "Half of the interval needs four times the rows.",
+    "half = 1.96 × √(accuracy × (1 − accuracy) / rows): solve it for rows.",
+)
+
+stop = choice(
+    "B",
+    {
+        "A": "then the test rows choose the model, and their score is not one for new rows.",
+        "C": "more trials choose among models that these rows cannot tell apart.",
+        "D": "a price or a name is no reason; which of the scores is better, and how sure is that?",
+    },
+    "The simplest of the models that cannot be told apart; and rows before trials.",
+    "can 179 rows tell these models apart? If not, what could?",
+)

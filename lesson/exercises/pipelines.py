@@ -1,0 +1,165 @@
+"""The exercises of episode 20, Pipelines."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from lesson.exercises import Exercise
+from lesson.exercises.coded import number
+from lesson.exercises.lettered import choice, one_each
+
+kinds = one_each(
+    "PAPA",
+    "PA",
+    [
+        "first case: 200 is a value, and needs no file.",
+        "second case: the weights are in model.pt, a file.",
+        "third case: a condition can compare values only.",
+        "fourth case: two npz files in a folder.",
+    ],
+    "Values are parameters, files are artifacts.",
+    "ask of each: is it a value that fits into the record of the run, or a file in a bucket?",
+)
+
+LABELS = ([0, 0, 0, 1], [1, 1, 1, 1, 0])  # of two sets of validation data
+
+
+def _judge_baseline(component: Any) -> str:
+    written = getattr(component, "python_func", None)
+    if written is None:
+        return "the answer is the component: a function with @dsl.component above it."
+    spec = component.component_spec
+    if not spec.outputs:
+        return "it returns nothing to the pipeline: write -> float behind its arguments."
+    inputs = spec.inputs or {}
+    if set(inputs) != {"data"} or inputs["data"].type != "system.Dataset@0.0.1":
+        return "its one input is data, of the type Input[Dataset]."
+    found = [_of_labels(written, labels) for labels in LABELS]
+    if found == [0.25, 0.8]:
+        return "that is the share of class 1; in the first set the more frequent class is 0."
+    if found == [0.75, 0.8]:
+        return ""
+    return f"for the labels {LABELS[0]} the share is 0.75; it returns {found[0]:g}."
+
+
+def _of_labels(written: Any, labels: list[int]) -> float:
+    """What a component's function returns for validation data with these labels."""
+    import numpy as np
+
+    with tempfile.TemporaryDirectory() as folder:
+        rows = np.zeros((len(labels), 7))
+        np.savez(Path(folder, "val_data.npz"), X_val=rows, y_val=np.array(labels))
+        return round(number(written, SimpleNamespace(path=folder, uri=folder, metadata={})), 6)
+
+
+baseline = Exercise(
+    object,
+    _judge_baseline,
+    "It reads an artifact and returns a parameter, and needs nothing of the notebook.",
+    "the mean of y_val is the share of class 1; import numpy inside the function.",
+    kind="write",
+)
+
+
+def _judge_again(job: Any) -> str:
+    details = getattr(job, "task_details", None)
+    if details is None:
+        return "the answer is what run_pipeline returns."
+    states: Mapping[str, str] = {task.task_name: task.state.name for task in details}
+    if "train" not in states:
+        return "this pipeline has no task train: send the one of this page."
+    if "FAILED" in states.values():
+        return "a task has failed; its log says why."
+    if states["train"] == "SKIPPED":
+        return "it has not trained: some run before had the same flags."
+    if states.get("prepare") != "SKIPPED":
+        return "it has prepared again: leave the table as it is, and the cache on."
+    if states["train"] != "SUCCEEDED":
+        return "it has not ended yet: wait for its end, and run this cell again."
+    return ""
+
+
+again = Exercise(
+    object,
+    _judge_again,
+    "The flags are an input of train alone; evaluate runs because it gets another model.",
+    "compile with other epochs, and send what pipeline() returns.",
+    kind="send",
+)
+
+
+def _judge_registered(execution: Any) -> str:
+    list_steps = getattr(execution, "list_steps", None)
+    if list_steps is None:
+        return "the answer is what run_pipeline returns."
+    steps: Mapping[str, Any] = {step["StepName"]: step for step in list_steps()}
+    if "train" not in steps:
+        return "this execution has no step train: start the pipeline of this page."
+    if "Failed" in [step["StepStatus"] for step in steps.values()]:
+        return "a step has failed; its FailureReason says why."
+    if "CacheHitResult" not in steps["train"]:
+        return "it has trained again: give run_pipeline the same definition, and leave Epochs."
+    if "register" not in steps:
+        return "nothing is registered: the accuracy has to be greater than BetterThan."
+    if steps["register"]["StepStatus"] != "Succeeded":
+        return "it has not ended yet: wait for its end, and run this cell again."
+    return ""
+
+
+registered = Exercise(
+    object,
+    _judge_registered,
+    "The training has been used again, and the condition has taken the other branch.",
+    'call run_pipeline(on_sagemaker, parameters={"BetterThan": ...}).',
+    kind="send",
+)
+
+rebuilt = choice(
+    "B",
+    {
+        "A": "the URI of its code is an input of the training step, and it is another one.",
+        "C": "prepare has the same script, table and arguments as before.",
+    },
+    "The training has another input, and evaluate gets another model.",
+    "for each step: is one of its inputs another one than before?",
+)
+
+stale = choice(
+    "B",
+    {
+        "A": "nobody looks into the file; what is compared is the parameter, a text.",
+        "C": "prepare has the same inputs as before, too.",
+    },
+    "The name is the input, and the name has not changed.",
+    "which input of prepare is another one than yesterday?",
+)
+
+TASKS, MINUTES, HOUR, FEE = 4, 6, 0.154, 0.03
+
+
+def _judge_price(answer: float) -> str:
+    task = MINUTES / 60 * HOUR
+    wrong = {
+        TASKS * task + FEE: "that is a run in which all four tasks run; two are skipped.",
+        2 * task: "the run itself has a price, too.",
+        4 * task: "all four tasks, and without the price of the run.",
+        2 * (task + FEE): "the fee is for the run, not for each task.",
+        2 * MINUTES * HOUR + FEE: "the price is for an hour, and a task takes minutes.",
+    }
+    if abs(answer - (2 * task + FEE)) < 0.0005:
+        return ""
+    near = [said for value, said in wrong.items() if abs(answer - value) < 0.0005]
+    return near[0] if near else "add up the minutes of the tasks that run, and the fee."
+
+
+price = Exercise(
+    float,
+    _judge_price,
+    "For short tasks the fee of the run is half of the price.",
+    "two tasks run; how many hours is that together?",
+    unit="dollars",
+)

@@ -1,0 +1,88 @@
+"""The exercises of episode 22, Troubleshooting."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from lesson.exercises.coded import call, function
+from lesson.exercises.lettered import one_each
+from lesson.exercises.sent import Record, not_succeeded, sent
+
+# Messages as the page shows them, some in other capitals, and whether a retry helps.
+MESSAGES = {
+    "InternalServerError: We encountered an internal error. Please try again.": True,
+    "Internal error occurred for the current attempt.": True,
+    "STOCKOUT: The job was interrupted 7 times, which is once too often.": True,
+    "internal error occurred for the current attempt": True,
+    "The following quota metrics exceed quota limits: custom_model_training_cpus": False,
+    "ResourceLimitExceeded: the limit is 0 Instances, with a request delta of 1": False,
+    "Could not assume role arn:aws:iam::000000000000:role/training.": False,
+    "ClientError: Cannot pull algorithm container.": False,
+    "Data download failed:PermanentRedirect (301): The bucket is in this region": False,
+    "AlgorithmError: , exit code: 137": False,
+    "No metric of the tag validation_loss was reported": False,
+    "Model server never became ready.": False,
+}
+
+stage = one_each(
+    "PRSP",
+    "RSP",
+    [
+        "of the first message: an exit code comes from a process that ran.",
+        "of the second message: who looks at the role, and when?",
+        "of the third message: without its image, has the script begun?",
+        "of the fourth message: what has exited, if nothing has started?",
+    ],
+    "An exit code, or a status other than 0, means that your script ran: read its log.",
+    "does the message name an exit code or a status, something that could not be brought, or "
+    "something that you may not do?",
+)
+
+
+def _gib(machine: str) -> float:
+    """The memory of a machine of SageMaker, by its family and size; 0 if that is not known.
+
+    https://aws.amazon.com/ec2/instance-types/: 4 GiB for each vCPU of m5, 2 of c5, 8 of r5.
+    """
+    found = re.fullmatch(r"ml\.([a-z])\w*\.(?:(\d*)x)?large", machine)
+    if not found:
+        return 0
+    family = {"m": 4, "c": 2, "r": 8, "g": 4, "p": 8}.get(found[1], 0)
+    vcpus = 2 if found[2] is None else 4 * int(found[2] or 1)
+    return family * vcpus
+
+
+def _judge_larger(record: Record) -> str:
+    if wrong := not_succeeded(record):
+        return wrong
+    if (memory := _gib(record.spec.machine)) <= 16:
+        known = f"has {memory:g} GiB" if memory else "is not one whose memory is known here"
+        return f"{record.spec.machine} {known}; take a machine with more than 16 GiB."
+    return ""
+
+
+larger = sent(
+    _judge_larger,
+    "Twice the memory for twice the price; smaller batches would have cost nothing.",
+    "train() takes the name of a machine; in a family, the next size has twice the memory.",
+)
+
+
+def _judge_again(is_worth_a_retry: Callable[..., Any]) -> str:
+    for message, helps in MESSAGES.items():
+        found = call(is_worth_a_retry, message)
+        if not isinstance(found, bool):
+            return f"it returns a {type(found).__name__}; return True or False."
+        if found != helps:
+            what = "sending it again helps" if helps else "the next try fails in the same way"
+            return f"{message!r}: {what}."
+    return ""
+
+
+again = function(
+    _judge_again,
+    "A retry of anything else fails in the same way, and costs the same time again.",
+    "which two rows of the table have “yes” in their last column? Compare in small letters.",
+)

@@ -22,7 +22,8 @@ def cleanup(dry_run: bool = True) -> None:
     That is the bucket, if connect() made it, with all that is in it and every job that wrote
     there. Of a bucket that was there before, it is the jobs of train() and tune() and what they
     wrote. And all with the tag that connect() told (`connect().tags`): endpoints, named with what
-    they cost a day, their configurations, models, and groups of model packages with their versions.
+    they cost a day, their configurations, models, pipelines, and groups of model packages with
+    their versions.
     Raises LessonError, and deletes nothing, while one of these jobs runs.
     """
     with refusals("cleaning up"):
@@ -31,7 +32,7 @@ def cleanup(dry_run: bool = True) -> None:
             _bucket(),
             is_labelled=lambda job: _is_ours(describe.arn_of(job)),
             delete_job=_delete_job,
-            others=[*_served(), *_groups()],
+            others=[*_served(), *_pipelines(), *_groups()],
             dry_run=dry_run,
         )
 
@@ -97,6 +98,16 @@ def _served() -> Iterator[Thing]:
                     f"{kind.replace('_config', ' configuration')} {name}{cost}",
                     partial(delete, **{f"{words}Name": name}),
                 )
+
+
+def _pipelines() -> Iterator[Thing]:
+    """Yield the pipelines with the lesson's tag; the jobs of their steps are listed as jobs."""
+    api = client("sagemaker")
+    for page in api.get_paginator("list_pipelines").paginate():
+        for each in page["PipelineSummaries"]:
+            if _is_ours(each["PipelineArn"]):
+                name = each["PipelineName"]
+                yield Thing(f"pipeline {name}", partial(api.delete_pipeline, PipelineName=name))
 
 
 def _groups() -> Iterator[Thing]:

@@ -1,44 +1,19 @@
-"""What training and endpoints cost on SageMaker: dated, sourced prices for us-east-1."""
+"""What training and endpoints cost on SageMaker, by the prices in local_cloud/prices/amazon.py."""
 
 from __future__ import annotations
 
 from lesson import LessonError, costs
-from lesson.costs import LEFT_OUT, SPOT, Estimate, Increment, Price, price, short_name
+from lesson.costs import LEFT_OUT, SPOT, Estimate, price, short_name
+from local_cloud import prices
 
-REGION = "us-east-1"
-PAGE = "https://aws.amazon.com/sagemaker/ai/pricing/"
+amazon = prices.amazon
+REGION, PAGE = amazon.REGION, amazon.PAGE
 MACHINE = "ml.m5.xlarge"  # what a job runs on unless another is named
-
-# A month where the source has no day. All are on-demand prices of training, per instance.
-MACHINES = {
-    "ml.m5.large": Price(0.115, PAGE, "", "quoted by others"),
-    "ml.m5.xlarge": Price(0.23, PAGE, "", "quoted by others"),
-    "ml.g4dn.xlarge": Price(0.736, PAGE, "2025-05", "quoted by others"),
-    "ml.g5.xlarge": Price(1.408, PAGE, "", "quoted by others, who agree"),
-}
-# What serves predictions has its own prices. Two public records quote the price list of real-time
-# hosting (usage type USE1-Host:…) with the numbers of training; others give 0.269 for ml.m5.xlarge,
-# without a date of the list. Of the GPUs no such record was found: theirs are those of training.
-PRICE_LIST = (
-    "https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/AmazonSageMaker/current/us-east-1/"
-    "index.json"
-)
-HOSTING = {
-    "ml.m5.large": Price(0.115, PRICE_LIST, "2026-07-30", "quoted from the price list"),
-    "ml.m5.xlarge": Price(0.23, PRICE_LIST, "2026-09-28", "quoted from the price list"),
-    "ml.g4dn.xlarge": Price(0.736, PAGE, "", "not established: as for training"),
-    "ml.g5.xlarge": Price(1.408, PAGE, "", "not established: as for training"),
-}
+MACHINES = costs.table(amazon.TRAINING)
+HOSTING = costs.table(amazon.HOSTING)  # what serves predictions has its own prices
+INCREMENT = costs.increment(amazon.ROUNDING)
 # On SageMaker a GPU is part of the instance type: the families, by the GPU that they have.
 FAMILIES = {"T4": "ml.g4dn.", "A10G": "ml.g5."}
-# BillableTimeInSeconds of a job, times its instances, is the time billed: whole seconds.
-INCREMENT = Increment(
-    "SageMaker",
-    1,
-    "https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingJob.html",
-    "2026-11-22",
-    "from the API's reference",
-)
 
 
 def estimate_cost(

@@ -9,11 +9,10 @@ from typing import Any
 
 from AWS_helpers.session import point_sdks, refusals
 from lesson import LessonError
+from local_cloud import prices
 
 GB = 2**30  # bytes; Amazon's GB of storage
-# US dollars per GB and month, S3 Standard in us-east-1, for the first 50 TB. Source:
-# https://aws.amazon.com/s3/pricing/, as the lesson series quotes it, of 2024-11-01.
-GB_MONTH = 0.023
+GB_MONTH = prices.amazon.STORAGE.usd  # S3 Standard in us-east-1, for the first 50 TB
 FIRST_TIER = 50 * 1024  # GB
 
 

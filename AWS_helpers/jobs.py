@@ -8,10 +8,10 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import backend, images
+from AWS_helpers import backend, images, spending
 from AWS_helpers.costs import MACHINE, estimate_cost, machine_with
 from AWS_helpers.session import boto, connected, refusals, sagemaker
-from lesson import ROOT, LessonError, costs, jobs
+from lesson import ROOT, LessonError, budget, costs, jobs
 from lesson.request import Request
 from lesson.runs import Run
 from lesson.verbs import Verbs
@@ -60,13 +60,15 @@ def train(
     session = connected()
     jobs.check_readable(args, "s3://")
     machine = machine_with(machine, gpu)
-    costs.state("SageMaker", lambda: price(machine, replicas), spot)
+    an_hour = partial(price, machine, replicas)
+    costs.state("SageMaker", an_hour, spot)
     jobs.warn_of_stops(args, spot)
     image = container_uri or images.image_for(machine, session.region)
     images.warn(image)
     request = training_request(args, machine, replicas, spot, torchrun, image)
     if dry_run:
         return request
+    spending.require(an_hour, budget.HOUR)
     run = verbs.run_of(_send(request), request)
     return verbs.follow(run) if wait else run
 

@@ -10,11 +10,11 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import backend, images
+from AWS_helpers import backend, images, spending
 from AWS_helpers.costs import estimate_endpoint
 from AWS_helpers.jobs import FOLDER
 from AWS_helpers.session import boto, client, connected, refusals, sagemaker
-from lesson import LessonError, serving
+from lesson import LessonError, budget, serving
 from lesson.costs import Estimate, PriceUnknown
 from lesson.request import Request
 from lesson.runs import Run
@@ -29,7 +29,7 @@ FIRST = "AllTraffic"  # the variant of an endpoint that has one, as the SDK call
 
 
 def deploy(
-    run: Run,
+    run: Run | str,
     machine: str = "ml.m5.large",
     replicas: int = 1,
     dry_run: bool = False,
@@ -41,16 +41,19 @@ def deploy(
 ) -> Endpoint | Request:
     """Deploy the model of a run to an endpoint of SageMaker, and return the endpoint.
 
-    It costs money until cleanup() removes it. `replicas` instances always run; with `max_replicas`
-    more are added under load. `endpoint` is one of an earlier deploy(): of its requests the model
-    then gets `traffic` percent. With dry_run=True this returns the request alone, unsent. Raises
-    LessonError for a run without results, and for a model that does not start. Nobody has run it on
-    the real service yet.
+    Instead of a run it takes the ARN of a model package, such as one that a pipeline has
+    registered. The endpoint costs money until cleanup() removes it. `replicas` instances always
+    run; with `max_replicas` more are added under load. `endpoint` is one of an earlier deploy(): of
+    its requests the model then gets `traffic` percent. With dry_run=True this returns the request
+    alone, unsent. Raises LessonError for a run without results, and for a model that does not
+    start. Nobody has run it on the real service yet.
     """
     session = connected()
-    uri = backend.spec(serving.require_trained(run).job).output
+    package = run if isinstance(run, str) and run.startswith("arn:") else ""
+    uri = package or backend.spec(serving.require_trained(run).job).output
     serving.require_share(endpoint, traffic)
-    serving.state_price("SageMaker", lambda: price(machine, replicas))
+    an_hour = partial(price, machine, replicas)
+    serving.state_price("SageMaker", an_hour)
     image = container_uri or images.serving_image_for(machine, session.region)
     name = _new_name()
     old = str(getattr(endpoint, "endpoint_name", endpoint)) if endpoint else None
@@ -58,9 +61,13 @@ def deploy(
     with refusals(f"deploying {uri}"):
         variants = [*(_variants(old, 100 - traffic) if old else []), variant]
         served = _endpoint_request(name, variants, old)
-        request = _registration(uri, name, machine, image, then=served)
+        if package:
+            request = _of_package(package, name, then=served)
+        else:
+            request = _registration(uri, name, machine, image, then=served)
         if dry_run:
             return request
+        spending.require(an_hour, budget.DAY)
         request.send()
         return _ready(old or name, name)
 
@@ -124,7 +131,7 @@ def _registration(
     """Return the calls that pack the model with our program, and register it."""
     from sagemaker.core.training.configs import SourceCode
 
-    with _default_region():
+    with default_region():
         from sagemaker.serve import ModelBuilder
 
     return Request(
@@ -142,6 +149,18 @@ def _registration(
         partial(ModelBuilder.build, model_name=name, tags=_tags()),
         then=then,
     )
+
+
+def _of_package(arn: str, name: str, then: Request) -> Request:
+    """Return the call that makes a model of a package, which says itself what serves it."""
+    create = partial(
+        client("sagemaker").create_model,
+        ModelName=name,
+        Containers=[{"ModelPackageName": arn}],
+        ExecutionRoleArn=connected().role,
+        Tags=_tags(),
+    )
+    return Request(create, then=then)
 
 
 def _endpoint_request(name: str, variants: list[dict[str, Any]], endpoint: str | None) -> Request:
@@ -167,7 +186,7 @@ def _tags() -> list[dict[str, str]]:
 
 
 @contextmanager
-def _default_region() -> Iterator[None]:
+def default_region() -> Iterator[None]:
     """Have a default region, which the SDK's module needs when it is imported."""
     name = "AWS_DEFAULT_REGION"
     known = os.environ.get(name)

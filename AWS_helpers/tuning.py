@@ -10,11 +10,11 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import images
+from AWS_helpers import images, spending
 from AWS_helpers.costs import MACHINE, machine_with
 from AWS_helpers.jobs import FOLDER, SCRIPT, channels, price, tags, verbs
 from AWS_helpers.session import connected, refusals, sagemaker
-from lesson import LessonError, jobs, tuning
+from lesson import LessonError, budget, jobs, tuning
 from lesson.request import Request
 from lesson.studies import Between, OneOf, Space, Study
 
@@ -74,7 +74,8 @@ def tune(
     trials = _combinations(space, trials) if algorithm == "grid" else trials
     goal = tuning.goal_of(metric, goal)
     machine = machine_with(machine, gpu)
-    tuning.state_cost("SageMaker", lambda: price(machine, replicas), trials, parallel, spot)
+    an_hour = partial(price, machine, replicas)
+    tuning.state_cost("SageMaker", an_hour, trials, parallel, spot)
     jobs.warn_of_stops(args, spot)
     image = container_uri or images.image_for(machine, session.region)
     images.warn(image)
@@ -87,6 +88,7 @@ def tune(
     )  # fmt: skip
     if dry_run:
         return request
+    spending.require(lambda: tuning.times(an_hour(), min(trials, parallel)), budget.HOUR)
     job = _send(request)
     return verbs.follow_study(job, request) if wait else verbs.study(job, request)
 

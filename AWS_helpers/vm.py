@@ -7,10 +7,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from AWS_helpers import storage
+from AWS_helpers import spending, storage
 from AWS_helpers.machines import MACHINE, choose, estimate_vm
 from AWS_helpers.session import client, connected, refusals
-from lesson import LessonError, costs, jobs, vm
+from lesson import LessonError, budget, costs, jobs, vm
 from lesson.backend import JobSpec
 from lesson.request import Request
 from lesson.runs import Run
@@ -73,6 +73,7 @@ def train_on_vm(
     request = vm_request(rented, machine, zone, spot, profile)
     if dry_run:
         return request
+    spending.require(price, budget.HOUR)
     spec = JobSpec(name, machine, 1, spot, {}, base, rented.results)
     run = Run("EC2", str(spec), None, None, None, rented.results, request=request)
     with refusals("starting the machine"):

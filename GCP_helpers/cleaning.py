@@ -15,6 +15,8 @@ from lesson.cleaning import Bucket, Thing
 from lesson.sessions import MARK
 
 if TYPE_CHECKING:
+    from google.cloud import aiplatform
+
     from GCP_helpers.describe import Job
 
 
@@ -63,7 +65,7 @@ def _delete_job(job: Job) -> None:
 
 
 def _labelled() -> Iterator[Thing]:
-    """Yield the endpoints, the models and the Tensorboards with the lesson's label.
+    """Yield the endpoints, the models, the Tensorboards and the pipelines with the lesson's label.
 
     Endpoints first: a model that is deployed cannot be deleted.
     """
@@ -77,6 +79,18 @@ def _labelled() -> Iterator[Thing]:
     for kind in kinds:
         for each in kind.list(filter=label):
             yield Thing(f"{kind.__name__} {each.display_name}", each.delete)
+    for job in aiplatform.PipelineJob.list(filter=label):
+        yield Thing(f"PipelineJob {job.display_name}", partial(_delete_pipeline, job))
+
+
+def _delete_pipeline(job: aiplatform.PipelineJob) -> None:
+    """Delete a pipeline job, and then the custom jobs that were its tasks."""
+    from google.cloud import aiplatform
+
+    details = [task.executor_detail.container_detail for task in job.task_details]
+    job.delete()
+    for name in (one for each in details for one in (*each.failed_main_jobs, each.main_job) if one):
+        aiplatform.CustomJob.get(name).delete()
 
 
 @contextmanager

@@ -1,50 +1,23 @@
-"""What Vertex AI's custom training costs: a dated, sourced price table for us-central1 (Iowa)."""
+"""What Vertex AI's custom training costs, by the prices in local_cloud/prices/google.py."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from lesson import LessonError, costs
-from lesson.costs import LEFT_OUT, SPOT, Estimate, Increment, Price, price, short_name
+from lesson.costs import LEFT_OUT, SPOT, Estimate, price, short_name
+from local_cloud import prices
 
-REGION = "us-central1"
-PAGE = "https://cloud.google.com/products/gemini-enterprise-agent-platform/pricing"
-
-# Three public records, of 2026-09-06, 2026-09-08 and 2026-10-07, quote the page with this number.
-_N1_STANDARD_4 = Price(0.21849885, PAGE, "2026-10-07", "as on the price page")
-
-
-def _times(factor: int) -> Price:
-    """Return the price of a larger n1-standard machine: N1 is billed by the vCPU and by the GiB.
-
-    Source of that rule: https://cloud.google.com/compute/resource-based-pricing
-    """
-    sure = f"worked out: {factor} × n1-standard-4"
-    return Price(factor * _N1_STANDARD_4.usd, PAGE, _N1_STANDARD_4.read, sure)
-
-
-MACHINES = {
-    "n1-standard-4": _N1_STANDARD_4,
-    "n1-standard-8": _times(2),
-    "n1-standard-16": _times(4),
-    "n1-standard-32": _times(8),
-}
-GPUS = {
-    # To Compute Engine's $0.35 it is as 0.21849885 to that of n1-standard-4: 1.15 to 1.
-    "NVIDIA_TESLA_T4": Price(0.4025, PAGE, "", "quoted by others"),
-}
-# What serves predictions has its own prices. A public record of 2026-06-15 quotes these.
-PREDICTION = {
-    name: Price(usd, PAGE, "2026-06-15", "quoted by others")
-    for name, usd in {
-        "n1-standard-2": 0.1095,
-        "n1-standard-4": 0.2190,
-        "n1-standard-8": 0.4380,
-        "n1-standard-16": 0.8760,
-    }.items()
-}
-# Two public records of 2026 quote "billed in 30-second increments"; the page itself was not seen.
-INCREMENT = Increment("Vertex AI", 30, PAGE, "2026-10", "quoted by others")
+google = prices.google
+REGION, PAGE = google.REGION, google.PAGE
+MACHINES = costs.table(google.TRAINING)
+GPUS = costs.table(google.TRAINING_GPUS)
+PREDICTION = costs.table(google.PREDICTION)  # what serves predictions has its own prices
+AUTOML = costs.Price(*google.AUTOML_TABLES)  # a node hour, for tables
+BIGQUERY_ML = costs.Price(*google.BIGQUERY_ML)  # the least that a training is billed
+INCREMENT = costs.increment(google.ROUNDING)
+# Of a pipeline: the machine of a task that asks for none, and what each run costs besides.
+TASK_MACHINE, PIPELINE_RUN = google.TASK_MACHINE, google.PIPELINE_RUN
 
 
 def estimate_cost(

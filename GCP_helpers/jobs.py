@@ -10,10 +10,10 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from GCP_helpers import backend, describe, images
+from GCP_helpers import backend, describe, images, spending
 from GCP_helpers.costs import accelerator_type, estimate_cost
 from GCP_helpers.session import connected, refusals
-from lesson import ROOT, costs, jobs
+from lesson import ROOT, budget, costs, jobs
 from lesson.request import Request
 from lesson.runs import Run
 from lesson.states import FAILED
@@ -55,7 +55,8 @@ def train(
     """
     connected()
     jobs.check_readable(args, "gs://", "/gcs/")
-    costs.state("Vertex AI", lambda: price(machine, gpu, replicas, gpu_count), spot)
+    an_hour = partial(price, machine, gpu, replicas, gpu_count)
+    costs.state("Vertex AI", an_hour, spot)
     jobs.warn_of_stops(args, spot)
     image = container_uri or images.image_for(gpu)
     images.warn(image)
@@ -63,6 +64,7 @@ def train(
     request = make(args, machine, replicas, gpu, gpu_count, spot, image)
     if dry_run:
         return request
+    spending.require(an_hour, budget.HOUR)
     run = verbs.run_of(_send(request), request)
     return verbs.follow(run) if wait else run
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from GCP_helpers import backend, images
+from GCP_helpers import backend, images, spending
 from GCP_helpers.costs import estimate_endpoint
 from GCP_helpers.jobs import new_name
 from GCP_helpers.session import client, connected, refusals
 from GCP_helpers.storage import send, split
-from lesson import serving
+from lesson import budget, serving
 from lesson.costs import PriceUnknown
 from lesson.request import Request
 from lesson.runs import Run
@@ -56,12 +56,14 @@ def deploy(
     uri = backend.spec(serving.require_trained(run).job).output.rstrip("/")
     serving.require_share(endpoint, traffic)
     most = max(replicas, max_replicas or replicas)
-    serving.state_price("Vertex AI", lambda: price(machine, replicas))
+    an_hour = partial(price, machine, replicas)
+    serving.state_price("Vertex AI", an_hour)
     image = container_uri or images.image_for(None)
     images.warn(image)
     request = _request(uri, machine, replicas, most, endpoint, traffic, image)
     if dry_run:
         return request
+    spending.require(an_hour, budget.DAY)
     with refusals(f"deploying {uri}"):
         _send_program(uri)
         made: aiplatform.Endpoint = request.call("deploy", request.make())

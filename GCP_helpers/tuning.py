@@ -8,11 +8,11 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from GCP_helpers import images
+from GCP_helpers import images, spending
 from GCP_helpers.costs import accelerator_type
 from GCP_helpers.jobs import FOLDER, new_name, price, verbs
 from GCP_helpers.session import connected, refusals
-from lesson import jobs, tuning
+from lesson import budget, jobs, tuning
 from lesson.request import Request
 from lesson.studies import Between, OneOf, Space, Study
 from lesson.this_machine import flags
@@ -68,9 +68,8 @@ def tune(
     tuning.check(space, args, trials=trials, parallel=parallel)
     tuning.check_algorithm(algorithm, [*ALGORITHMS], space, "Vertex AI")
     goal = tuning.goal_of(metric, goal)
-    tuning.state_cost(
-        "Vertex AI", lambda: price(machine, gpu, replicas, gpu_count), trials, parallel, spot
-    )
+    an_hour = partial(price, machine, gpu, replicas, gpu_count)
+    tuning.state_cost("Vertex AI", an_hour, trials, parallel, spot)
     jobs.warn_of_stops(args, spot)
     image = container_uri or images.image_for(gpu)
     images.warn(image)
@@ -81,6 +80,7 @@ def tune(
     )  # fmt: skip
     if dry_run:
         return request
+    spending.require(lambda: tuning.times(an_hour(), min(trials, parallel)), budget.HOUR)
     job = _send(request)
     return verbs.follow_study(job, request) if wait else verbs.study(job, request)
 

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from GCP_helpers import storage
+from GCP_helpers import spending, storage
 from GCP_helpers.jobs import new_name
 from GCP_helpers.machines import accelerator_name, choose, estimate_vm
 from GCP_helpers.session import client, connected, refusals
-from lesson import LessonError, costs, jobs, vm
+from lesson import LessonError, budget, costs, jobs, vm
 from lesson.backend import JobSpec
 from lesson.request import Request
 from lesson.runs import Run
@@ -77,6 +77,7 @@ def train_on_vm(
     request = vm_request(rented, machine, gpu, zone, spot)
     if dry_run:
         return request
+    spending.require(price, budget.HOUR)
     spec = JobSpec(name, machine, 1, spot, {}, base, rented.results, gpu, count)
     run = Run("Compute Engine", str(spec), None, None, None, rented.results, request=request)
     with refusals("starting the machine"):

@@ -13,6 +13,7 @@ from datetime import date
 
 from benchmarks import (
     big_tables,
+    bigquery,
     buckets,
     checkpoints,
     jobs,
@@ -41,6 +42,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "jobs": jobs.section,
     "studies": studies.section,
     "buckets": buckets.section,
+    "bigquery": bigquery.section,
     "serving": serving.section,
 }
 

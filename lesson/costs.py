@@ -14,6 +14,8 @@ from lesson import LessonError, target
 if TYPE_CHECKING:
     import pandas as pd
 
+    from local_cloud import prices
+
 LEFT_OUT = (
     "An hour counts from the start of the machines to the end of the job; disks, storage and "
     "network traffic are not included."
@@ -142,6 +144,16 @@ class Estimate:
             f"<table><caption>{caption}</caption>"
             f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul>"
         )
+
+
+def table(listed: Mapping[str, prices.ListPrice]) -> dict[str, Price]:
+    """Return the prices of a dated table (local_cloud/prices/)."""
+    return {name: Price(*each) for name, each in listed.items()}
+
+
+def increment(rounding: prices.Rounding) -> Increment:
+    """Return the increment of a dated rule of rounding (local_cloud/prices/)."""
+    return Increment(rounding.service, rounding.step, rounding.source, rounding.read, rounding.sure)
 
 
 def price(table: Mapping[str, Price], name: str, what: str, page: str) -> Price:

@@ -39,14 +39,15 @@ class Prepared(NamedTuple):
 def read_passengers(csv: str | Path) -> pd.DataFrame:
     """Read a table with at least the seven features and the label.
 
-    Raises LessonError if the file is missing or no table, lacks a column, or holds something that
-    could not be prepared: a label other than 0 and 1, a word or an infinite number where a number
-    belongs, a column without a single value.
+    csv: a file, or `bq://project.dataset.table` for a table of BigQuery. Raises LessonError if the
+    file is missing or no table, lacks a column, or holds something that could not be prepared: a
+    label other than 0 and 1, a word or an infinite number where a number belongs, a column without
+    a single value.
     """
     import pandas as pd
 
     try:
-        passengers = pd.read_csv(csv)
+        passengers = read_table(str(csv)) if str(csv).startswith("bq://") else pd.read_csv(csv)
     except FileNotFoundError:
         raise LessonError(f"{csv}: no such file; are you in the lesson's folder?") from None
     except (OSError, ValueError) as problem:
@@ -56,6 +57,29 @@ def read_passengers(csv: str | Path) -> pd.DataFrame:
         raise LessonError(f"{csv} has no column {', '.join(missing)}; name the columns as in data/")
     _check_values(passengers, csv)
     return passengers
+
+
+def read_table(uri: str) -> pd.DataFrame:
+    """Read a table of BigQuery, `bq://project.dataset.table`. Raises LessonError."""
+    import pandas as pd
+
+    from lesson import sessions
+
+    parts = uri.removeprefix("bq://").split(".")
+    if len(parts) != 3 or not all(parts):
+        raise LessonError(f"{uri}: name a table as bq://project.dataset.table")
+    sessions.activate("BIGQUERY_EMULATOR_HOST")
+    from google.api_core.exceptions import GoogleAPIError
+    from google.auth.exceptions import GoogleAuthError
+    from google.cloud import bigquery
+
+    try:
+        client = bigquery.Client(project=parts[0])
+        rows = client.list_rows(client.get_table(".".join(parts)))
+        names = [field.name for field in rows.schema]
+        return pd.DataFrame([tuple(row.values()) for row in rows], columns=names)
+    except (GoogleAPIError, GoogleAuthError, OSError) as problem:
+        raise LessonError(f"{uri} cannot be read: {problem}") from None
 
 
 def _check_values(passengers: pd.DataFrame, csv: str | Path) -> None:
@@ -184,9 +208,9 @@ def _prepare_one(feature: Mapping[str, Any], passenger: Mapping[str, Any]) -> fl
 def prepare(csv: str | Path, folder: str | Path) -> Prepared:
     """Do the whole preparation: read, split, fit on the training part, write both archives.
 
-    Writes train_data.npz (X_train, y_train) and val_data.npz (X_val, y_val) into `folder`, both
-    with the fitted `preparation` as JSON text. Raises LessonError for a table that cannot be
-    prepared; then nothing is written.
+    csv: a file or a table, as for read_passengers. Writes train_data.npz (X_train, y_train) and
+    val_data.npz (X_val, y_val) into `folder`, both with the fitted `preparation` as JSON text.
+    Raises LessonError for a table that cannot be prepared; then nothing is written.
     """
     train, val = split(read_passengers(csv))
     preparation = make_preparation().fit(inputs(train))

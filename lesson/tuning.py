@@ -63,7 +63,7 @@ def state_cost(
     the whole, and what it is at most.
     """
     at_once = min(trials, parallel)
-    costs.state(service, lambda: _times(one(), at_once), spot)
+    costs.state(service, lambda: times(one(), at_once), spot)
     try:
         hour = one().usd_per_hour
     except PriceUnknown:  # has been said
@@ -77,9 +77,10 @@ def state_cost(
     )
 
 
-def _times(estimate: Estimate, count: int) -> Estimate:
+def times(estimate: Estimate, count: int) -> Estimate:
+    """Return what so many of the same cost together."""
     lines = tuple(replace(line, count=count * line.count) for line in estimate.lines)
-    return replace(estimate, lines=lines)
+    return replace(estimate, lines=lines, what=f"{count} trials at a time, each {estimate.what}")
 
 
 # ---- while it runs, and after -------------------------------------------------------------------

@@ -12,17 +12,31 @@ from typing import TYPE_CHECKING, Any
 from local_cloud.errors import LocalCloudError
 
 if TYPE_CHECKING:
+    from local_cloud import prices as prices
     from local_cloud.activation import activate
-    from local_cloud.control import rehearse, reset, status, stop
+    from local_cloud.billing.client import bill
+    from local_cloud.control import reset, status, stop
     from local_cloud.engine.archives import extract
+    from local_cloud.rehearsing import rehearse
 
-__all__ = ["LocalCloudError", "activate", "extract", "rehearse", "reset", "status", "stop"]
+__all__ = [
+    "LocalCloudError",
+    "activate",
+    "bill",
+    "extract",
+    "prices",
+    "rehearse",
+    "reset",
+    "status",
+    "stop",
+]
 
 
 VERBS = {
     "activate": "activation",
+    "bill": "billing.client",
     "extract": "engine.archives",
-    "rehearse": "control",
+    "rehearse": "rehearsing",
     "reset": "control",
     "status": "control",
     "stop": "control",

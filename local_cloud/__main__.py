@@ -1,4 +1,4 @@
-"""`python -m local_cloud start|stop|status|env|reset|rehearse|console|images`.
+"""`python -m local_cloud start|stop|status|env|reset|rehearse|bill|console|images`.
 
 Installed without the lesson, it is `local-cloud`, too.
 """
@@ -6,9 +6,12 @@ Installed without the lesson, it is `local-cloud`, too.
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import sys
+import webbrowser
 
-from local_cloud import control
+from local_cloud import control, rehearsing
 from local_cloud.environment import export_lines
 from local_cloud.errors import LocalCloudError
 from local_cloud.home import Home, default_folder
@@ -19,8 +22,9 @@ COMMANDS = {
     "status": "say whether it runs, where its folder is, what it holds",
     "env": "print the lines that point a shell's tools at it",
     "reset": "remove every bucket, job, model and log",
-    "rehearse": "interrupt a spot job once, at the EPOCH that is named; `off` takes it back",
-    "console": "open its web page (not implemented yet)",
+    "rehearse": "fail on purpose: a failure by name, or an EPOCH for a spot stop; `off`, `list`",
+    "bill": "print what the real services would have billed, and what still costs; or --json",
+    "console": "show its web page: jobs, logs, curves, files, costs",
     "images": "list, pull and build images, in which jobs and endpoints then run",
 }
 
@@ -35,23 +39,36 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("command", choices=COMMANDS, metavar="command")
     parser.add_argument(
-        "words", nargs="*", metavar="word", help="of rehearse: epochs; of images: what to do"
+        "words",
+        nargs="*",
+        metavar="word",
+        help="of rehearse: a failure or epochs; of images: what to do",
     )
+    parser.add_argument("--json", action="store_true", help="of bill: print it as JSON")
     parsed = parser.parse_args(arguments)
     command, words = parsed.command, parsed.words
     if command == "rehearse" and not words:
-        parser.error("rehearse needs an EPOCH, several, or `off`")
-    if words and command not in ("rehearse", "images"):
-        parser.error(f"only rehearse (epochs, or `off`) and images take words: {' '.join(words)}")
+        parser.error("rehearse needs the name of a failure, an EPOCH, several, `list`, or `off`")
+    if words and command not in ("rehearse", "images", "console"):
+        taken = "only rehearse (a failure, epochs, `list`, or `off`) and images take words"
+        parser.error(f"{taken}: {' '.join(words)}")
+    if parsed.json and command != "bill":
+        parser.error(f"only bill is printed as JSON, not {command}")
     home = control.own(Home(default_folder()))
+    if command == "bill":
+        from local_cloud.billing.client import bill
+
+        found_bill = bill(home)
+        print(json.dumps(found_bill.document(), indent=2) if parsed.json else found_bill)
+        return 0
     if command == "images":
         from local_cloud.images.command import run as run_images  # what only a server has
 
         run_images(words, home)
         return 0
     if command == "console":
-        print("local_cloud: the console is not implemented yet", file=sys.stderr)
-        return 2
+        print(_console(home, " ".join(words)))
+        return 0
     if command == "env":
         found = control.status(home)
         if found.url is None:
@@ -60,20 +77,33 @@ def main(arguments: list[str] | None = None) -> int:
         print(export_lines(found))
         return 0
     if command == "rehearse":
-        print(control.rehearse(_epochs(words, parser), home))
+        listed = words == ["list"]
+        print(rehearsing.table() if listed else rehearsing.rehearse(_rehearsed(words), home))
         return 0
     print(getattr(control, command)(home))
     return 0
 
 
-def _epochs(words: list[str], parser: argparse.ArgumentParser) -> list[int] | None:
-    """The epochs that rehearse is given; None for `off`."""
+def _console(home: Home, at: str) -> str:
+    """Open the web page where there is a screen; says how to open it anywhere."""
+    link = control.console_link(home, at)
+    if not at and sys.stdout.isatty() and (sys.platform == "darwin" or os.environ.get("DISPLAY")):
+        # By a file of the owner's: other users of the machine see a program's arguments.
+        page = home.folder / "console.html"
+        page.unlink(missing_ok=True)
+        with open(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(f'<meta http-equiv="refresh" content="0;url={link}">')
+        webbrowser.open(page.as_uri())
+    return f"Open this link within two minutes; it works once:\n  {link}"
+
+
+def _rehearsed(words: list[str]) -> str | list[int] | None:
+    """What rehearse is given: a failure, epochs, or None for `off`."""
     if words == ["off"]:
         return None
-    try:
+    if all(word.removeprefix("-").isdecimal() for word in words):
         return [int(word) for word in words]
-    except ValueError:
-        parser.error(f"{' '.join(words)}: rehearse needs an EPOCH, several, or `off`")
+    return " ".join(words)
 
 
 def run() -> None:

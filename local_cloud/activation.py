@@ -9,7 +9,8 @@ from local_cloud.after_import import after_import
 from local_cloud.environment import added_to, taken_from
 from local_cloud.errors import LocalCloudError
 from local_cloud.redaction import redact_log_records
-from local_cloud.sdks import HOOKS, is_local
+from local_cloud.sdks import HOOKS
+from local_cloud.target import is_local
 
 
 def activate() -> control.Status:

@@ -24,4 +24,8 @@ def service(platform: Platform) -> Service:
     parts = [make(platform) for make in SERVICES]
     (dialect,) = [part.dialect for part in parts if part.dialect]
     dispatcher = Dispatcher([api for part in parts for api in part.apis])
-    return Service(routes=dispatcher.routes(), dialect=dialect)
+    return Service(
+        routes=dispatcher.routes(),
+        dialect=dialect,
+        runners=[runner for part in parts for runner in part.runners],
+    )

@@ -21,10 +21,13 @@ BODY_SECONDS = 60.0  # without a byte of the body
 LONGEST_HEAD = 64 << 10  # bytes, and what comes with its last piece
 MOST_SILENT = 256  # connections without a whole request; the oldest makes room for a new one
 
-# The answer to a tunnel: gcloud has this server as its proxy, so that whatever it wants of other
-# services ends here. It shows the user the words after the number.
+# The answers to a tunnel: gcloud and bq have this server as their proxy, so that whatever they want
+# of other services ends here; gcloud shows the user the words after the number. bq wants a tunnel
+# even to the server itself: it gets one, and its requests in it meet the guard as all others do.
+TUNNEL_HERE = b"HTTP/1.1 200 Connection established\r\n\r\n"
 NO_TUNNEL = b"HTTP/1.1 403 %s is not part of the local cloud, so nothing was sent\r\n\r\n"
-TUNNEL = re.compile(rb"CONNECT ([\w.-]+)")
+HERE = (b"127.0.0.1", b"localhost")
+TUNNEL = re.compile(rb"CONNECT ([\w.-]+)(?::(\d+))?")
 
 _log = logging.getLogger(__name__)
 
@@ -58,6 +61,13 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Bytes of a head are no progress; its end is, and so are bytes of a body."""
         if self.cycle is None and (found := TUNNEL.match(data)):
+            _, whole, rest = data.partition(b"\r\n\r\n")
+            port = self.transport.get_extra_info("sockname")[1]
+            if whole and found[1] in HERE and found[2] == b"%d" % port:
+                self.transport.write(TUNNEL_HERE)
+                if rest:
+                    self.data_received(rest)
+                return
             self.transport.write(NO_TUNNEL % found[1])
             self.transport.close()
             return

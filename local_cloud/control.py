@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import operator
 import os
 import shlex
 import signal
@@ -13,19 +12,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from local_cloud import peers
 from local_cloud.errors import LocalCloudError
 from local_cloud.home import CHECKOUT, Home, default_folder, identity, missing_packages
-from local_cloud.sdks import is_local
 
 START_SECONDS = 60.0  # a cold disk on a busy shared machine; two seconds are usual
 STOP_SECONDS = 30.0  # running jobs are given a grace period
-MOST_STOPS = 100  # in one rehearsal
-LAST_EPOCH = 10**9
 
 
 @dataclass(frozen=True)
@@ -71,19 +67,20 @@ def status(home: Home | None = None) -> Status:
     if pid is None or pid != address["pid"] or peers.is_taken(port):
         return Status(home)
     try:
-        facts = _ask(port, f"/{home.secret()}/status")
+        facts = ask(port, f"/{home.secret()}/status")
     except (OSError, ValueError, http.client.HTTPException):
         return Status(home)
     return Status(home, home.url(port), facts)
 
 
-def _ask(
+def ask(
     port: int,
     path: str,
     method: str = "GET",
     body: dict[str, Any] | None = None,
     seconds: float = 5,
 ) -> dict[str, Any]:
+    """Return what the server answers; OSError, ValueError, HTTPException if it does not."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
     with contextlib.closing(connection):
         connection.request(method, path, json.dumps(body) if body else None)
@@ -198,57 +195,32 @@ def reset(home: Home | None = None) -> Status:
 
 def empty(home: Home) -> None:
     """Do what reset() does, of a server that runs, without starting it again."""
-    _ask(home.address()["port"], f"/{home.secret()}/empty", "POST", seconds=STOP_SECONDS)
+    ask(home.address()["port"], f"/{home.secret()}/empty", "POST", seconds=STOP_SECONDS)
 
 
-def rehearse(epoch: int | Sequence[int] | None, home: Home | None = None) -> str:
-    """Have a spot job interrupted once, when its log says this epoch or a later one.
+def console_link(home: Home | None = None, at: str = "") -> str:
+    """Return a link to the web page that signs a browser in; it works once, within two minutes.
 
-    It is the spot job that runs now, or the next one that is sent; several epochs are as many
-    stops of one job. The local cloud keeps this until it is used, and None takes it back. Starts
-    the local cloud if need be. Returns what will happen, in a sentence. Raises LocalCloudError
-    for what is no epoch, and under LESSON_TARGET=cloud.
+    Starts the local cloud if need be. at: where the browser sees its port, behind a proxy such as
+    JupyterLab's: "https://hub.example.org/user/ada/proxy/PORT", where the word PORT may be left.
     """
-    listed = [] if epoch is None else _listed(epoch)
-    try:
-        epochs = sorted(map(operator.index, listed))
-    except TypeError:
-        raise LocalCloudError(f"{epoch!r} is no epoch: give a number, several, or None") from None
-    if (epoch is not None and not epochs) or any(isinstance(each, bool) for each in listed):
-        raise LocalCloudError(f"{epoch!r} names no epoch: give a number, several, or None")
-    if any(not 1 <= each <= LAST_EPOCH for each in epochs) or len(epochs) > MOST_STOPS:
-        raise LocalCloudError(
-            f"{epoch!r}: give epochs from 1 to {LAST_EPOCH:,}, {MOST_STOPS} of them at most"
-        )
-    if not is_local():
-        raise LocalCloudError(
-            "LESSON_TARGET is cloud, and only the local cloud stops a job when it is told to; unset"
-            " it to rehearse"
-        )
     found = start(home) if home else in_use()
+    at = at.replace("PORT", str(found.port)).rstrip("/")
+    parts = urlsplit(at)
+    if at and not (parts.scheme in ("http", "https") and parts.netloc):
+        raise LocalCloudError(
+            f"{at!r} is no address: give what the browser shows, from https:// to the port"
+        )
+    body = {"origin": f"{parts.scheme}://{parts.netloc}"} if at else None
     try:
-        done = _ask(found.port, f"/{found.home.secret()}/rehearse", "POST", {"epochs": epochs})
+        path = f"/{found.home.secret()}/console-link"
+        word = ask(found.port, path, "POST", body)["word"]
     except (OSError, ValueError, http.client.HTTPException) as problem:
         raise LocalCloudError(
-            f"the local cloud that runs takes no rehearsal ({problem}): `python -m local_cloud"
-            " stop`, then start it again"
+            f"the local cloud that runs has no console ({problem}): `python -m local_cloud stop`,"
+            " then try again"
         ) from None
-    if epochs:
-        return (
-            "The spot job that runs now, or else the next one that is sent, will be interrupted"
-            f" {_at(epochs)}."
-        )
-    return "The rehearsal is taken back." if done["replaced"] else "No stop was to be rehearsed."
-
-
-def _listed(epoch: Any) -> list[Any]:
-    return list(epoch) if isinstance(epoch, Iterable) else [epoch]
-
-
-def _at(epochs: list[int]) -> str:
-    if len(epochs) == 1:
-        return f"once, at epoch {epochs[0]}"
-    return f"{len(epochs)} times, at epochs {', '.join(map(str, epochs[:-1]))} and {epochs[-1]}"
+    return f"{at or f'http://127.0.0.1:{found.port}'}/console/enter?word={word}"
 
 
 def in_use() -> Status:

@@ -12,7 +12,7 @@ from local_cloud.home import Home
 
 PROJECT = "local-project"
 ACCOUNT = "learner@local-cloud"  # gsutil asks nothing of gcloud that has no account
-GOOGLE_APIS = ("AIPLATFORM", "LOGGING")  # beside storage
+GOOGLE_APIS = ("AIPLATFORM", "BIGQUERY", "LOGGING")  # beside storage
 NO_PROXY = "127.0.0.1,localhost"
 
 # What the user's own variables may say to the SDKs and command lines, and here must not: these are
@@ -35,6 +35,7 @@ def environment(home: Home, port: int) -> dict[str, str]:
     return {
         "LOCAL_CLOUD_VERTEX_URL": url,
         "STORAGE_EMULATOR_HOST": url,
+        "BIGQUERY_EMULATOR_HOST": url,
         "GOOGLE_CLOUD_PROJECT": PROJECT,
         "NO_GCE_CHECK": "true",  # google-auth would look for a metadata server
         # gcsfs would ask over gRPC what kind of bucket each is, and wait a minute for the answer.
@@ -70,6 +71,9 @@ def _google_command_lines(home: Home, port: int) -> dict[str, str]:
         **{f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{api}": f"{url}/{paths[api]}" for api in paths},
         # gcloud prints its endpoint, so the secret is not in it; nor does an upload keep its path.
         "CLOUDSDK_AUTH_ACCESS_TOKEN": home.secret(),
+        # bq reads it from a file, in this universe alone; otherwise it has gcloud print it, twice.
+        "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE": str(home.folder / "secret"),
+        "CLOUDSDK_CORE_UNIVERSE_DOMAIN": "googleapis.com",
         # Whatever it wants of a service that is not here ends at this server, too.
         "CLOUDSDK_PROXY_TYPE": "http",
         "CLOUDSDK_PROXY_ADDRESS": "127.0.0.1",

@@ -4,6 +4,9 @@ Other users of a shared machine can reach loopback, and so can any page in the u
 secret in the path keeps out the former; Host and Origin are checked against the latter (DNS
 rebinding sends a foreign Host, a script on a page sends a foreign Origin).
 
+The console is the one part that a browser asks. Its pages are let through without the secret, with
+Host and Origin checked alike, to an application of their own, which has a door (console/site.py).
+
 gcloud drops the path of its endpoint when it uploads, and prints its endpoint: it sends the secret
 as its access token instead, which a page can send no more than it can guess it.
 """
@@ -11,10 +14,12 @@ as its access token instead, which a page can send no more than it can guess it.
 from __future__ import annotations
 
 import hmac
+from collections.abc import Collection
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+CONSOLE = b"console"  # the first segment of its pages' paths
 REFUSAL = {
     "error": {
         "code": 403,
@@ -31,9 +36,15 @@ class Guard:
     secret's, so that links it builds lead back through this guard.
     """
 
-    def __init__(self, app: ASGIApp, secret: str, port: int) -> None:
-        """`port` is the one that the server listens on."""
-        self.app = app
+    def __init__(
+        self, app: ASGIApp, secret: str, port: int, console: ASGIApp, proxies: Collection[str]
+    ) -> None:
+        """Guard the app; console: what asks for no secret.
+
+        port: the one that the server listens on. proxies: origins that may pass requests on to the
+        console, and to nothing else.
+        """
+        self.app, self.console, self.proxies = app, console, proxies
         self.secret = secret.encode()
         self.hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost")}
         self.origins = {b"http://" + host for host in self.hosts}
@@ -43,6 +54,9 @@ class Guard:
         if scope["type"] == "http":
             headers, whole = dict(scope["headers"]), scope["raw_path"].split(b"?")[0]
             _, secret, rest = [*whole.split(b"/", 2), b"", b""][:3]
+            if secret == CONSOLE and (self.is_from_here(headers) or self.is_from_proxy(headers)):
+                await self.console({**scope, "path": whole.decode("latin-1")}, receive, send)
+                return
             root = "/" + self.secret.decode("ascii")
             token = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
             if self.is_secret(token) and not self.is_secret(secret):
@@ -59,11 +73,20 @@ class Guard:
 
     def admits(self, headers: dict[bytes, bytes], secret: bytes) -> bool:
         """Whether a request with these headers and this first segment may come in."""
-        return (
-            headers.get(b"host") in self.hosts
-            and headers.get(b"origin") in (None, *self.origins)
-            and self.is_secret(secret)
-        )
+        return self.is_from_here(headers) and self.is_secret(secret)
+
+    def is_from_here(self, headers: dict[bytes, bytes]) -> bool:
+        """Whether a request was meant for this server, and is no other site's."""
+        is_ours = headers.get(b"host") in self.hosts
+        return is_ours and headers.get(b"origin") in (None, *self.origins)
+
+    def is_from_proxy(self, headers: dict[bytes, bytes]) -> bool:
+        """Whether a request comes through a proxy that the user has named, and from its pages."""
+        host, origin = headers.get(b"host", b""), headers.get(b"origin")
+        known = {
+            each.encode() for each in self.proxies if each.endswith(f"://{host.decode('latin-1')}")
+        }
+        return bool(known) and origin in (None, *known)
 
     def is_secret(self, given: bytes) -> bool:
         """Whether this is the secret, in a time that does not depend on how much of it is right."""

@@ -40,15 +40,18 @@ SERVER_NEEDS = (
     *(
         "anyio",
         "botocore",
+        "duckdb",
         "filelock",
         "google.cloud.aiplatform_v1",
         "google_crc32c",
         "h11",
         "httptools",
+        "jinja2",
         "numpy",
         "optuna",
     ),
-    *("packaging", "psutil", "starlette", "tensorboard", "uvicorn"),
+    *("packaging", "pandas", "PIL", "psutil", "pyarrow", "sklearn", "sqlglot", "starlette"),
+    *("tensorboard", "uvicorn"),
 )
 
 

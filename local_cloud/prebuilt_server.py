@@ -241,7 +241,11 @@ class Handler(BaseHTTPRequestHandler):
 
 def main() -> None:
     """Load the model, then serve it."""
-    predict = KINDS[sys.argv[1]]()
+    serve(KINDS[sys.argv[1]]())
+
+
+def serve(predict: Predict) -> None:
+    """Answer with a model's predictions until the process ends."""
     Handler.predict = staticmethod(predict)
     address = (os.environ.get("SERVE_HOST", ""), int(os.environ["AIP_HTTP_PORT"]))
     ThreadingHTTPServer(address, Handler).serve_forever()

@@ -13,6 +13,8 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
+from local_cloud.links import to_console
+
 INSTEAD = "SECRET"
 CHATTY = ("urllib3", "botocore", "boto3", "google", "sagemaker")  # loggers that quote URLs
 
@@ -53,7 +55,7 @@ def redacting(name: str) -> Callable[[ModuleType], None]:
 
 
 def redact_log_records() -> None:
-    """Have what the SDKs log hold no secret, whichever handler writes it."""
+    """Have what the SDKs log hold no secret, and links to the console, whoever writes it."""
     make = logging.getLogRecordFactory()
     if hasattr(make, "__wrapped__"):
         return
@@ -63,7 +65,7 @@ def redact_log_records() -> None:
         record = make(*args, **kwargs)
         if record.name.partition(".")[0] in CHATTY:
             text = record.getMessage()
-            if (safe := redact(text)) != text:
+            if (safe := to_console(redact(text))) != text:
                 record.msg, record.args = safe, ()
         return record
 

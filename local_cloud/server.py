@@ -26,7 +26,11 @@ from starlette.types import Receive, Scope, Send
 
 from local_cloud import amazon, bodies, google
 from local_cloud.answers import handlers
+from local_cloud.billing.ledger import bill
 from local_cloud.connections import Connection
+from local_cloud.console import service as console
+from local_cloud.console.sessions import Sessions
+from local_cloud.engine import failures
 from local_cloud.engine.spec import EngineError
 from local_cloud.environment import environment
 from local_cloud.guard import Guard
@@ -42,6 +46,9 @@ IN_JOB = Path(__file__).with_name("in_job.py")
 
 FILES = 8192  # open at once
 BACKLOG = 256  # connections that asyncio accepts before it looks at any of them
+# Seconds that a connection stays open between requests, as at the services: bq does not connect
+# again when the server has closed what it wants to use next.
+IDLE = 75
 
 
 class LocalCloud:
@@ -50,6 +57,7 @@ class LocalCloud:
     def __init__(self, home: Home, port: int) -> None:
         """port: the one that the server listens on."""
         self.home, self.port = home, port
+        self.sessions = Sessions(home.secret(), port)
         self._lifespan = Starlette(lifespan=self._lives)
         self._open()
 
@@ -57,6 +65,10 @@ class LocalCloud:
         """Pass a request on to what runs now."""
         app = self._lifespan if scope["type"] == "lifespan" else self._app
         await app(scope, receive, send)
+
+    async def pages(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a browser's request on to the console of what runs now."""
+        await self._console(scope, receive, send)
 
     def _open(self) -> None:
         """Take what is on the disk; nothing runs yet."""
@@ -74,8 +86,10 @@ class LocalCloud:
         routes = [
             *(route for cloud in self._clouds for route in cloud.first),
             Route("/status", self._status),
+            Route("/bill", self._bill),
             Route("/rehearse", self._rehearse, methods=["POST"]),
             Route("/empty", self._empty, methods=["POST"]),
+            Route("/console-link", self._console_link, methods=["POST"]),
             *(route for cloud in self._clouds for route in cloud.routes),
         ]
         answers = dict(handlers(home.log))
@@ -84,6 +98,7 @@ class LocalCloud:
         app = Starlette(routes=routes, exception_handlers=answers)
         app.router.redirect_slashes = False  # the services know no such redirection
         self._app = NotingProjects(app, self._platform.projects)
+        self._console = console.app(self._platform, self._app, self.sessions)
 
     @contextlib.asynccontextmanager
     async def _lives(self, _: Starlette) -> AsyncIterator[None]:
@@ -105,10 +120,32 @@ class LocalCloud:
         }
         return JSONResponse(facts | identity())
 
-    async def _rehearse(self, request: Request) -> JSONResponse:
+    async def _console_link(self, request: Request) -> JSONResponse:
+        """A word that signs a browser in once: whoever asks knows the secret.
+
+        `origin`, if it is sent: that of a proxy through which the browser comes.
+        """
         try:
-            epochs = bodies.parse(await bodies.read(request))["epochs"]
-            replaced = self._platform.engine.rehearse(epochs)
+            origin = bodies.parse(await bodies.read(request) or b"{}").get("origin", "")
+        except (ValueError, AttributeError, bodies.TooLarge) as problem:
+            return JSONResponse({"problem": str(problem)}, 400)
+        if origin:
+            self.sessions.origins.add(str(origin))
+        return JSONResponse({"word": self.sessions.link()})
+
+    async def _bill(self, _: Request) -> JSONResponse:
+        found = await asyncio.to_thread(bill, self._platform)
+        return JSONResponse(found.document())
+
+    async def _rehearse(self, request: Request) -> JSONResponse:
+        engine = self._platform.engine
+        try:
+            wanted = bodies.parse(await bodies.read(request))
+            if "failure" in wanted:
+                engine.failures.add(failures.checked(wanted))
+                return JSONResponse({})
+            replaced = engine.rehearse(wanted["epochs"])
+            replaced |= not wanted["epochs"] and engine.failures.clear()
         except (ValueError, TypeError, KeyError, EngineError, bodies.TooLarge) as problem:
             return JSONResponse({"problem": str(problem)}, 400)
         return JSONResponse({"replaced": replaced})
@@ -124,7 +161,8 @@ class LocalCloud:
 
 def build(home: Home, port: int) -> Guard:
     """The application behind its guard."""
-    return Guard(LocalCloud(home, port), home.secret(), port)
+    cloud = LocalCloud(home, port)
+    return Guard(cloud, home.secret(), port, cloud.pages, cloud.sessions.origins)
 
 
 def listen(port: int | None) -> socket.socket:
@@ -188,6 +226,7 @@ def main(folder: str) -> None:
         access_log=False,
         proxy_headers=False,
         timeout_graceful_shutdown=2,
+        timeout_keep_alive=IDLE,
         http=Connection,
         ws="none",
         backlog=BACKLOG,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,6 +26,16 @@ from local_cloud.store.space import Space
 ErrorHandler = Callable[[Request, Any], Response]
 
 
+class Runner(Protocol):
+    """What a service itself runs beside the engine: pipelines."""
+
+    def start(self) -> None:
+        """Resume what an earlier server has left; the engine has started."""
+
+    async def close(self) -> None:
+        """Run it no further; the next start resumes it."""
+
+
 @dataclass(frozen=True)
 class Service:
     """A cloud, or one of its services: what it adds to the server."""
@@ -34,6 +45,7 @@ class Service:
     apis: Sequence[Api] = ()  # Amazon's, behind its one endpoint
     dialect: Dialect | None = None  # of a cloud that runs jobs
     errors: Mapping[type[Exception], ErrorHandler] = field(default_factory=dict)
+    runners: Sequence[Runner] = ()
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,13 @@ class Platform:
     serving: Serving
     projects: Projects
     environment: dict[str, str]  # by which SDKs inside a job find this local cloud
+    folder: Path  # where services keep what is neither a record nor an object
+    runners: list[Runner] = field(default_factory=list)  # those that start() has started
+    at_close: list[Callable[[], None]] = field(default_factory=list)  # their own parts' ends
+    # By the scheme of its URI, what writes a table as a CSV file: a service's, for the others.
+    tables: dict[str, Callable[[str, Path], None]] = field(default_factory=dict)
+    # By its name in SQL, what registers a model: its project, its id, its name.
+    registries: dict[str, Callable[[str, str, str], None]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -80,23 +99,31 @@ class Platform:
             serving=Serving(folder / "deployments", records, engine),
             projects=Projects(records),
             environment=environment,
+            folder=folder,
         )
 
     async def start(self, services: Sequence[Service]) -> None:
         """Start the engine and the studies, with the dialects of these services."""
         dialects = [service.dialect for service in services if service.dialect]
-        await self.engine.start({one.name: one.training for one in dialects})
+        await self.engine.start({name: run for one in dialects for name, run in one.jobs.items()})
         self.studies.start({one.name: one.tuning for one in dialects})
         self.serving.start({one.name: one.serving for one in dialects if one.serving})
+        for runner in (runner for service in services for runner in service.runners):
+            runner.start()
+            self.runners.append(runner)
 
     async def close(self) -> None:
         """Stop what runs, then close the records."""
+        for runner in self.runners:
+            await runner.close()
         await self.studies.close()
         await self.serving.close()
         await self.engine.close()
-        self.close_records()
+        await asyncio.to_thread(self.close_records)
 
     def close_records(self) -> None:
         """Close the records of a platform that was not started."""
+        for close in self.at_close:
+            close()
         self.records.close()
         self.s3.records.close()

@@ -22,21 +22,28 @@ from starlette.routing import BaseRoute, Match, Route
 
 from local_cloud.aws.json_protocol import JsonService
 from local_cloud.aws.rest_protocol import RestService
+from local_cloud.bigquery.parts import Parts
+from local_cloud.bigquery.routes import methods as bigquery_methods
 from local_cloud.gcs import service as gcs
 from local_cloud.resourcemanager import service as resourcemanager
 from local_cloud.s3 import operations
 from local_cloud.s3.routes import HARMLESS
 from local_cloud.s3.routes import calls as s3_calls
 from local_cloud.sagemaker import service as sagemaker
+from local_cloud.sagemaker.autopilot.request import IGNORED as IGNORED_BY_AUTOPILOT
 from local_cloud.sagemaker.endpoint_configs import IGNORED as IGNORED_BY_ENDPOINTS
+from local_cloud.sagemaker.pipelines.definition import IGNORED as IGNORED_BY_PIPELINES
+from local_cloud.sagemaker.processing.request import IGNORED as IGNORED_BY_PROCESSING
 from local_cloud.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
 from local_cloud.service import Platform
 from local_cloud.vertex import service as vertex
 from local_cloud.vertex.launch import IGNORED
+from local_cloud.vertex.pipelines.container import IGNORED as IGNORED_OF_PIPELINES
 from local_cloud.vertex.serving_launch import IGNORED as IGNORED_OF_DEPLOYED
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "learners" / "local-cloud.md"
+CASES = ROOT / "tests" / "local_cloud" / "bigquery" / "sqlglot_cases.json"
 SUITE = ROOT / "tests" / "local_cloud" / "s3" / "public_suite.json"
 BEGIN, END = "<!-- written by `make notebooks` -->", "<!-- up to here -->"
 
@@ -79,6 +86,25 @@ batch POST /batch/storage/v1
 """
 
 
+# Nor has BigQuery: its methods, as cloud.google.com/bigquery/docs/reference/rest lists them (read
+# 2026-11).
+BIGQUERY = """
+projects.list projects.getServiceAccount
+datasets.insert datasets.list datasets.get datasets.patch datasets.update datasets.delete
+datasets.undelete
+tables.insert tables.list tables.get tables.patch tables.update tables.delete tables.getIamPolicy
+tables.setIamPolicy tables.testIamPermissions
+tabledata.list tabledata.insertAll
+jobs.insert jobs.query jobs.get jobs.list jobs.getQueryResults jobs.cancel jobs.delete
+models.list models.get models.patch models.delete
+routines.insert routines.list routines.get routines.update routines.delete routines.getIamPolicy
+routines.setIamPolicy routines.testIamPermissions
+rowAccessPolicies.list rowAccessPolicies.get rowAccessPolicies.insert rowAccessPolicies.update
+rowAccessPolicies.delete rowAccessPolicies.batchDelete
+rowAccessPolicies.getIamPolicy rowAccessPolicies.testIamPermissions
+"""
+
+
 # The calls that every service of Vertex AI has beside its own: google.longrunning.Operations,
 # google.cloud.location.Locations and google.iam.v1.IAMPolicy.
 SHARED = re.compile(r"(Get|List|Cancel|Delete|Wait)Operations?|(Get|List)Locations?|\w+Iam\w+")
@@ -104,6 +130,22 @@ def storage(routes: Sequence[BaseRoute]) -> dict[str, bool]:
     """Cloud Storage's calls, and whether each works."""
     calls = (line.split() for line in STORAGE.split("\n") if line)
     return {name: answered(routes, method, path) for name, method, path in calls}
+
+
+def of_bigquery() -> Iterator[str]:
+    """The lines on BigQuery: the routes have the methods' own names."""
+    with empty() as platform:
+        works = {name for name, *_ in bigquery_methods(Parts(platform))}
+    yield from ("### BigQuery {#coverage-bigquery}", "")
+    yield from _paragraphs({name: name in works for name in BIGQUERY.split()})
+    found = json.loads(CASES.read_text(encoding="utf-8"))
+    counts = found["counts"]
+    yield f"Of {counts['all']} statements in the tests of sqlglot {found['version']} for BigQuery,"
+    yield f"{counts['run']} run, {counts['not implemented']} are refused as not implemented, and"
+    yield f"{counts['failed']} fail (`{found['command']}`). sqlglot's tests only translate them, so"
+    yield "the tables are made up, and a failure can come from a column of the wrong type. Which"
+    yield f"statements did not run, and why, is in `{CASES.relative_to(ROOT)}`."
+    yield ""
 
 
 def by_service(package: str, routes: Sequence[BaseRoute]) -> dict[str, dict[str, bool]]:
@@ -195,6 +237,12 @@ def of_sagemaker() -> Iterator[str]:
         "",
     )
     yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_SAGEMAKER.items())
+    yield from ("", "So are these fields of a processing job.", "")
+    yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_PROCESSING.items())
+    yield from ("", "So are these of a pipeline and of its definition.", "")
+    yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_PIPELINES.items())
+    yield from ("", "So are these fields of an Autopilot job.", "")
+    yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_AUTOPILOT.items())
     yield from ("", "So are these fields of an endpoint configuration.", "")
     yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_ENDPOINTS.items())
 
@@ -211,6 +259,7 @@ def table() -> str:
             "google.cloud.resourcemanager_v3.services", resourcemanager.service(platform).routes
         )["Projects"]
     lines = ["### Cloud Storage {#coverage-storage}", "", *_paragraphs(of_storage)]
+    lines += of_bigquery()
     lines += ["### Projects {#coverage-projects}", "", *_paragraphs(of_projects)]
     lines += ["### Vertex AI {#coverage-vertex}", ""]
     shared = {
@@ -236,6 +285,8 @@ def table() -> str:
     lines += [f"- `{field}`: {why}" for field, why in IGNORED.items()]
     lines += ["", "Neither have these of a deployed model.", ""]
     lines += [f"- `{field}`: {why}" for field, why in IGNORED_OF_DEPLOYED.items()]
+    lines += ["", "Nor these of a pipeline job.", ""]
+    lines += [f"- `{field}`: {why}" for field, why in IGNORED_OF_PIPELINES.items()]
     lines += ["", *of_s3(), *of_sagemaker()]
     return "\n".join(lines) + "\n"
 

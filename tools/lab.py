@@ -10,6 +10,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from local_cloud import LocalCloudError, control
+from local_cloud.target import is_local
 from tools import start_page, workbooks
 from tools.folder import ROOT
 
@@ -23,6 +25,17 @@ def use_settings(prefix: Path) -> None:
     shutil.copyfile(SETTINGS, folder / "overrides.json")
 
 
+def console() -> str:
+    """The URL of the local cloud's pages, which then runs; "" if it does not, or is not used."""
+    if not is_local():
+        return ""
+    try:
+        return f"http://127.0.0.1:{control.in_use().port}/console/"
+    except LocalCloudError as problem:  # JupyterLab opens without it: a notebook says it again
+        print(problem, file=sys.stderr)
+        return ""
+
+
 def command(arguments: list[str]) -> list[str]:
     """The command line that starts JupyterLab in the lesson's folder."""
     start = f"--LabApp.default_url=/lab/tree/work/{start_page.NAME}"
@@ -31,6 +44,7 @@ def command(arguments: list[str]) -> list[str]:
 
 if __name__ == "__main__":
     workbooks.prepare()
+    start_page.write(console=console())
     use_settings(Path(sys.prefix))
     line = command(sys.argv[1:])
     os.execv(line[0], line)

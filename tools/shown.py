@@ -74,7 +74,8 @@ def render(path: Path, wanted: list[Cell], shown: list[list[Output]]) -> None:
             alt, picture = picture_of(outputs)
             (path.parent / cell.shown.picture).write_bytes(smaller(picture))
             first = cell.shown.line - 1
-            lines[first] = lines[first].replace(cell.shown.text, alt.replace('"', "'"))
+            described = alt.replace('"', "'")
+            lines[first] = lines[first].replace(f'alt="{cell.shown.text}"', f'alt="{described}"')
         elif cell.shown:
             lines[cell.shown.line : cell.shown.end - 1] = text_of(outputs).split("\n")
     path.write_text("\n".join(lines), encoding="utf-8")

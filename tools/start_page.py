@@ -17,6 +17,8 @@ Click a title to open its notebook. In a notebook, run one cell after the other 
 |---|---|
 {rows}
 
+{console}
+
 If something goes wrong, [this list](pages/setup.md#trouble) may have it. Words of the lesson are in
 the [glossary](pages/reference.md).
 
@@ -26,8 +28,16 @@ again.
 """
 
 
-def write(root: Path = ROOT) -> Path:
-    """Write the page beside the notebooks in work/; returns its path."""
+CONSOLE = """\
+Your jobs, logs, files and costs are on [the pages of the local cloud]({address}). They ask you to
+sign in once: [how](pages/local-cloud.md#console)."""
+
+
+def write(root: Path = ROOT, console: str = "") -> Path:
+    """Write the page beside the notebooks in work/; returns its path.
+
+    console: the address of the local cloud's pages, if it is known.
+    """
     lesson = Lesson(root)
     rows = []
     for notebook in sorted((root / "notebooks").glob("*.ipynb")):
@@ -38,5 +48,7 @@ def write(root: Path = ROOT) -> Path:
     path = root / "work" / NAME
     path.parent.mkdir(exist_ok=True)
     title = (lesson.config() or {})["title"]
-    path.write_text(PAGE.format(title=title, rows="\n".join(rows)), encoding="utf-8")
+    told = CONSOLE.format(address=console) if console else ""
+    text = PAGE.format(title=title, rows="\n".join(rows), console=told)
+    path.write_text(text.replace("\n\n\n\n", "\n\n"), encoding="utf-8")
     return path

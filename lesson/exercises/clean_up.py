@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 from lesson import LessonError
@@ -66,6 +66,29 @@ order = in_order(
     {},
     "Nothing runs, nothing is lost, and the proof comes last.",
     "which of the five cannot be taken back? What has to have happened before it?",
+)
+
+
+def _judge_leak(answer: Any) -> str:
+    rows, leaks = getattr(answer, "rows", None), getattr(answer, "leaks", None)
+    if not isinstance(rows, list) or not isinstance(leaks, list):
+        return "the answer is a bill, what local_cloud.bill() returns."
+    hourly = [leak for leak in leaks if getattr(leak, "kind", "") != "bucket"]
+    for leak in hourly:
+        price = getattr(leak, "dollars_per_day", None)
+        each = f"{price:.2f} dollars a day" if price is not None else "money"
+        return f"{leak.what} still costs {each}: end it, then ask for the bill again."
+    if not any("notebook instance" in str(getattr(row, "what", "")) for row in rows):
+        return "no notebook instance is on this bill: run the cell above that creates one."
+    return ""
+
+
+leak = Exercise(
+    object,
+    _judge_leak,
+    "What is left are files, for cents. What has ended stays on the bill, and costs no more.",
+    "the leak report ends each entry with the call that ends it: copy that line into the cell.",
+    kind="write",
 )
 
 

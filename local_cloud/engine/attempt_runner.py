@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import os
 import re
 import shutil
 import signal
@@ -14,7 +15,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from local_cloud.engine import log_timestamps, reaper, system
+from local_cloud.engine import failures, log_timestamps, reaper, system
+from local_cloud.engine.failures import Rehearsed
 from local_cloud.engine.rehearsal import Reader
 from local_cloud.engine.replica import (
     NotStarted,
@@ -24,7 +26,8 @@ from local_cloud.engine.replica import (
     log_path,
     start,
 )
-from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, State
+from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, Refused, State
+from local_cloud.failures import LOST_WORKER, MEMORY, SLOW
 from local_cloud.store.errors import StoreError
 from local_cloud.store.records import NOT_WRITTEN
 
@@ -35,6 +38,7 @@ LOST_GRACE = 10.0
 PAUSE = 3.0
 AGAIN = "local cloud: the job is started again: attempt "  # and its number, in every log
 NOT_FOUND = 127  # what a shell gives for a command that is not there
+KILLED = {MEMORY: "memory", LOST_WORKER: "machine"}  # the outcome's reason, by the failure
 
 
 def check_name(name: str) -> str:
@@ -56,12 +60,20 @@ def clear(folder: Path) -> None:
 class AttemptRunner:
     """One attempt of a job that has left the queue."""
 
-    def __init__(self, job: Job, context: ReplicaContext, guard: reaper.Reaper) -> None:
+    def __init__(
+        self,
+        job: Job,
+        context: ReplicaContext,
+        guard: reaper.Reaper,
+        failure: Rehearsed | None = None,
+    ) -> None:
         """job: with its earlier attempts; context: what the replicas get.
 
-        guard: what ends the replicas if this process is killed.
+        guard: what ends the replicas if this process is killed. failure: is rehearsed, by the
+        first attempt.
         """
         self._job = job
+        self._failure = failure if failure and not job.attempts else None
         self._context = context
         self._guard = guard
         self._plan: Plan | None = None
@@ -135,6 +147,7 @@ class AttemptRunner:
             if self._plan and not self._outcome:
                 self._start(self._plan)
                 running()
+                self._limit(self._plan, self._decide_later)  # from here on the job is said to run
             await self._decided.wait()
         finally:  # also after a fault in this program
             if self._plan and self._started:
@@ -156,6 +169,8 @@ class AttemptRunner:
         try:
             if self._job.attempts and await self._paused():
                 return
+            if self._failure and self._failure.failure == SLOW and await self._provisioned():
+                return
             plan = await stage()
             for one in plan.replicas:
                 check_name(one.name)
@@ -166,16 +181,26 @@ class AttemptRunner:
                     f" {', '.join(sorted(names))}: report this as a fault of the local cloud"
                 )
             self._plan = plan
-            self._limit(plan)
+            self._limit(plan, self._decide_now)
         except (EngineError, StoreError, *NOT_WRITTEN) as problem:
-            self.decide(Outcome(State.FAILED, "staging", str(problem)))
+            reason = problem.reason if isinstance(problem, Refused) else "staging"
+            self.decide(Outcome(State.FAILED, reason, str(problem)))
 
     async def _paused(self) -> bool:
         """Clear up after the attempt before, and wait a while; whether the job ends meanwhile."""
         await asyncio.to_thread(self._context.pythons.remove)
         await asyncio.to_thread(clear, self._context.folder)
+        return await self._ended_within(PAUSE)
+
+    async def _provisioned(self) -> bool:
+        """Wait for machines as long as a cloud's take to start; whether the job ends meanwhile."""
+        assert self._failure
+        seconds = self._failure.seconds
+        return await self._ended_within(failures.PROVISIONING if seconds is None else seconds)
+
+    async def _ended_within(self, seconds: float) -> bool:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._decided.wait(), PAUSE)
+            await asyncio.wait_for(self._decided.wait(), seconds)
         return self._decided.is_set()
 
     def _start(self, plan: Plan) -> None:
@@ -184,6 +209,8 @@ class AttemptRunner:
             self._begun[one.name] = log.stat().st_size if log.exists() else 0
         number = len(self._job.attempts) + 1
         notes = plan.notes if number == 1 else (f"{AGAIN}{number}",)
+        if self._failure:
+            notes = (*notes, failures.NOTE.format(self._failure.failure))
         for index, one in enumerate(plan.replicas):
             try:
                 started = start(one, notes, self._context)
@@ -197,9 +224,23 @@ class AttemptRunner:
             self._started.append(started)
             self._living.add(index)
             system.when_ended(started.process, functools.partial(self._exited, index))
+        if self._failure and self._failure.failure in KILLED:
+            loop = asyncio.get_running_loop()
+            self._timers.append(loop.call_later(failures.KILLED_AFTER, self._kill))
 
-    def _limit(self, plan: Plan) -> None:
-        """Have the job ended when its time is up: that of running, or that of all together."""
+    def _kill(self) -> None:
+        """End the replica that a rehearsed failure hits, as the kernel would."""
+        assert self._failure
+        index = failures.victim(self._failure.failure, self._job.size)
+        if index in self._living:
+            with suppress(ProcessLookupError):
+                os.killpg(self._started[index].process.pid, signal.SIGKILL)
+
+    def _limit(self, plan: Plan, end: Callable[[float, Outcome], object]) -> None:
+        """Have the job ended when its time is up: that of running, or that of all together.
+
+        end: is given the seconds that are left of each, and the outcome.
+        """
         now, earlier = time.time(), self._job.attempts
         ran = sum((each.ended or now) - (each.started or now) for each in earlier)
         passed = now - (earlier[0].staged if earlier else self._made)
@@ -207,15 +248,17 @@ class AttemptRunner:
             ("timeout", "ran for", plan.timeout, ran),
             ("deadline", "took", plan.deadline, passed),
         ):
-            if seconds is None:
-                continue
-            message = f"The job {did} {seconds:g} s, which is its limit, and was stopped."
-            outcome = Outcome(State.FAILED, reason, message)
-            if used >= seconds:
-                self.decide(outcome)
-            else:
-                loop = asyncio.get_running_loop()
-                self._timers.append(loop.call_later(seconds - used, self.decide, outcome))
+            if seconds is not None:
+                message = f"The job {did} {seconds:g} s, which is its limit, and was stopped."
+                end(seconds - used, Outcome(State.FAILED, reason, message))
+
+    def _decide_now(self, left: float, outcome: Outcome) -> None:
+        if left <= 0:
+            self.decide(outcome)
+
+    def _decide_later(self, left: float, outcome: Outcome) -> None:
+        loop = asyncio.get_running_loop()
+        self._timers.append(loop.call_later(left, self.decide, outcome))
 
     def _exited(self, index: int, code: int) -> None:
         """The first failure decides; so does success of the primary, or of all."""
@@ -225,15 +268,24 @@ class AttemptRunner:
         if not self._living:
             self._all_ended.set()
         name = self._plan.replicas[index].name
-        if code:
-            self._settle(Outcome(State.FAILED, "exit", self._failure(name, code), name, code))
+        if self._failure and self._failure.failure in KILLED:
+            self._settle(self._killed(self._failure.failure))
+        elif code:
+            self._settle(Outcome(State.FAILED, "exit", self._failed(name, code), name, code))
         elif index == self._plan.primary or len(self._codes) == len(self._plan.replicas):
             message = "Every replica exited with 0."
             if self._plan.primary is not None:
                 message = f"The primary replica {name} exited with 0."
             self._settle(Outcome(State.SUCCEEDED, "succeeded", message))
 
-    def _failure(self, name: str, code: int) -> str:
+    def _killed(self, failure: str) -> Outcome:
+        """The end of a replica that a rehearsed failure hits, also if it was too fast for that."""
+        assert self._plan
+        name = self._plan.replicas[failures.victim(failure, self._job.size)].name
+        code = -signal.SIGKILL
+        return Outcome(State.FAILED, KILLED[failure], self._failed(name, code), name, code)
+
+    def _failed(self, name: str, code: int) -> str:
         ended = f"exited with code {code}"
         if code < 0:
             ended = f"was ended by {_signal_name(-code)}"

@@ -40,11 +40,15 @@ class Autoscaler:
         self._area += self._active * (now - self._changed)
         self._active, self._changed = self._active + change, now
 
-    def wanted(self, now: float, replicas: int) -> int:
-        """Return how many replicas there should be, of which there are so many now."""
+    def wanted(self, now: float, replicas: int, starting: bool = False) -> int:
+        """Return how many replicas there should be, of which there are so many now.
+
+        starting: not all of them are ready. None goes then, nor soon after: on a busy machine one
+        may need longer to start than SHRINK.
+        """
         self._add(now, 0)
         self._seen.append((now, self._area))
-        while len(self._seen) > 2 and self._seen[1][0] <= now - SHRINK:
+        while len(self._seen) > 2 and self._seen[1][0] <= now - (GROW if starting else SHRINK):
             self._seen.popleft()
         lately, long = self._mean(now, GROW), self._mean(now, SHRINK)
         needed = replicas

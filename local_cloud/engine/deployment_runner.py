@@ -35,6 +35,7 @@ FIRST_LOSS = 0.05  # seconds, doubled each time, for the end of a replica that h
 DRAIN = 60.0  # seconds for the requests that a replica has when it is to end
 LOST_GRACE = 10.0  # seconds between SIGTERM and SIGKILL, at most, when the server ends
 KEPT = 1000  # latencies
+LATE = "was not ready in time"  # in the message of a deployment that failed so
 
 
 class Moved(Exception):
@@ -52,17 +53,20 @@ class DeploymentRunner:
         network: Callable[[ServingPlan], Network],
         guard: Any,
         settled: Callable[[ServingState, str], None],
+        sized: Callable[[int], None],
         figures: Figures,
     ) -> None:
         """stage: brings the model; network: a new one for a replica; guard: the reaper.
 
-        settled: is called with READY or FAILED, once; figures: those of an earlier server.
+        settled: is called with READY or FAILED, once; sized: with the number of replicas that
+        there are to be; figures: those of an earlier server.
         """
         self.id = deployment.id
         self._context, self._stage, self._network, self._guard = context, stage, network, guard
-        self._settled = settled
+        self._settled, self._sized = settled, sized
         self._load = Autoscaler(deployment.minimum, deployment.maximum, time.monotonic())
-        self._wanted = deployment.minimum
+        self._wanted = 0
+        self._want(deployment.minimum)
         self._replicas: dict[ServedReplica, asyncio.Task[None]] = {}
         self._started = 0  # replicas, ever; the next one's name
         self._changed = asyncio.Event()  # set, and replaced, when a replica becomes usable or ends
@@ -152,8 +156,14 @@ class DeploymentRunner:
     def scale(self, minimum: int, maximum: int) -> None:
         """Keep the number of replicas between these from now on."""
         self._load.minimum, self._load.maximum = minimum, maximum
-        self._wanted = max(minimum, min(self._wanted, maximum))
+        self._want(max(minimum, min(self._wanted, maximum)))
         self._wake()
+
+    def _want(self, count: int) -> None:
+        """Have so many replicas from now on."""
+        if count != self._wanted:
+            self._wanted = count
+            self._sized(count)
 
     # ---- replicas -------------------------------------------------------------------------------
     async def _supervise(self) -> None:
@@ -181,8 +191,9 @@ class DeploymentRunner:
         """Start the replicas that are missing, and end those that are too many."""
         now = time.monotonic()
         staying = [each for each in self._replicas if not each.leaving]
-        if any(each.usable for each in staying):
-            self._wanted = self._load.wanted(now, self._wanted)
+        if usable := sum(each.usable for each in staying):
+            starting = usable < self._wanted and not self._failures
+            self._want(self._load.wanted(now, self._wanted, starting))
         if now >= self._not_before:
             for _ in range(self._wanted - len(staying)):
                 self._start(plan)
@@ -263,7 +274,7 @@ class DeploymentRunner:
 def _reason(replica: ServedReplica, problem: BaseException | None) -> str:
     if problem:
         return f"Replica {replica.name} cannot be started: {problem}"
-    how = "was not ready in time" if replica.late else f"ended with code {replica.code}"
+    how = LATE if replica.late else f"ended with code {replica.code}"
     return "\n".join([f"Replica {replica.name} {how}, and none was ready before.", *replica.said()])
 
 

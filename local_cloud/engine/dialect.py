@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from local_cloud.engine.early_stopping import Curve
@@ -48,3 +48,9 @@ class Dialect:
     training: TrainingDialect
     tuning: TuningDialect
     serving: ServingDialect | None = None
+    other_jobs: Mapping[str, TrainingDialect] = field(default_factory=dict)  # under further names
+
+    @property
+    def jobs(self) -> dict[str, TrainingDialect]:
+        """What runs each kind of its jobs, by the name under which they are on record."""
+        return {self.name: self.training, **self.other_jobs}

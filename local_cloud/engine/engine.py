@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import logging
 import secrets
@@ -18,10 +17,12 @@ from local_cloud.engine.attempt_runner import AttemptRunner, check_name
 from local_cloud.engine.base import Base, BaseOf, own_only, server_base
 from local_cloud.engine.dialect import TrainingDialect
 from local_cloud.engine.environments import Environments
+from local_cloud.engine.failures import Failures
 from local_cloud.engine.fork_server import ForkServer
 from local_cloud.engine.job_environment import write_scripts
 from local_cloud.engine.job_space import watch_space
-from local_cloud.engine.job_table import JobTable, ended_with, with_attempt
+from local_cloud.engine.job_table import JobTable, cut_off, ended_with, with_attempt
+from local_cloud.engine.rental import Rented
 from local_cloud.engine.replica import ReplicaContext, environment, log_path
 from local_cloud.engine.scheduler import Scheduler
 from local_cloud.engine.spec import Attempt, EngineError, Job, Outcome, Plan, State
@@ -67,11 +68,11 @@ class Engine:
         self._records = records
         self._dialects: Mapping[str, TrainingDialect] = {}
         self._cores = cores or machine.cores()
-        self._hook, self._base_of = hook, base_of
-        self._space = space
+        self._hook, self._base_of, self._space = hook, base_of, space
         self.hidden = hidden.encode()
         self._gpus: tuple[int, ...] = ()
         self.ports = machine.Ports()
+        self.failures = Failures(records)
         self._jobs = JobTable(records)
         self._turn = 0  # of the latest job
         self._runs: dict[str, AttemptRunner] = {}
@@ -103,10 +104,9 @@ class Engine:
         for job in self._jobs.load():
             self._turn = job.turn
             if job.state is not State.QUEUED and not job.state.ended:
-                self._finish(job, STOPPED if job.state is State.STOPPING else LOST)
-        self._rehearsal = rehearsal.read(self._records)
-        if self._rehearsal and self._rehearsal.job:  # none that has begun outlives its job
-            self._forget_rehearsal()
+                outcome = STOPPED if job.state is State.STOPPING else LOST
+                self._finish(cut_off(job, self._folder / job.id), outcome)
+        self._rehearsals = rehearsal.Rehearsals(self._records)
         self.reaper = reaper.Reaper(reaper.entries(self._run_mark))
         self._open = True
         self._next()
@@ -145,17 +145,18 @@ class Engine:
         """Return what jobs of an image stand on, with a note about it; "": of no image."""
         return self._base_of(image, self._own) if image else self._own
 
-    def submit(self, dialect: str, job_id: str, size: int, gpus: int = 0) -> Job:
-        """Queue a job of `size` replicas; it is on the disk when this returns."""
+    def submit(
+        self, dialect: str, job_id: str, size: int, gpus: int = 0, rented: Rented | None = None
+    ) -> Job:
+        """Queue a job of `size` replicas; it is on the disk at the end. rented: for a bill."""
         check_name(job_id)
         if job_id in self._jobs:
             raise EngineError(f"there is a job {job_id} already: choose another name")
         if dialect not in self._dialects or size < 1:
             raise EngineError(f"no job of {size} replicas can be sent to {dialect!r}")
-        job = Job(job_id, dialect, size, State.QUEUED, time.time(), self._turn + 1, gpus)
-        self._turn = job.turn
-        # The next is not started at once: the caller answers its client first.
-        loop = asyncio.get_running_loop()
+        self._turn = turn = self._turn + 1
+        job = Job(job_id, dialect, size, State.QUEUED, time.time(), turn, gpus, rented=rented)
+        loop = asyncio.get_running_loop()  # the caller answers its client before the next starts
         self._jobs.put(job, then=lambda: loop.call_soon(self._next))
         return job
 
@@ -190,19 +191,9 @@ class Engine:
         It is the first job whose log gets there, of those that may be interrupted. This is kept
         until a job is interrupted; what that job does not use of it is given up when it ends.
         """
-        before = self._rehearsal
-        self._keep(rehearsal.Rehearsal(rehearsal.checked(epochs)))
+        before = self._rehearsals.wanted
+        self._rehearsals.keep(rehearsal.Rehearsal(rehearsal.checked(epochs)))
         return before is not None
-
-    def _keep(self, wanted: rehearsal.Rehearsal | None) -> None:
-        wanted = wanted if wanted and wanted.epochs else None
-        rehearsal.write(self._records, wanted)
-        self._rehearsal = wanted
-
-    def _forget_rehearsal(self) -> None:
-        self._rehearsal = None
-        with contextlib.suppress(*NOT_WRITTEN):  # on a full disk the next start forgets it
-            rehearsal.write(self._records, None)
 
     def get(self, job_id: str) -> Job:
         """The job as it stands; NoSuchJob if there is none."""
@@ -230,6 +221,7 @@ class Engine:
         if not self.get(job_id).state.ended:
             raise EngineError(f"job {job_id} has not ended: stop it first")
         folder = self._folder / job_id
+        self.failures.forget(job_id)
         self._jobs.remove(job_id, then=lambda: shutil.rmtree(folder, ignore_errors=True))
 
     def _finish(self, job: Job, outcome: Outcome) -> None:
@@ -284,7 +276,8 @@ class Engine:
 
     def _begin(self, job: Job, gpus: tuple[int, ...]) -> None:
         context = self.replica_context(job.id, self._folder / job.id, job.size, gpus)
-        self._runs[job.id] = AttemptRunner(job, context, self.reaper)
+        failure = self.failures.of(job.id)
+        self._runs[job.id] = AttemptRunner(job, context, self.reaper, failure)
         task = asyncio.get_running_loop().create_task(self._live(job.id, context))
         self._tasks[job.id] = task
         task.add_done_callback(functools.partial(self._left, job.id))
@@ -303,8 +296,7 @@ class Engine:
         if ran:
             outcome = await self._collect(job_id, outcome)
         await asyncio.to_thread(context.pythons.remove)
-        if self._rehearsal and self._rehearsal.job == job_id:
-            self._forget_rehearsal()
+        self._rehearsals.forget(job_id)
         self._finish(with_attempt(self._jobs.latest(job_id), ended=ended), outcome)
 
     async def _attempt(self, job_id: str, context: ReplicaContext) -> Outcome:
@@ -345,17 +337,15 @@ class Engine:
         """Interrupt the job as soon as its log gets to an epoch at which it is to be."""
         while run.reader():
             await asyncio.sleep(0 if reader.news() else rehearsal.PERIOD)
-            wanted = self._rehearsal
-            if not wanted or wanted.job not in ("", job_id) or reader.epoch < wanted.epochs[0]:
+            epoch = self._rehearsals.due(job_id, reader.epoch)
+            if epoch is None or not run.reader():
                 continue
-            if run.reader():
-                # First on the disk, then done: no stop is rehearsed twice.
-                try:
-                    self._keep(rehearsal.Rehearsal(wanted.epochs[1:], job_id))
-                except NOT_WRITTEN:
-                    await asyncio.sleep(job_table.RETRY)
-                    continue
-                self.interrupt(job_id, INTERRUPTED.format(wanted.epochs[0]))
+            try:
+                self._rehearsals.use(job_id)  # first on the disk, then done
+            except NOT_WRITTEN:
+                await asyncio.sleep(job_table.RETRY)
+                continue
+            self.interrupt(job_id, INTERRUPTED.format(epoch))
 
     def _running(self, job_id: str) -> None:
         now = time.time()

@@ -8,11 +8,13 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
+from local_cloud.engine.rentals import JOB as KIND
+from local_cloud.engine.rentals import Rentals
 from local_cloud.engine.spec import Job, NoSuchJob, Outcome
 from local_cloud.store.records import NOT_WRITTEN, Records
 
-KIND = "job"
 RETRY = 1.0  # seconds until what the disk has refused is tried again
 
 
@@ -102,15 +104,17 @@ class JobTable:
             self._write(job_id)
 
     def remove(self, job_id: str, then: Callable[[], object]) -> None:
-        """Forget a job, then call; as in put."""
+        """Forget a job, but for what it has cost, then call; as in put."""
 
         def forget() -> None:
             self._jobs.pop(job_id, None)
             self._wake(job_id)
             then()
 
-        self._records.delete(KIND, job_id)
-        self._records.when_written(forget)
+        with self._records.transaction():
+            Rentals(self._records).keep_job(self.get(job_id))
+            self._records.delete(KIND, job_id)
+            self._records.when_written(forget)
 
     def _wake(self, job_id: str) -> None:
         if event := self._changed.pop(job_id, None):
@@ -120,6 +124,14 @@ class JobTable:
 def ended_with(job: Job, outcome: Outcome) -> Job:
     """The job with its end, which is now."""
     return replace(job, state=outcome.state, ended=time.time(), outcome=outcome)
+
+
+def cut_off(job: Job, folder: Path) -> Job:
+    """The job that a killed server has left: its attempt ended when its logs were last written."""
+    if not job.attempts:
+        return job
+    signs = (path.stat().st_mtime for path in folder.glob("*.log"))
+    return with_attempt(job, ended=max(job.attempts[-1].staged, *signs, 0.0))
 
 
 def with_attempt(job: Job, **facts: float) -> Job:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from local_cloud.engine.spec import EngineError
-from local_cloud.store.records import Records
+from local_cloud.store.records import NOT_WRITTEN, Records
 
 KIND = "rehearsal"
 NAME = "next"  # there is one at a time
@@ -25,18 +26,43 @@ class Rehearsal:
     job: str = ""  # the one that has been interrupted already: the other epochs are its too
 
 
-def read(records: Records) -> Rehearsal | None:
-    """What is to be rehearsed; None if nothing is."""
-    found = records.get(KIND, NAME)
-    return Rehearsal(tuple(found["epochs"]), found["job"]) if found else None
+class Rehearsals:
+    """The one rehearsal that is to come, or under way; it is on the disk."""
 
+    def __init__(self, records: Records) -> None:
+        """Take up what an earlier server has left, unless its job had begun to use it."""
+        self._records = records
+        found = records.get(KIND, NAME)
+        self.wanted = Rehearsal(tuple(found["epochs"]), found["job"]) if found else None
+        if self.wanted and self.wanted.job:
+            self.forget(self.wanted.job)
 
-def write(records: Records, rehearsal: Rehearsal | None) -> None:
-    """Keep it until it is used; None, or one without epochs: there is none."""
-    if rehearsal and rehearsal.epochs:
-        records.put(KIND, NAME, asdict(rehearsal))
-    else:
-        records.delete(KIND, NAME)
+    def keep(self, wanted: Rehearsal) -> None:
+        """Keep it until it is used; one without epochs: there is none. Raises NOT_WRITTEN."""
+        if wanted.epochs:
+            self._records.put(KIND, NAME, asdict(wanted))
+        else:
+            self._records.delete(KIND, NAME)
+        self.wanted = wanted if wanted.epochs else None
+
+    def due(self, job_id: str, epoch: int) -> int | None:
+        """Return the epoch at which this job, which has got to `epoch`, is to be interrupted."""
+        wanted = self.wanted
+        if not wanted or wanted.job not in ("", job_id) or epoch < wanted.epochs[0]:
+            return None
+        return wanted.epochs[0]
+
+    def use(self, job_id: str) -> None:
+        """Give up the epoch that is due: no stop is rehearsed twice. Raises NOT_WRITTEN."""
+        assert self.wanted
+        self.keep(Rehearsal(self.wanted.epochs[1:], job_id))
+
+    def forget(self, job_id: str) -> None:
+        """Give up what this job has not used."""
+        if self.wanted and self.wanted.job == job_id:
+            self.wanted = None
+            with contextlib.suppress(*NOT_WRITTEN):  # on a full disk the next start forgets it
+                self._records.delete(KIND, NAME)
 
 
 def checked(epochs: Sequence[object]) -> tuple[int, ...]:

@@ -29,6 +29,8 @@ from local_cloud.engine.attempt_runner import check_name
 from local_cloud.engine.deployment_runner import DeploymentRunner, Moved
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.http_client import HttpRequest, HttpResponse
+from local_cloud.engine.rental import Machines, Rented
+from local_cloud.engine.rentals import Rentals
 from local_cloud.engine.replica import ReplicaContext
 from local_cloud.engine.served import (
     Deployment,
@@ -54,6 +56,7 @@ class Serving:
     def __init__(self, folder: Path, records: Records, engine: Engine) -> None:
         """folder: where logs and environments of deployments are; engine: what runs replicas."""
         self._folder, self._records, self._engine = folder.resolve(), records, engine
+        self._rentals = Rentals(records)
         self._dialects: Mapping[str, ServingDialect] = {}
         self._deployments: dict[str, Deployment] = {}
         self._runners: dict[str, DeploymentRunner] = {}
@@ -86,11 +89,18 @@ class Serving:
 
     # ---- deployments ----------------------------------------------------------------------------
     def deploy(
-        self, dialect: str, endpoint: str, deployment_id: str, minimum: int = 1, maximum: int = 1
+        self,
+        dialect: str,
+        endpoint: str,
+        deployment_id: str,
+        minimum: int = 1,
+        maximum: int = 1,
+        rented: Rented | None = None,
     ) -> Deployment:
         """Record a deployment and start its replicas; it gets no traffic yet.
 
-        Inside a transaction of the records the replicas start at its end.
+        rented: what a replica's machine is on the real service, for the bill. Inside a transaction
+        of the records the replicas start at its end.
         """
         check_name(deployment_id)
         if deployment_id in self._deployments:
@@ -105,8 +115,11 @@ class Serving:
             self._deployments[made.id] = made
             self._run(made)
 
-        self._records.put(KIND, made.id, made.document())
-        self._records.when_written(begin)
+        unknown = Rented(dialect, "deployment", endpoint, (Machines(""),))
+        with self._records.transaction():
+            self._records.put(KIND, made.id, made.document())
+            self._rentals.open(made.id, rented or unknown, minimum)
+            self._records.when_written(begin)
         return made
 
     def get(self, deployment_id: str) -> Deployment:
@@ -163,6 +176,8 @@ class Serving:
             self.set_traffic(endpoint, weights)
             self._records.delete(KIND, deployment_id)
             self._records.delete(FIGURES, deployment_id)
+            self._engine.failures.forget(deployment_id)
+            self._rentals.close(deployment_id)
             self._records.when_written(forget)
 
     async def _end(self, deployment_id: str, runner: DeploymentRunner | None) -> None:
@@ -248,6 +263,7 @@ class Serving:
             self._network,
             self._engine.reaper,
             functools.partial(self._settle, deployment.id),
+            functools.partial(self._sized, deployment.id),
             self._recorded(deployment.id),
         )
 
@@ -256,7 +272,8 @@ class Serving:
         await asyncio.to_thread(network.available)  # asked now, so that no replica waits for it
         job_context = context.of_job(self._engine.ports.take)
         stage = self._dialects[deployment.dialect].stage
-        return await asyncio.to_thread(stage, deployment.id, job_context)
+        plan = await asyncio.to_thread(stage, deployment.id, job_context)
+        return self._engine.failures.plan(plan, deployment.id)
 
     def _network(self, plan: ServingPlan) -> network.Network:
         if network.available():
@@ -272,10 +289,19 @@ class Serving:
         self._deployments[made.id] = made
         try:
             self._records.put(KIND, made.id, made.document())
+            if state is ServingState.FAILED:  # its machines are given back
+                self._rentals.close(made.id)
             self._dialects[made.dialect].settled(made)
         except NOT_WRITTEN as problem:
             logging.getLogger(__name__).error("deployment %s: %s", made.id, problem)
         self._wake(made.id)
+
+    def _sized(self, deployment_id: str, replicas: int) -> None:
+        """A deployment has so many machines from now on."""
+        try:
+            self._rentals.change(deployment_id, replicas)
+        except NOT_WRITTEN as problem:
+            logging.getLogger(__name__).error("the bill of %s: %s", deployment_id, problem)
 
     def _wake(self, deployment_id: str) -> None:
         if event := self._changed.pop(deployment_id, None):

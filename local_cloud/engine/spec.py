@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from local_cloud.engine.base import Base
+from local_cloud.engine.rental import Rented
 from local_cloud.errors import LocalCloudError
 
 
@@ -22,6 +23,11 @@ class NoSuchJob(EngineError):
 
 class Refused(EngineError):
     """Raised by a dialect's stage(): the job fails with this sentence."""
+
+    def __init__(self, message: str, reason: str = "staging") -> None:
+        """`reason`: of the outcome."""
+        super().__init__(message)
+        self.reason = reason
 
 
 class State(StrEnum):
@@ -79,7 +85,8 @@ class Outcome:
 
     reason is one of: succeeded, exit (a replica failed), timeout, deadline, interrupted (once more
     than the plan allows), space (it wrote too much), staging, collect (the results could not be
-    brought away), stopped, lost (the server ended while the job ran).
+    brought away), stopped, lost (the server ended while the job ran). Those that are only ever
+    rehearsed: quota, memory (a replica used too much), machine (one broke down).
     """
 
     state: State
@@ -119,6 +126,7 @@ class Job:
     ended: float | None = None
     outcome: Outcome | None = None
     attempts: tuple[Attempt, ...] = ()  # the latest may still run
+    rented: Rented | None = None  # what a real service would have rented out for it
 
     @property
     def interruptions(self) -> int:
@@ -134,6 +142,8 @@ class Job:
         """The job of a document."""
         attempts = tuple(Attempt(**attempt) for attempt in document.get("attempts", ()))
         fields = {**document, "state": State(document["state"]), "attempts": attempts}
+        if rented := document.get("rented"):
+            fields["rented"] = Rented.of(rented)
         if ending := document["outcome"]:
             lines = tuple(ending["last_lines"])
             fields["outcome"] = Outcome(

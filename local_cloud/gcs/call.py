@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from local_cloud import bodies
 from local_cloud.gcs.errors import Refusal, from_store, invalid, not_implemented
+from local_cloud.related import BadBody
 from local_cloud.store.errors import StoreError
 from local_cloud.store.values import Condition
 
@@ -99,6 +100,8 @@ def answered(function: Endpoint) -> Endpoint:
             return refusal.response()
         except StoreError as error:
             return from_store(error, is_read=request.method in ("GET", "HEAD")).response()
+        except BadBody as problem:
+            return invalid(str(problem)).response()
         except ClientDisconnect:
             return Response(status_code=499)  # nobody is there to read it
 
@@ -113,7 +116,7 @@ def streaming(function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Respons
         chunks = request.stream()
         try:
             return await function(Call(request), chunks)
-        except (Refusal, StoreError, OSError):
+        except (Refusal, BadBody, StoreError, OSError):
             # A client that is still sending does not read an answer: take the rest first.
             async for _ in chunks:
                 pass

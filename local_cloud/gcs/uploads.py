@@ -12,12 +12,12 @@ import anyio
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
+from local_cloud.content_range import Chunk, chunk
 from local_cloud.gcs.call import Call, parse_json
 from local_cloud.gcs.errors import Refusal, invalid
 from local_cloud.gcs.model import Insert, Session, Sessions, announced
-from local_cloud.gcs.ranges import Chunk, chunk
-from local_cloud.gcs.related import Related
 from local_cloud.gcs.resources import object_resource
+from local_cloud.related import Related
 from local_cloud.store import files
 from local_cloud.store.errors import NoSpace, StoreError
 from local_cloud.store.objects import Objects

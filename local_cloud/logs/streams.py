@@ -12,7 +12,11 @@ from local_cloud.engine.engine import Engine
 from local_cloud.engine.served import ServingState
 from local_cloud.engine.serving import Serving
 
-GROUP = "/aws/sagemaker/TrainingJobs"
+# The group of each kind of jobs, by the name under which the engine has them.
+GROUPS = {
+    "sagemaker": "/aws/sagemaker/TrainingJobs",
+    "sagemaker-processing": "/aws/sagemaker/ProcessingJobs",
+}
 ENDPOINTS = "/aws/sagemaker/Endpoints"  # and the endpoint's name, VARIANT/REPLICA the stream's
 TRANSFORM = "/aws/sagemaker/TransformJobs"
 MESSAGE_OVERHEAD = 26  # bytes that the service counts for each event beside its message
@@ -50,15 +54,16 @@ def streams(engine: Engine, serving: Serving) -> list[Stream]:
     """All of them, in the order of their names."""
     found = [
         Stream(
-            GROUP,
-            f"{job.id}/{replica}-{int(job.started)}",
+            GROUPS[job.dialect],
+            # A job that is no training job has its kind before its name: processing.NAME.
+            f"{job.id.rpartition('.')[2]}/{replica}-{int(job.started)}",
             log,
             job.started,
             job.state.ended,
             engine.hidden,
         )
         for job in engine.jobs()
-        if job.dialect == "sagemaker" and job.started
+        if job.dialect in GROUPS and job.started
         for replica, log in engine.logs(job.id).items()
     ]
     found += [

@@ -21,7 +21,7 @@ from local_cloud.engine.http_client import HttpRequest
 from local_cloud.engine.served import Deployment, NoSuchDeployment, ServingState, Unanswered
 from local_cloud.engine.serving import MOST
 from local_cloud.engine.spec import EngineError
-from local_cloud.sagemaker import layout, listing, status
+from local_cloud.sagemaker import layout, listing, rented, status
 from local_cloud.sagemaker.endpoints import DIALECT, FACTS
 from local_cloud.sagemaker.models import Models
 from local_cloud.sagemaker.names import arn, split_s3_uri
@@ -85,7 +85,8 @@ class BatchPredictions:
             self.records.put(FACTS, made, facts)
             self.tags.make(document["TransformJobArn"], request.get("Tags", []))
             count = request["TransformResources"]["InstanceCount"]
-            self.serving.deploy(DIALECT, f"{KIND}/{name}", made, count, count)
+            machine = rented.of_instances("transform job", name, request["TransformResources"])
+            self.serving.deploy(DIALECT, f"{KIND}/{name}", made, count, count, machine)
         return {"TransformJobArn": document["TransformJobArn"]}
 
     def describe(self, params: Json) -> Json:

@@ -14,7 +14,8 @@ from typing import Any
 from local_cloud.aws.errors import not_implemented
 from local_cloud.engine.served import Deployment, NoSuchDeployment, ServingState
 from local_cloud.engine.spec import EngineError
-from local_cloud.sagemaker import listing, status
+from local_cloud.failures import NEVER_HEALTHY
+from local_cloud.sagemaker import listing, rented, status
 from local_cloud.sagemaker.endpoint_configs import EndpointConfigs, check_size, size
 from local_cloud.sagemaker.names import arn
 from local_cloud.sagemaker.request import invalid
@@ -34,6 +35,7 @@ class Endpoints:
     def __init__(self, platform: Platform, configs: EndpointConfigs) -> None:
         """configs: which an endpoint names."""
         self.records, self.serving = platform.records, platform.serving
+        self._failures = platform.engine.failures
         self.configs, self.models, self.tags = configs, configs.models, configs.tags
 
     # ---- requests -------------------------------------------------------------------------------
@@ -146,8 +148,11 @@ class Endpoints:
             isolated = bool(model.get("EnableNetworkIsolation"))
             facts = {"container": container, "variant": variant, "isolated": isolated}
             self.records.put(FACTS, variant["deployment"], facts)
+            self._failures.meet((NEVER_HEALTHY,), endpoint, variant["deployment"])
             try:
-                self.serving.deploy(DIALECT, endpoint, variant["deployment"], *size(variant))
+                machine = rented.of_instances("endpoint", endpoint, variant)
+                made = variant["deployment"]
+                self.serving.deploy(DIALECT, endpoint, made, *size(variant), machine)
             except EngineError as problem:
                 raise invalid(str(problem)) from None
         return {CONFIG: config[CONFIG], "StartTime": time.time(), "variants": variants}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from local_cloud.engine.attempt_runner import AGAIN
 from local_cloud.engine.spec import Outcome
+from local_cloud.sagemaker import rehearsed
 
 MOST = 1024  # characters of a FailureReason, and of output/failure that are read
 
@@ -28,13 +29,15 @@ def reason(outcome: Outcome, failure: Path | None, log: Iterable[str]) -> str:
     """
     if outcome.reason == "lost":
         return _cut("InternalServerError: We encountered an internal error. ", outcome.message)
+    if outcome.reason == "machine":
+        return rehearsed.INTERNAL
     if outcome.reason == "collect":
         return _cut("ClientError: Artifact upload failed: ", outcome.message)
     if outcome.code is None:
         return _cut("ClientError: ", outcome.message)
     # A container reports the signal that ended it as 128 and its number.
     code = outcome.code if outcome.code >= 0 else 128 - outcome.code
-    said = _read(failure) if failure else ""
+    said = read(failure) if failure else ""
     if not said or any(sign in said for sign in OF_A_DRIVER):
         said = own_words(log) or said
     return _cut("AlgorithmError: ", said, f", exit code: {code}")
@@ -63,7 +66,8 @@ def _cut(before: str, text: str, after: str = "") -> str:
     return before + text.strip()[: MOST - len(before) - len(after)] + after
 
 
-def _read(failure: Path) -> str:
+def read(failure: Path) -> str:
+    """The beginning of a file that a script may have left; "" if there is none."""
     if not failure.is_file():  # none, or a pipe, which nobody would ever write to
         return ""
     try:

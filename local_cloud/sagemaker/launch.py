@@ -34,6 +34,8 @@ GRACE_SECONDS = 120.0  # between SIGTERM and SIGKILL: API reference, StoppingCon
 CHECKPOINTS = "/opt/ml/checkpoints"  # where CheckpointConfig has no LocalPath
 EVENTS = "/opt/ml/output/tensorboard"  # where TensorBoardOutputConfig has none
 TOOLKIT = Path(__file__).with_name("toolkit.py")
+AUTOPILOT = Path(__file__).with_name("autopilot") / "program.py"
+REPORT = "output/data/report.json"  # below /opt/ml: how far an Autopilot job has come
 PLAIN = re.compile(r"[A-Za-z0-9_./+-]*")  # what a shell takes as it is
 # How the SDK's version 2 asks for several processes: hyperparameters that are true.
 OTHER_LAUNCHERS = {
@@ -60,7 +62,11 @@ def plan(document: Json, context: JobContext, objects: Objects, base: Json) -> P
         own = _gpus(request, context.gpus, host.rank)
         places = {ML: host.ml} | _live(request, host, objects)
         drivers.fit(host, port, len(own), places)
-        command = _command(request, host, objects, context)
+        command = (
+            (sys.executable, "-I", str(AUTOPILOT), ML)
+            if document.get("autopilot")
+            else _command(request, host, objects, context)
+        )
         installed += _install(host, image, context)
         env = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, own))} | shared
         replicas.append(
@@ -80,7 +86,7 @@ def plan(document: Json, context: JobContext, objects: Objects, base: Json) -> P
         deadline=patience(request),
         grace=GRACE_SECONDS,
         interruptions=ANY_NUMBER if spot else None,  # until MaxWaitTimeInSeconds is over
-        notes=(*_notes(context.base(image).note, document["note"]), *installed),
+        notes=(*notes(context.base(image).note, document["note"]), *installed),
     )
 
 
@@ -101,6 +107,16 @@ def _plain(folder: Path) -> Path:
         made.symlink_to(folder)
         link.write_text(str(made), encoding="utf-8")
     return Path(link.read_text(encoding="utf-8"))
+
+
+def report(folder: Path) -> Json:
+    """What the program of an Autopilot job has reported so far; {} before it has begun."""
+    file = folder / layout.names(1)[0] / "ml" / REPORT
+    try:
+        found: Json = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return found
 
 
 def forget(folder: Path) -> None:
@@ -263,9 +279,9 @@ def _install(host: Host, image: str, context: JobContext) -> list[str]:
         raise Refused(f"requirements.txt: {problem}") from None
 
 
-def _notes(*notes: str) -> tuple[str, ...]:
+def notes(*told: str) -> tuple[str, ...]:
     """The first lines of every log: what is not as on the real service."""
-    lines = [note for note in notes if note]
+    lines = [note for note in told if note]
     if not mounts.available():
         lines.append(f"this machine allows no mounts; {ML} in the scripts became a folder's path")
     return tuple(f"{OURS}{line}" for line in lines)

@@ -55,7 +55,8 @@ def make(host: Host, request: Json, objects: Objects) -> None:
     for folder in ("input/config", "input/data", "model", "output/data"):
         (host.ml / folder).mkdir(parents=True, exist_ok=True)
     for channel in request.get("InputDataConfig") or []:
-        _fill(host, channel["ChannelName"], channel["DataSource"]["S3DataSource"], objects)
+        name, source = channel["ChannelName"], channel["DataSource"]["S3DataSource"]
+        fill(host.channel(name), f"channel {name}", source, host, objects)
     # Where nothing is mounted, the paths that the configuration tells are the folder's own.
     real = {} if mounts.available() else {ML: host.ml}
     for name, content in _configuration(host, request).items():
@@ -101,23 +102,26 @@ def _described(channel: Json, request: Json) -> Json:
     return found | ({"ContentType": channel["ContentType"]} if "ContentType" in channel else {})
 
 
-def _fill(host: Host, channel: str, source: Mapping[str, Any], objects: Objects) -> None:
+def fill(folder: Path, what: str, source: Mapping[str, Any], host: Host, objects: Objects) -> None:
+    """Copy what a source names in S3, or this host's part of it, to the folder.
+
+    what: for the sentence of a refusal; source: S3Uri, and whether it is sharded.
+    """
     bucket, prefix = split_s3_uri(source["S3Uri"])
-    folder = host.channel(channel)
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     try:
         keys = list(objects.names(bucket, prefix))
         if not keys:
-            raise Refused(f"channel {channel}: nothing is left below {source['S3Uri']}")
+            raise Refused(f"{what}: nothing is left below {source['S3Uri']}")
         if source.get("S3DataDistributionType") == "ShardedByS3Key":
             keys = shard(keys, host.rank, len(host.hosts))
         for key in keys:
             copy(objects, bucket, key, folder / below(key, prefix))
     except StoreError as problem:
-        raise Refused(f"channel {channel}: {problem}") from None
+        raise Refused(f"{what}: {problem}") from None
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as problem:
         raise Refused(
-            f"channel {channel}: one key is the folder of another ({problem.filename}): no folder"
+            f"{what}: one key is the folder of another ({problem.filename}): no folder"
             " can hold both"
         ) from None
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from local_cloud.aws.account import REGION
 from local_cloud.aws.errors import not_implemented
-from local_cloud.sagemaker import listing
+from local_cloud.engine.rentals import Rentals
+from local_cloud.sagemaker import listing, rented
 from local_cloud.sagemaker.names import arn
 from local_cloud.sagemaker.request import invalid
 from local_cloud.sagemaker.tags import Tags
@@ -45,7 +46,7 @@ class Notebooks:
 
     def __init__(self, records: Records, tags: Tags) -> None:
         """They are documents in the records."""
-        self.records = records
+        self.records, self.rentals = records, Rentals(records)
         self.tags = tags
 
     def create(self, request: Json) -> Json:
@@ -68,6 +69,7 @@ class Notebooks:
         with self.records.transaction():
             self.records.put(KIND, name, found)
             self.tags.make(_arn(name), tags)
+            self._rent(found)
         return {"NotebookInstanceArn": _arn(name)}
 
     def describe(self, params: Json) -> Json:
@@ -119,8 +121,18 @@ class Notebooks:
     def _turn(self, params: Json, allowed: tuple[str, ...], way: str, to: str) -> Json:
         found = self._in(params, allowed, way)
         changed = found | {STATUS: to, "LastModifiedTime": time.time()}
-        self.records.put(KIND, params[NAME], changed)
+        with self.records.transaction():
+            self.records.put(KIND, params[NAME], changed)
+            if to == "InService":
+                self._rent(found)
+            else:
+                self.rentals.close(_arn(params[NAME]))
         return {}
+
+    def _rent(self, found: Json) -> None:
+        """Its machine costs money from now on, until it is stopped."""
+        machine = rented.of_instances("notebook instance", found[NAME], found)
+        self.rentals.open(_arn(found[NAME]), machine)
 
     def _in(self, params: Json, allowed: tuple[str, ...], way: str) -> Json:
         """The instance, if it may go this way from where it stands."""

@@ -55,10 +55,21 @@ def upload(request: Json, hosts: Sequence[Host], objects: Objects) -> None:
             finally:
                 body.unlink(missing_ok=True)
             continue
-        inside = [at.resolve() for at in folders]
-        for path, entry in entries:
-            if path.is_file() and any(map(path.resolve().is_relative_to, inside)):
-                _put(objects, bucket, f"{prefix}/{name}/{entry}", path)
+        upload_files(entries, folders, f"s3://{bucket}/{prefix}/{name}", objects)
+
+
+def upload_files(
+    entries: Sequence[tuple[Path, str]], folders: Sequence[Path], uri: str, objects: Objects
+) -> None:
+    """Write the files among the entries, each as an object below the URI.
+
+    One that a link leads to from outside the folders is left out.
+    """
+    bucket, prefix = split_s3_uri(uri.rstrip("/"))
+    inside = [at.resolve() for at in folders]
+    for path, entry in entries:
+        if path.is_file() and any(map(path.resolve().is_relative_to, inside)):
+            _put(objects, bucket, f"{prefix}/{entry}".lstrip("/"), path)
 
 
 def merged(folders: Sequence[Path]) -> Iterator[tuple[Path, str]]:

@@ -19,6 +19,17 @@ def training(parts: Parts) -> dict[str, Operation]:
     }
 
 
+def processing(parts: Parts) -> dict[str, Operation]:
+    """Return the operations on processing jobs."""
+    jobs = parts.processing
+    return {
+        "CreateProcessingJob": jobs.create,
+        "DescribeProcessingJob": jobs.describe,
+        "ListProcessingJobs": jobs.list,
+        "StopProcessingJob": jobs.stop,
+    }
+
+
 def tuning(parts: Parts) -> dict[str, Operation]:
     """Return the operations on tuning jobs."""
     jobs = parts.tuning
@@ -29,6 +40,20 @@ def tuning(parts: Parts) -> dict[str, Operation]:
         "ListTrainingJobsForHyperParameterTuningJob": jobs.trials,
         "StopHyperParameterTuningJob": jobs.stop,
         "DeleteHyperParameterTuningJob": jobs.delete,
+    }
+
+
+def autopilot(parts: Parts) -> dict[str, Operation]:
+    """Return the operations on Autopilot jobs."""
+    jobs = parts.autopilot
+    return {
+        "CreateAutoMLJob": jobs.create,
+        "CreateAutoMLJobV2": jobs.create_v2,
+        "DescribeAutoMLJob": jobs.describe,
+        "DescribeAutoMLJobV2": jobs.describe_v2,
+        "ListAutoMLJobs": jobs.list,
+        "ListCandidatesForAutoMLJob": jobs.candidates,
+        "StopAutoMLJob": jobs.stop,
     }
 
 
@@ -100,4 +125,24 @@ def batch_predictions(parts: Parts) -> dict[str, Operation]:
         "DescribeTransformJob": jobs.describe,
         "ListTransformJobs": jobs.list,
         "StopTransformJob": jobs.stop,
+    }
+
+
+def pipelines(parts: Parts) -> dict[str, Operation]:
+    """Return the operations on pipelines and their executions."""
+    pipelines, executions = parts.pipelines, parts.executions
+    return {
+        "CreatePipeline": pipelines.create,
+        "UpdatePipeline": pipelines.update,
+        "DescribePipeline": pipelines.describe,
+        "ListPipelines": pipelines.list,
+        "DeletePipeline": pipelines.delete,
+        "StartPipelineExecution": executions.start_execution,
+        "DescribePipelineExecution": executions.describe,
+        "ListPipelineExecutions": executions.list,
+        "StopPipelineExecution": executions.stop,
+        "UpdatePipelineExecution": executions.update,
+        "ListPipelineExecutionSteps": executions.list_steps,
+        "DescribePipelineDefinitionForExecution": executions.definition,
+        "ListPipelineParametersForExecution": executions.parameters,
     }

@@ -8,17 +8,21 @@ from local_cloud.aws.json_protocol import JsonService, Operation
 from local_cloud.engine.dialect import Dialect
 from local_cloud.sagemaker import routes
 from local_cloud.sagemaker.parts import Parts
+from local_cloud.sagemaker.processing import jobs as processing
 from local_cloud.sagemaker.training import DIALECT
 from local_cloud.service import Platform, Service
 
 OPERATIONS: tuple[Callable[[Parts], Mapping[str, Operation]], ...] = (
     routes.training,
+    routes.processing,
     routes.tuning,
+    routes.autopilot,
     routes.tags,
     routes.notebooks,
     routes.models,
     routes.endpoints,
     routes.batch_predictions,
+    routes.pipelines,
 )
 
 
@@ -29,5 +33,12 @@ def service(platform: Platform) -> Service:
     api = JsonService("sagemaker", operations)
     return Service(
         apis=[api, parts.predictions.api()],
-        dialect=Dialect(DIALECT, parts.training, parts.tuning, parts.deployed),
+        dialect=Dialect(
+            DIALECT,
+            parts.training,
+            parts.tuning,
+            parts.deployed,
+            {processing.DIALECT: parts.processing},
+        ),
+        runners=[parts.executions],
     )

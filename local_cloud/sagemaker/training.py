@@ -11,7 +11,17 @@ from typing import Any
 from local_cloud.aws.errors import ServiceError, not_implemented
 from local_cloud.engine import log_timestamps
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
-from local_cloud.sagemaker import failure, launch, layout, listing, metrics, outputs, status
+from local_cloud.sagemaker import (
+    failure,
+    launch,
+    layout,
+    listing,
+    metrics,
+    outputs,
+    rehearsed,
+    rented,
+    status,
+)
 from local_cloud.sagemaker.instances import device
 from local_cloud.sagemaker.names import arn
 from local_cloud.sagemaker.request import check, invalid, limit
@@ -24,6 +34,7 @@ Json = dict[str, Any]
 DIALECT = "sagemaker"  # the engine's name for this
 KIND = "training-job"  # the request, as it came
 TUNING = "tuning-job"  # the request for a tuning job, as it came
+AUTOPILOT = "automl-job"  # the request for an Autopilot job
 MOMENTS = "training-job-moments"  # when its steps began, and what came out of it
 
 
@@ -53,19 +64,29 @@ class Training:
                 "Training job names must be unique within an AWS account and region, and a"
                 f" training job with this name already exists ({_arn(name)})",
             )
+        rehearsed.refuse(self.engine.failures, request)
         self.queue(request, request.pop("Tags", []))
         return {"TrainingJobArn": _arn(name)}
 
-    def queue(self, request: Json, tags: Sequence[Json], tuning: str = "") -> None:
-        """Record and queue a job whose request has been checked; tuning: whose trial it is."""
+    def queue(
+        self, request: Json, tags: Sequence[Json], tuning: str = "", autopilot: str = ""
+    ) -> None:
+        """Record and queue a job whose request has been checked.
+
+        tuning, autopilot: the ARN of the job that it works for.
+        """
         name, resources = request["TrainingJobName"], request["ResourceConfig"]
         wanted = device(resources, self.engine.gpus)
         document = {"request": request, "note": wanted.missing, "tuning": tuning}
+        document |= {"autopilot": autopilot} if autopilot else {}
         with self.records.transaction():
             self.records.put(KIND, name, document)
             self.tags.make(_arn(name), list(tags))
+            rehearsed.begin(self.engine.failures, name)
             try:
-                self.engine.submit(DIALECT, name, resources["InstanceCount"], wanted.gpus)
+                machines = rented.of_job(request, tuning, autopilot)
+                count = resources["InstanceCount"]
+                self.engine.submit(DIALECT, name, count, wanted.gpus, machines)
             except EngineError as problem:
                 raise invalid(str(problem)) from problem
 
@@ -86,6 +107,8 @@ class Training:
         }
         if tuning := document.get("tuning"):
             found["TuningJobArn"] = tuning
+        if autopilot := document.get("autopilot"):
+            found["AutoMLJobArn"] = autopilot
         if "uploading" in moments and job.ended:
             found["ModelArtifacts"] = {"S3ModelArtifacts": outputs.model(request)}
             if moments["metrics"]:
@@ -96,7 +119,7 @@ class Training:
 
     def _failure(self, job: Job, outcome: Outcome, moments: Json) -> str:
         known: str = moments.get("failure", "")
-        if outcome.reason == "exit" and known:
+        if outcome.reason in ("exit", "memory") and known:
             return known
         return failure.reason(outcome, None, ())
 
@@ -144,19 +167,32 @@ class Training:
                 "ResourceInUse",
                 f"The training job {job.id} is in status {status.status(job)}; stop it first.",
             )
-        _, _, owner = self._document(job.id).get("tuning", "").rpartition("/")
+        document = self._document(job.id)
+        _, _, owner = document.get("tuning", "").rpartition("/")
         if owner and self.records.get(TUNING, owner):
             raise ServiceError(
                 "ResourceInUse",
                 f"The training job {job.id} belongs to a tuning job; delete that first.",
             )
         with self.records.transaction():
+            if autopilot := document.get("autopilot"):
+                self._leave(autopilot.rpartition("/")[2], job)
             for kind in (KIND, MOMENTS):
                 self.records.delete(kind, job.id)
             self.tags.forget(_arn(job.id))
             launch.forget(self._folder(job.id))
             self.engine.delete(job.id)
         return {}
+
+    def _leave(self, autopilot: str, job: Job) -> None:
+        """Keep what an Autopilot job, which cannot be deleted, shows of its training job."""
+        left = {
+            "job": job.document(),
+            "training": self.describe({"TrainingJobName": job.id}),
+            "report": (self.records.get(MOMENTS, job.id) or {}).get("report", {}),
+        }
+        kept = self.records.get(AUTOPILOT, autopilot) or {}
+        self.records.put(AUTOPILOT, autopilot, kept | {"left": left})
 
     def update(self, params: Json) -> Json:
         """UpdateTrainingJob: what it may change is kept, and has as little effect as at first."""
@@ -193,13 +229,14 @@ class Training:
     # ---- what the engine asks -------------------------------------------------------------------
     def stage(self, job_id: str, context: JobContext) -> Plan:
         """Make what the instances of this job need, when its turn has come."""
+        rehearsed.check(self.engine.failures, job_id)
         return launch.plan(self._document(job_id), context, self.objects, self.environment)
 
     def collect(self, job: Job) -> None:
         """Read metrics and the reason of a failure, then bring the results to S3."""
         assert job.outcome
-        request = self._document(job.id)["request"]
-        folder = self._folder(job.id)
+        document, folder = self._document(job.id), self._folder(job.id)
+        request = document["request"]
         hosts = launch.hosts(folder, request["ResourceConfig"]["InstanceCount"])
         definitions = request["AlgorithmSpecification"].get("MetricDefinitions") or []
         logs = [self.engine.log(job.id, host.name) for host in hosts]
@@ -208,6 +245,7 @@ class Training:
             uploading=time.time(),
             metrics=_metrics(definitions, logs),
             failure=self._failure_reason(job, job.outcome, hosts),
+            **({"report": launch.report(folder)} if document.get("autopilot") else {}),
         )
         try:
             outputs.upload(request, hosts, self.objects)

@@ -21,7 +21,7 @@ from local_cloud.engine.spec import EngineError
 from local_cloud.service import Platform
 from local_cloud.store.errors import StoreError
 from local_cloud.store.records import NOT_WRITTEN
-from local_cloud.vertex import errors, resources, serving_launch
+from local_cloud.vertex import errors, rented, resources, serving_launch
 from local_cloud.vertex.batch_files import Instance, Output, chunks, count, sources
 from local_cloud.vertex.endpoints import DIALECT, replicas
 from local_cloud.vertex.errors import ApiError
@@ -73,7 +73,8 @@ class BatchPredictions:
         with self.records.transaction():
             self.records.put("vertex", name, job)
             self.records.put(DEPLOYED, chosen, facts)
-            self._serving.deploy(DIALECT, name, chosen, *replicas(deployed))
+            machine = rented.of_deployed("batch prediction", name, deployed)
+            self._serving.deploy(DIALECT, name, chosen, *replicas(deployed), machine)
         return job
 
     def shown(self, document: Json) -> Json:

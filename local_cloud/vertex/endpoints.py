@@ -18,10 +18,12 @@ from google.cloud.aiplatform_v1.types.endpoint_service import (
     UndeployModelRequest,
 )
 
+from local_cloud.engine.deployment_runner import LATE
 from local_cloud.engine.served import Deployment, NoSuchDeployment, ServingState
 from local_cloud.engine.spec import EngineError
+from local_cloud.failures import NEVER_HEALTHY
 from local_cloud.service import Platform
-from local_cloud.vertex import resources, serving_launch
+from local_cloud.vertex import rented, resources, serving_launch
 from local_cloud.vertex.collection import Collection
 from local_cloud.vertex.errors import ApiError, not_found
 from local_cloud.vertex.model_registry import DEPLOYED, ModelRegistry
@@ -32,6 +34,12 @@ from local_cloud.vertex.schema import Json, checked, new_id, require, timestamp
 DIALECT = "vertex"
 NEW = "0"  # in a traffic split: the model that is being deployed
 FAILED_PRECONDITION = 9  # google/rpc/code.proto
+EXITED = "Model server exited unexpectedly."
+# https://github.com/GoogleCloudPlatform/vertex-ai-samples/issues/3485 (2024-08-26).
+NEVER_READY = (
+    "Model server never became ready. Please validate that your model file or container"
+    " configuration are valid. Model server logs can be found below."
+)
 
 # What an endpoint may ask for on the service and not here.
 REFUSED = {
@@ -52,6 +60,7 @@ class Endpoints(Collection):
         super().__init__(platform.records, "endpoints", Endpoint, fixed=fixed)
         self.serving = platform.serving
         self._base_of = platform.engine.base
+        self._failures = platform.engine.failures
         self.models = models
 
     # ---- requests -------------------------------------------------------------------------------
@@ -116,8 +125,10 @@ class Endpoints(Collection):
             self.records.put(
                 DEPLOYED, chosen, facts | {"trafficSplit": split, "operation": operation["name"]}
             )
+            self._failures.meet((NEVER_HEALTHY,), endpoint["displayName"], chosen)
             try:
-                self.serving.deploy(DIALECT, name, chosen, minimum, maximum)
+                machine = rented.of_deployed("endpoint", name, deployed)
+                self.serving.deploy(DIALECT, name, chosen, minimum, maximum, machine)
             except EngineError as problem:
                 raise ApiError("INVALID_ARGUMENT", str(problem)) from None
         return resources.told(operation)
@@ -205,7 +216,8 @@ class Endpoints(Collection):
                     "deployedModel": facts["deployedModel"],
                 }
             else:
-                message = f"Model server exited unexpectedly. {deployment.message}"
+                late = LATE in deployment.message
+                message = f"{NEVER_READY if late else EXITED} {deployment.message}"
                 operation["error"] = {"code": FAILED_PRECONDITION, "message": message}
                 self._forget(deployment.id)
             self.records.put("vertex", operation["name"], operation | {"done": True})

@@ -1,17 +1,15 @@
-"""Feature attributions of predictions, by sampled Shapley values: no look inside a model is needed.
+"""Feature attributions of predictions, by sampled Shapley values (local_cloud.shapley).
 
-A path goes from the baseline to the instance and changes one feature after the other, in a random
-order; what the prediction changes by is that feature's. Attributions are means over the paths.
 Source: types/explanation.py and types/explanation_metadata.py of google.cloud.aiplatform_v1.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from local_cloud import shapley
 from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.schema import Json, require
 
@@ -62,19 +60,15 @@ async def explain(instance: Any, spec: Json, ask: Ask) -> Json:
     point = Point.of(instance)
     baseline = _baseline(point, metadata.get("inputs", {}))
     features = [name for name in point.values if point.values[name] != baseline.values[name]]
-    paths = _paths(features, path_count(spec))
+    paths = shapley.paths(features, path_count(spec))
     steps = [each for path in paths for each in _steps(baseline, point, path)]
     predictions: list[Any] = []
     for part in _parts(steps):
         predictions += await ask(part)
     output, index, values = _outputs(predictions, metadata)
-    length = len(features) + 1
-    changes: list[dict[Any, float]] = []
-    for number, path in enumerate(paths):
-        own = values[number * length : (number + 1) * length]
-        changes.append({name: own[at + 1] - own[at] for at, name in enumerate(path)})
-    means = _means(changes, list(point.values))
-    half = _means(changes[: (len(changes) + 1) // 2], list(point.values))
+    changes = shapley.changes(paths, values)
+    means = shapley.means(changes, list(point.values))
+    half = shapley.means(changes[: (len(changes) + 1) // 2], list(point.values))
     size = sum(abs(each) for each in means.values())
     apart = sum(abs(means[name] - half[name]) for name in means)
     attributions: Any = (
@@ -82,13 +76,29 @@ async def explain(instance: Any, spec: Json, ask: Ask) -> Json:
         if point.is_list
         else means
     )
-    attribution = {
+    attribution: Json = {
         "baselineOutputValue": values[0],
         "instanceOutputValue": values[len(features)],
         "featureAttributions": attributions,
         "outputName": output,
         "outputIndex": index,
         "approximationError": apart / size if size else 0.0,
+    }
+    key = metadata.get("outputs", {}).get(output, {}).get("displayNameMappingKey", "")
+    if index and key in predictions[0]:
+        attribution["outputDisplayName"] = predictions[0][key][index[0]]
+    return {"attributions": [attribution]}
+
+
+def of_map(found: Json) -> Json:
+    """Return the Explanation of a picture, whose model has explained the regions of a grid."""
+    attribution = {
+        "baselineOutputValue": found["baseline"],
+        "instanceOutputValue": found["prediction"],
+        "featureAttributions": {"content": found["attributions"]},
+        "outputName": "confidences",
+        "outputIndex": [found["place"]],
+        "outputDisplayName": found["displayName"],
     }
     return {"attributions": [attribution]}
 
@@ -113,12 +123,6 @@ def _baseline(point: Point, inputs: Json) -> Point:
 
 def _nothing(value: Any) -> Any:
     return 0 if isinstance(value, int | float) else None
-
-
-def _paths(features: list[Any], count: int) -> list[list[Any]]:
-    """Orders of the features, the same ones at every call."""
-    chance = random.Random(0)
-    return [chance.sample(features, len(features)) for _ in range(count)]
 
 
 def _steps(baseline: Point, point: Point, path: list[Any]) -> Iterator[Any]:
@@ -151,8 +155,3 @@ def _outputs(predictions: list[Any], metadata: Json) -> tuple[str, list[int], li
         raise ApiError(
             "FAILED_PRECONDITION", f"the output {name!r} is no number, so nothing explains it"
         ) from None
-
-
-def _means(changes: list[dict[Any, float]], names: list[Any]) -> dict[Any, float]:
-    count = max(1, len(changes))
-    return {name: sum(each.get(name, 0.0) for each in changes) / count for name in names}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
 
 from local_cloud.filters import compile_filter
@@ -32,6 +33,7 @@ DEFAULT = "default"  # the alias of the version that a name without a version me
 # What models:patch may change of a model, and of one version: types/model_service.py.
 OF_MODEL = ("displayName", "description", "labels")
 OF_VERSION = ("versionDescription", "labels")
+INSIDE = ("modelLabels", "automl")  # fields of a document that nobody is shown
 DEPLOYED = "vertex-deployed"  # records of deployed models: endpoints.py
 
 
@@ -39,7 +41,8 @@ class ModelRegistry:
     """Documents `…/models/ID@VERSION`, one for each version.
 
     `modelLabels` of a document are the model's own labels, the same in all its versions; whoever
-    asks is shown them merged with the version's.
+    asks is shown them merged with the version's. `automl` says what has trained it, and where its
+    files are.
     """
 
     def __init__(self, records: Records, objects: Objects) -> None:
@@ -94,9 +97,9 @@ class ModelRegistry:
                 kept = [alias for alias in other["versionAliases"] if alias not in aliases]
                 self._put(other | {"versionAliases": kept})
             now = rfc3339(time.time())
-            new = model | {
+            new: Json = {"supportedDeploymentResourcesTypes": ["DEDICATED_RESOURCES"], **model}
+            new |= {
                 "name": name,
-                "supportedDeploymentResourcesTypes": ["DEDICATED_RESOURCES"],
                 "versionId": str(1 + max((int(v["versionId"]) for v in versions), default=0)),
                 "versionAliases": list(dict.fromkeys(aliases)),
                 "createTime": versions[0]["createTime"] if versions else now,
@@ -237,8 +240,11 @@ class ModelRegistry:
         self.find(name)
         self._require_undeployed(name)
         with self.records.transaction():
-            for model in self.versions(name):
+            versions = self.versions(name)
+            for model in versions:
                 self.records.delete("vertex", f"{name}@{model['versionId']}")
+        for model in versions:
+            _remove_files(model)
 
     def _require_undeployed(self, name: str, version: str = "") -> None:
         for _, facts in self.records.list(DEPLOYED):
@@ -259,12 +265,19 @@ class ModelRegistry:
             )
         self._require_undeployed(model["name"], model["versionId"])
         self.records.delete("vertex", f"{model['name']}@{model['versionId']}")
+        _remove_files(model)
+
+
+def _remove_files(model: Json) -> None:
+    """Remove what AutoML has trained: nothing else uses it once the version is gone."""
+    if "automl" in model:
+        shutil.rmtree(model["automl"]["folder"], ignore_errors=True)
 
 
 def _shown(model: Json) -> Json:
     """A version's document as the service tells it."""
     labels = model.get("modelLabels", {}) | model.get("labels", {})
-    found = {field: value for field, value in model.items() if field != "modelLabels"}
+    found = {field: value for field, value in model.items() if field not in INSIDE}
     return found | ({"labels": labels} if labels else {})
 
 

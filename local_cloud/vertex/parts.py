@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from local_cloud.service import Platform
+from local_cloud.vertex.automl.trainings import AutoMl
 from local_cloud.vertex.batch_predictions import BatchPredictions
+from local_cloud.vertex.datasets.datasets import Datasets
 from local_cloud.vertex.endpoints import Endpoints
-from local_cloud.vertex.metadata import Metadata
 from local_cloud.vertex.model_registry import ModelRegistry
+from local_cloud.vertex.pipelines.jobs import PipelineJobs
 from local_cloud.vertex.predictions import Predictions
-from local_cloud.vertex.tensorboards import Tensorboards
-from local_cloud.vertex.tracking import Tracking
+from local_cloud.vertex.registered import by_bigquery
+from local_cloud.vertex.tracking.metadata import Metadata
+from local_cloud.vertex.tracking.tensorboards import Tensorboards
+from local_cloud.vertex.tracking.tracked_jobs import Tracking
 from local_cloud.vertex.training import Training
 from local_cloud.vertex.tuning import Tuning
 
@@ -29,6 +33,8 @@ class Parts:
     endpoints: Endpoints
     predictions: Predictions
     batches: BatchPredictions
+    pipelines: PipelineJobs
+    datasets: Datasets
 
     @classmethod
     def of(cls, platform: Platform) -> Parts:
@@ -37,10 +43,15 @@ class Parts:
         models, metadata = ModelRegistry(records, objects), Metadata(records)
         tensorboards = Tensorboards(records)
         tracking = Tracking(records, objects, metadata, tensorboards)
-        training = Training(platform, models, tracking)
+        datasets = Datasets(records, objects, platform.tables)
+        platform.registries["VERTEX_AI"] = by_bigquery(models)
+        automl = AutoMl(platform, models, datasets)
+        training = Training(platform, models, tracking, automl)
         tuning = Tuning(training, platform.studies)
         endpoints = Endpoints(platform, models)
         return cls(
             *(platform, models, metadata, tensorboards, training, tuning),
             *(endpoints, Predictions(endpoints), BatchPredictions(platform, models)),
+            PipelineJobs(training, metadata),
+            datasets,
         )

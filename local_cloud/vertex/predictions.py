@@ -85,13 +85,18 @@ class Predictions:
         spec = spec | ({"parameters": own} if own else {})
         parameters = {"parameters": asked["parameters"]} if "parameters" in asked else {}
 
-        async def ask(instances: list[Any]) -> list[Any]:
-            body = json.dumps({"instances": instances, **parameters}).encode()
+        async def ask(instances: list[Any], **more: Any) -> list[Any]:
+            body = json.dumps({"instances": instances, **parameters, **more}).encode()
             _, response = await self.send(endpoint, body, deployed_id=chosen)
             return list(_predictions(response)["predictions"])
 
         predictions = await ask(asked["instances"])
-        found = [await explanations.explain(each, spec, ask) for each in asked["instances"]]
+        if facts["model"].get("automl", {}).get("kind") == "pictures":
+            paths = explanations.path_count(spec)
+            maps = await ask(asked["instances"], parameters={"explain": paths})
+            found = [explanations.of_map(each) for each in maps]
+        else:
+            found = [await explanations.explain(each, spec, ask) for each in asked["instances"]]
         answer = {"explanations": found, "deployedModelId": chosen, "predictions": predictions}
         return JSONResponse(answer)
 

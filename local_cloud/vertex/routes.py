@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from google.cloud.aiplatform_v1.types import (
+    BatchDeletePipelineJobsRequest,
     BatchPredictionJob,
     CustomJob,
     HyperparameterTuningJob,
     Model,
+    PipelineJob,
     TrainingPipeline,
 )
 
@@ -17,7 +19,7 @@ from local_cloud.vertex import resources
 from local_cloud.vertex.batch_predictions import BatchPredictions
 from local_cloud.vertex.parts import Parts
 from local_cloud.vertex.resource import Call, Method, Resource
-from local_cloud.vertex.schema import Json
+from local_cloud.vertex.schema import Json, checked
 from local_cloud.vertex.training import Training
 from local_cloud.vertex.tuning import Tuning
 
@@ -66,6 +68,34 @@ def batch_predictions(parts: Parts) -> list[Resource]:
 
     collection, proto = "batchPredictionJobs", BatchPredictionJob
     return [_jobs(collection, proto, jobs, jobs.create, jobs.shown, change)]
+
+
+def pipelines(parts: Parts) -> list[Resource]:
+    """Return pipeline jobs."""
+    jobs = parts.pipelines
+
+    async def get(call: Call) -> Json:
+        await jobs.changed(jobs.get(call.name), HOLD_SECONDS)
+        return jobs.shown(jobs.get(call.name))
+
+    methods: dict[str, Method] = {
+        "create": lambda call: jobs.create(
+            call.parent, call.body, call.query.get("pipelineJobId", "")
+        ),
+        "list": lambda call: jobs.page(call.parent, call.page),
+        "get": get,
+        "delete": lambda call: jobs.delete(jobs.get(call.name)),
+        "POST *:cancel": lambda call: jobs.cancel(jobs.get(call.name)),
+        "POST :batchCancel": lambda call: jobs.together("BatchCancel", call.parent, _names(call)),
+        "POST :batchDelete": lambda call: jobs.together("BatchDelete", call.parent, _names(call)),
+    }
+    return [Resource("pipelineJobs", PipelineJob, methods, long_running=("delete",), on_loop=True)]
+
+
+def _names(call: Call) -> list[str]:
+    """The names in the body of a request about several resources."""
+    names: list[str] = checked(BatchDeletePipelineJobsRequest, call.body).get("names", [])
+    return names
 
 
 def _jobs(

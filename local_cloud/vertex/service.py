@@ -11,26 +11,23 @@ from starlette.routing import BaseRoute, Route
 from local_cloud.engine.dialect import Dialect
 from local_cloud.filters import InvalidFilter
 from local_cloud.service import Platform, Service
-from local_cloud.vertex import (
-    metadata_routes,
-    policies,
-    resources,
-    rest,
-    routes,
-    tensorboard_routes,
-)
+from local_cloud.vertex import policies, resources, rest, routes
+from local_cloud.vertex.datasets import routes as dataset_routes
 from local_cloud.vertex.deployed import Deployed
 from local_cloud.vertex.errors import ApiError, render
 from local_cloud.vertex.parts import Parts
 from local_cloud.vertex.resource import Resource
+from local_cloud.vertex.tracking import metadata_routes, tensorboard_routes
 from local_cloud.vertex.training import DIALECT
 
 RESOURCES: tuple[Callable[[Parts], Sequence[Resource]], ...] = (
     routes.training,
     routes.tuning,
     routes.models,
+    dataset_routes.resources,
     routes.endpoints,
     routes.batch_predictions,
+    routes.pipelines,
     metadata_routes.resources,
     tensorboard_routes.resources,
 )
@@ -64,6 +61,7 @@ def service(platform: Platform) -> Service:
             Deployed(platform, parts.endpoints, parts.batches),
         ),
         errors={ApiError: render, InvalidFilter: render},
+        runners=[parts.pipelines],
     )
 
 

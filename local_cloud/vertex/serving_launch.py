@@ -5,6 +5,7 @@ Source: Vertex AI's page "Custom container requirements for inference" (read 202
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -42,6 +43,8 @@ PROGRAM = Path(__file__).parents[1] / "prebuilt_server.py"
 def check(model: Json, base_of: Callable[[str], Base]) -> None:
     """Refuse a model of which it is not known here what would run."""
     container = model.get("containerSpec")
+    if "automl" in model:
+        return
     if not container:
         raise ApiError(
             "FAILED_PRECONDITION",
@@ -72,7 +75,7 @@ def check(model: Json, base_of: Callable[[str], Base]) -> None:
 
 def routes(facts: Json) -> tuple[str, str]:
     """The health and the predict route of a deployed model: B1 of the requirements."""
-    container = facts["model"]["containerSpec"]
+    container = facts["model"].get("containerSpec", {})
     endpoint_id = facts["endpoint"].rsplit("/", 1)[1]
     usual = f"/v1/endpoints/{endpoint_id}/deployedModels/{facts['deployedModel']['id']}"
     return (
@@ -84,12 +87,20 @@ def routes(facts: Json) -> tuple[str, str]:
 def plan(facts: Json, context: JobContext, base: dict[str, str]) -> ServingPlan:
     """What the engine has to run for a deployed model."""
     model = facts["model"]
-    container = model["containerSpec"]
-    image = container["imageUri"]
+    container = model.get("containerSpec", {})
+    image = container.get("imageUri", "")
     health, _ = routes(facts)
     stands_on = context.base(image)
     command = [*stands_on.command(container.get("command", []), container.get("args", []))]
-    if not command:
+    if "automl" in model:
+        command = [
+            sys.executable,
+            "-m",
+            "local_cloud.vertex.automl.server",
+            json.dumps(model["automl"]),
+        ]
+        base = base | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    elif not command:
         kind = PREBUILT.fullmatch(image)
         assert kind  # check() has seen to it
         command = [sys.executable, str(PROGRAM), kind[1]]
@@ -110,7 +121,7 @@ def plan(facts: Json, context: JobContext, base: dict[str, str]) -> ServingPlan:
         health=health,
         start_seconds=seconds,
         outside=(outside,),
-        notes=(f"local cloud: {stands_on.note}",),
+        notes=(f"local cloud: {stands_on.note}",) if stands_on.note else (),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from local_cloud.engine.spec import Job, Outcome, State
-from local_cloud.vertex import errors
+from local_cloud.vertex import errors, rehearsed
 from local_cloud.vertex.schema import Json, timestamp
 
 # The engine's states in the service's words: types/job_state.py, types/pipeline_state.py.
@@ -24,6 +24,9 @@ CODES = {
     "timeout": errors.DEADLINE_EXCEEDED,
     "interrupted": errors.RESOURCE_EXHAUSTED,
     "space": errors.RESOURCE_EXHAUSTED,
+    "quota": errors.RESOURCE_EXHAUSTED,
+    "memory": errors.INVALID_ARGUMENT,
+    "machine": errors.INTERNAL,
     "collect": errors.INTERNAL,
     "lost": errors.INTERNAL,
     "stopped": errors.CANCELLED,
@@ -53,9 +56,14 @@ def message(outcome: Outcome, log: str) -> str:
         return f"STOCKOUT: {outcome.message}"
     if outcome.replica is None or outcome.code is None:
         return outcome.message
+    end = "\n".join([*outcome.last_lines, f"Its log: {log}"])
+    if outcome.reason == "machine":
+        return rehearsed.INTERNAL
+    if outcome.reason == "memory":
+        return f"{rehearsed.OUT_OF_MEMORY.format(outcome.replica)}\n{end}"
     # A container reports the signal that ended it as 128 and its number.
     status = outcome.code if outcome.code > 0 else 128 - outcome.code
     return (
         f"The replica {outcome.replica} exited with a non-zero status of {status}. "
-        f"Termination reason: Error.\n" + "\n".join([*outcome.last_lines, f"Its log: {log}"])
+        f"Termination reason: Error.\n{end}"
     )

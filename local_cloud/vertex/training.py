@@ -7,7 +7,11 @@ from typing import Any
 
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
 from local_cloud.service import Platform
-from local_cloud.vertex import launch, resources, status
+from local_cloud.vertex import launch, rehearsed, rented, resources, status
+from local_cloud.vertex.automl import inputs as automl_inputs
+from local_cloud.vertex.automl import trainings
+from local_cloud.vertex.automl.trainings import AutoMl
+from local_cloud.vertex.datasets import splits
 from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.model_registry import ModelRegistry
 from local_cloud.vertex.request import check_job_spec
@@ -22,7 +26,7 @@ from local_cloud.vertex.schema import (
     timestamp,
     with_text_args,
 )
-from local_cloud.vertex.tracking import Tracking
+from local_cloud.vertex.tracking.tracked_jobs import Tracking
 
 DIALECT = "vertex"  # the engine's name for this
 CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
@@ -34,8 +38,13 @@ class Training:
     A document holds the resource as it was asked for; states, times and errors are the engine's.
     """
 
-    def __init__(self, platform: Platform, models: ModelRegistry, tracking: Tracking) -> None:
-        """models: where pipelines upload; tracking: what takes up the jobs' experiments."""
+    def __init__(
+        self, platform: Platform, models: ModelRegistry, tracking: Tracking, automl: AutoMl
+    ) -> None:
+        """models: where pipelines upload; tracking: what takes up the jobs' experiments.
+
+        automl: what runs the pipelines that train without the user's code.
+        """
         self.records = platform.records
         self.objects = platform.gs
         self.engine = platform.engine
@@ -43,6 +52,7 @@ class Training:
         self.environment = platform.environment
         self.models = models
         self.tracking = tracking
+        self.automl = automl
 
     # ---- requests -------------------------------------------------------------------------------
     def create_custom_job(self, parent: str, body: Json) -> Json:
@@ -52,9 +62,10 @@ class Training:
         return self.custom_job(self._queue(parent, job))
 
     def send(self, parent: str, job: Json, **trial: Any) -> str:
-        """Record and queue the custom job of a trial; returns the id of the engine's job.
+        """Record and queue the custom job of a trial or task; returns the id of the engine's job.
 
-        trial: its number as `trial`, and the name of its tuning job as `tuning`.
+        trial: its number as `trial`, and the name of its tuning job as `tuning`; or that of the
+        pipeline whose task it is, as `pipelineJob`.
         """
         return _id(self._queue(parent, job, **trial)["resource"]["name"])
 
@@ -62,6 +73,9 @@ class Training:
         spec = job.get("jobSpec", {})
         check_job_spec(spec)
         self.tracking.check(spec)
+        failures, chained = self.engine.failures, pipeline is not None
+        if not more:  # trials and tasks have been accepted with their tuning job or pipeline
+            rehearsed.refuse(failures, parent, job, pipeline=chained)
         now = timestamp(time.time())
         job |= {"name": f"{parent}/customJobs/{new_id()}", "createTime": now, "updateTime": now}
         document: Json = {"resource": job, **more}
@@ -77,7 +91,10 @@ class Training:
                 self.records.put("vertex", pipeline["name"], pipeline | {"job": job["name"]})
             self.records.put("vertex", job["name"], document)
             self.records.put("vertex-job", _id(job["name"]), {"name": job["name"]})
-            self.engine.submit(DIALECT, _id(job["name"]), launch.size(spec), gpus=device.gpus)
+            rehearsed.begin(failures, job, _id(job["name"]), pipeline=chained)
+            machines = rented.of_job(document)
+            size = launch.size(spec)
+            self.engine.submit(DIALECT, _id(job["name"]), size, device.gpus, machines)
         return document
 
     def custom_job(self, document: Json) -> Json:
@@ -95,19 +112,19 @@ class Training:
         return status.message(outcome, str(log))
 
     def create_training_pipeline(self, parent: str, body: Json) -> Json:
-        """Check, record and queue a training pipeline of the custom task; returns it."""
+        """Check, record and queue a training pipeline; returns it."""
         pipeline = checked(TrainingPipeline, body, "training_pipeline")
         require(pipeline.get("displayName"), "training_pipeline.displayName: required")
+        if pipeline.get("trainingTaskDefinition") in automl_inputs.BUDGETS:
+            return self.training_pipeline(self.automl.create(parent, pipeline, DIALECT))
         if pipeline.get("trainingTaskDefinition") != CUSTOM_TASK:
             raise ApiError(
                 "UNIMPLEMENTED",
-                "not implemented in the local cloud: training pipelines other than the custom "
-                f"task, {pipeline.get('trainingTaskDefinition')!r}",
+                "not implemented in the local cloud: training pipelines other than the custom task"
+                f" and {automl_inputs.KNOWN}: {pipeline.get('trainingTaskDefinition')!r}",
             )
         if "inputDataConfig" in pipeline:
-            raise ApiError(
-                "UNIMPLEMENTED", "not implemented in the local cloud: managed datasets as input"
-            )
+            splits.check(self.automl.datasets, parent, pipeline["inputDataConfig"])
         inputs = pipeline.get("trainingTaskInputs")
         require(
             isinstance(inputs, dict), "training_pipeline.trainingTaskInputs: an object is needed"
@@ -121,7 +138,11 @@ class Training:
         return self.training_pipeline(resources.get(self.records, pipeline["name"]))
 
     def training_pipeline(self, document: Json) -> Json:
-        """The resource with the state of its backing custom job."""
+        """The resource with the state of its backing custom job, or of its own job."""
+        if "automl" in document:
+            own = self.engine_job(document)
+            shown = trainings.shown(document, own)
+            return shown | status.progress(own, "PIPELINE_", self.message)
         resource = {name: value for name, value in document.items() if name != "job"}
         job = resources.get(self.records, document["job"])
         metadata = {"backingCustomJob": document["job"]}
@@ -145,9 +166,13 @@ class Training:
         owner = document.get("pipeline") or document.get("tuning", "")
         if self.records.get("vertex", owner):
             raise ApiError("FAILED_PRECONDITION", f"{name} belongs to {owner}; delete that first.")
+        pipeline = self.records.get("vertex-pipeline", document.get("pipelineJob", "")) or {}
+        if pipeline and "endTime" not in pipeline:  # it has not looked at this job's end yet
+            raise ApiError("FAILED_PRECONDITION", f"{document['pipelineJob']} is still running.")
         with self.records.transaction():
             self.records.delete("vertex", name)
-            if "resource" in document:  # both or none: a document without a job spoils every list
+            # Both or none: a document without a job spoils every list.
+            if document.get("job", name) == name:
                 self.records.delete("vertex-job", job.id)
                 self.engine.delete(job.id)
 
@@ -155,9 +180,16 @@ class Training:
     def stage(self, job_id: str, context: JobContext) -> Plan:
         """Make what the replicas of this job need, when its turn has come."""
         document = self._by_id(job_id)
+        if "automl" in document:
+            return self.automl.stage(document, context, self.environment)
+        rehearsed.check(self.engine.failures, job_id, document["resource"]["jobSpec"])
         _, number, _, location, *_ = document["resource"]["name"].split("/")
         # A job's clients work in the project and in the region that it was sent to.
         own = {"GOOGLE_CLOUD_PROJECT": self.projects.id_of(number), "CLOUD_ML_REGION": location}
+        pipeline = self.records.get("vertex", document.get("pipeline", "")) or {}
+        if config := pipeline.get("inputDataConfig"):
+            parent = pipeline["name"].rsplit("/", 2)[0]
+            own |= splits.written(self.automl.datasets, parent, config)
         return launch.plan(document, context, self.objects, self.environment | own)
 
     def collect(self, job: Job) -> None:
@@ -166,6 +198,9 @@ class Training:
         Both before the job is seen to have ended.
         """
         document = self._by_id(job.id)
+        if "automl" in document:
+            self.automl.collect(document, job)
+            return
         if problem := self.tracking.end(document, job.state):
             with self.engine.log(job.id, launch.PRIMARY).open("a") as log:
                 log.write(f"local cloud: {problem}\n")
@@ -188,7 +223,7 @@ class Training:
         self.records.put("vertex", pipeline["name"], pipeline)
 
     def name_of(self, job_id: str) -> str:
-        """The name of the custom job that is this job of the engine."""
+        """The name of the custom job, or of AutoML's pipeline, that is this job of the engine."""
         place = self.records.get("vertex-job", job_id)
         assert place is not None
         return str(place["name"])

@@ -16,6 +16,7 @@ from local_cloud.engine.search import Value
 from local_cloud.engine.spec import Job, State
 from local_cloud.engine.studies import Studies
 from local_cloud.engine.study import Study, TrialJob
+from local_cloud.failures import WRONG_METRIC
 from local_cloud.vertex import metrics, resources, study_spec
 from local_cloud.vertex.errors import INVALID_ARGUMENT, ApiError
 from local_cloud.vertex.launch import PRIMARY, metric_file
@@ -47,6 +48,7 @@ class Tuning:
         self.training = training
         self.studies = studies
         self.records = training.records
+        self._failures = training.engine.failures
 
     # ---- requests -------------------------------------------------------------------------------
     def create(self, parent: str, body: Json) -> Json:
@@ -63,6 +65,7 @@ class Tuning:
         job |= {"createTime": now, "updateTime": now}
         with self.records.transaction():
             self.records.put("vertex", job["name"], job)
+            self._failures.meet((WRONG_METRIC,), job["displayName"], job["name"])
             self.studies.begin(DIALECT, job["name"], wanted)
         return self.shown(job)
 
@@ -94,6 +97,7 @@ class Tuning:
             raise ApiError("FAILED_PRECONDITION", f"{name} is still running; cancel it first.")
         with self.records.transaction():
             self.studies.delete(name)
+            self._failures.forget(name)
             self.records.delete("vertex", name)
 
     def _trial(self, job: Json, number: int, trial: TrialJob) -> Json:
@@ -153,8 +157,10 @@ class Tuning:
         spec = resources.get(self.records, study.id)["studySpec"]
         tag = spec["metrics"][0]["metricId"]
         values = [value for _, value in self._reports(job.id, tag)]
+        tags = sorted({name for line in self._lines(job.id) for name in line.metrics})
+        if self._failures.is_met(WRONG_METRIC, study.id):  # as if the script had another name
+            values, tags = [], [f"{name}_2" if name == tag else name for name in tags]
         if not values:
-            tags = sorted({name for line in self._lines(job.id) for name in line.metrics})
             if tag in tags:
                 return f"The metric {tag} was reported, but never as a finite number."
             arrived = f"those that arrived: {', '.join(tags)}" if tags else "none arrived at all"

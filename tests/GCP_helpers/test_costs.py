@@ -7,6 +7,8 @@ import datetime
 import pytest
 
 from GCP_helpers.costs import (
+    AUTOML,
+    BIGQUERY_ML,
     GPUS,
     INCREMENT,
     MACHINES,
@@ -18,6 +20,8 @@ from GCP_helpers.costs import (
 )
 from lesson import LessonError
 from lesson.costs import Price
+
+ALL = (*MACHINES.values(), *GPUS.values(), *PREDICTION.values())
 
 
 def test_one_machine_for_an_hour_costs_what_the_price_page_says() -> None:
@@ -43,7 +47,7 @@ def test_a_job_is_billed_in_the_increments_of_the_service() -> None:
     assert INCREMENT.source.startswith("https://") and INCREMENT.source in repr(made)
 
 
-@pytest.mark.parametrize("price", [*MACHINES.values(), *GPUS.values(), *PREDICTION.values()])
+@pytest.mark.parametrize("price", [*ALL, AUTOML, BIGQUERY_ML])
 def test_every_price_has_a_source_and_says_how_sure_it_is(price: Price) -> None:
     assert price.source.startswith("https://") and price.sure
     assert not price.read or datetime.date.fromisoformat(price.read)

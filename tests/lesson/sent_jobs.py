@@ -130,7 +130,13 @@ def on_google(
 
 
 def on_amazon(
-    folder: Path, name: str, instances: int = 1, limit: int = 600, spot: bool = False, **flags: str
+    folder: Path,
+    name: str,
+    instances: int = 1,
+    limit: int = 600,
+    spot: bool = False,
+    machine: str = "ml.m5.xlarge",
+    **flags: str,
 ) -> Any:
     """A job as the pages on SageMaker send it; it has only begun."""
     from sagemaker.core.resources import TrainingJob
@@ -158,7 +164,7 @@ def on_amazon(
         },
         OutputDataConfig={"S3OutputPath": f"{session.uri}/runs"},
         ResourceConfig={
-            "InstanceType": "ml.m5.xlarge",
+            "InstanceType": machine,
             "InstanceCount": instances,
             "VolumeSizeInGB": 1,
         },

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
 
 from lesson.exercises import clean_up as exercises
+from local_cloud.billing.rows import Bill, Leak, Row
 from tests.lesson.exercise_rules import Answers, ExerciseRules
 
 RNG = np.random.default_rng(0)
@@ -48,6 +50,11 @@ def zipped(*names: str) -> bytes:
     return made.getvalue()
 
 
+ROW = Row("SageMaker", "notebook instance x", "1 × box", 0.0, 1.0, 1.0, "hours", 0.05, 0.05)
+LEAK = Leak("SageMaker", ROW.what, ROW.on, 0.0, 1.2, "", 0.05, "notebook instance")
+FILES = Leak("S3", "bucket s3://x", "1 MB", 0.0, 1e-6, "", 0.0, "bucket")
+BILL = Bill(2.0, [ROW], [FILES])
+STILL = Bill(2.0, [ROW], [LEAK, FILES])
 GOOD = (scaled(TRAIN, TRAIN), scaled(VAL, TRAIN))
 ANSWERS: Answers = {
     "still_costs": (
@@ -70,6 +77,16 @@ ANSWERS: Answers = {
             (0.45, "one learner"),
             (0.75, "one job of each"),
             (12, "all the jobs"),
+        ],
+    ),
+    "leak": (
+        [BILL],
+        [
+            (STILL, "notebook instance x still costs 1.20 dollars a day"),
+            (replace(STILL, leaks=[replace(LEAK, dollars_per_day=None)]), "still costs money"),
+            (Bill(0.0, [], []), "no notebook instance is on this bill"),
+            ("delete_notebook_instance", "the answer is a bill"),
+            (LEAK, "the answer is a bill"),
         ],
     ),
     "order": (

@@ -79,6 +79,7 @@ def shown(
     return reply["content"]["status"], "\n".join(reply["content"].get("traceback", ()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cell", "name", "helpers"),
     [(VERTEX, "slow-one", "GCP_helpers"), (SAGEMAKER, r"[\w-]+", "AWS_helpers")],

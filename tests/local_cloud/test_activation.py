@@ -12,7 +12,7 @@ import pytest
 import local_cloud
 from local_cloud.control import Status
 from local_cloud.home import CHECKOUT
-from local_cloud.sdks import refuse_elsewhere
+from local_cloud.target import refuse_elsewhere
 
 
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -43,6 +44,16 @@ def test_one_that_is_refused_is_closed(cloud: Status) -> None:
         connection.sendall(b"GET /wrong HTTP/1.1\r\nHost: x\r\n\r\n")
         said = b"".join(iter(lambda: connection.recv(65536), b""))
     assert said.startswith(b"HTTP/1.1 403")
+
+
+@pytest.mark.slow  # seconds have to pass
+def test_one_that_has_been_idle_for_seconds_takes_another_request(cloud: Status) -> None:
+    asked = head(cloud, "/none", "Content-Length: 0")
+    with connect(cloud) as connection:
+        for pause in (6, 0):
+            connection.sendall(asked)
+            assert connection.recv(65536).startswith(b"HTTP/1.1 404")
+            time.sleep(pause)
 
 
 @pytest.fixture
@@ -123,6 +134,16 @@ def test_what_is_no_request_of_http_is_refused(cloud: Status, sent: bytes, statu
     with connect(cloud) as connection:
         connection.sendall(sent)
         assert b"".join(iter(lambda: connection.recv(65536), b"")).split(b" ")[1] == status
+
+
+def test_a_tunnel_to_the_server_itself_ends_at_the_guard(cloud: Status) -> None:
+    """bq asks for one; it leads nowhere else."""
+    with connect(cloud) as connection:
+        connection.sendall(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % cloud.port)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        host = b"Host: 127.0.0.1:%d\r\n" % cloud.port
+        connection.sendall(b"GET /bigquery/v2/projects HTTP/1.1\r\n" + host + b"\r\n")
+        assert b"".join(iter(lambda: connection.recv(65536), b"")).split(b" ")[1] == b"403"
 
 
 def test_the_oldest_silent_one_makes_room(cloud: Status) -> None:

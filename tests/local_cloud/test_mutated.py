@@ -24,12 +24,37 @@ REQUESTS = [
         *("POST", f"{PARENT}/metadataStores/default/contexts?contextId=c", NAME),
         b'{"displayName":"c","schemaTitle":"system.Experiment","metadata":{"a":[1,{"b":"c"}]}}',
     ),
+    Recorded(
+        *("POST", f"{PARENT}/datasets", NAME),
+        b'{"displayName":"d","metadataSchemaUri":"gs://google-cloud-aiplatform/schema/dataset/'
+        b'metadata/tabular_1.0.0.yaml","metadata":{"inputConfig":{"gcsSource":{"uri":["gs://b/c"]}}}}',
+    ),
+    Recorded(
+        *("POST", f"{PARENT}/pipelineJobs?pipelineJobId=p", NAME),
+        b'{"pipelineSpec":{"schemaVersion":"2.1.0","pipelineInfo":{"name":"x"},"root":{"dag":{"tasks":'
+        b'{"a":{"componentRef":{"name":"c"},"triggerPolicy":{"condition":"false"}}}}},"components":'
+        b'{"c":{"executorLabel":"e"}},"deploymentSpec":{"executors":{"e":{"container":{"image":"i"}}}}},'
+        b'"runtimeConfig":{"gcsOutputDirectory":"gs://b/x","parameterValues":{}}}',
+    ),
     Recorded("PUT", "/aws/none/a%20b?partNumber=1&uploadId=x", {"x-amz-acl": "private"}, b"text"),
     *(
         Recorded("POST", "/aws/", {"X-Amz-Target": f"SageMaker.{operation}"}, body)
         for operation, body in {
             "ListTrainingJobs": b'{"SortBy":"Name","MaxResults":5,"CreationTimeAfter":1.0}',
             "CreateTrainingJob": b'{"TrainingJobName":"x","Tags":[{"Key":"a","Value":"b"}]}',
+            "CreateProcessingJob": b'{"ProcessingJobName":"x","ProcessingInputs":[{"InputName":"a",'
+            b'"S3Input":{"S3Uri":"s3://a/b","LocalPath":"/opt/ml/processing/a","S3DataType":'
+            b'"S3Prefix"}}],"ProcessingResources":{"ClusterConfig":{"InstanceCount":1,'
+            b'"InstanceType":"ml.m5.large","VolumeSizeInGB":1}},"AppSpecification":{"ImageUri":"i"'
+            b',"ContainerEntrypoint":["false"]},"RoleArn":"arn:aws:iam::000000000000:role/r"}',
+            "CreatePipeline": b'{"PipelineName":"x","PipelineDefinition":"{\\"Version\\":'
+            b'\\"2020-12-01\\",\\"Steps\\":[{\\"Name\\":\\"a\\",\\"Type\\":\\"Fail\\",'
+            b'\\"Arguments\\":{}}]}","RoleArn":"arn:aws:iam::000000000000:role/r",'
+            b'"ClientRequestToken":"00000000000000000000000000000000"}',
+            "StartPipelineExecution": b'{"PipelineName":"x","PipelineParameters":[{"Name":"a",'
+            b'"Value":"b"}],"ClientRequestToken":"00000000000000000000000000000000"}',
+            "ListPipelineExecutionSteps": b'{"PipelineExecutionArn":"arn:aws:sagemaker:us-east-1:'
+            b'000000000000:pipeline/x/execution/y","SortOrder":"Ascending","MaxResults":3}',
         }.items()
     ),
     Recorded(

@@ -149,3 +149,40 @@ def test_a_killed_server_loses_nothing_that_it_had_acknowledged(own: Home) -> No
     assert set(found["jobs"][1:]) == {"JOB_STATE_SUCCEEDED"}  # queued then, run now
     logs = list((own.data / "jobs").glob("*/workerpool0-0.log"))
     assert any("here I am" in log.read_text() for log in logs)
+
+
+PIPELINE = """
+from tests.local_cloud.vertex.test_pipelines import constant, of, pipeline
+def begin(waiting):
+    note = 'mkdir -p "${0%/*}"; printf x > "$0"; echo ran >> /gcs/kept/first'
+    spec = pipeline({"first": (note, constant("x")), "second": (waiting, of("first"))})
+    with open("pipeline.json", "w") as file: json.dump(spec, file)
+    aiplatform.PipelineJob(display_name="kept", template_path="pipeline.json").submit()
+"""
+
+
+def test_a_pipeline_goes_on_after_the_server_was_killed(own: Home, tmp_path: Path) -> None:
+    script = tmp_path / "waiting.py"
+    script.write_text(WAITING)
+    say(
+        own,
+        f"{CREATE}{PIPELINE}os.chdir({str(tmp_path)!r})\nbegin('python {script}')\nprint(1)",
+    )
+    pid = pid_of(own)
+    os.kill(control.status(own).facts["pid"], signal.SIGKILL)
+    until(lambda: not alive(pid))
+    (own.data / "buckets" / "kept" / "go").touch()
+
+    control.start(own)
+    found = say(
+        own,
+        "(job,) = aiplatform.PipelineJob.list()\njob.wait()\n"
+        "tasks = {task.task_name: task for task in job.task_details}\n"
+        "detail = tasks['second'].executor_detail.container_detail\n"
+        "print(json.dumps({'states': {name: task.state.name for name, task in tasks.items()},\n"
+        "  'lost': len(detail.failed_main_jobs),\n"
+        "  'first': bucket.blob('first').download_as_text()}))",
+    )
+    assert found["first"] == "ran\n"  # what had ended was not run again
+    assert found["lost"] == 1
+    assert (found["states"]["first"], found["states"]["second"]) == ("SUCCEEDED", "SUCCEEDED")

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import local_cloud
-from local_cloud import LocalCloudError, control
+from local_cloud import LocalCloudError, control, rehearsing
 from local_cloud.control import Status
 from local_cloud.home import CHECKOUT, Home
 from local_cloud.store.records import Records
@@ -38,7 +38,7 @@ def kept(home: Home) -> Any:
 
 
 def test_it_starts_the_local_cloud_and_is_kept_until_it_is_taken_back(own: Home) -> None:
-    sentence = control.rehearse(30, own)
+    sentence = rehearsing.rehearse(30, own)
     assert sentence == (
         "The spot job that runs now, or else the next one that is sent, will be interrupted once,"
         " at epoch 30."
@@ -48,8 +48,8 @@ def test_it_starts_the_local_cloud_and_is_kept_until_it_is_taken_back(own: Home)
     while own.running():
         pass
     assert kept(own) == {"epochs": [30], "job": ""}
-    assert control.rehearse(None, own) == "The rehearsal is taken back."
-    assert control.rehearse(None, own) == "No stop was to be rehearsed."
+    assert rehearsing.rehearse(None, own) == "The rehearsal is taken back."
+    assert rehearsing.rehearse(None, own) == "Nothing was to be rehearsed."
     assert kept(own) is None
 
 
@@ -81,7 +81,18 @@ def test_a_real_cloud_takes_no_orders(monkeypatch: pytest.MonkeyPatch) -> None:
         local_cloud.rehearse(30)
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"epochs": [true]}', b'{"epochs": 5}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"epochs": [true]}',
+        b'{"epochs": 5}',
+        b'{"failure": "x"}',
+        b'{"failure": "no quota", "seconds": -1}',
+    ],
+)
 def test_the_server_refuses_what_is_none_too(cloud: Status, body: bytes) -> None:
     request = urllib.request.Request(f"{cloud.url}/rehearse", body, method="POST")
     with pytest.raises(HTTPError) as caught, urllib.request.urlopen(request):
@@ -96,9 +107,9 @@ def test_a_server_that_knows_no_rehearsals(cloud: Status, monkeypatch: pytest.Mo
         raise ValueError("status 404")
 
     monkeypatch.setattr(control, "status", lambda _: cloud)
-    monkeypatch.setattr(control, "_ask", ask)
+    monkeypatch.setattr(control, "ask", ask)
     with pytest.raises(LocalCloudError, match=r"takes no rehearsal .*stop"):
-        control.rehearse(3, cloud.home)
+        rehearsing.rehearse(3, cloud.home)
 
 
 def command_line(home: Home, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -115,8 +126,61 @@ def test_the_command_line(own: Home) -> None:
     assert "once, at epoch 30." in command_line(own, "rehearse", "30").stdout
     assert "at epochs 20 and 60." in command_line(own, "rehearse", "20", "60").stdout
     assert command_line(own, "rehearse", "off").stdout == "The rehearsal is taken back.\n"
-    for wrong in (["rehearse"], ["rehearse", "x"], ["rehearse", "off", "3"], ["status", "3"]):
+    for wrong in (["rehearse"], ["status", "3"]):
         done = command_line(own, *wrong)
         assert (done.returncode, done.stdout) == (2, "")
         assert "`off`" in done.stderr
     assert "rehearse" in command_line(own, "--help").stdout
+
+
+def waiting(home: Home) -> list[Any]:
+    records = Records(home.data / "records.sqlite")
+    try:
+        return [document for _, document in records.list("rehearsed-failure")]
+    finally:
+        records.close()
+
+
+def test_a_failure_is_named_and_kept_until_it_is_taken_back(own: Home) -> None:
+    said = rehearsing.rehearse("no quota", own, name="mine")
+    assert said == (
+        "The next job that is sent named 'mine' will meet: no quota. Your account may not use that"
+        " many machines or GPUs."
+    )
+    assert rehearsing.rehearse("out of memory", own, every=True).startswith(
+        "Every job that is sent"
+    )
+    os.kill(control.status(own).facts["pid"], 9)
+    while own.running():
+        pass
+    assert [each["failure"] for each in waiting(own)] == ["no quota", "out of memory"]
+    assert rehearsing.rehearse(None, own) == "The rehearsal is taken back."
+    assert waiting(own) == []
+
+
+@pytest.mark.parametrize(
+    ("what", "more", "words"),
+    [
+        ("bad luck", {}, "no failure that can be rehearsed"),
+        ("no quota", {"epoch": 3}, "has no epoch"),
+        ("slow provisioning", {"seconds": -1}, "from 0 to 3600"),
+        ("slow provisioning", {"seconds": float("nan")}, "from 0 to 3600"),
+        (30, {"name": "mine"}, "a failure that is named"),
+        (30, {"epoch": 40}, "once"),
+    ],
+)
+def test_what_cannot_be_rehearsed_is_refused_here(what: Any, more: Any, words: str) -> None:
+    with pytest.raises(LocalCloudError, match=words):
+        local_cloud.rehearse(what, **more)
+
+
+def test_a_spot_stop_by_name(cloud: Status) -> None:
+    assert local_cloud.rehearse("spot stop", epoch=30).endswith("once, at epoch 30.")
+    assert local_cloud.rehearse("spot stop").endswith("once, at epoch 1.")
+    local_cloud.rehearse(None)
+
+
+def test_the_command_line_names_failures(own: Home) -> None:
+    assert "out of memory" in command_line(own, "rehearse", "list").stdout
+    assert "will meet: no quota" in command_line(own, "rehearse", "no", "quota").stdout
+    assert "bad luck" in command_line(own, "rehearse", "bad", "luck").stderr

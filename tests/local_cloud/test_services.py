@@ -18,16 +18,16 @@ import uvicorn
 from botocore.exceptions import ClientError
 from google.api_core import exceptions
 from google.auth.credentials import AnonymousCredentials
-from google.cloud.aiplatform_v1.services.dataset_service import DatasetServiceClient
-from google.cloud.aiplatform_v1.services.dataset_service.transports import (
-    DatasetServiceRestTransport,
+from google.cloud.aiplatform_v1.services.notebook_service import NotebookServiceClient
+from google.cloud.aiplatform_v1.services.notebook_service.transports import (
+    NotebookServiceRestTransport,
 )
-from google.cloud.aiplatform_v1.types import Dataset
+from google.cloud.aiplatform_v1.types import NotebookRuntimeTemplate
 
 from local_cloud import amazon
 from local_cloud.home import Home
 from local_cloud.server import build, listen
-from tests.local_cloud.toy import datasets, runtime
+from tests.local_cloud.toy import runtime, templates
 
 LOCATION = "projects/toys/locations/us-central1"
 
@@ -37,7 +37,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a server in this process to which two lines have been added."""
     vertex = importlib.import_module("local_cloud.vertex.service")
     with pytest.MonkeyPatch.context() as lines, listen(None) as listener:
-        lines.setattr(vertex, "RESOURCES", (*vertex.RESOURCES, datasets.resources))
+        lines.setattr(vertex, "RESOURCES", (*vertex.RESOURCES, templates.resources))
         lines.setattr(amazon, "SERVICES", (runtime.service, *amazon.SERVICES))
         home, port = Home(tmp_path_factory.mktemp("home") / "toys"), listener.getsockname()[1]
         home.make()
@@ -50,11 +50,11 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def vertex(url: str) -> DatasetServiceClient:
+def vertex(url: str) -> NotebookServiceClient:
     """The real client of a service that the local cloud does not have."""
     host = url.removeprefix("http://")
-    return DatasetServiceClient(
-        transport=DatasetServiceRestTransport(
+    return NotebookServiceClient(
+        transport=NotebookServiceRestTransport(
             host=host, url_scheme="http", credentials=AnonymousCredentials()
         )
     )
@@ -65,29 +65,41 @@ def client(name: str, url: str) -> Any:
     return boto3.client(name, endpoint_url=f"{url}/aws", **keys)
 
 
-def wanted(name: str) -> Dataset:
-    return Dataset(display_name=name, metadata_schema_uri="gs://schemas/table.yaml")
+def wanted(name: str) -> NotebookRuntimeTemplate:
+    return NotebookRuntimeTemplate(display_name=name)
 
 
-def test_a_declared_resource_of_vertex_has_the_usual_methods(vertex: DatasetServiceClient) -> None:
-    made = vertex.create_dataset(parent=LOCATION, dataset=wanted("one")).result(timeout=10)
-    assert made.display_name == "one" and "/datasets/" in made.name
-    vertex.create_dataset(parent=LOCATION, dataset=wanted("two")).result(timeout=10)
-    found = vertex.list_datasets(request={"parent": LOCATION, "filter": "display_name=one"})
+def create(vertex: NotebookServiceClient, name: str) -> NotebookRuntimeTemplate:
+    template = wanted(name)
+    made = vertex.create_notebook_runtime_template(
+        parent=LOCATION, notebook_runtime_template=template
+    )
+    return made.result(timeout=10)
+
+
+def test_a_declared_resource_of_vertex_has_the_usual_methods(vertex: NotebookServiceClient) -> None:
+    made = create(vertex, "one")
+    assert made.display_name == "one" and "/notebookRuntimeTemplates/" in made.name
+    create(vertex, "two")
+    found = vertex.list_notebook_runtime_templates(
+        request={"parent": LOCATION, "filter": "display_name=one"}
+    )
     assert [one.name for one in found] == [made.name]
     made.display_name = "three"
     mask = {"paths": ["display_name"]}
-    changed = vertex.update_dataset(dataset=made, update_mask=mask)
-    assert vertex.get_dataset(name=made.name) == changed
-    vertex.delete_dataset(name=made.name).result(timeout=10)
+    changed = vertex.update_notebook_runtime_template(
+        notebook_runtime_template=made, update_mask=mask
+    )
+    assert vertex.get_notebook_runtime_template(name=made.name) == changed
+    vertex.delete_notebook_runtime_template(name=made.name).result(timeout=10)
     with pytest.raises(exceptions.NotFound):
-        vertex.get_dataset(name=made.name)
+        vertex.get_notebook_runtime_template(name=made.name)
 
 
 def test_a_declared_resource_is_checked_against_its_proto(url: str) -> None:
     body = json.dumps({"displayName": "x", "colour": "red"}).encode()
     headers = {"content-type": "application/json"}
-    request = urllib.request.Request(f"{url}/v1/{LOCATION}/datasets", body, headers)
+    request = urllib.request.Request(f"{url}/v1/{LOCATION}/notebookRuntimeTemplates", body, headers)
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(request)
     with caught.value as answer:
@@ -96,11 +108,11 @@ def test_a_declared_resource_is_checked_against_its_proto(url: str) -> None:
 
 
 def test_custom_methods_and_coroutines_are_declared_too(
-    url: str, vertex: DatasetServiceClient
+    url: str, vertex: NotebookServiceClient
 ) -> None:
-    made = vertex.create_dataset(parent=LOCATION, dataset=wanted("one")).result(timeout=10)
-    with urllib.request.urlopen(f"{url}/v1/{made.name}:searchDataItems") as answer:
-        assert json.loads(answer.read()) == {"dataItemViews": [], "name": made.name}
+    made = create(vertex, "one")
+    with urllib.request.urlopen(f"{url}/v1/{made.name}:describe") as answer:
+        assert json.loads(answer.read()) == {"words": [], "name": made.name}
 
 
 def test_a_service_with_bodies_of_bytes(url: str) -> None:

@@ -73,6 +73,7 @@ def test_the_model_file_predicts_without_the_package(module: Path, rides: Path) 
     assert float(done.stdout) == pytest.approx(results(module)["val_rmse"], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_the_package_job_has_the_metric_of_the_module(
     package: str, module: Path, tmp_path: Path
 ) -> None:

@@ -32,7 +32,7 @@ class Browser:
         command = [program, "--headless=new", "--remote-debugging-port=0", "--no-sandbox"]
         command += ["--no-first-run", "--disable-gpu", "--disable-dev-shm-usage"]
         command += ["--disable-background-networking", "--disable-component-update"]
-        command += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost"]
+        command += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1"]
         command += [f"--user-data-dir={profile}", "about:blank"]
         self.said: list[dict[str, Any]] = []  # errors, and what pages wrote to the console
         self._events: list[dict[str, Any]] = []

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from local_cloud.control import Status
 from tools import start_page
 from tools.folder import ROOT
-from tools.lab import command, use_settings
+from tools.lab import command, console, use_settings
 
 
 def test_it_opens_the_start_page_in_the_lessons_folder() -> None:
@@ -15,6 +18,12 @@ def test_it_opens_the_start_page_in_the_lessons_folder() -> None:
     assert line[1:3] == ["-m", "jupyterlab"] and line[-1] == "--no-browser"
     assert f"--LabApp.default_url=/lab/tree/work/{start_page.NAME}" in line
     assert f"--ServerApp.root_dir={ROOT}" in line
+
+
+def test_it_links_the_local_clouds_pages(cloud: Status, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert console() == f"http://127.0.0.1:{cloud.port}/console/"
+    monkeypatch.setenv("LESSON_TARGET", "cloud")
+    assert console() == ""
 
 
 def test_it_shows_markdown_as_a_page_and_lands_on_linked_sections(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PIL import Image
 
 from tools import shown
@@ -36,13 +37,15 @@ def stream(text: str) -> dict[str, Any]:
     return {"output_type": "stream", "name": "stdout", "text": text.splitlines(keepends=True)}
 
 
-def test_a_table_and_a_picture_replace_those_of_an_earlier_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", ["old", ""])
+def test_a_table_and_a_picture_replace_those_of_an_earlier_run(tmp_path: Path, before: str) -> None:
     made = io.BytesIO()
     Image.new("RGBA", (4, 3), "red").save(made, "PNG")
     source = b64encode(made.getvalue()).decode()
     picture = f'<img class="x" alt="It &lt; \n 1" style="" src="data:image/png;base64,{source}">'
     page = tmp_path / "02-page.md"
-    page.write_text(PAGE)
+    text = PAGE.replace('alt="old"', f'alt="{before}"')
+    page.write_text(text)
     (tmp_path / "fig").mkdir()
     outputs: list[list[dict[str, Any]]] = [
         [
@@ -53,10 +56,11 @@ def test_a_table_and_a_picture_replace_those_of_an_earlier_run(tmp_path: Path) -
     ]
     cells = [
         Cell(True, "table", shown=Shown(6, 9, "old\nlines")),
-        Cell(True, "curve", shown=Shown(15, 15, "old", "fig/shown-curve.png")),
+        Cell(True, "curve", shown=Shown(15, 15, before, "fig/shown-curve.png")),
     ]
     shown.render(page, cells, outputs)
-    assert page.read_text() == PAGE.replace("old\nlines", "new").replace("old", "It < 1")
+    text = text.replace("old\nlines", "new").replace(f'alt="{before}"', 'alt="It < 1"')
+    assert page.read_text() == text
     with Image.open(tmp_path / "fig/shown-curve.png") as image:
         assert image.convert("RGB").getpixel((1, 1)) == (255, 0, 0)
 

@@ -19,5 +19,8 @@ def test_the_page_leads_to_every_notebook_with_its_minutes(clean_lesson: Path) -
         "| [01 Count things](01-count.ipynb) | 20 |"
     ]
     assert "[this list](pages/setup.md#trouble)" in text and "(pages/reference.md)" in text
+    assert "/console/" not in text and "\n\n\n" not in text
+    address = "http://127.0.0.1:1/console/"
+    assert f"({address})" in write(clean_lesson, address).read_text(encoding="utf-8")
     (clean_lesson / "notebooks" / "01-count.ipynb").unlink()
     assert "01-count" not in write(clean_lesson).read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from random import randrange
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,9 +124,15 @@ def found_in(environment: Mapping[str, str]) -> Found:
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    """A port of the loopback that nobody listens on now, nor is given while nobody does.
+
+    Replicas that are killed leave it for a while, and the system gives ports from 32,768 on to any
+    connection that wants one.
+    """
+    while True:
+        address = ("127.0.0.1", randrange(20_000, 32_000))
+        with contextlib.suppress(OSError), socket.create_server(address):
+            return address[1]
 
 
 def cluster_specs(replicas: int) -> list[str]:

@@ -28,10 +28,10 @@ def post(body: bytes, **headers: str) -> tuple[int, dict[str, str]]:
 
 def test_a_call_that_is_missing_says_so_by_name() -> None:
     with pytest.raises(ClientError) as caught:
-        boto3.client("sagemaker").list_processing_jobs()
+        boto3.client("sagemaker").list_labeling_jobs()
     assert caught.value.response["Error"] == {
         "Code": "NotImplemented",
-        "Message": "not implemented in the local cloud: SageMaker ListProcessingJobs",
+        "Message": "not implemented in the local cloud: SageMaker ListLabelingJobs",
     }
 
 

@@ -34,6 +34,23 @@ def test_replicas_grow_with_the_requests_at_a_time_and_shrink_one_by_one() -> No
     assert replicas == 1
 
 
+def test_one_that_starts_slowly_is_not_taken_away_before_it_was_of_use() -> None:
+    scaler = Autoscaler(1, 2, now=0.0)
+    for _ in range(int(2 * TARGET)):
+        scaler.begin(0.0)
+    now, replicas = follow(scaler, 0.0, GROW + STEP, 1)
+    for _ in range(int(2 * TARGET)):
+        scaler.end(now)
+    ready = now + 3 * SHRINK
+    while now < ready:
+        now += STEP
+        assert scaler.wanted(now, replicas, starting=True) == 2
+    now, replicas = follow(scaler, now, SHRINK / 2, replicas)
+    assert replicas == 2
+    now, replicas = follow(scaler, now, SHRINK, replicas)
+    assert replicas == 1
+
+
 def test_there_are_never_more_nor_fewer_than_were_asked_for() -> None:
     scaler = Autoscaler(2, 3, now=0.0)
     _, replicas = follow(scaler, 0.0, 3 * SHRINK, 2)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud.engine import mounts
+from local_cloud.engine import mounts, system
 from local_cloud.engine.mounts import available, inside, rewrite
 from local_cloud.engine.spec import JobContext, Plan, Replica, State
 from tests.local_cloud.engine.support import Cloud, alive, engine, run, until
@@ -36,7 +36,9 @@ def sh(
     )
 
 
-@pytest.mark.skipif(not shutil.which("unshare"), reason="this machine has no unshare")
+@pytest.mark.skipif(
+    not (system.LINUX and shutil.which("unshare")), reason="there are no mounts without unshare"
+)
 def test_a_machine_that_allows_mounts_is_seen_to_allow_them() -> None:
     """A fault in them would otherwise skip the tests below."""
     allowed = ["unshare", "--user", "--map-root-user", "--mount", "mount", "--bind", "/tmp", "/mnt"]

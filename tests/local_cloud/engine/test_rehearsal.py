@@ -149,7 +149,9 @@ def test_one_that_was_not_used_waits_over_a_restart(tmp_path: Path) -> None:
 
 def test_one_that_has_begun_does_not_outlive_its_job(tmp_path: Path) -> None:
     records = Records(tmp_path / "records.db")
-    rehearsal.write(records, rehearsal.Rehearsal((60,), "a"))  # what a killed server leaves
+    rehearsal.Rehearsals(records).keep(
+        rehearsal.Rehearsal((60,), "a")
+    )  # what a killed server leaves
     records.close()
 
     async def story() -> None:

@@ -19,6 +19,7 @@ import pytest
 from local_cloud.engine import network
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.http_client import HttpRequest
+from local_cloud.engine.rentals import Rentals
 from local_cloud.engine.served import (
     Deployment,
     NoSuchDeployment,
@@ -224,6 +225,8 @@ def test_replicas_are_added_under_load_and_taken_away_again(
             await until(lambda: here.figures("blue").replicas == 1)
             assert here.figures("blue").failed == 0
             assert here.figures("blue").restarts == 0
+            (rental,) = Rentals(here._records)  # what the bill is made of
+            assert max(span.times for span in rental.spans) == 3 and rental.times == 1
 
     run(test)
 
@@ -340,6 +343,7 @@ def answers(port):
 
 fields = [line.split() for line in list(open("/proc/net/tcp"))[1:]]
 ports = {int(each[1].split(":")[1], 16) for each in fields if each[3] == "0A"}
+ports -= {*map(int, sys.argv[2:])}
 with ThreadPoolExecutor(64) as pool:  # other tests listen too, and do not answer
     answered = [port for port, found in zip(ports, pool.map(answers, ports)) if found]
 try:
@@ -359,12 +363,13 @@ def test_another_user_of_the_machine_reaches_no_replica(
         pytest.skip("this machine does not let a process have a network of its own")
 
     async def found() -> str:
+        before = [each.laddr.port for each in psutil.net_connections("tcp4") if not each.raddr]
         async with serving(tmp_path, Models({"blue": served()})) as here:
             if not list(here.deployments()):
                 here.deploy("cloud", EP, "blue")
                 here.set_traffic(EP, {"blue": 100})
             pid = (await ask(here))["pid"]
-            return await asyncio.to_thread(stranger.run, SCAN, str(pid))
+            return await asyncio.to_thread(stranger.run, SCAN, str(pid), *map(str, before))
 
     async def test() -> None:
         assert await found() == "[] False\n"

@@ -21,15 +21,19 @@ def client(cloud: Status) -> Iterator[Client]:
 
 
 @pytest.fixture
-def s3(client: Client) -> Client:
-    """A client, without any bucket."""
-    for bucket in client.list_buckets()["Buckets"]:
-        named = {"Bucket": bucket["Name"]}
-        for page in client.get_paginator("list_objects_v2").paginate(**named):
+def s3(client: Client) -> Iterator[Client]:
+    """A client; the buckets that the test makes go with it, and those of other tests stay."""
+    before = _buckets(client)
+    yield client
+    for name in _buckets(client) - before:
+        for page in client.get_paginator("list_objects_v2").paginate(Bucket=name):
             for found in page.get("Contents", []):
-                client.delete_object(**named, Key=found["Key"])
-        client.delete_bucket(**named)
-    return client
+                client.delete_object(Bucket=name, Key=found["Key"])
+        client.delete_bucket(Bucket=name)
+
+
+def _buckets(client: Client) -> set[str]:
+    return {each["Name"] for each in client.list_buckets()["Buckets"]}
 
 
 @pytest.fixture

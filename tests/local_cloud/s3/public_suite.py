@@ -13,6 +13,7 @@ other test counts, also where what it needs is missing here.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -64,7 +65,8 @@ def prepare() -> Path:
     ours = [line for line in pinned if re.match(r"(boto3|botocore|requests)==", line)]
     wanted = [f"moto[s3]=={VERSION}", "flask", "flask-cors", "freezegun", "pytest"]
     wanted += ["pytest-timeout", "pip", *ours]
-    environment.make(ENVIRONMENT, environment.Wanted((), tuple(wanted)))
+    with contextlib.redirect_stdout(sys.stderr):  # standard output is for the outcomes
+        environment.make(ENVIRONMENT, environment.Wanted((), tuple(wanted)))
     pip = [ENVIRONMENT / "bin" / "python", "-m", "pip", "--disable-pip-version-check"]
     source = ["--no-binary", ":all:", "--no-deps", f"moto=={VERSION}"]
     subprocess.run([*pip, "download", "--quiet", "--dest", ENVIRONMENT, *source], check=True)

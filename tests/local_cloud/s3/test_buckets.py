@@ -12,13 +12,13 @@ from tests.local_cloud.s3.support import refused
 
 
 def test_a_bucket_is_made_found_and_removed(s3: Any) -> None:
-    s3.create_bucket(Bucket="one")
-    s3.create_bucket(Bucket="two")
-    assert [each["Name"] for each in s3.list_buckets()["Buckets"]] == ["one", "two"]
-    assert s3.head_bucket(Bucket="one")["BucketRegion"] == "us-east-1"
-    assert s3.get_bucket_location(Bucket="one")["LocationConstraint"] is None
-    s3.delete_bucket(Bucket="one")
-    assert [each["Name"] for each in s3.list_buckets()["Buckets"]] == ["two"]
+    s3.create_bucket(Bucket="of-two-1")
+    s3.create_bucket(Bucket="of-two-2")
+    assert {"of-two-1", "of-two-2"} <= {each["Name"] for each in s3.list_buckets()["Buckets"]}
+    assert s3.head_bucket(Bucket="of-two-1")["BucketRegion"] == "us-east-1"
+    assert s3.get_bucket_location(Bucket="of-two-1")["LocationConstraint"] is None
+    s3.delete_bucket(Bucket="of-two-1")
+    assert [each["Name"] for each in s3.list_buckets(Prefix="of-two")["Buckets"]] == ["of-two-2"]
 
 
 def test_what_is_not_there_is_not_found(s3: Any) -> None:
@@ -76,13 +76,15 @@ def test_a_bucket_with_objects_stays(s3: Any, bucket: str) -> None:
 
 
 def test_buckets_come_in_pages(s3: Any) -> None:
-    names = [f"bucket-{number}" for number in range(5)]
+    names = [f"paged-{number}" for number in range(5)]
     for name in names:
         s3.create_bucket(Bucket=name)
-    pages = s3.get_paginator("list_buckets").paginate(PaginationConfig={"PageSize": 2})
+    pages = s3.get_paginator("list_buckets").paginate(
+        Prefix="paged-", PaginationConfig={"PageSize": 2}
+    )
     found = [[each["Name"] for each in page["Buckets"]] for page in pages]
     assert found == [names[:2], names[2:4], names[4:]]
-    assert len(s3.list_buckets(Prefix="bucket-4")["Buckets"]) == 1
+    assert len(s3.list_buckets(Prefix="paged-4")["Buckets"]) == 1
 
 
 def test_a_bucket_has_tags(s3: Any, bucket: str) -> None:

@@ -113,7 +113,7 @@ async def running(folder: Path, cores: int | None = None) -> AsyncIterator[Servi
     found = sagemaker.service(platform)
     api, _ = found.apis
     assert isinstance(api, JsonService)
-    await platform.start([server.Service(dialect=found.dialect)])
+    await platform.start([server.Service(dialect=found.dialect, runners=found.runners)])
     here, objects = Service(platform, api), platform.s3
     try:
         if not any(objects.buckets()):

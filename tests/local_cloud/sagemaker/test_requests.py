@@ -170,7 +170,7 @@ def test_a_job_that_is_not_there(shared: Shared, verb: str) -> None:
 def test_what_is_missing_is_refused_by_name(tmp_path: Path) -> None:
     async def story() -> None:
         async with running(tmp_path) as sagemaker:
-            refused(sagemaker, "ListProcessingJobs", MISSING, "SageMaker ListProcessingJobs")
+            refused(sagemaker, "ListLabelingJobs", MISSING, "SageMaker ListLabelingJobs")
             sagemaker.send(script="import time; time.sleep(600)")
             rules = [{"RuleConfigurationName": "x", "RuleEvaluatorImage": "y"}]
             params = {"TrainingJobName": "a-job", "ProfilerRuleConfigurations": rules}

@@ -149,6 +149,7 @@ def test_a_command_its_log_its_events_and_its_own_clients(
     assert read(own) == b"scalars"
 
 
+@pytest.mark.slow
 def test_a_spot_job_is_interrupted_and_the_sdk_waits_for_its_end(
     sdk: SimpleNamespace, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -160,6 +160,7 @@ time.sleep(60)
 
 
 class TestLimits:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("limits", "secondary"),
         [

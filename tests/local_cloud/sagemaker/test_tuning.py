@@ -382,6 +382,7 @@ def test_early_stopping_ends_a_training_job_that_is_worse_than_the_others(tmp_pa
     go(story())
 
 
+@pytest.mark.slow
 def test_hyperband_ends_what_is_not_among_the_best_third(tmp_path: Path) -> None:
     async def story() -> None:
         async with running(tmp_path) as sagemaker:

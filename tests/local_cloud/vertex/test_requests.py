@@ -126,8 +126,8 @@ def test_what_is_not_there_is_not_found(aiplatform: ModuleType) -> None:
 
 
 def test_what_is_not_built_says_so_by_name(aiplatform: ModuleType, cloud: Status) -> None:
-    with pytest.raises(exceptions.MethodNotImplemented, match=r"not implemented.*datasets"):
-        aiplatform.TabularDataset.create(display_name="later", gcs_source="gs://x/y.csv")
+    with pytest.raises(exceptions.MethodNotImplemented, match=r"not implemented.*datasets of text"):
+        aiplatform.TextDataset.create(display_name="later")
     body = {"displayName": "x", "trainingTaskDefinition": "gs://x/automl.yaml"}
     code, error = post(cloud, f"{PARENT}/trainingPipelines", body)
     assert (code, error["status"]) == (501, "UNIMPLEMENTED")

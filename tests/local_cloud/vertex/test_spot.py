@@ -226,6 +226,7 @@ def test_cancel_between_two_attempts(aiplatform: ModuleType) -> None:
     assert len(starts("cancelled")) == 1
 
 
+@pytest.mark.slow
 def test_the_job_that_runs_now_is_the_one(aiplatform: ModuleType) -> None:
     job = custom_job(
         aiplatform, pool(SLOWLY.replace("HOLDS", "[1]")), base_output_dir=f"gs://{BUCKET}/now"

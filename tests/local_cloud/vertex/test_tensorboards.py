@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local_cloud.control import Status
-from local_cloud.vertex.tensorboard_data import _place, _spread
+from local_cloud.vertex.tracking.tensorboard_data import _place, _spread
 from tests.local_cloud.vertex.test_requests import PARENT, post
 
 

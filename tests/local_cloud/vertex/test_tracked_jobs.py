@@ -101,6 +101,7 @@ def test_a_training_pipeline_and_a_failed_job_have_their_events_too(
     assert aiplatform.Context(f"{behind.name}-default").metadata["_state"] == "FAILED"
 
 
+@pytest.mark.slow
 def test_the_trials_of_a_tuning_job_are_runs_of_one_experiment(
     aiplatform: ModuleType, board: Any
 ) -> None:

@@ -256,7 +256,7 @@ for step in range(1, (flags.epochs if flags.x < 6 else 300) + 1):
 
 
 @pytest.mark.parametrize("rule", ["medianAutomatedStoppingSpec", "decayCurveStoppingSpec"])
-@pytest.mark.parametrize("by_time", [False, True])
+@pytest.mark.parametrize("by_time", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_trial_without_prospects_is_stopped_early(
     aiplatform: ModuleType, rule: str, by_time: bool
 ) -> None:

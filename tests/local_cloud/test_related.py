@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud.gcs.errors import Refusal
-from local_cloud.gcs.related import Related
+from local_cloud.related import BadBody, Related
 
 TYPE = 'multipart/related; boundary="==1=="'
 
@@ -52,18 +51,18 @@ def test_lines_may_end_as_gcloud_ends_them(size: int) -> None:
 def test_a_body_that_ends_early_is_refused(end: int) -> None:
     related = Related(TYPE)
     related.feed(body(b"{}", b"media")[:end])
-    with pytest.raises(Refusal, match="ends before"):
+    with pytest.raises(BadBody, match="ends before"):
         related.finish()
 
 
 @pytest.mark.parametrize("content_type", ["", "text/plain", "multipart/related", "multipart/mixed"])
 def test_another_type_is_refused(content_type: str) -> None:
-    with pytest.raises(Refusal):
+    with pytest.raises(BadBody):
         Related(content_type)
 
 
 def test_endless_metadata_are_refused() -> None:
     related = Related(TYPE)
-    with pytest.raises(Refusal, match="exceeds"):
+    with pytest.raises(BadBody, match="exceeds"):
         for _ in range(100):
             related.feed(b"x" * 100_000)

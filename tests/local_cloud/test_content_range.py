@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud.gcs.ranges import Chunk, chunk
+from local_cloud.content_range import Chunk, chunk
 
 
 @given(st.integers(0, 99), st.integers(1, 99), st.none() | st.integers(0, 999))

@@ -16,7 +16,7 @@ from local_cloud.vertex import resources
 from local_cloud.vertex.collection import Collection
 from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.schema import Json, checked, new_id, require
-from local_cloud.vertex.tensorboard_data import Points
+from local_cloud.vertex.tracking.tensorboard_data import Points
 
 MOST_AT_ONCE = 1000  # "A maximum of 1000 … can be created in a batch": both batchCreate requests
 KEPT_TYPES = ("SCALAR", "TENSOR")

@@ -13,13 +13,13 @@ from local_cloud.engine.spec import State
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
-from local_cloud.vertex import event_files
 from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.launch import folders
-from local_cloud.vertex.metadata import Metadata
 from local_cloud.vertex.resources import numbered
 from local_cloud.vertex.schema import Json, require, timestamp
-from local_cloud.vertex.tensorboards import Tensorboards
+from local_cloud.vertex.tracking import event_files
+from local_cloud.vertex.tracking.metadata import Metadata
+from local_cloud.vertex.tracking.tensorboards import Tensorboards
 
 DEFAULT_RUN = "default"  # of event files in the log folder itself: the SDK's uploader names it so
 MINUTES = 5  # that reading a job's event files may take

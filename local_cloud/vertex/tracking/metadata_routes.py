@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from local_cloud.vertex.collection import Collection
-from local_cloud.vertex.metadata import Metadata
 from local_cloud.vertex.parts import Parts
 from local_cloud.vertex.resource import Call, Method, Resource, chosen_id, listed
 from local_cloud.vertex.schema import Json
+from local_cloud.vertex.tracking.metadata import Metadata
 
 
 def resources(parts: Parts) -> list[Resource]:

@@ -6,7 +6,7 @@ from local_cloud.vertex.collection import Collection
 from local_cloud.vertex.parts import Parts
 from local_cloud.vertex.resource import Call, Method, Resource, chosen_id, listed
 from local_cloud.vertex.schema import Json
-from local_cloud.vertex.tensorboards import Tensorboards
+from local_cloud.vertex.tracking.tensorboards import Tensorboards
 
 BOARD = "tensorboards/*"
 EXPERIMENT = f"{BOARD}/experiments/*"

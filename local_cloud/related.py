@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from email.message import Message
 
-from local_cloud.gcs.errors import invalid
+from local_cloud.errors import LocalCloudError
 
 _LARGEST_HEAD = 1 << 20  # bytes: the metadata and both parts' headers
+
+
+class BadBody(LocalCloudError):
+    """The body is not what its type says."""
 
 
 class Related:
@@ -18,7 +22,7 @@ class Related:
         header["content-type"] = content_type
         boundary = header.get_param("boundary")
         if header.get_content_type() != "multipart/related" or not isinstance(boundary, str):
-            raise invalid("multipart/related with a boundary is needed as the body's type")
+            raise BadBody("multipart/related with a boundary is needed as the body's type")
         if boundary[0] == boundary[-1] == "'":  # so gcloud quotes it
             boundary = boundary[1:-1]
         self._boundary = b"--" + boundary.encode()
@@ -45,9 +49,9 @@ class Related:
         return media
 
     def finish(self) -> None:
-        """Raises Refusal unless both parts were whole."""
+        """Raises BadBody unless both parts were whole."""
         if not self._ended:
-            raise invalid("the multipart body ends before its last boundary")
+            raise BadBody("the multipart body ends before its last boundary")
 
     def _read_head(self) -> bool:
         """Whether all that comes before the media is there."""
@@ -64,7 +68,7 @@ class Related:
                 self._in_media = True
                 return True
         if len(self._buffer) > _LARGEST_HEAD:
-            raise invalid(f"the metadata exceeds {_LARGEST_HEAD} bytes, or a part is missing")
+            raise BadBody(f"the metadata exceeds {_LARGEST_HEAD} bytes, or a part is missing")
         return False
 
     def _find_line_end(self) -> None:

@@ -1,0 +1,1 @@
+"""Experiments and Tensorboards: the metadata store, the time series, and what jobs write there."""

@@ -202,25 +202,25 @@ def console_link(home: Home | None = None, at: str = "") -> str:
     """Return a link to the web page that signs a browser in; it works once, within two minutes.
 
     Starts the local cloud if need be. at: where the browser sees its port, behind a proxy such as
-    JupyterLab's: "https://hub.example.org/user/ada/proxy/PORT", where the word PORT may be left.
+    JupyterLab's: "https://hub.example.org/user/ada/proxy/PORT", where PORT stands for the number.
     """
     found = start(home) if home else in_use()
     at = at.replace("PORT", str(found.port)).rstrip("/")
     parts = urlsplit(at)
     if at and not (parts.scheme in ("http", "https") and parts.netloc):
         raise LocalCloudError(
-            f"{at!r} is no address: give what the browser shows, from https:// to the port"
+            f"{at!r} is not a URL: give what the browser shows, from https:// to the port"
         )
     body = {"origin": f"{parts.scheme}://{parts.netloc}"} if at else None
     try:
         path = f"/{found.home.secret()}/console-link"
-        word = ask(found.port, path, "POST", body)["word"]
+        token = ask(found.port, path, "POST", body)["token"]
     except (OSError, ValueError, http.client.HTTPException) as problem:
         raise LocalCloudError(
             f"the local cloud that runs has no console ({problem}): `python -m local_cloud stop`,"
             " then try again"
         ) from None
-    return f"{at or f'http://127.0.0.1:{found.port}'}/console/enter?word={word}"
+    return f"{at or f'http://127.0.0.1:{found.port}'}/console/enter?token={token}"
 
 
 def in_use() -> Status:

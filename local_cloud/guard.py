@@ -5,7 +5,7 @@ secret in the path keeps out the former; Host and Origin are checked against the
 rebinding sends a foreign Host, a script on a page sends a foreign Origin).
 
 The console is the one part that a browser asks. Its pages are let through without the secret, with
-Host and Origin checked alike, to an application of their own, which has a door (console/site.py).
+Host and Origin checked alike, to a separate application that requires a session (console/site.py).
 
 gcloud drops the path of its endpoint when it uploads, and prints its endpoint: it sends the secret
 as its access token instead, which a page can send no more than it can guess it.

@@ -1,4 +1,4 @@
-"""The console as an application: its pages, behind its door."""
+"""The console as an application: its pages, for signed-in browsers only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from local_cloud.console.requests import Clouds
 from local_cloud.console.resource_pages import ResourcePages
 from local_cloud.console.search_page import Search
 from local_cloud.console.sessions import Sessions
-from local_cloud.console.site import HERE, ROOT, Door, NotHere, Site
+from local_cloud.console.site import HERE, ROOT, NotHere, RequireSession, Site
 from local_cloud.console.study_pages import StudyPages
 from local_cloud.engine.spec import EngineError
 from local_cloud.service import Platform
@@ -55,4 +55,4 @@ def app(platform: Platform, clouds: ASGIApp, sessions: Sessions) -> ASGIApp:
         ),
     )
     pages.router.redirect_slashes = False  # pages have relative links
-    return Door(pages, site)
+    return RequireSession(pages, site)

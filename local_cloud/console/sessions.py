@@ -1,8 +1,8 @@
 """Who has signed in: links that work once, and cookies that outlive the server.
 
 The secret of the local cloud never stands in the URL of a page: a browser keeps a history of those.
-A link holds a word that works once and soon expires; whoever brings it gets a cookie. A cookie is
-proved by the secret and kept nowhere, so that a restart of the server signs nobody out and a new
+A link holds a token that works once and soon expires; a request with it gets a cookie. A cookie is
+signed with the secret and stored nowhere, so a restart of the server signs nobody out, and a new
 secret signs everybody out.
 """
 
@@ -30,16 +30,16 @@ class Sessions:
         self._links: dict[str, float] = {}  # when each expires, the oldest first
 
     def link(self) -> str:
-        """Return a new word that signs in once."""
+        """Return a new token that signs in once."""
         while len(self._links) >= MOST_LINKS:
             del self._links[next(iter(self._links))]
-        word = secrets.token_urlsafe(32)
-        self._links[word] = time.monotonic() + LINK_SECONDS
-        return word
+        token = secrets.token_urlsafe(32)
+        self._links[token] = time.monotonic() + LINK_SECONDS
+        return token
 
-    def enter(self, word: str) -> str | None:
-        """Return the cookie's value for whoever brings an unused word; None for any other."""
-        if self._links.pop(word, 0.0) < time.monotonic():
+    def enter(self, token: str) -> str | None:
+        """Return the cookie's value for an unused token; None for any other."""
+        if self._links.pop(token, 0.0) < time.monotonic():
             return None
         begun = f"{int(time.time()) + SESSION_SECONDS}.{secrets.token_urlsafe(16)}"
         return f"{begun}.{self._proof('session', begun)}"

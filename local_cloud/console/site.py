@@ -1,4 +1,4 @@
-"""What all pages share: the door, the headers, the templates, and the way a page is answered.
+"""What all pages share: the check of the session, the headers, the templates, and the response.
 
 Pages hold relative links only, so that they work below any prefix that a proxy puts before them.
 """
@@ -114,8 +114,8 @@ class Site:
         return Response(text, status, {"ETag": mark}, "text/html")
 
 
-class Door:
-    """Before all pages: only who has signed in comes in, and only from the console's own pages.
+class RequireSession:
+    """ASGI middleware: let in only requests of a signed-in browser, from the console's own pages.
 
     The guard has checked Host and Origin. Cookies know no ports, so a page of another server on
     this machine could have the browser send ours: what the browser says about where a request
@@ -171,7 +171,7 @@ class Door:
         return None
 
     def _enter(self, request: Request) -> Response:
-        cookie = self.site.sessions.enter(request.query_params.get("word", ""))
+        cookie = self.site.sessions.enter(request.query_params.get("token", ""))
         if cookie is None:
             return self.site.page(request, "sign-in.html", 401, again=False, spent=True)
         answer = RedirectResponse("./", 303)

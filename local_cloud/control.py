@@ -214,13 +214,13 @@ def console_link(home: Home | None = None, at: str = "") -> str:
     body = {"origin": f"{parts.scheme}://{parts.netloc}"} if at else None
     try:
         path = f"/{found.home.secret()}/console-link"
-        token = ask(found.port, path, "POST", body)["token"]
+        code = ask(found.port, path, "POST", body)["code"]
     except (OSError, ValueError, http.client.HTTPException) as problem:
         raise LocalCloudError(
             f"the local cloud that runs has no console ({problem}): `python -m local_cloud stop`,"
             " then try again"
         ) from None
-    return f"{at or f'http://127.0.0.1:{found.port}'}/console/enter?token={token}"
+    return f"{at or f'http://127.0.0.1:{found.port}'}/console/enter?code={code}"
 
 
 def in_use() -> Status:

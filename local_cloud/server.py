@@ -121,7 +121,7 @@ class LocalCloud:
         return JSONResponse(facts | identity())
 
     async def _console_link(self, request: Request) -> JSONResponse:
-        """A token that signs a browser in once: the caller knows the secret.
+        """A code that signs a browser in once: the caller knows the secret.
 
         `origin`, if it is sent: that of a proxy through which the browser comes.
         """
@@ -131,7 +131,7 @@ class LocalCloud:
             return JSONResponse({"problem": str(problem)}, 400)
         if origin:
             self.sessions.origins.add(str(origin))
-        return JSONResponse({"token": self.sessions.link()})
+        return JSONResponse({"code": self.sessions.link()})
 
     async def _bill(self, _: Request) -> JSONResponse:
         found = await asyncio.to_thread(bill, self._platform)

@@ -1,7 +1,7 @@
 """Who has signed in: links that work once, and cookies that outlive the server.
 
 The secret of the local cloud never stands in the URL of a page: a browser keeps a history of those.
-A link holds a token that works once and soon expires; a request with it gets a cookie. A cookie is
+A link holds a code that works once and soon expires; a request with it gets a cookie. A cookie is
 signed with the secret and stored nowhere, so a restart of the server signs nobody out, and a new
 secret signs everybody out.
 """
@@ -30,16 +30,16 @@ class Sessions:
         self._links: dict[str, float] = {}  # when each expires, the oldest first
 
     def link(self) -> str:
-        """Return a new token that signs in once."""
+        """Return a new code that signs in once."""
         while len(self._links) >= MOST_LINKS:
             del self._links[next(iter(self._links))]
-        token = secrets.token_urlsafe(32)
-        self._links[token] = time.monotonic() + LINK_SECONDS
-        return token
+        code = secrets.token_urlsafe(32)
+        self._links[code] = time.monotonic() + LINK_SECONDS
+        return code
 
-    def enter(self, token: str) -> str | None:
-        """Return the cookie's value for an unused token; None for any other."""
-        if self._links.pop(token, 0.0) < time.monotonic():
+    def enter(self, code: str) -> str | None:
+        """Return the cookie's value for an unused code; None for any other."""
+        if self._links.pop(code, 0.0) < time.monotonic():
             return None
         begun = f"{int(time.time()) + SESSION_SECONDS}.{secrets.token_urlsafe(16)}"
         return f"{begun}.{self._proof('session', begun)}"

@@ -171,7 +171,7 @@ class RequireSession:
         return None
 
     def _enter(self, request: Request) -> Response:
-        cookie = self.site.sessions.enter(request.query_params.get("token", ""))
+        cookie = self.site.sessions.enter(request.query_params.get("code", ""))
         if cookie is None:
             return self.site.page(request, "sign-in.html", 401, again=False, spent=True)
         answer = RedirectResponse("./", 303)

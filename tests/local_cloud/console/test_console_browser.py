@@ -145,7 +145,7 @@ def test_the_page_before_signing_in_can_be_read_too(
 def test_no_address_that_the_browser_keeps_signs_anybody_in(root: str, browser: Browser) -> None:
     browser.open(f"{root}jobs")
     entries = browser.call("Page.getNavigationHistory")["entries"]
-    assert not [entry["url"] for entry in entries if "token=" in entry["url"]]
+    assert not [entry["url"] for entry in entries if "code=" in entry["url"]]
     assert browser.js("document.cookie") == "", "no script of a page can read the cookie"
 
 

@@ -137,7 +137,7 @@ def test_a_proxy_that_the_user_names_may_pass_requests_to_the_console_alone(
     through = {"Host": "hub.example.org", "Origin": HUB}
     assert visitor.get("/console/", **through).status == 403
     link = control.console_link(cloud.home, f"{HUB}/user/ada/proxy/PORT/")
-    assert link.startswith(f"{HUB}/user/ada/proxy/{cloud.port}/console/enter?token=")
+    assert link.startswith(f"{HUB}/user/ada/proxy/{cloud.port}/console/enter?code=")
     assert visitor.get("/console/", **through).status == 200
     assert visitor.get("/console/", Host="hub.example.org").status == 200
     for other in ({"Host": "example.org"}, {**through, "Origin": "http://hub.example.org"}):

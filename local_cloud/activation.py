@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 from local_cloud import control
-from local_cloud.after_import import after_import
 from local_cloud.environment import added_to, taken_from
 from local_cloud.errors import LocalCloudError
-from local_cloud.redaction import redact_log_records
 from local_cloud.sdks import HOOKS
+from local_cloud.sdks.after_import import after_import
+from local_cloud.sdks.redaction import redact_log_records
 from local_cloud.target import is_local
 
 

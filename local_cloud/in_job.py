@@ -34,8 +34,8 @@ class _BeforeTheFirstSdk:
         # Only for these imports: the job's own modules come from elsewhere.
         sys.path.insert(0, ROOT)
         try:
-            from local_cloud.after_import import after_import, finder
             from local_cloud.sdks import HOOKS
+            from local_cloud.sdks.after_import import after_import, finder
         finally:
             sys.path.remove(ROOT)
         for module, hook in HOOKS.items():

@@ -1,4 +1,4 @@
-"""Where links lead that SDKs print (local_cloud/links.py): to the page of what they name."""
+"""Where the links that SDKs print lead (sdks/console_links.py): to the page of what they name."""
 
 from __future__ import annotations
 

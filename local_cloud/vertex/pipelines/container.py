@@ -113,7 +113,7 @@ def custom_job(task: Task, container: Json, given: Json, job: Json) -> Json:
     labels = {RUN_LABEL: job["labels"][RUN_LABEL]}
     spec["env"] += [
         {"name": "VERTEX_AI_PIPELINES_RUN_LABELS", "value": json.dumps(labels)},
-        # The path of the buckets' folder: a machine without mounts rewrites it (sdks_of_google.py).
+        # The path of the buckets' folder: a machine without mounts rewrites it (sdks/google.py).
         {"name": "LOCAL_CLOUD_GCS", "value": "/gcs"},
     ]
     machine = {"machineType": MACHINE, **_accelerator(container.get("resources", {}))}

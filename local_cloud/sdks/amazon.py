@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-from local_cloud.redaction import redacting
-from local_cloud.sdk_links import link_here
+from local_cloud.sdks.console_links import link_here
+from local_cloud.sdks.redaction import redacting
 from local_cloud.target import is_local, refuse_elsewhere
 
 LOOK = 0.25  # seconds between two looks at a SageMaker job

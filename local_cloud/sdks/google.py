@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from local_cloud.errors import LocalCloudError
-from local_cloud.redaction import redacting
+from local_cloud.sdks.redaction import redacting
 from local_cloud.target import is_local, refuse_elsewhere
 
 

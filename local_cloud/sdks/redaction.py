@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-from local_cloud.links import to_console
+from local_cloud.sdks.console_links import to_console
 
 INSTEAD = "SECRET"
 CHATTY = ("urllib3", "botocore", "boto3", "google", "sagemaker")  # loggers that quote URLs

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from local_cloud import sdks_of_amazon, sdks_of_google
-from local_cloud.redaction import redacting
+from local_cloud.sdks import amazon, google
+from local_cloud.sdks.redaction import redacting
 
 HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "requests.exceptions": redacting("RequestException"),
     "urllib3.exceptions": redacting("HTTPError"),
-    **sdks_of_google.HOOKS,
-    **sdks_of_amazon.HOOKS,
+    **google.HOOKS,
+    **amazon.HOOKS,
 }

@@ -5,8 +5,12 @@ What follows the host is kept, for it names the thing: the console finds it by t
 
 from __future__ import annotations
 
+import functools
 import os
 import re
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
 from urllib.parse import urlsplit
 
 # Pages about jobs, models and files; not those about an account, such as quotas.
@@ -30,3 +34,22 @@ def to_console(text: str) -> str:
     root = f"http://{url.netloc}/console/at/"
     text = GOOGLE.sub(lambda found: root + found[1], text)
     return AMAZON.sub(lambda found: root + found[1] + ENCODED.sub("/", f"/{found[2] or ''}"), text)
+
+
+def link_here(*names: str) -> Callable[[ModuleType], None]:
+    """A hook: the links that these functions of the module return lead to our console."""
+
+    def hook(module: ModuleType) -> None:
+        for name in names:
+            original = getattr(module, name, None)  # not every version has each
+            if original is None or hasattr(original, "__wrapped__"):
+                continue
+
+            @functools.wraps(original)
+            def link(*args: Any, _original: Any = original, **kwargs: Any) -> Any:
+                found = _original(*args, **kwargs)
+                return to_console(found) if isinstance(found, str) else found
+
+            setattr(module, name, link)
+
+    return hook

@@ -86,7 +86,7 @@ def _judge_leak(answer: Any) -> str:
 leak = Exercise(
     object,
     _judge_leak,
-    "Only files are left, for cents. A resource that has ended stays on the bill, and costs no more.",
+    "Only files are left, for cents. Jobs that have ended stay on the bill, and cost no more.",
     "the leak report ends each entry with the call that ends it: copy that line into the cell.",
     kind="write",
 )

@@ -23,7 +23,7 @@ COMMANDS = {
     "env": "print the lines that point a shell's tools at it",
     "reset": "remove every bucket, job, model and log",
     "rehearse": "fail on purpose: a failure by name, or an EPOCH for a spot stop; `off`, `list`",
-    "bill": "print what the real services would have billed, and what still costs; or --json",
+    "bill": "print what the real services would have billed, and what still costs money; --json",
     "console": "show its web page: jobs, logs, curves, files, costs",
     "images": "list, pull and build images, in which jobs and endpoints then run",
 }
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         "words",
         nargs="*",
         metavar="word",
-        help="of rehearse: a failure or epochs; of images: what to do",
+        help="of rehearse: a failure or epochs; of images: what to do; of console: a proxy's URL",
     )
     parser.add_argument("--json", action="store_true", help="of bill: print it as JSON")
     parsed = parser.parse_args(arguments)
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     if command == "rehearse" and not words:
         parser.error("rehearse needs the name of a failure, an EPOCH, several, `list`, or `off`")
     if words and command not in ("rehearse", "images", "console"):
-        taken = "only rehearse (a failure, epochs, `list`, or `off`) and images take words"
+        taken = "only rehearse (a failure, epochs, `list`, or `off`), images and console take words"
         parser.error(f"{taken}: {' '.join(words)}")
     if parsed.json and command != "bill":
         parser.error(f"only bill is printed as JSON, not {command}")

@@ -90,7 +90,7 @@ def run_pipeline(
     """
     session = connected()
     costs.state("SageMaker", lambda: price(definition.machine, 1), spot=False)
-    print("while a step runs; a step whose result is used again costs nothing")
+    print("while a step runs; a step whose result is reused costs nothing")
     made = definition.pipeline
     request = Request(
         partial(made.upsert, role_arn=session.role, tags=_tags()),
@@ -110,7 +110,7 @@ def follow(execution: PipelineExecution) -> PipelineExecution:
         with refusals("watching the pipeline"):
             status = _watch(execution)
             if status != "Succeeded":
-                raise LessonError(f"the pipeline {status}. {_reason(execution)}")
+                raise LessonError(f"the status of the pipeline is {status}. {_reason(execution)}")
     except KeyboardInterrupt:
         raise LessonError(
             "no longer watching, but the pipeline continues: follow(execution) watches it again, "

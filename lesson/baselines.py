@@ -1,4 +1,4 @@
-"""Lay models side by side that were tested on the same rows: scores with intervals, time, cost."""
+"""Compare models that were tested on the same rows: scores with intervals, time, cost."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def judge(
     """
     mine, real = [_plain(one) for one in answers], [_plain(one) for one in truth]
     if len(mine) != len(real) or not real:
-        raise LessonError(f"{name}: {len(mine)} answers for {len(real)} rows; give one for each")
+        raise LessonError(
+            f"{name}: {len(mine)} answers for {len(real)} rows; give one answer for each row"
+        )
     right = tuple(one == other for one, other in zip(mine, real, strict=True))
     return Baseline(name, right, seconds, cost)
 
@@ -83,7 +85,7 @@ def in_order(lines: Iterable[str], key: str, keys: Iterable[object]) -> list[str
         chosen[one["instance"][key]] = one["prediction"]["classes"][scores.index(max(scores))]
     wanted = list(keys)
     if missing := [each for each in wanted if each not in chosen]:
-        raise LessonError(f"no prediction for {key} {missing[0]}: look into the job's errors")
+        raise LessonError(f"no prediction for {key} {missing[0]}: look at the job's errors")
     return [chosen[each] for each in wanted]
 
 
@@ -108,7 +110,7 @@ def sign_test(one: Baseline, other: Baseline) -> float:
     Only the rows count on which one of them was right. Raises LessonError for other rows.
     """
     if len(one.right) != len(other.right):
-        raise LessonError("the two were tested on different rows; test them on the same")
+        raise LessonError("the two were tested on different rows; test both on the same rows")
     first = sum(a and not b for a, b in zip(one.right, other.right, strict=True))
     second = sum(b and not a for a, b in zip(one.right, other.right, strict=True))
     apart = first + second

@@ -38,15 +38,15 @@ class Leak(Protocol):
 VARIABLE = "LESSON_BUDGET"
 HOUR, DAY = 1.0, 24.0  # hours that a job, and an endpoint, count at least
 NOT_COUNTED = (
-    "not counted are the other cloud, endpoints that are deleted, storage, machines of"
-    " train_on_vm(), and what others sent"
+    "not counted: the other cloud, deleted endpoints, storage, machines of train_on_vm(), and what"
+    " others sent"
 )
 
 
 def budget() -> float | None:
     """Return the budget in US dollars; None if none is set.
 
-    Raises LessonError for what is no amount.
+    Raises LessonError for a value that is not an amount.
     """
     value = os.environ.get(VARIABLE, "").strip()
     if not value:
@@ -57,7 +57,7 @@ def budget() -> float | None:
         amount = math.nan
     if not 0 <= amount < math.inf:
         raise LessonError(
-            f"{VARIABLE} is {value!r}; set it to dollars, as in 5 or 2.50, or unset it"
+            f"{VARIABLE} is {value!r}; set it to dollars, such as 5 or 2.50, or unset it"
         )
     return amount
 
@@ -93,7 +93,7 @@ def excess(limit: float, so_far: float, made: Estimate, hours: float) -> str:
     more = math.ceil((so_far + adds) * 100) / 100
     counted = "local_cloud.bill() lists it" if target() == "local" else NOT_COUNTED
     return (
-        f"not sent: {VARIABLE} is {dollars(limit)}, {dollars(so_far)} is spent or promised so far"
+        f"not sent: {VARIABLE} is {dollars(limit)}, {dollars(so_far)} is spent or committed so far"
         f" ({counted}), and the {first} of {made.what} would add {dollars(adds)}; to send it, end"
         f" what still costs money, or raise {VARIABLE} to ${more:.2f}"
     )
@@ -101,7 +101,7 @@ def excess(limit: float, so_far: float, made: Estimate, hours: float) -> str:
 
 # ---- what is spent ------------------------------------------------------------------------------
 def spent_locally() -> float:
-    """Return the dollars of the local cloud's bill, and what runs there has promised."""
+    """Return the dollars of the local cloud's bill, and those that its running jobs commit."""
     import local_cloud
 
     bill = local_cloud.bill()

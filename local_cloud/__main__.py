@@ -23,7 +23,7 @@ COMMANDS = {
     "env": "print the lines that point a shell's tools at it",
     "reset": "remove every bucket, job, model and log",
     "rehearse": "fail on purpose: a failure by name, or an EPOCH for a spot stop; `off`, `list`",
-    "bill": "print what the real services would have billed, and what still costs; or --json",
+    "bill": "print what the real services would have billed, and what still costs money; --json",
     "console": "show its web page: jobs, logs, curves, files, costs",
     "images": "list, pull and build images, in which jobs and endpoints then run",
 }
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         "words",
         nargs="*",
         metavar="word",
-        help="of rehearse: a failure or epochs; of images: what to do",
+        help="of rehearse: a failure or epochs; of images: what to do; of console: a proxy's URL",
     )
     parser.add_argument("--json", action="store_true", help="of bill: print it as JSON")
     parsed = parser.parse_args(arguments)
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     if command == "rehearse" and not words:
         parser.error("rehearse needs the name of a failure, an EPOCH, several, `list`, or `off`")
     if words and command not in ("rehearse", "images", "console"):
-        taken = "only rehearse (a failure, epochs, `list`, or `off`) and images take words"
+        taken = "only rehearse (a failure, epochs, `list`, or `off`), images and console take words"
         parser.error(f"{taken}: {' '.join(words)}")
     if parsed.json and command != "bill":
         parser.error(f"only bill is printed as JSON, not {command}")
@@ -85,16 +85,23 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _console(home: Home, at: str) -> str:
-    """Open the web page where there is a screen; says how to open it anywhere."""
+    """Open the console where there is a screen; return the link that signs a browser in."""
     link = control.console_link(home, at)
+    said = "Open this link within two minutes; it works once:"
     if not at and sys.stdout.isatty() and (sys.platform == "darwin" or os.environ.get("DISPLAY")):
-        # By a file of the owner's: other users of the machine see a program's arguments.
-        page = home.folder / "console.html"
-        page.unlink(missing_ok=True)
-        with open(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(f'<meta http-equiv="refresh" content="0;url={link}">')
-        webbrowser.open(page.as_uri())
-    return f"Open this link within two minutes; it works once:\n  {link}"
+        _open_in_browser(home, link)
+        link = control.console_link(home)
+        said = "The console opens in your browser. If it does not, open this link; it works once:"
+    return f"{said}\n  {link}"
+
+
+def _open_in_browser(home: Home, link: str) -> None:
+    """By a file that only its owner can read: other users see the arguments of a program."""
+    page = home.folder / "console.html"
+    page.unlink(missing_ok=True)
+    with open(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(f'<meta http-equiv="refresh" content="0;url={link}">')
+    webbrowser.open(page.as_uri())
 
 
 def _rehearsed(words: list[str]) -> str | list[int] | None:

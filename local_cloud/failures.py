@@ -1,4 +1,4 @@
-"""The failures that can be rehearsed, by name: what each one is, and how it is put right.
+"""The failures that can be rehearsed, by name: what each one is, and how to fix it.
 
 The message that a cloud gives for one is in that cloud's `rehearsed.py`, with its source and date.
 """
@@ -40,12 +40,12 @@ FAILURES = {
     ROLE: Failure(
         "The service may not assume the role, or act as the service account, of the job.",
         JOB,
-        "Give a role whose trust policy names the service, or a service account that you may use.",
+        "Use a role whose trust policy names the service, or a service account that you may use.",
     ),
     IMAGE: Failure(
-        "The container image is no longer there, or may not be read.",
+        "The container image no longer exists, or the job may not read it.",
         JOB,
-        "Take an image that the service lists today, in the region of the job.",
+        "Use an image that the service lists today, in the region of the job.",
     ),
     REGION: Failure(
         "The bucket is in another region than the job.",
@@ -55,7 +55,7 @@ FAILURES = {
     MEMORY: Failure(
         "The script needs more memory than the machine has.",
         JOB,
-        "Take a machine with more memory, or smaller batches.",
+        "Use a machine with more memory, or smaller batches.",
     ),
     LOST_WORKER: Failure(
         "A machine of the job breaks down.",

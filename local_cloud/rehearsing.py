@@ -27,19 +27,19 @@ def rehearse(
     every: bool = False,
     seconds: float | None = None,
 ) -> str:
-    """Have a failure happen in the local cloud, to see what it looks like and to practise its fix.
+    """Make the next job in the local cloud fail, to see the failure and to practise its fix.
 
     `what` names it: "no quota", "role not assumable", "image retired", "bucket in another region",
     "out of memory", "lost worker", "slow provisioning", "wrong metric tag" (of a tuning job),
-    "endpoint never healthy", "spot stop". The next job (tuning job, endpoint) that is sent meets
-    it, once; `name`: the next one of this name; `every`: all of them. `seconds`: of slow
-    provisioning, instead of what the service takes.
+    "endpoint never healthy", "spot stop". It happens once, to the next job (tuning job, endpoint)
+    that you send; with `name`, to the next one of this name; with `every`, to all of them.
+    `seconds`: of slow provisioning, instead of what the service takes.
 
-    An epoch, or several, mean a spot stop: the spot job that runs now, or the next one that is
-    sent, is interrupted when its log says this epoch or a later one. What is rehearsed is kept
-    until it is used; rehearse(None) takes all of it back. Starts the local cloud if need be.
-    Returns what will happen, in a sentence. Raises LocalCloudError for what cannot be
-    rehearsed, and under LESSON_TARGET=cloud.
+    An epoch, or several, mean a spot stop: the spot job that runs now, or the next one that you
+    send, is interrupted when its log says this epoch or a later one. A rehearsal is kept until it
+    happens; rehearse(None) cancels all of them. Starts the local cloud if necessary. Returns what
+    will happen, in a sentence. Raises LocalCloudError for a failure that cannot be rehearsed, and
+    under LESSON_TARGET=cloud.
     """
     failure = what if isinstance(what, str) and what != SPOT_STOP else None
     epochs: list[int] = []
@@ -49,12 +49,12 @@ def rehearse(
             raise LocalCloudError(f"{failure!r} has no epoch: only {SPOT_STOP!r} has")
     else:
         if name or every or seconds is not None:
-            raise LocalCloudError("name, every and seconds go with a failure that is named")
+            raise LocalCloudError("name, every and seconds work only with a failure that is named")
         epochs = _epochs((1 if epoch is None else epoch) if what == SPOT_STOP else what, epoch)
     if not is_local():
         raise LocalCloudError(
-            "LESSON_TARGET is cloud, and only the local cloud fails when it is told to; unset"
-            " it to rehearse"
+            "LESSON_TARGET is cloud, and only the local cloud can rehearse failures; unset it to"
+            " rehearse"
         )
     found = control.start(home) if home else control.in_use()
     if failure is not None:
@@ -64,10 +64,10 @@ def rehearse(
     replaced = _send(found, {"epochs": epochs})["replaced"]
     if epochs:
         return (
-            "The spot job that runs now, or else the next one that is sent, will be interrupted"
+            "The spot job that runs now, or else the next one that you send, will be interrupted"
             f" {_at(epochs)}."
         )
-    return "The rehearsal is taken back." if replaced else "Nothing was to be rehearsed."
+    return "The rehearsal is cancelled." if replaced else "There was no rehearsal to cancel."
 
 
 def table() -> str:
@@ -82,15 +82,15 @@ def _send(found: control.Status, wanted: dict[str, Any]) -> dict[str, Any]:
         return control.ask(found.port, f"/{found.home.secret()}/rehearse", "POST", wanted)
     except (OSError, ValueError, http.client.HTTPException) as problem:
         raise LocalCloudError(
-            f"the local cloud that runs takes no rehearsal ({problem}): `python -m local_cloud"
-            " stop`, then start it again"
+            f"the running local cloud supports no rehearsals ({problem}): run `python -m"
+            " local_cloud stop`, then start it again"
         ) from None
 
 
 def _check(failure: str, seconds: float | None) -> None:
     if failure not in FAILURES:
         raise LocalCloudError(
-            f"{failure!r} is no failure that can be rehearsed: take one of"
+            f"{failure!r} is not a failure that can be rehearsed: use one of"
             f" {', '.join([*FAILURES, SPOT_STOP])}, or an epoch for a spot stop"
         )
     number = isinstance(seconds, int | float) and 0 <= seconds <= LONGEST_WAIT
@@ -100,11 +100,11 @@ def _check(failure: str, seconds: float | None) -> None:
 
 def _sentence(failure: str, name: str, every: bool) -> str:
     meets = FAILURES[failure].meets
-    which = f"{meets} that is sent" if meets == JOB else meets
+    which = f"{meets} that you send" if meets == JOB else meets
     if name:
         which += f" named {name!r}"
     subject = f"Every {which}, until you call rehearse(None)," if every else f"The next {which}"
-    return f"{subject} will meet: {failure}. {FAILURES[failure].what}"
+    return f"{subject} will have this failure: {failure}. {FAILURES[failure].what}"
 
 
 def _epochs(what: Any, epoch: Any) -> list[int]:
@@ -116,7 +116,9 @@ def _epochs(what: Any, epoch: Any) -> list[int]:
     try:
         epochs = sorted(map(operator.index, listed))
     except TypeError:
-        raise LocalCloudError(f"{given!r} is no epoch: give a number, several, or None") from None
+        raise LocalCloudError(
+            f"{given!r} is not an epoch: give a number, several, or None"
+        ) from None
     if (given is not None and not epochs) or any(isinstance(each, bool) for each in listed):
         raise LocalCloudError(f"{given!r} names no epoch: give a number, several, or None")
     if any(not 1 <= each <= LAST_EPOCH for each in epochs) or len(epochs) > MOST_STOPS:

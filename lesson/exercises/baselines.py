@@ -30,19 +30,22 @@ def _judge_majority(majority: Callable[..., Any]) -> str:
 
 majority = function(
     _judge_majority,
-    "Any model has to be better than this one, which looks at no feature.",
-    "train.mode()[0] is the most frequent label; the mean of a comparison is a share.",
+    "A useful model has to beat this one, which uses no feature.",
+    "train_labels.mode()[0] is the most frequent label; the mean of a comparison is a share.",
 )
 
 gaps = choice(
     "B",
     {
         "A": "by chance the share of gaps would be about the same in both groups.",
-        "C": "the model gets a column of its own for it; no age is changed.",
+        "C": "the new column says only that an age is missing; no age is changed.",
     },
-    "How a table was written down is in the table, too, and a model finds it.",
-    "compare the shares of the two groups: what can a model tell from a gap?",
+    "The way a table was recorded shows in its gaps, and a model learns it.",
+    "compare the shares of the two groups: what does a gap tell a model?",
 )
+
+
+CANDIDATES = 6
 
 
 def _judge_sent(record: Any) -> str:
@@ -58,14 +61,17 @@ def _judge_sent(record: Any) -> str:
         return "it chose its objective itself: name a ProblemType and an AutoMLJobObjective."
     if objective != "Accuracy":
         return f"its objective is {objective}; the table compares accuracies."
+    tabular = record["AutoMLProblemTypeConfig"]["TabularJobConfig"]
+    if (most := tabular.get("CompletionCriteria", {}).get("MaxCandidates")) != CANDIDATES:
+        return f"it may try {most or 'any number of'} candidates; ask for {CANDIDATES}."
     return ""
 
 
 sent = Exercise(
     object,
     _judge_sent,
-    "Without an objective Autopilot takes F1 for two classes, and its best may be another one.",
-    "autopilot() hands all further arguments to the request; AutoMLJobObjective is a dictionary "
+    "Without an objective, Autopilot uses F1 for two classes, and may choose another model.",
+    "autopilot() passes all further arguments to the request; AutoMLJobObjective is a dictionary "
     "with a MetricName.",
     kind="send",
 )
@@ -80,13 +86,13 @@ def _judge_only_one(only_one: Callable[..., Any]) -> str:
     try:
         first, second = (int(each) for each in found)
     except (TypeError, ValueError):
-        return "return two numbers: the rows of the first model, and those of the other."
+        return "return two numbers: one for the first model, and one for the other."
     if (first, second) == (1, 2):
-        return "the two numbers are there, in the other order."
+        return "the two numbers are right, but in the other order."
     if (first, second) == (3, 2):
         return "those are the rows on which each is right; leave out those on which both are."
     if (first, second) != (2, 1):
-        return f"for the answers of the hint it returns {first} and {second}, not 2 and 1."
+        return f"for the example in the hint it returns {first} and {second}, not 2 and 1."
     return ""
 
 
@@ -104,7 +110,7 @@ def _judge_enough(enough: Callable[..., Any]) -> str:
         if math.isclose(found, right, rel_tol=0.06) or abs(found - right) <= 1:
             continue
         if math.isclose(found, 4 * right, rel_tol=0.06):
-            return "the interval goes as far to both sides; you have taken half for all of it."
+            return "the interval extends by half to both sides; you took half as its whole width."
         if math.isclose(found, right / Z**2, rel_tol=0.06):
             return "that is one standard deviation; an interval of 95 % has 1.96 of them."
         if math.isclose(found**2, right, rel_tol=0.06):
@@ -115,17 +121,17 @@ def _judge_enough(enough: Callable[..., Any]) -> str:
 
 enough = function(
     _judge_enough,
-    "Half of the interval needs four times the rows.",
+    "An interval half as wide needs four times the rows.",
     "half = 1.96 × √(accuracy × (1 − accuracy) / rows): solve it for rows.",
 )
 
 stop = choice(
     "B",
     {
-        "A": "then the test rows choose the model, and their score is not one for new rows.",
+        "A": "then the test rows choose the model, and its score does not hold for new rows.",
         "C": "more trials choose among models that these rows cannot tell apart.",
-        "D": "a price or a name is no reason; which of the scores is better, and how sure is that?",
+        "D": "0.82 may be higher by chance: how sure is the difference on 179 rows?",
     },
-    "The simplest of the models that cannot be told apart; and rows before trials.",
+    "Use the simplest of the models that you cannot tell apart, and get rows before trials.",
     "can 179 rows tell these models apart? If not, what could?",
 )

@@ -72,7 +72,7 @@ order = in_order(
 def _judge_leak(answer: Any) -> str:
     rows, leaks = getattr(answer, "rows", None), getattr(answer, "leaks", None)
     if not isinstance(rows, list) or not isinstance(leaks, list):
-        return "the answer is a bill, what local_cloud.bill() returns."
+        return "the answer is the bill that local_cloud.bill() returns."
     hourly = [leak for leak in leaks if getattr(leak, "kind", "") != "bucket"]
     for leak in hourly:
         price = getattr(leak, "dollars_per_day", None)
@@ -86,7 +86,7 @@ def _judge_leak(answer: Any) -> str:
 leak = Exercise(
     object,
     _judge_leak,
-    "What is left are files, for cents. What has ended stays on the bill, and costs no more.",
+    "Only files are left, for cents. Jobs that have ended stay on the bill, and cost no more.",
     "the leak report ends each entry with the call that ends it: copy that line into the cell.",
     kind="write",
 )

@@ -21,7 +21,7 @@ kinds = one_each(
         "third case: a condition can compare values only.",
         "fourth case: two npz files in a folder.",
     ],
-    "Values are parameters, files are artifacts.",
+    "Values are parameters; files are artifacts.",
     "ask of each: is it a value that fits into the record of the run, or a file in a bucket?",
 )
 
@@ -34,13 +34,13 @@ def _judge_baseline(component: Any) -> str:
         return "the answer is the component: a function with @dsl.component above it."
     spec = component.component_spec
     if not spec.outputs:
-        return "it returns nothing to the pipeline: write -> float behind its arguments."
+        return "it returns nothing to the pipeline: write -> float after its arguments."
     inputs = spec.inputs or {}
     if set(inputs) != {"data"} or inputs["data"].type != "system.Dataset@0.0.1":
-        return "its one input is data, of the type Input[Dataset]."
+        return "it takes one input: data, of type Input[Dataset]."
     found = [_of_labels(written, labels) for labels in LABELS]
     if found == [0.25, 0.8]:
-        return "that is the share of class 1; in the first set the more frequent class is 0."
+        return f"that is the share of class 1; for {LABELS[0]} the more frequent class is 0."
     if found == [0.75, 0.8]:
         return ""
     return f"for the labels {LABELS[0]} the share is 0.75; it returns {found[0]:g}."
@@ -59,7 +59,7 @@ def _of_labels(written: Any, labels: list[int]) -> float:
 baseline = Exercise(
     object,
     _judge_baseline,
-    "It reads an artifact and returns a parameter, and needs nothing of the notebook.",
+    "It reads an artifact and returns a parameter, and needs nothing from the notebook.",
     "the mean of y_val is the share of class 1; import numpy inside the function.",
     kind="write",
 )
@@ -75,9 +75,9 @@ def _judge_again(job: Any) -> str:
     if "FAILED" in states.values():
         return "a task has failed; its log says why."
     if states["train"] == "SKIPPED":
-        return "it has not trained: some run before had the same flags."
+        return "it has not trained: an earlier run had the same flags."
     if states.get("prepare") != "SKIPPED":
-        return "it has prepared again: leave the table as it is, and the cache on."
+        return "it has prepared again: do not change the table, and leave the cache on."
     if states["train"] != "SUCCEEDED":
         return "it has not ended yet: wait for its end, and run this cell again."
     return ""
@@ -86,8 +86,8 @@ def _judge_again(job: Any) -> str:
 again = Exercise(
     object,
     _judge_again,
-    "The flags are an input of train alone; evaluate runs because it gets another model.",
-    "compile with other epochs, and send what pipeline() returns.",
+    "Only train takes the flags; evaluate runs because it gets a new model.",
+    "call pipeline() with other epochs, and send what it returns.",
     kind="send",
 )
 
@@ -102,7 +102,7 @@ def _judge_registered(execution: Any) -> str:
     if "Failed" in [step["StepStatus"] for step in steps.values()]:
         return "a step has failed; its FailureReason says why."
     if "CacheHitResult" not in steps["train"]:
-        return "it has trained again: give run_pipeline the same definition, and leave Epochs."
+        return "it has trained again: give run_pipeline the same definition, without Epochs."
     if "register" not in steps:
         return "nothing is registered: the accuracy has to be greater than BetterThan."
     if steps["register"]["StepStatus"] != "Succeeded":
@@ -113,7 +113,7 @@ def _judge_registered(execution: Any) -> str:
 registered = Exercise(
     object,
     _judge_registered,
-    "The training has been used again, and the condition has taken the other branch.",
+    "The result of the training was reused, and the condition took the other branch.",
     'call run_pipeline(on_sagemaker, parameters={"BetterThan": ...}).',
     kind="send",
 )
@@ -121,21 +121,21 @@ registered = Exercise(
 rebuilt = choice(
     "B",
     {
-        "A": "the URI of its code is an input of the training step, and it is another one.",
+        "A": "the URI of its code is an input of the training step, and it has changed.",
         "C": "prepare has the same script, table and arguments as before.",
     },
-    "The training has another input, and evaluate gets another model.",
-    "for each step: is one of its inputs another one than before?",
+    "The training has a new input, so evaluate gets a new model.",
+    "ask of each step: has one of its inputs changed?",
 )
 
 stale = choice(
     "B",
     {
-        "A": "nobody looks into the file; what is compared is the parameter, a text.",
-        "C": "prepare has the same inputs as before, too.",
+        "A": "the service does not look into the file; it compares the parameter, a text.",
+        "C": "prepare also has the same inputs as before.",
     },
     "The name is the input, and the name has not changed.",
-    "which input of prepare is another one than yesterday?",
+    "which input of prepare has changed since yesterday?",
 )
 
 TASKS, MINUTES, HOUR, FEE = 4, 6, 0.154, 0.03
@@ -146,7 +146,7 @@ def _judge_price(answer: float) -> str:
     wrong = {
         TASKS * task + FEE: "that is a run in which all four tasks run; two are skipped.",
         2 * task: "the run itself has a price, too.",
-        4 * task: "all four tasks, and without the price of the run.",
+        4 * task: "that is all four tasks, without the price of the run.",
         2 * (task + FEE): "the fee is for the run, not for each task.",
         2 * MINUTES * HOUR + FEE: "the price is for an hour, and a task takes minutes.",
     }
@@ -159,7 +159,7 @@ def _judge_price(answer: float) -> str:
 price = Exercise(
     float,
     _judge_price,
-    "For short tasks the fee of the run is half of the price.",
-    "two tasks run; how many hours is that together?",
+    "With tasks this short, the fee for the run is half of the price.",
+    "two tasks run; how many hours is that in total?",
     unit="dollars",
 )

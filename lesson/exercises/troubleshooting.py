@@ -31,13 +31,13 @@ stage = one_each(
     "RSP",
     [
         "of the first message: an exit code comes from a process that ran.",
-        "of the second message: who looks at the role, and when?",
-        "of the third message: without its image, has the script begun?",
+        "of the second message: when does the service look at the role?",
+        "of the third message: without its image, can the script begin?",
         "of the fourth message: what has exited, if nothing has started?",
     ],
     "An exit code, or a status other than 0, means that your script ran: read its log.",
-    "does the message name an exit code or a status, something that could not be brought, or "
-    "something that you may not do?",
+    "does the message name an exit code or a status, something that is missing at the start, or "
+    "something that is not allowed?",
 )
 
 
@@ -65,8 +65,8 @@ def _judge_larger(record: Record) -> str:
 
 larger = sent(
     _judge_larger,
-    "Twice the memory for twice the price; smaller batches would have cost nothing.",
-    "train() takes the name of a machine; in a family, the next size has twice the memory.",
+    "The next size has twice the memory for twice the price; smaller batches cost nothing.",
+    "give train() a machine=; within a family, the next size has twice the memory.",
 )
 
 
@@ -83,6 +83,6 @@ def _judge_again(is_worth_a_retry: Callable[..., Any]) -> str:
 
 again = function(
     _judge_again,
-    "A retry of anything else fails in the same way, and costs the same time again.",
-    "which two rows of the table have “yes” in their last column? Compare in small letters.",
+    "Any other job fails again in the same way, and costs the same time again.",
+    "which two rows of the table have “yes” in their last column? Compare in lower case.",
 )

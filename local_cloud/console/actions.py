@@ -78,7 +78,7 @@ class Actions:
                 once = {"ClientRequestToken": secrets.token_hex(16)} if verb.once else {}
                 await self.site.clouds.amazon(target, {field: name, **once})
             else:
-                raise Refused("This is a button for what is in Vertex AI.")
+                raise Refused("This button works only for resources of Vertex AI.")
         except Refused as problem:
             query["refused"] = str(problem)
             return RedirectResponse(f"../{verb.page}?{urlencode(query)}", 303)

@@ -57,7 +57,7 @@ class BillPage:
             leaks=_leaks(
                 "leaks", "Still costs money", found.leaks, "Nothing costs money any more."
             ),
-            queued=_leaks("queued", "Will cost when their turn comes", found.queued, ""),
+            queued=_leaks("queued", "Will cost money when they start", found.queued, ""),
             table=Table("rows", "What was used", columns, list(map(_row, rows)), EMPTY, more),
         )
 
@@ -73,7 +73,7 @@ def _leaks(id: str, title: str, leaks: Sequence[Leak], empty: str) -> Table:
         ]
         for leak in leaks
     ]
-    columns = ("What", "Since", "$ a day", "$ so far", "What ends it")
+    columns = ("What", "Since", "$ a day", "$ so far", "How to end it")
     return Table(id, title, columns, rows, empty)
 
 

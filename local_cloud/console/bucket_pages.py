@@ -20,8 +20,8 @@ from local_cloud.store.values import Object
 PAGE = 200  # names on a page
 SCHEMES = {"gs": "Cloud Storage (Google)", "s3": "S3 (Amazon)"}
 EMPTY = {
-    "gs": "No bucket yet. Episode “Data in Cloud Storage” makes one and uploads the table.",
-    "s3": "No bucket yet. Episode “Data in S3” makes one and uploads the table.",
+    "gs": "No bucket yet. Episode “Bring the data to Google Cloud” creates one.",
+    "s3": "No bucket yet. Episode “Bring the data to Amazon S3” creates one.",
 }
 
 
@@ -50,14 +50,14 @@ class BucketPages:
                 [Cell(one.name, bucket_link(scheme, one.name)), Cell(moment=one.created)]
                 for one in store.buckets()
             ]
-            columns = ("Bucket", "Made")
+            columns = ("Bucket", "Created")
             tables.append(Table(scheme, SCHEMES[scheme], columns, rows, EMPTY[scheme]))
         return self.site.page(request, "listing.html", title="Buckets", tables=tables, crumbs=())
 
     def _store(self, request: Request) -> tuple[str, Objects, str]:
         scheme = request.query_params.get("scheme", "")
         if scheme not in self.stores:
-            raise NotHere("There is no such bucket: its address begins with gs:// or s3://.")
+            raise NotHere("There is no such bucket. A bucket's URI begins with gs:// or s3://.")
         return scheme, self.stores[scheme], request.query_params.get("name", "")
 
     async def folder(self, request: Request) -> Response:
@@ -90,7 +90,7 @@ class BucketPages:
         more = bucket_link(scheme, name, prefix, listed[-1]) if len(found) > PAGE else ""
         table = Table(
             *("list", "", ("Name", "Size", "Written"), rows),
-            "Nothing is in here. A job writes here when it ends; upload() puts files here at once.",
+            "Nothing is here. A job writes here when it ends; upload() puts files here at once.",
         )
         crumbs = [(bucket_link(scheme, name), name)] if prefix else []
         parts = prefix.split("/")[:-1]
@@ -125,7 +125,7 @@ class BucketPages:
         try:
             preview = previews.of(found.path, found.name, found.size)
         except OSError as problem:
-            raise NotHere(f"{found.name} was removed meanwhile ({problem}).") from None
+            raise NotHere(f"{found.name} was removed in the meantime ({problem}).") from None
         crumbs = [(bucket_link(scheme, name), name)]
         if folder:
             crumbs.append((bucket_link(scheme, name, f"{folder}/"), folder))

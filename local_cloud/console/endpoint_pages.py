@@ -20,8 +20,9 @@ from local_cloud.engine.served import Deployment, NoSuchDeployment, ServingState
 
 Json = dict[str, Any]
 EMPTY = (
-    "No endpoint. Episode “Serving” deploys a model to one. In the cloud an endpoint with a model"
-    " costs money by the hour, also when nobody asks it: this page shows what still runs."
+    "No endpoint. Episode “From a model to predictions” deploys a model to one. On the real"
+    " services an endpoint costs money by the hour, even without requests: this page shows all of"
+    " them."
 )
 STATES = {
     ServingState.STARTING: Cell("Starting", chip="waiting"),
@@ -81,7 +82,7 @@ class EndpointPages:
                     Cell(moment=one.made),
                 ]
             )
-        columns = ("Endpoint", "State", "Service", "Models", "Replicas ready", "Made")
+        columns = ("Endpoint", "State", "Service", "Models", "Replicas ready", "Created")
         table = Table("endpoints", "", columns, by_time(rows, 5), EMPTY)
         return self.site.page(request, "listing.html", title="Endpoints", tables=[table], crumbs=())
 
@@ -98,7 +99,7 @@ class EndpointPages:
         for one in self._every():
             if one.name == name:
                 return one
-        raise NotHere(f"There is no endpoint {name}: it was deleted.")
+        raise NotHere(f"There is no endpoint {name}. Perhaps it was deleted.")
 
     async def one(self, request: Request) -> Response:
         """One endpoint: its deployments, their traffic and figures, and a replica's log."""

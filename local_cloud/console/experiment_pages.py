@@ -18,10 +18,10 @@ from local_cloud.console.tables import Cell, Table, by_time
 Json = dict[str, Any]
 MOST_LINES = 12  # of a chart
 EMPTY = (
-    "No experiment yet. Episode “Tracking” notes parameters and metrics of each run with"
+    "No experiment yet. Episode “Keep track” logs parameters and metrics of each run with"
     " aiplatform.log_params() and log_metrics()."
 )
-NO_BOARD = "No curves yet. A job that writes TensorBoard files, or log_time_series_metrics(), does."
+NO_BOARD = "No curves yet. A job makes them with TensorBoard, or log_time_series_metrics()."
 
 
 class ExperimentPages:
@@ -57,7 +57,7 @@ class ExperimentPages:
             made = Cell(moment=resources.seconds(document.get("createTime")))
             title = document.get("displayName") or words.short(name)
             boards.append([Cell(title, _link("board", name)), Cell(str(runs)), made])
-        columns = ("Name", "Runs", "Made")
+        columns = ("Name", "Runs", "Created")
         tables = [
             Table("contexts", "Vertex AI experiments", columns, by_time(rows, 2), EMPTY),
             Table("boards", "TensorBoard", columns, by_time(boards, 2), NO_BOARD),
@@ -83,7 +83,7 @@ class ExperimentPages:
         name = request.query_params.get("name", "")
         document = self.records.get("vertex-contexts", name)
         if document is None:
-            raise NotHere(f"There is no experiment {name}: it was deleted.")
+            raise NotHere(f"There is no experiment {name}. Perhaps it was deleted.")
         runs = self._runs(name)
         told = [one.get("metadata", {}) for _, one in runs]
         parameters = _names(told, "_params")
@@ -98,7 +98,7 @@ class ExperimentPages:
             ]
             for (run, one), metadata in zip(runs, told, strict=True)
         ]
-        columns = ("Run", "State", *parameters, *metrics, "Begun")
+        columns = ("Run", "State", *parameters, *metrics, "Started")
         given, found = (", ".join(names) or "none" for names in (parameters, metrics))
         note = f"Parameters: {given}. Metrics: {found}."
         table = Table("runs", "Runs", columns, rows, "No run yet.", note)
@@ -119,7 +119,7 @@ class ExperimentPages:
         name = request.query_params.get("name", "")
         document = self.records.get("vertex-experiments", name)
         if document is None:
-            raise NotHere(f"There is no experiment {name} in a TensorBoard: it was deleted.")
+            raise NotHere(f"No TensorBoard has an experiment {name}. Perhaps it was deleted.")
         tags: dict[str, dict[str, list[tuple[float, float]]]] = {}
         for series, one in self.records.list("vertex-timeSeries", f"{name}/"):
             run = self.records.get("vertex-runs", series.partition("/timeSeries/")[0]) or {}

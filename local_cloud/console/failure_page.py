@@ -37,12 +37,12 @@ class FailurePage:
     async def show(self, request: Request) -> Response:
         """The page."""
         waiting = await run_in_threadpool(self.failures.waiting)
-        columns = ("Failure", "Met by", "How often")
+        columns = ("Failure", "Happens to", "How often")
         return self.site.page(
             request,
             "failures.html",
             failures=FAILURES,
-            waiting=Table("waiting", "Waits to be met", columns, list(map(_row, waiting)), EMPTY),
+            waiting=Table("waiting", "Rehearsed next", columns, list(map(_row, waiting)), EMPTY),
         )
 
     async def rehearse(self, request: Request) -> Response:

@@ -54,7 +54,7 @@ class Graph:
     told: str = field(default="")
 
 
-NOT_BEGUN = Cell("Not begun", chip="off")
+NOT_BEGUN = Cell("Not started", chip="off")
 
 
 def of_vertex(job: Json, details: Mapping[str, Json]) -> list[Task]:

@@ -76,7 +76,7 @@ class JobPages:
     def _find(self, request: Request) -> jobs.Shown:
         found = jobs.find(self.platform, request.path_params["job"])
         if found is None:
-            raise NotHere(f"There is no job {request.path_params['job']}: it was deleted.")
+            raise NotHere(f"There is no job {request.path_params['job']}. Perhaps it was deleted.")
         return found
 
     async def one(self, request: Request) -> Response:

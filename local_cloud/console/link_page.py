@@ -36,7 +36,7 @@ class Links:
         for word in reversed([word for word in re.split(r"[/;=?&#]+", unquote(rest)) if word]):
             if page := await run_in_threadpool(self._page, word):
                 return RedirectResponse("../" * (rest.count("/") + 1) + page, 303)
-        raise NotHere("What this link names is not in this local cloud (any more).")
+        raise NotHere("There is no page for what this link names. Perhaps it was deleted.")
 
     def _page(self, word: str) -> str:
         """The page of what has this id or name; "" if nothing has."""

@@ -18,8 +18,8 @@ from local_cloud.console.tables import Cell, Table, by_time
 
 Json = dict[str, Any]
 EMPTY = (
-    "No pipeline has run yet. Episode “Pipelines” sends one: its tasks, each a job, run as soon as"
-    " what they wait for is there."
+    "No pipeline has run yet. Episode “Pipelines” sends one: each task is a job, and starts as soon"
+    " as the tasks that it waits for have ended."
 )
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "Succeeded", "Failed", "Stopped")
 
@@ -80,7 +80,7 @@ class PipelinePages:
             ]
             for run in self._every()
         ]
-        columns = ("Run", "State", "Service", "Begun", "Took")
+        columns = ("Run", "State", "Service", "Started", "Ran for")
         table = Table("pipelines", "", columns, by_time(rows, 3), EMPTY)
         return self.site.page(request, "listing.html", title="Pipelines", tables=[table], crumbs=())
 
@@ -92,7 +92,7 @@ class PipelinePages:
         name = request.query_params.get("name", "")
         run = next((each for each in self._every() if each.name == name), None)
         if run is None:
-            raise NotHere(f"There is no run {name} of a pipeline: it was deleted.")
+            raise NotHere(f"There is no pipeline run {name}. Perhaps it was deleted.")
         tasks = graphs.in_order(self._tasks(run))
         rows = []
         for task in tasks:
@@ -103,7 +103,7 @@ class PipelinePages:
             rows.append(
                 [Cell(task.name, href, task.message[:200]), task.state, Cell(after), *cells]
             )
-        columns = ("Task", "State", "Waits for", "Begun", "Took")
+        columns = ("Task", "State", "Waits for", "Started", "Ran for")
         return self.site.page(
             request,
             "pipeline.html",

@@ -61,7 +61,7 @@ def of(path: Path, name: str, size: int) -> Preview:
         if name.endswith((".tar.gz", ".tgz", ".tar")) and size <= LARGEST_ARCHIVE:
             return _tar(path)
     except (zipfile.BadZipFile, tarfile.TarError, OSError, EOFError, ValueError) as problem:
-        return Preview("none", note=f"It has the name of an archive, and is none: {problem}")
+        return Preview("none", note=f"Its name is that of an archive, but it is not one: {problem}")
     with path.open("rb") as file:
         head = file.read(SHOWN)
     if b"\0" in head:

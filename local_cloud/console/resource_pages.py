@@ -10,7 +10,7 @@ from local_cloud.console import resources
 from local_cloud.console.site import ROOT, NotHere, Site
 from local_cloud.console.tables import Cell, Table, by_time
 
-TITLES = {"models": "Models", "batches": "Batch predictions", "datasets": "Data sets"}
+TITLES = {"models": "Models", "batches": "Batch predictions", "datasets": "Datasets"}
 LONGEST_FACT = 200  # characters
 
 
@@ -35,7 +35,7 @@ class ResourcePages:
             if kind.page == page:
                 found = resources.documents(self.records, kind)
                 rows = [resources.row(kind, name, document) for name, document in found]
-                columns = ("Name", *(("State",) if kind.state_of else ()), "Made")
+                columns = ("Name", *(("State",) if kind.state_of else ()), "Created")
                 ordered = by_time(rows, len(columns) - 1)
                 tables.append(Table(kind.id, kind.title, columns, ordered, kind.empty))
         title = TITLES[page]
@@ -47,7 +47,7 @@ class ResourcePages:
         name = request.query_params.get("name", "")
         document = self.records.get(kind.records, name) if kind else None
         if kind is None or document is None or kind.noun not in name:
-            raise NotHere(f"There is no {name}: it was deleted.")
+            raise NotHere(f"There is no {name}. Perhaps it was deleted.")
         facts = [
             (field, Cell(str(value)[:LONGEST_FACT]))
             for field, value in document.items()

@@ -49,14 +49,14 @@ KINDS = (
     Kind(
         *("vertex-models", "models", "Vertex AI Model Registry", "vertex", "/models/"),
         empty="No model yet. A training job uploads one if its request names a serving image, and"
-        " episode “Serving” uploads one by hand.",
+        " episode “From a model to predictions” uploads one by hand.",
         more=_version,
     ),
     Kind(
         *("sagemaker-models", "models", "SageMaker models", "sagemaker-model"),
         title_of="ModelName",
         made="CreationTime",
-        empty="No model yet. Episode “Serving” makes one.",
+        empty="No model yet. Episode “From a model to predictions” makes one.",
     ),
     Kind(
         *("model-packages", "models", "SageMaker Model Registry", "model-package"),
@@ -69,18 +69,18 @@ KINDS = (
         *("batch-predictions", "batches", "Vertex AI batch predictions", "vertex"),
         "/batchPredictionJobs/",
         state_of="state",
-        empty="No batch prediction yet. Episode “Batch scoring” scores a whole file.",
+        empty="No batch prediction yet. Episode “Score a whole file” sends one.",
     ),
     Kind(
         *("transform-jobs", "batches", "SageMaker batch transforms", "transform-job"),
         title_of="TransformJobName",
         state_of="TransformJobStatus",
         made="CreationTime",
-        empty="No batch transform yet. Episode “Batch scoring” scores a whole file.",
+        empty="No batch transform yet. Episode “Score a whole file” sends one.",
     ),
     Kind(
-        *("datasets", "datasets", "Vertex AI data sets", "vertex-datasets"),
-        empty="No data set yet. A managed data set is made from a table in a bucket, for AutoML.",
+        *("datasets", "datasets", "Vertex AI datasets", "vertex-datasets"),
+        empty="No dataset yet. Episode “Baselines” creates one from a table, for AutoML.",
     ),
 )
 OF = {kind.id: kind for kind in KINDS}

@@ -47,7 +47,7 @@ MENU = (
     ("models", "Models", "model"),
     ("endpoints", "Endpoints", "endpoint"),
     ("batches", "Batch predictions", "batch"),
-    ("datasets", "Data sets", "data"),
+    ("datasets", "Datasets", "data"),
     ("buckets", "Buckets", "bucket"),
     ("bill", "Bill", "bill"),
     ("failures", "Failures", "failure"),
@@ -152,7 +152,7 @@ class RequireSession:
         if path.startswith("/static/"):
             return None
         if not _is_ours(request):
-            return Response("only the console's own pages may ask this", 403)
+            return Response("only the console's own pages may send this request", 403)
         if path == "/enter":
             return self._enter(request)
         cookie = request.cookies.get(self.site.sessions.cookie, "")
@@ -163,10 +163,10 @@ class RequireSession:
             return self.site.page(request, "sign-in.html", 401, again=again, spent=False)
         if request.method == "POST":
             if request.headers.get("origin") is None:
-                return Response("a form of the console says where it comes from", 403)
+                return Response("the request does not say from which page it comes", 403)
             form = await _form(request)
             if not self.site.sessions.is_form_token(form.pop("form_token", ""), cookie):
-                return Response("this form is not of this session: load its page again", 403)
+                return Response("this form belongs to another session: reload its page", 403)
             request.scope["form"] = form
         return None
 

@@ -16,8 +16,8 @@ from local_cloud.engine.spec import EngineError, NoSuchJob
 from local_cloud.engine.study import Study, TrialJob
 
 EMPTY = (
-    "No study yet. Episode “Tuning” sends one: many jobs with different settings, of which the best"
-    " is found. It appears here with each of its trials."
+    "No study yet. Episode “Tuning” sends one: many jobs that try different settings, to find the"
+    " best. It appears here with all its trials."
 )
 
 
@@ -36,7 +36,7 @@ class StudyPages:
     async def all(self, request: Request) -> Response:
         """All studies, the newest first."""
         rows = [self._row(study) for study in self.platform.studies.all()]
-        columns = ("Study", "State", "Service", "Trials", "Best", "Begun")
+        columns = ("Study", "State", "Service", "Trials", "Best", "Started")
         table = Table("studies", "", columns, by_time(rows, 5), EMPTY)
         return self.site.page(request, "listing.html", title="Tuning", tables=[table], crumbs=())
 
@@ -75,7 +75,7 @@ class StudyPages:
         try:
             study = self.platform.studies.get(name)
         except EngineError:
-            raise NotHere(f"There is no study {name}: it was deleted.") from None
+            raise NotHere(f"There is no study {name}. Perhaps it was deleted.") from None
         metric = self._metric(study)
         names = [parameter.name for parameter in study.spec.parameters]
         rows = [self._trial(study, number, t) for number, t in enumerate(study.trials, 1)]

@@ -14,12 +14,12 @@ UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 # What a chip says, and the class by which it is drawn.
 STATES = {
     State.QUEUED: ("Queued", "waiting"),
-    State.STAGING: ("Preparing", "waiting"),
+    State.STAGING: ("Starting", "waiting"),
     State.RUNNING: ("Running", "running"),
-    State.STOPPING: ("Stopping", "waiting"),
+    State.STOPPING: ("Cancelling", "waiting"),
     State.SUCCEEDED: ("Succeeded", "good"),
     State.FAILED: ("Failed", "bad"),
-    State.STOPPED: ("Stopped", "off"),
+    State.STOPPED: ("Cancelled", "off"),
 }
 CLOUDS = {
     "vertex": "Vertex AI",

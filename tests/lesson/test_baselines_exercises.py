@@ -8,9 +8,16 @@ from lesson.exercises import baselines as exercises
 from tests.lesson.exercise_rules import Answers, ExerciseRules
 
 
-def record(status: str = "Completed", objective: str | None = "Accuracy") -> dict[str, Any]:
+def record(
+    status: str = "Completed", objective: str | None = "Accuracy", candidates: int = 6
+) -> dict[str, Any]:
     """What describe_auto_ml_job_v2 says."""
-    found: dict[str, Any] = {"AutoMLJobStatus": status, "FailureReason": "ClientError: no rows"}
+    tabular = {"CompletionCriteria": {"MaxCandidates": candidates}}
+    found: dict[str, Any] = {
+        "AutoMLJobStatus": status,
+        "FailureReason": "ClientError: no rows",
+        "AutoMLProblemTypeConfig": {"TabularJobConfig": tabular},
+    }
     return found | ({"AutoMLJobObjective": {"MetricName": objective}} if objective else {})
 
 
@@ -46,6 +53,7 @@ ANSWERS: Answers = {
             (record("InProgress"), "wait for its end"),
             (record(objective=None), "chose its objective itself"),
             (record(objective="F1"), "its objective is F1"),
+            (record(candidates=2), "try 2 candidates"),
             ("Completed", "describe_auto_ml_job_v2"),
         ],
     ),

@@ -41,7 +41,7 @@ def test_what_is_no_amount_is_refused_before_anything_is_sent(
     monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     monkeypatch.setenv(budget.VARIABLE, text)
-    with pytest.raises(LessonError, match=r"set it to dollars, as in 5 or 2\.50, or unset it"):
+    with pytest.raises(LessonError, match=r"set it to dollars, such as 5 or 2\.50, or unset it"):
         budget.require(an_hour, budget.HOUR, nobody)
 
 
@@ -54,7 +54,7 @@ def test_without_a_budget_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_job_counts_its_first_hour_and_an_endpoint_its_first_day() -> None:
     assert budget.excess(1.50, 1.0, an_hour(), budget.HOUR) == ""  # exactly the budget
     assert budget.excess(1.50, 1.0, an_hour(), budget.DAY) == (
-        "not sent: LESSON_BUDGET is $1.50, $1.00 is spent or promised so far (local_cloud.bill()"
+        "not sent: LESSON_BUDGET is $1.50, $1.00 is spent or committed so far (local_cloud.bill()"
         " lists it), and the first day of 2 × box would add $12.00; to send it, end what still"
         " costs money, or raise LESSON_BUDGET to $13.00"
     )
@@ -87,7 +87,7 @@ def test_under_cloud_the_service_is_asked_and_what_is_not_counted_is_said(
     monkeypatch.setenv("LESSON_TARGET", "cloud")
     monkeypatch.setenv(budget.VARIABLE, "2")
     budget.require(an_hour, budget.HOUR, lambda: 1.5)
-    with pytest.raises(LessonError, match=r"\$1.51 is .* \(not counted are the other cloud, end"):
+    with pytest.raises(LessonError, match=r"\$1.51 is .* \(not counted: the other cloud, del"):
         budget.require(an_hour, budget.HOUR, lambda: 1.51)
 
 

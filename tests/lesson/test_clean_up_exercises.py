@@ -85,8 +85,8 @@ ANSWERS: Answers = {
             (STILL, "notebook instance x still costs 1.20 dollars a day"),
             (replace(STILL, leaks=[replace(LEAK, dollars_per_day=None)]), "still costs money"),
             (Bill(0.0, [], []), "no notebook instance is on this bill"),
-            ("delete_notebook_instance", "the answer is a bill"),
-            (LEAK, "the answer is a bill"),
+            ("delete_notebook_instance", "the answer is the bill"),
+            (LEAK, "the answer is the bill"),
         ],
     ),
     "order": (

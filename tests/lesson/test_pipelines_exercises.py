@@ -98,7 +98,7 @@ ANSWERS: Answers = {
             ("registered", "run_pipeline"),
         ],
     ),
-    "rebuilt": (["B", "b"], [("A", "is another one"), ("C", "as before"), ("D", "choose one")]),
+    "rebuilt": (["B", "b"], [("A", "has changed"), ("C", "as before"), ("D", "choose one")]),
     "stale": (["B", "b"], [("A", "into the file"), ("C", "same inputs"), ("D", "choose one")]),
     "price": (
         [2 * 0.1 * 0.154 + 0.03, "0.0608 dollars"],

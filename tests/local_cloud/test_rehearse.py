@@ -48,8 +48,8 @@ def test_it_starts_the_local_cloud_and_is_kept_until_it_is_taken_back(own: Home)
     while own.running():
         pass
     assert kept(own) == {"epochs": [30], "job": ""}
-    assert rehearsing.rehearse(None, own) == "The rehearsal is taken back."
-    assert rehearsing.rehearse(None, own) == "Nothing was to be rehearsed."
+    assert rehearsing.rehearse(None, own) == "The rehearsal is cancelled."
+    assert rehearsing.rehearse(None, own) == "There was no rehearsal to cancel."
     assert kept(own) is None
 
 
@@ -64,7 +64,7 @@ def test_it_starts_the_local_cloud_and_is_kept_until_it_is_taken_back(own: Home)
 )
 def test_one_epoch_or_several(cloud: Status, epochs: Any, words: str) -> None:
     assert local_cloud.rehearse(epoch=epochs).endswith(words)
-    assert local_cloud.rehearse(None) == "The rehearsal is taken back."
+    assert local_cloud.rehearse(None) == "The rehearsal is cancelled."
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_server_that_knows_no_rehearsals(cloud: Status, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(control, "status", lambda _: cloud)
     monkeypatch.setattr(control, "ask", ask)
-    with pytest.raises(LocalCloudError, match=r"takes no rehearsal .*stop"):
+    with pytest.raises(LocalCloudError, match=r"supports no rehearsals .*stop"):
         rehearsing.rehearse(3, cloud.home)
 
 
@@ -125,7 +125,7 @@ def command_line(home: Home, *arguments: str) -> subprocess.CompletedProcess[str
 def test_the_command_line(own: Home) -> None:
     assert "once, at epoch 30." in command_line(own, "rehearse", "30").stdout
     assert "at epochs 20 and 60." in command_line(own, "rehearse", "20", "60").stdout
-    assert command_line(own, "rehearse", "off").stdout == "The rehearsal is taken back.\n"
+    assert command_line(own, "rehearse", "off").stdout == "The rehearsal is cancelled.\n"
     for wrong in (["rehearse"], ["status", "3"]):
         done = command_line(own, *wrong)
         assert (done.returncode, done.stdout) == (2, "")
@@ -144,24 +144,24 @@ def waiting(home: Home) -> list[Any]:
 def test_a_failure_is_named_and_kept_until_it_is_taken_back(own: Home) -> None:
     said = rehearsing.rehearse("no quota", own, name="mine")
     assert said == (
-        "The next job that is sent named 'mine' will meet: no quota. Your account may not use that"
-        " many machines or GPUs."
+        "The next job that you send named 'mine' will have this failure: no quota. Your account may"
+        " not use that many machines or GPUs."
     )
     assert rehearsing.rehearse("out of memory", own, every=True).startswith(
-        "Every job that is sent"
+        "Every job that you send"
     )
     os.kill(control.status(own).facts["pid"], 9)
     while own.running():
         pass
     assert [each["failure"] for each in waiting(own)] == ["no quota", "out of memory"]
-    assert rehearsing.rehearse(None, own) == "The rehearsal is taken back."
+    assert rehearsing.rehearse(None, own) == "The rehearsal is cancelled."
     assert waiting(own) == []
 
 
 @pytest.mark.parametrize(
     ("what", "more", "words"),
     [
-        ("bad luck", {}, "no failure that can be rehearsed"),
+        ("bad luck", {}, "not a failure that can be rehearsed"),
         ("no quota", {"epoch": 3}, "has no epoch"),
         ("slow provisioning", {"seconds": -1}, "from 0 to 3600"),
         ("slow provisioning", {"seconds": float("nan")}, "from 0 to 3600"),
@@ -182,5 +182,5 @@ def test_a_spot_stop_by_name(cloud: Status) -> None:
 
 def test_the_command_line_names_failures(own: Home) -> None:
     assert "out of memory" in command_line(own, "rehearse", "list").stdout
-    assert "will meet: no quota" in command_line(own, "rehearse", "no", "quota").stdout
+    assert "will have this failure: no quota" in command_line(own, "rehearse", "no", "quota").stdout
     assert "bad luck" in command_line(own, "rehearse", "bad", "luck").stderr

@@ -12,7 +12,7 @@ ROWS = (
     ),
     (("the machines", "start"), ("slow provisioning",), ("the state", "of the job")),
     (
-        ("image, data", "are brought"),
+        ("image, data", "are loaded"),
         ("image retired", "bucket in another region"),
         ("the failure", "reason"),
     ),
@@ -25,13 +25,13 @@ ROWS = (
 
 
 def draw() -> Drawing:
-    """Downwards the places; beside each the failures that show there, and what to read."""
+    """Draw the stages downwards; beside each one its failures, and what to read."""
     drawing = Drawing(
         "Where a job can fail",
-        "Downwards, the way of a job: the request is checked, the machines start, image and data "
-        "are brought, the script runs. Beside each place are the failures that show there: no "
-        "quota and a role that cannot be assumed; slow provisioning; a retired image and a bucket "
-        "in another region; out of memory, a lost worker, a spot stop, a wrong metric tag. On the "
+        "Downwards, the stages of a job: the request is checked, the machines start, the image and "
+        "the data are loaded, the script runs. Beside each stage are its failures: no quota and a "
+        "role that cannot be assumed; slow provisioning; a retired image and a bucket in another "
+        "region; out of memory, a lost worker, a spot stop, a wrong metric tag. On the "
         "right, what to read: the error of the call, the state of the job, its failure reason, the "
         "log of the replica.",
         height=468,

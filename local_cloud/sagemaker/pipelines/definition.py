@@ -140,8 +140,8 @@ IGNORED = {
     "RoleArn": "of the pipeline; everything here may read and write everything here",
     "PipelineExperimentConfig": "nothing is tracked",
     "Metadata": "it is kept with the definition",
-    "Steps[].RetryPolicies": "a job that the server's own end cut off is sent again, at once, as"
-    " often as MaxAttempts of SageMaker.JOB_INTERNAL_ERROR says, else twice",
+    "Steps[].RetryPolicies": "a job that was cut off when the server ended is sent again, at"
+    " once, MaxAttempts of SageMaker.JOB_INTERNAL_ERROR times at most, or else twice",
 }
 
 

@@ -25,8 +25,8 @@ MOST_BYTES = 8 << 20  # of a file with outputs
 # Fields of a container that are accepted and have no effect on this machine.
 IGNORED = {
     "pipelineSpec.deploymentSpec.executors[].container.resources": "a task uses this machine; only"
-    " its accelerator is looked at",
-    "pipelineSpec.…tasks[].retryPolicy.backoffDuration": "a task is run again at once",
+    " its accelerator has an effect",
+    "pipelineSpec.…tasks[].retryPolicy.backoffDuration": "a task runs again at once",
     "encryptionSpec": "nothing is encrypted",
     "network": "tasks connect over loopback",
     "serviceAccount": "there are no accounts",

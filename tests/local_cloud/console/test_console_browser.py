@@ -209,7 +209,7 @@ def test_a_job_is_watched_and_ended_by_clicking(
     browser.js("document.querySelector('.ask summary').click()")
     settle(browser, "document.querySelector('.ask button').checkVisibility()")
     browser.follow(".ask button")
-    settle(browser, "document.getElementById('state').textContent.trim() === 'Stopped'")
+    settle(browser, "document.getElementById('state').textContent.trim() === 'Cancelled'")
     settle(browser, "document.getElementById('log-state').textContent.includes('complete')")
     assert state() in ("JOB_STATE_CANCELLED", "Stopped")
 

@@ -138,7 +138,7 @@ def test_a_training_job_is_stopped_and_what_the_service_refuses_is_said(
     assert "stop+it+first" in early.headers["location"]
     assert "Refused." in visitor.get(f"{page}?refused=stop+it+first")
     visitor.press(page, "Stop the job")
-    until(visitor, page, ">Stopped<")
+    until(visitor, page, ">Cancelled<")
     assert "from-boto3" in visitor.get("/console/jobs?cloud=sagemaker&state=STOPPED")
     assert "from-boto3" not in visitor.get("/console/jobs?cloud=vertex")
     assert "from-boto3" not in visitor.get("/console/jobs?state=active")
@@ -161,4 +161,4 @@ def test_a_page_that_has_not_changed_is_not_sent_again(visitor: Visitor) -> None
 def test_an_unknown_job_or_replica_is_a_sentence(visitor: Visitor) -> None:
     for path in ("jobs/123", "jobs/..", "jobs/123/log?replica=../../x"):
         answer = visitor.get(f"/console/{path}")
-        assert answer.status == 404 and "<h1>Not here</h1>" in answer.text
+        assert answer.status == 404 and "<h1>Not found</h1>" in answer.text

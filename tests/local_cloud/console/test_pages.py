@@ -205,5 +205,5 @@ def test_a_failure_is_rehearsed_by_a_button_and_taken_back(
     assert "the next job" in page and "once" in page
     forged = {"failure": "no quota", "form_token": "0"}
     assert visitor.post("/console/failures/rehearse", forged).status == 403
-    page = visitor.press("/console/failures", "Take all back")
+    page = visitor.press("/console/failures", "Cancel all")
     assert 'class="empty"' in page.text

@@ -92,7 +92,7 @@ def test_a_pipeline_job_is_drawn_from_top_to_bottom(run: str, visitor: Visitor) 
 
 
 def test_an_execution_is_stopped_by_its_button(execution: str, visitor: Visitor) -> None:
-    text = until(visitor, execution, "first, Executing; second, Not begun, after first")
+    text = until(visitor, execution, "first, Executing; second, Not started, after first")
     assert "two-steps" in text
     visitor.press(f"/console/pipeline?name={quote(execution, safe='')}", "Stop the pipeline")
     until(visitor, execution, ">Stopped<")

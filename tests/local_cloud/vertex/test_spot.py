@@ -112,7 +112,7 @@ def test_a_job_that_is_not_spot_is_never_interrupted(aiplatform: ModuleType) -> 
     job = custom_job(aiplatform, pool(ENDS), base_output_dir=f"gs://{BUCKET}/standard")
     job.run()
     assert len(starts("standard")) == 1
-    assert local_cloud.rehearse(None) == "The rehearsal is taken back."
+    assert local_cloud.rehearse(None) == "The rehearsal is cancelled."
 
 
 @pytest.mark.slow

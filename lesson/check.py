@@ -146,7 +146,7 @@ def _job(service: str) -> str:
     from lesson import tiny_jobs
 
     seconds: float = getattr(tiny_jobs, service)()
-    return f"it ended well, after {seconds:.1f} s"
+    return f"it succeeded after {seconds:.1f} s"
 
 
 def _only_local() -> None:

@@ -53,6 +53,12 @@ def train(asked: argparse.Namespace) -> None:
     classes = sorted({label for item in items for label in item["labels"]})
     if len(classes) < 2:
         raise BadData(f"the pictures have {len(classes)} classes; 2 are needed: {classes}")
+    several = [item for item in items if len(item["labels"]) > 1 and not asked.multi_label]
+    if several:
+        raise BadData(
+            f"{several[0]['uri']} has {len(several[0]['labels'])} labels; train with"
+            " multi_label=True, or give each picture one label"
+        )
     parts = split(items, asked)
     seen = np.stack([pictures.read(Path(item["file"]), item["uri"]) for item in items])
     wanted = np.array([[label in item["labels"] for label in classes] for item in items], dtype=int)

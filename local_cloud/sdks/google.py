@@ -232,6 +232,24 @@ def _find_buckets(module: ModuleType) -> None:
     module._GCS_LOCAL_MOUNT_PREFIX = os.environ.get("LOCAL_CLOUD_GCS", "/gcs") + "/"  # type: ignore[attr-defined]
 
 
+def _read_no_template_elsewhere(module: ModuleType) -> None:
+    """PipelineJob reads a template at an https:// URL with urllib, which asks nobody."""
+    original = module._load_yaml_from_https_uri
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def load(uri: str, *args: Any, **kwargs: Any) -> Any:
+        if is_local():
+            raise LocalCloudError(
+                f"not implemented in the local cloud: a template at a URL, such as {uri}; give"
+                " PipelineJob the compiled file as its template_path"
+            )
+        return original(uri, *args, **kwargs)
+
+    module._load_yaml_from_https_uri = load
+
+
 HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "google.cloud.storage.exceptions": redacting("DataCorruption"),
     "google.resumable_media.common": redacting("DataCorruption"),
@@ -245,6 +263,7 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "google.cloud.aiplatform.training_jobs": _look_without_pause,
     "google.cloud.aiplatform.pipeline_jobs": _look_without_pause,
     "google.cloud.aiplatform.metadata.metadata": _check_mlflow,
+    "google.cloud.aiplatform.utils.yaml_utils": _read_no_template_elsewhere,
     "google.cloud.resourcemanager_v3.services.projects.client": _point_projects,
     "google.auth": _no_account,
     "google.auth.transport.requests": _guard_requests,

@@ -22,7 +22,14 @@ from local_cloud.service import Platform
 from local_cloud.store.errors import StoreError
 from local_cloud.store.records import NOT_WRITTEN
 from local_cloud.vertex import errors, rented, resources, serving_launch
-from local_cloud.vertex.batch_files import Instance, Output, chunks, count, sources
+from local_cloud.vertex.batch_files import (
+    Instance,
+    Output,
+    chunks,
+    count,
+    sources,
+    with_pictures,
+)
 from local_cloud.vertex.endpoints import DIALECT, replicas
 from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.model_registry import DEPLOYED, ModelRegistry
@@ -32,6 +39,7 @@ from local_cloud.vertex.schema import Json, checked, new_id, require, timestamp
 
 ENDED = ("JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED")
 BATCH = 64  # instances of a request: ManualBatchTuningParameters.batch_size
+PICTURES = 8  # at a time: each is some hundred kilobytes
 TOGETHER = 8  # requests that are under way at a time
 NOTED = 1.0  # seconds between two times at which the progress is recorded
 FORMATS = ("jsonl", "csv")
@@ -137,7 +145,11 @@ class BatchPredictions:
         folder = f"prediction-{facts['model']['displayName']}-{timestamp(time.time())}"
         uri = f"{wanted['gcsDestination']['outputUriPrefix'].rstrip('/')}/{folder}"
         size = int(job.get("manualBatchTuningParameters", {}).get("batchSize") or BATCH)
+        is_of_pictures = facts["model"].get("automl", {}).get("kind") == "pictures"
+        size = min(size, PICTURES) if is_of_pictures else size
         parts = chunks(files, given["instancesFormat"], job.get("instanceConfig", {}), size)
+        if is_of_pictures:
+            parts = with_pictures(parts, self._objects)
         sender = _Sender(self._serving, name, facts, job.get("modelParameters"))
         noted = time.monotonic()
         with Output(self._objects, uri, wanted["predictionsFormat"]) as output:

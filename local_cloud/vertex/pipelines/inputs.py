@@ -32,20 +32,29 @@ class Unresolved(LocalCloudError):
     """A task cannot have its inputs; the message says which and why."""
 
 
-def parameters(task: Json, component: Json, scope: Task, beside: Siblings, status: Json) -> Json:
+def parameters(
+    task: Json,
+    component: Json,
+    scope: Task,
+    beside: Siblings,
+    status: Json,
+    own: Mapping[str, str],
+) -> Json:
     """Return a task's input parameters.
 
     scope: the task around it. status: for a task that is told how others ended, by their names.
+    own: what a constant may say about the task and its pipeline (placeholders.OWN).
     """
-    given = {}
-    for name, source in task.get("inputs", {}).get("parameters", {}).items():
+    given, sources = {}, task.get("inputs", {}).get("parameters", {})
+    for name, source in sources.items():
         value = _parameter(source, scope, beside, status)
         if value is not None:
             given[name] = _selected(value, source, name)
-    constants = {
-        name: _filled(value, given) for name, value in given.items() if isinstance(value, str)
+    given |= {
+        name: placeholders.constant(value, given, own)
+        for name, value in given.items()
+        if "runtimeValue" in sources[name]
     }
-    given |= constants
     declared = inputs_of(component, "parameters")
     for name, definition in declared.items():
         if name not in given and "defaultValue" in definition:
@@ -63,6 +72,8 @@ def _typed(value: Any, definition: Json, name: str, passes_on: bool) -> Any:
 
     passes_on: for a pipeline within one, for which kfp writes the type of a loop's items wrongly.
     """
+    if definition.get("parameterType") == "STRING" and not passes_on:
+        return placeholders.text_of(value)
     try:
         return typed(value, definition, f"the input {name}")
     except ApiError as problem:
@@ -71,16 +82,18 @@ def _typed(value: Any, definition: Json, name: str, passes_on: bool) -> Any:
         raise Unresolved(str(problem)) from None
 
 
-def _filled(value: str, given: Json) -> str:
-    """A constant such as `better than {{$.inputs.parameters['before']}}`, filled in."""
+def compared(given: Json, component: Json) -> Json:
+    """Return the parameters as a condition compares them: what is declared as text is text.
 
-    def replaced(match: re.Match[str]) -> str:
-        inner = placeholders.PARTS["input"].fullmatch(match[1])
-        if not inner or inner["name"] not in given:
-            return match[0]
-        return placeholders.text_of(given[inner["name"]])
-
-    return placeholders.FOUND.sub(replaced, value)
+    kfp declares the items of a list without a type so, and writes `== '2'` for `item == 2`.
+    """
+    declared = inputs_of(component, "parameters")
+    return {
+        name: placeholders.text_of(value)
+        if declared.get(name, {}).get("parameterType") == "STRING"
+        else value
+        for name, value in given.items()
+    }
 
 
 def _parameter(source: Json, scope: Task, beside: Siblings, status: Json) -> Any:

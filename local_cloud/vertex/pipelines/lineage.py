@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ STATES = {  # types/execution.py
     "CANCELLED": "CANCELLED",
 }
 VERSION = "0.0.1"  # of all the schemas of the kind `system.`
+METRICS = re.compile(r"system\.\w*Metrics")
 
 
 class Lineage:
@@ -76,11 +78,16 @@ class Lineage:
         }
         name: str = metadata.create(metadata.executions, self.store, body, new_id())["name"]
         metadata.add_members(self.run, {"executions": [name]})
+        if not task.path:  # aiplatform.get_pipeline_df() looks for runs there
+            metadata.add_members(self.pipeline, {"executions": [name]})
         self._events(name, "INPUT", task.artifacts)
         return name
 
-    def end(self, task: Task) -> None:
-        """Record how a task has ended and what it has made."""
+    def end(self, task: Task, run: str) -> None:
+        """Record how a task has ended and what it has made.
+
+        run: the execution of the pipeline itself, of which the SDK asks the metrics of all tasks.
+        """
         found = self.resource(task.execution)
         if not found:
             return
@@ -91,6 +98,17 @@ class Lineage:
             self._events(task.execution, "OUTPUT", task.output_artifacts)
             names = [name for each in task.output_artifacts.values() for name in each]
             self._metadata.add_members(self.run, {"artifacts": self.there(names)})
+            self._events(run, "OUTPUT", self._metrics(task))
+
+    def _metrics(self, task: Task) -> Mapping[str, list[str]]:
+        """The metrics among what a task has made, by a name that no other task's have."""
+        return {
+            f"{task.path}.{key}": [name for name in names if self._is_metrics(name)]
+            for key, names in task.output_artifacts.items()
+        }
+
+    def _is_metrics(self, name: str) -> bool:
+        return bool(METRICS.fullmatch(self.resource(name).get("schemaTitle", "")))
 
     def _events(self, execution: str, kind: str, artifacts: Mapping[str, list[str]]) -> None:
         events = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from local_cloud.vertex.errors import ApiError
@@ -42,6 +42,50 @@ def check(words: Sequence[str], where: str) -> None:
             if not known:
                 what = f"{where}: the placeholder {{{{${inside}}}}}"
                 raise ApiError("UNIMPLEMENTED", f"not implemented in the local cloud: {what}")
+
+
+def check_constant(value: Any, where: str) -> None:
+    """Refuse a constant with a placeholder about its pipeline that nothing here fills in."""
+    for text in _texts(value):
+        for inside in FOUND.findall(text):
+            if inside.startswith(".pipeline_") and inside[1:] not in OWN:
+                check([f"{{{{${inside}}}}}"], where)
+
+
+def constant(value: Any, parameters: Json, own: Mapping[str, str]) -> Any:
+    """Return a constant of a pipeline with its placeholders filled in, also in lists and objects.
+
+    parameters: the task's inputs. own: what OWN lists. Other text in double braces stays.
+    """
+    if isinstance(value, list):
+        return [constant(one, parameters, own) for one in value]
+    if isinstance(value, dict):
+        return {
+            constant(key, parameters, own): constant(one, parameters, own)
+            for key, one in value.items()
+        }
+    if not isinstance(value, str):
+        return value
+
+    def replaced(match: re.Match[str]) -> str:
+        named = PARTS["input"].fullmatch(match[1])
+        if named and named["name"] in parameters:
+            return text_of(parameters[named["name"]])
+        return own.get(match[1][1:], match[0])
+
+    return FOUND.sub(replaced, value)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a value of JSON."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from (key, *_texts(one))
 
 
 def resolved(words: Sequence[str], given: Json, own: Mapping[str, str]) -> list[str]:
@@ -92,7 +136,12 @@ def path_of(uri: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a parameter's value as a command's word."""
+    """Return a parameter's value as text, such as a command's word.
+
+    A whole number has no fraction, as in `PbValueToText` of kfp's backend: JSON has one kind alone.
+    """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return value if isinstance(value, str) else json.dumps(value)
 
 

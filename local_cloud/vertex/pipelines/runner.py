@@ -17,7 +17,7 @@ from typing import Any
 from local_cloud.engine import job_table
 from local_cloud.engine.spec import Job, State
 from local_cloud.vertex.errors import ApiError
-from local_cloud.vertex.pipelines import cache, conditions, inputs
+from local_cloud.vertex.pipelines import cache, conditions, inputs, placeholders
 from local_cloud.vertex.pipelines import container as pipeline_container
 from local_cloud.vertex.pipelines.inputs import Unresolved
 from local_cloud.vertex.pipelines.lineage import Lineage
@@ -113,7 +113,7 @@ class PipelineRunner:
         """Record a task, with what its end means for the metadata store."""
         with self._records.transaction():
             if task.is_over and task.execution:
-                self.lineage.end(task)
+                self.lineage.end(task, self._root().execution)
                 cache.note(task, self.lineage)
             self.tasks.put(task)
         self._changed = True
@@ -262,10 +262,11 @@ class PipelineRunner:
         try:
             status = {other: self._status(one) for other, one in beside.items()}
             around = (wanted, component, scope, beside)
-            given = inputs.parameters(*around, status)
+            own = pipeline_container.own(task, self.job)
+            given = inputs.parameters(*around, status, own)
             holds = conditions.compile_condition(policy.get("condition", "true"))
             task = replace(task, parameters=given)
-            if not holds(given):
+            if not holds(inputs.compared(given, component)):
                 self._put(task.now("NOT_TRIGGERED"))
                 return
             task = replace(task, artifacts=inputs.artifacts(*around))
@@ -333,5 +334,7 @@ class PipelineRunner:
         kind = wanted.get("typeSchema", {})
         name = "" if wanted.get("reimport") else self.lineage.imported(kind, uri)
         (key,) = outputs_of(component, "artifacts")
-        name = name or self.lineage.artifact(key, kind, uri, "LIVE", wanted.get("metadata"))
+        own = pipeline_container.own(task, self.job)
+        metadata = placeholders.constant(wanted.get("metadata"), dict(task.parameters), own)
+        name = name or self.lineage.artifact(key, kind, uri, "LIVE", metadata)
         self._put(task.now("SUCCEEDED", started=time.time(), output_artifacts={key: [name]}))

@@ -17,6 +17,8 @@ from local_cloud.vertex.schema import Json, require
 
 DEEPEST = 20  # pipelines in pipelines
 MOST_ITEMS = 1000  # of a loop
+# The image of Google's ready-made components: their program calls other services by itself.
+READY_MADE = "gcr.io/ml-pipeline/google-cloud-pipeline-components"
 TYPES: Mapping[str, tuple[type, ...]] = {
     "NUMBER_INTEGER": (int, float),
     "NUMBER_DOUBLE": (int, float),
@@ -228,6 +230,9 @@ class _Check:
                     _text(source[found[0]]["producerTask"], source[found[0]][ways[found[0]]])
                 elif ways[found[0]]:
                     _text(source[found[0]])
+                elif found[0] == "runtimeValue":
+                    constant = source["runtimeValue"].get("constant")
+                    placeholders.check_constant(constant, f"{where}: the input {name}")
         if loop := task.get("parameterIterator"):
             items = loop["items"]
             _text(loop["itemInput"], items["raw"] if "raw" in items else items["inputParameter"])
@@ -248,6 +253,11 @@ class _Check:
         if kind == "container":
             container = executors[label]["container"]
             require(container.get("image"), f"{where}: {label} names no image")
+            if str(container["image"]).startswith(READY_MADE):
+                raise _missing(
+                    f"{where}: components of google-cloud-pipeline-components; write a component"
+                    " that calls the SDK instead"
+                )
             if "lifecycle" in container:
                 raise _missing(f"{where}: container.lifecycle")
             words = [*container.get("command", []), *container.get("args", [])]
@@ -262,6 +272,8 @@ class _Check:
             (key,) = outputs_of(component, "artifacts")
             source = executors[label]["importer"]["artifactUri"]
             _text(key, source["constant"] if "constant" in source else source["runtimeParameter"])
+            metadata = executors[label]["importer"].get("metadata")
+            placeholders.check_constant(metadata, f"{where}: the metadata")
 
 
 def _text(*values: Any) -> None:

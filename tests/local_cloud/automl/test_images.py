@@ -101,7 +101,10 @@ def test_what_cannot_be_trained_on_is_told(tmp_path: Path) -> None:
     (tmp_path / "2.png").write_bytes(b"no picture")
     with pytest.raises(SystemExit, match=r"gs://shapes/2\.png is not a whole picture"):
         train_images.main(words)
-    text = listed.read_text().replace("square", "circle")
-    listed.write_text(text)
+    text = listed.read_text()
+    listed.write_text(text.replace('["square"]', '["square", "blue"]'))
+    with pytest.raises(SystemExit, match=r"gs://shapes/\d\.png has 2 labels; .*multi_label=True"):
+        train_images.main(words)
+    listed.write_text(text.replace("square", "circle"))
     with pytest.raises(SystemExit, match="1 classes; 2 are needed"):
         train_images.main(words)

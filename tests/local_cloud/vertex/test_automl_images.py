@@ -116,6 +116,24 @@ def test_a_picture_is_predicted_and_its_regions_explain_that(endpoint: Any) -> N
     assert attributions.sum() == pytest.approx(apart, abs=1e-3)
 
 
+def test_a_file_of_pictures_is_scored(model: Any, uris: list[tuple[str, str, str]]) -> None:
+    """Each line names a picture in a bucket; one that is not there is an error of its own."""
+    lines = [{"content": uri, "mimeType": "image/png"} for uri, _, _ in uris[:10]]
+    lines.append({"content": f"gs://{BUCKET}/nothing.png", "mimeType": "image/png"})
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    storage.Client().bucket(BUCKET).blob("pictures.jsonl").upload_from_string(text)
+    job = model.batch_predict(
+        "pictures", f"gs://{BUCKET}/pictures.jsonl", gcs_destination_prefix=f"gs://{BUCKET}/scored"
+    )
+    assert job.completion_stats.successful_count == 10
+    assert job.completion_stats.failed_count == 1
+    (blob,) = [each for each in job.iter_outputs() if "results" in each.name]
+    found = [json.loads(line) for line in blob.download_as_text().splitlines()]
+    assert [each["instance"] for each in found] == lines[:10]  # as they were read
+    best = [each["prediction"]["displayNames"][0] for each in found]
+    assert sum(each == colour for each, (_, colour, _) in zip(best, uris, strict=False)) >= 9
+
+
 def test_a_hostile_instance_is_refused(endpoint: Any) -> None:
     whole = shape("red", "circle", 1)
     wrong = [(sent(whole[:100]), "not a whole picture"), ({"content": "§"}, "not base64")]

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from google.cloud import storage
 
+from local_cloud import LocalCloudError
 from local_cloud.home import CHECKOUT
 
 BUCKET = "pipelines-for-tests"
@@ -92,6 +93,18 @@ def loop_and_leave(why: str = "on purpose", numbers: list = [1, 2, 3]):
                 square(number=inner)
             with dsl.If(item.a == "y"):
                 say(text="it is y")
+
+@dsl.pipeline(name="told")
+def told(numbers: list = [1, 2.5], uri: str = "gs://pipelines-for-tests/x.csv"):
+    say(text="job: " + dsl.PIPELINE_JOB_RESOURCE_NAME_PLACEHOLDER)
+    dsl.importer(
+        artifact_uri=uri, artifact_class=Dataset, reimport=True,
+        metadata={"from": uri, "parts": [uri, {"half": 0.5}]},
+    )
+    with dsl.ParallelFor(numbers) as number:
+        say(text=number)
+        with dsl.If(number == 1):
+            say(text="it is 1")
 """
 
 
@@ -177,6 +190,10 @@ def test_a_pipeline_runs_its_tasks_and_reuses_what_they_made(
     assert states(again)["training.train"] == "SUCCEEDED"
     assert states(again)["condition-branches-1.condition-2"] == "NOT_TRIGGERED"
     assert tasks(again)["say-3"].execution.metadata["output:Output"] == "not good"
+    rows = sdk.get_pipeline_df("train-and-say").set_index("run_name")
+    rates = {rows.loc[each.name, "param.input:rate"] for each in (job, again)}
+    assert rates == {0.3, 0.4}
+    assert rows.loc["again", "metric.accuracy"] == pytest.approx(1.2)
 
 
 def test_a_loop_runs_its_rounds_and_the_exit_task_whatever_happens(
@@ -208,6 +225,27 @@ def test_a_loop_runs_its_rounds_and_the_exit_task_whatever_happens(
     assert found["report"].execution.metadata["output:out"] == "FAILED exit-handler-1"
 
 
+def test_constants_items_and_metadata_are_what_kfp_makes_of_them(
+    sdk: ModuleType, compiled: Callable[[str], str]
+) -> None:
+    job = sdk.PipelineJob(
+        display_name="told", template_path=compiled("told"), pipeline_root=f"gs://{BUCKET}/root"
+    )
+    job.run()
+    found = tasks(job)
+    said = {
+        name: dict(one.execution.metadata or {}).get("output:Output") for name, one in found.items()
+    }
+    assert said["say"] == f"job: {job.resource_name}"
+    assert [said[f"for-loop-1.{n}.say-2"] for n in range(2)] == ["1", "2.5"]  # text, of numbers
+    conditions = [found[f"for-loop-1.{n}.condition-2"].state.name for n in range(2)]
+    assert conditions == ["SUCCEEDED", "NOT_TRIGGERED"]
+    (artifact,) = found["importer"].outputs["artifact"].artifacts
+    uri = f"gs://{BUCKET}/x.csv"
+    told = sdk.Artifact.get(artifact.name).metadata
+    assert told == {"from": uri, "parts": [uri, {"half": 0.5}]}
+
+
 def test_a_run_belongs_to_an_experiment(
     sdk: ModuleType, compiled: Callable[[str], str], tmp_path: Path
 ) -> None:
@@ -222,6 +260,13 @@ def test_a_run_belongs_to_an_experiment(
     (row,) = sdk.get_experiment_df("pipelines").to_dict("records")
     assert (row["run_name"], row["param.rate"]) == ("tracked", 0.4)
     assert row["metric.accuracy"] == 1.6
+
+
+def test_a_template_at_a_url_is_refused_and_not_asked_for(sdk: ModuleType) -> None:
+    """The SDK would read it with urllib."""
+    for place in ("us-central1-kfp.pkg.dev/p/r/pipeline/latest", "example.invalid/pipeline.yaml"):
+        with pytest.raises(LocalCloudError, match="not implemented in the local cloud: a template"):
+            sdk.PipelineJob(display_name="x", template_path=f"https://{place}")
 
 
 def test_a_machine_without_mounts_finds_artifacts_in_the_buckets_folder() -> None:

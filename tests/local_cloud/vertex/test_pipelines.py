@@ -261,6 +261,14 @@ def container(spec: dict[str, Any]) -> dict[str, Any]:
         (lambda spec: container(spec).update(image=""), "names no image"),
         (lambda spec: container(spec).update(args=["{{$.x}}"]), r"the placeholder \{\{\$.x"),
         (lambda spec: spec["components"]["comp-a"].update(dag=spec["root"]["dag"]), "itself"),
+        (
+            lambda spec: task(spec).update(constant(["{{$.pipeline_job_schedule_time_utc}}"])),
+            r"the input text: the placeholder \{\{\$.pipeline_job_schedule_time_utc",
+        ),
+        (
+            lambda spec: container(spec).update(image=f"{pipeline_spec.READY_MADE}:2.19.0"),
+            "google-cloud-pipeline-components",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_refused_by_name(
@@ -312,9 +320,26 @@ def test_an_artifact_is_imported_once_and_a_bad_one_fails_its_task(client: Any, 
 
 
 def test_a_value_that_looks_like_a_placeholder_stays_what_it_is(client: Any, send: Send) -> None:
-    job = ended(client, send(pipeline({"a": (WRITE, constant("{{$.pipeline_root}}"))})))
-    (found,) = [each for each in job.job_detail.task_details if each.task_name == "a"]
-    assert found.execution.metadata["output:out"] == "{{$.pipeline_root}}"
+    """A pipeline's constant is filled in, a value that somebody sends for a parameter is not."""
+    given = {"inputs": {"parameters": {"text": {"componentInputParameter": "text"}}}}
+    spec = pipeline(
+        {
+            "a": (WRITE, given),
+            "b": (WRITE, constant("{{$.pipeline_task_name}} of {{$.pipeline_job_name}}")),
+            "c": (WRITE, constant("{{$x}} and {{ braces }}")),
+        },
+        text="STRING",
+    )
+    values = {"text": "{{$.pipeline_root}}{{$.inputs.parameters['text']}}"}
+    job = ended(client, send(spec, "placeholders", parameter_values=values))
+    found = {
+        each.task_name: each.execution.metadata["output:out"]
+        for each in job.job_detail.task_details
+        if each.task_unique_name
+    }
+    assert found["a"] == values["text"]
+    assert found["b"] == "b of placeholders"
+    assert found["c"] == "{{$x}} and {{ braces }}"
 
 
 PLACES = st.lists(st.integers(0, 30), min_size=1, max_size=12)

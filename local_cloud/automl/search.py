@@ -2,6 +2,9 @@
 
 The first candidate is a linear model, if `models` has it, so that the result is never worse than it
 by the objective, cross-validated. With a limit of trials and a seed, two searches find the same.
+
+Optuna and scikit-learn are here for other reasons already. FLAML 2.7 would bring XGBoost with
+NVIDIA's libraries, and AutoGluon 1.6 needs a pandas below 3 (tried on 2026-11-24).
 """
 
 from __future__ import annotations

@@ -70,6 +70,25 @@ def test_nothing_yet_says_what_to_do(filled: Filled, visitor: Visitor) -> None:
         assert 'class="empty"' in visitor.get(f"/console/{page}").text
 
 
+def test_a_dataset_shows_the_statistics_of_its_columns(filled: Filled, visitor: Visitor) -> None:
+    from google.cloud import aiplatform, storage
+
+    uri = f"gs://{BUCKET}/ages.csv"
+    text = f'Name,Age\n"{HOSTILE[:20]}",22\n"{HOSTILE[:20]}",38\n'
+    storage.Client().bucket(BUCKET).blob("ages.csv").upload_from_string(text)
+    made = aiplatform.TabularDataset.create(display_name="passengers", gcs_source=uri)
+    query = urlencode({"kind": "datasets", "name": made.resource_name})
+    page = visitor.get(f"/console/resource?{query}")
+    assert "2 rows" in page and HOSTILE[:20] in page and HOSTILE[:20] not in page.text
+    assert re.search(r"Age</th><td>number</td><td>0</td><td>2</td><td>30<", page.text)
+    made.delete()
+    gone = aiplatform.TabularDataset.create(display_name="gone", gcs_source=f"gs://{BUCKET}/no.csv")
+    query = urlencode({"kind": "datasets", "name": gone.resource_name})
+    assert "There are no statistics" in visitor.get(f"/console/resource?{query}")
+    gone.delete()
+    storage.Client().bucket(BUCKET).blob("ages.csv").delete()
+
+
 def test_the_bill_says_what_still_costs_and_what_ends_it(filled: Filled, visitor: Visitor) -> None:
     page = visitor.get("/console/bill")
     assert "Still costs money" in page and "endpoint" in page and "<code>" in page.text

@@ -40,7 +40,7 @@ def kept(home: Home) -> Any:
 def test_it_starts_the_local_cloud_and_is_kept_until_it_is_taken_back(own: Home) -> None:
     sentence = rehearsing.rehearse(30, own)
     assert sentence == (
-        "The spot job that runs now, or else the next one that is sent, will be interrupted once,"
+        "The spot job that runs now, or else the next one that you send, will be interrupted once,"
         " at epoch 30."
     )
     assert control.status(own).running

@@ -7,7 +7,7 @@ import os
 
 from google.cloud import aiplatform
 
-aiplatform.init(project=os.environ.get("GOOGLE_CLOUD_PROJECT"), location="us-central1", experiment="strangers-experiment")
+aiplatform.init(project=os.environ.get("GOOGLE_CLOUD_PROJECT"), location="us-central1", experiment="strangers-" + os.environ["CLOUD_ML_JOB_ID"])
 print("models:", len(aiplatform.Model.list(filter='display_name="no such model"')))
 run = "run-" + os.environ["CLOUD_ML_JOB_ID"]
 with aiplatform.start_run(run):

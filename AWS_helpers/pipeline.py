@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import pipeline_steps
+from AWS_helpers import pipeline_steps, spending
 from AWS_helpers.costs import MACHINE
 from AWS_helpers.jobs import channels, price
 from AWS_helpers.session import boto, client, connected, refusals
-from lesson import LessonError, costs, jobs
+from lesson import LessonError, budget, costs, jobs
 from lesson.request import Request
 from lesson.verbs import pause
 
@@ -86,10 +86,12 @@ def run_pipeline(
 
     `parameters` are values for this execution alone: BetterThan, and Epochs if args had epochs.
     With wait=False this returns at once. With dry_run=True this returns the request alone, unsent.
-    Raises LessonError for what cannot be sent, and for a pipeline that fails.
+    Raises LessonError for what cannot be sent or would exceed LESSON_BUDGET, and for a pipeline
+    that fails.
     """
     session = connected()
-    costs.state("SageMaker", lambda: price(definition.machine, 1), spot=False)
+    an_hour = partial(price, definition.machine, 1)  # its steps run one after the other
+    costs.state("SageMaker", an_hour, spot=False)
     print("while a step runs; a step whose result is reused costs nothing")
     made = definition.pipeline
     request = Request(
@@ -98,6 +100,7 @@ def run_pipeline(
     )
     if dry_run:
         return request
+    spending.require(an_hour, budget.HOUR)
     with jobs.sending(), refusals(f"sending the pipeline {definition.name}"), _quiet():
         _make_group(definition.group)
         execution: PipelineExecution = request.send()

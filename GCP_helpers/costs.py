@@ -17,7 +17,7 @@ AUTOML = costs.Price(*google.AUTOML_TABLES)  # a node hour, for tables
 BIGQUERY_ML = costs.Price(*google.BIGQUERY_ML)  # the least that a training is billed
 INCREMENT = costs.increment(google.ROUNDING)
 # Of a pipeline: the machine of a task that asks for none, and what each run costs besides.
-TASK_MACHINE, PIPELINE_RUN = google.TASK_MACHINE, google.PIPELINE_RUN
+TASK_MACHINE, PIPELINE_RUN = google.TASK_MACHINE, costs.Price(*google.PIPELINE_RUN)
 
 
 def estimate_cost(

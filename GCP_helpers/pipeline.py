@@ -13,12 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from GCP_helpers import serving
+from GCP_helpers import serving, spending
 from GCP_helpers.costs import PIPELINE_RUN, TASK_MACHINE, estimate_cost
 from GCP_helpers.jobs import new_name
 from GCP_helpers.session import client, connected, refusals
 from GCP_helpers.storage import send
-from lesson import ROOT, LessonError, costs, jobs, target
+from lesson import ROOT, LessonError, budget, costs, jobs, target
 from lesson.request import Request
 from lesson.serving import state_price
 
@@ -78,7 +78,8 @@ def run_pipeline(
 
     With wait=False this returns at once. `caching` is whether a task that has been given the same
     before is left out; None: it is. With dry_run=True this returns the request alone, unsent.
-    Raises LessonError for what cannot be sent, and for a pipeline that fails.
+    Raises LessonError for what cannot be sent or would exceed LESSON_BUDGET, and for a pipeline
+    that fails.
     """
     session = connected()
     _state_price(definition)
@@ -86,6 +87,7 @@ def run_pipeline(
     request = _request(definition, code, table, caching)
     if dry_run:
         return request
+    spending.require(_an_hour, budget.HOUR, lambda: _besides(definition))
     bucket = client().bucket(session.bucket)
     with refusals("uploading the code of the pipeline"):
         for path, name in _files():
@@ -209,11 +211,25 @@ def _digest(*files: Path) -> str:
 
 def _state_price(definition: Definition) -> None:
     """Say before a pipeline is sent what it costs."""
-    hour = costs.dollars(estimate_cost(TASK_MACHINE, region=connected().region).usd_per_hour)
+    hour = costs.dollars(_an_hour().usd_per_hour)
     here = "" if target() == "cloud" else "; here it costs nothing"
     print(
         f"on Vertex AI each task costs about {hour} an hour at list price, and the run"
-        f" {costs.dollars(PIPELINE_RUN)}{here}"
+        f" {costs.dollars(PIPELINE_RUN.usd)}{here}"
     )
     print(f"an endpoint, if the model is better than {definition.better_than}:", end=" ")
     state_price("Vertex AI", lambda: serving.price(definition.machine, 1))
+
+
+def _an_hour() -> costs.Estimate:
+    """Return what an hour of the tasks costs: they run one after the other."""
+    return estimate_cost(TASK_MACHINE, region=connected().region)
+
+
+def _besides(definition: Definition) -> dict[str, float]:
+    """Return what a run costs besides its tasks: its fee, and the endpoint that it may deploy."""
+    a_day = budget.DAY * serving.price(definition.machine, 1).usd_per_hour
+    return {
+        "the run's fee": PIPELINE_RUN.usd,
+        f"the first day of an endpoint on {definition.machine}": a_day,
+    }

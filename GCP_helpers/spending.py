@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from GCP_helpers import backend
@@ -14,9 +14,13 @@ from lesson.sessions import MARK
 from lesson.verbs import Verbs
 
 
-def require(estimated: Callable[[], Estimate], hours: float) -> None:
-    """Refuse what would exceed LESSON_BUDGET."""
-    budget.require(estimated, hours, spent)
+def require(
+    estimated: Callable[[], Estimate],
+    hours: float,
+    also: Callable[[], Mapping[str, float]] = dict,
+) -> None:
+    """Refuse what would exceed LESSON_BUDGET; also: as in budget.require()."""
+    budget.require(estimated, hours, spent, also)
 
 
 def spent() -> float:

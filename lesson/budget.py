@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from lesson import LessonError, target
@@ -38,9 +38,10 @@ class Leak(Protocol):
 VARIABLE = "LESSON_BUDGET"
 HOUR, DAY = 1.0, 24.0  # hours that a job, and an endpoint, count at least
 NOT_COUNTED = (
-    "not counted: the other cloud, deleted endpoints, storage, machines of train_on_vm(), and what"
-    " others sent"
+    "not counted: the other cloud, deleted endpoints, storage, machines of train_on_vm(), tasks of"
+    " pipelines that list_jobs() does not list, and what others sent"
 )
+NOTHING: Mapping[str, float] = {}
 
 
 def budget() -> float | None:
@@ -62,40 +63,48 @@ def budget() -> float | None:
     return amount
 
 
-def require(estimated: Callable[[], Estimate], hours: float, spent: Callable[[], float]) -> None:
+def require(
+    estimated: Callable[[], Estimate],
+    hours: float,
+    spent: Callable[[], float],
+    also: Callable[[], Mapping[str, float]] = dict,
+) -> None:
     """Refuse what would exceed the budget, if one is set.
 
     estimated: what it costs an hour; hours: that it counts. spent: asks the service, under
-    LESSON_TARGET=cloud; under local the bill of the local cloud counts. Raises LessonError, and
+    LESSON_TARGET=cloud; under local the bill of the local cloud counts. also: what else it costs,
+    in words, each with its US dollars. Raises LessonError, and
     PriceUnknown for what has no known price: nobody can say whether it exceeds the budget.
     """
     limit = budget()
     if limit is None:
         return
     try:
-        made = estimated()
+        made, more = estimated(), also()
     except PriceUnknown as unknown:
         raise PriceUnknown(f"not sent, because {VARIABLE} is set and {unknown}") from None
     so_far = spent_locally() if target() == "local" else spent()
-    if problem := excess(limit, so_far, made, hours):
+    if problem := excess(limit, so_far, made, hours, more):
         raise LessonError(problem)
 
 
-def excess(limit: float, so_far: float, made: Estimate, hours: float) -> str:
+def excess(
+    limit: float, so_far: float, made: Estimate, hours: float, also: Mapping[str, float] = NOTHING
+) -> str:
     """Return why something is not sent that would exceed the limit; "" if it would not.
 
-    limit, so_far: US dollars.
+    limit, so_far: US dollars. also: what else it costs, in words, each with its US dollars.
     """
-    adds = hours * made.usd_per_hour
+    adds = hours * made.usd_per_hour + sum(also.values())
     if so_far + adds <= limit:
         return ""
-    first = "first day" if hours == DAY else "first hour"
+    first = f"the {'first day' if hours == DAY else 'first hour'} of {made.what}"
     more = math.ceil((so_far + adds) * 100) / 100
     counted = "local_cloud.bill() lists it" if target() == "local" else NOT_COUNTED
     return (
         f"not sent: {VARIABLE} is {dollars(limit)}, {dollars(so_far)} is spent or committed so far"
-        f" ({counted}), and the {first} of {made.what} would add {dollars(adds)}; to send it, end"
-        f" what still costs money, or raise {VARIABLE} to ${more:.2f}"
+        f" ({counted}), and {' and '.join([first, *also])} would add {dollars(adds)}; to send it,"
+        f" end what still costs money, or raise {VARIABLE} to ${more:.2f}"
     )
 
 

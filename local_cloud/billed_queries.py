@@ -9,6 +9,10 @@ from local_cloud.prices import google
 from local_cloud.store.records import Records
 
 KIND = "billed-query"
+# What a query is to the bill: each has its own price.
+QUERY, CREATE_MODEL = "query", "CREATE MODEL"
+# Of a model that BigQuery ML has another service train, which sends a bill of its own.
+EXTERNAL_MODEL = "CREATE MODEL (trained by Vertex AI)"
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,7 @@ class Query:
     at: float  # its end, in seconds since the epoch
     processed: int  # bytes
     billed: int  # bytes
+    kind: str = QUERY
 
 
 def billed_bytes(tables: Iterable[int]) -> int:

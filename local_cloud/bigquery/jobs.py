@@ -148,9 +148,8 @@ class Jobs:
             document["statistics"]["totalBytesProcessed"] = processed
         if billed := int(outcome.statistics.get("totalBytesBilled", 0)):
             name = document["jobReference"]["jobId"]
-            billed_queries.note(
-                self._records, Query(name, time.time(), int(processed or 0), billed)
-            )
+            query = Query(name, time.time(), int(processed or 0), billed, outcome.billed_as)
+            billed_queries.note(self._records, query)
         if kind == "query" and outcome.destination:
             reference = outcome.destination.reference()
             document["configuration"]["query"]["destinationTable"] = reference

@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 
+from local_cloud import billed_queries
 from local_cloud.bigquery.catalog import Name
 
 Cursor = duckdb.DuckDBPyConnection
@@ -34,3 +35,4 @@ class Outcome:
 
     statistics: dict[str, Any]
     destination: Name | None = None
+    billed_as: str = billed_queries.QUERY  # which price the bytes have

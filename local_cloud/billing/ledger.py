@@ -12,14 +12,15 @@ import time
 from collections.abc import Iterator
 from itertools import chain
 
-from local_cloud import billed_queries
+from local_cloud import billed_queries, billed_runs
 from local_cloud.billing.removals import BUCKETS, removal
 from local_cloud.billing.rows import Bill, Leak, Row
-from local_cloud.billing.tariffs import ROUNDINGS, SERVICES, STORAGE, tariff
+from local_cloud.billing.tariffs import QUERIES, ROUNDINGS, RUNS, SERVICES, STORAGE, tariff
 from local_cloud.engine.rental import Rental
 from local_cloud.engine.rentals import Rentals
-from local_cloud.prices import MONTH, ListPrice, google
+from local_cloud.prices import MONTH, ListPrice
 from local_cloud.service import Platform
+from local_cloud.store.history import Held
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 
@@ -34,7 +35,7 @@ def bill(platform: Platform, now: float | None = None) -> Bill:
     epoch.
     """
     at = time.time() if now is None else now
-    rows: list[Row] = [*_of_queries(platform.records)]
+    rows: list[Row] = [*_of_queries(platform.records), *_of_runs(platform.records)]
     leaks: list[Leak] = []
     queued: list[Leak] = []
     with platform.records.transaction():  # none is seen twice, or not at all
@@ -47,7 +48,7 @@ def bill(platform: Platform, now: float | None = None) -> Bill:
             queued.append(_leak(rental, found, at))
     for row, leak in chain(_of_buckets("gs", platform.gs, at), _of_buckets("s3", platform.s3, at)):
         rows.append(row)
-        leaks.append(leak)
+        leaks += [leak] if leak else []
     leaks.sort(key=lambda leak: -(leak.dollars_per_day or 0.0))
     return Bill(at, sorted(rows, key=lambda row: row.since), leaks, queued)
 
@@ -128,29 +129,63 @@ def _spot(rental: Rental) -> str:
 
 
 # ---- bytes --------------------------------------------------------------------------------------
-def _of_buckets(scheme: str, objects: Objects, now: float) -> Iterator[tuple[Row, Leak]]:
-    """A row and a leak for each bucket that holds something: what it holds now, since it does."""
-    service, price = STORAGE[scheme]
+def _of_buckets(scheme: str, objects: Objects, now: float) -> Iterator[tuple[Row, Leak | None]]:
+    """A row for each bucket that holds or has held something; a leak too if it still does."""
+    past, found = dict(objects.held()), {}
     for bucket in objects.buckets():
-        held = [(each.size, each.updated) for each in objects.list(bucket.name)]
-        size = sum(bytes_ for bytes_, _ in held) / GB
-        if not size:
-            continue
-        months = sum(bytes_ / GB * max(0.0, now - at) / MONTH for bytes_, at in held)
-        what, since = f"bucket {scheme}://{bucket.name}", min(at for _, at in held)
-        on = f"{size * 1024:.3g} MB" if size < 1 else f"{size:.3g} GB"
-        row = _priced(service, what, on, (since, None), (months, "GB-months"), price)
-        per_day = size * price.usd * DAY / MONTH
-        remove = BUCKETS[scheme].format(bucket.name)
-        yield row, Leak(service, what, on, since, per_day, remove, row.dollars or 0.0, "bucket")
+        # Since they were created: a change of an object's metadata begins nothing anew.
+        found[bucket.name] = [(each.size, each.created) for each in objects.list(bucket.name)]
+    for name in sorted({*past, *found}):
+        held = [each for each in found.get(name, []) if each[0]]
+        if held:
+            yield _of_full_bucket(f"{scheme}://{name}", held, past.get(name), now)
+        elif name in past and past[name].byte_seconds:
+            on = "empty now" if name in found else "deleted"
+            yield _of_empty_bucket(f"{scheme}://{name}", on, past[name]), None
 
 
+def _of_full_bucket(
+    uri: str, held: list[tuple[int, float]], past: Held | None, now: float
+) -> tuple[Row, Leak]:
+    """held: the bytes of each object, and since when; past: what the bucket holds no more."""
+    scheme, name = uri.split("://")
+    service, price = STORAGE[scheme]
+    size = sum(bytes_ for bytes_, _ in held) / GB
+    amount = sum(bytes_ * max(0.0, now - at) for bytes_, at in held)
+    since = min(at for _, at in held)
+    if past:
+        amount, since = amount + past.byte_seconds, min(since, past.since)
+    what, on = f"bucket {uri}", f"{size * 1024:.3g} MB" if size < 1 else f"{size:.3g} GB"
+    row = _priced(service, what, on, (since, None), _months(amount), price)
+    per_day = size * price.usd * DAY / MONTH
+    remove = BUCKETS[scheme].format(name)
+    return row, Leak(service, what, on, since, per_day, remove, row.dollars or 0.0, "bucket")
+
+
+def _of_empty_bucket(uri: str, on: str, past: Held) -> Row:
+    service, price = STORAGE[uri.partition("://")[0]]
+    when = (past.since, past.until)
+    return _priced(service, f"bucket {uri}", on, when, _months(past.byte_seconds), price)
+
+
+def _months(byte_seconds: float) -> tuple[float, str]:
+    return byte_seconds / GB / MONTH, "GB-months"
+
+
+# ---- what is billed by the bytes that it processes, or by the piece -----------------------------
 def _of_queries(records: Records) -> Iterator[Row]:
     for query in billed_queries.noted(records):
         size = (query.billed / TIB, "TiB")
         on = f"{query.processed / 2**20:.3g} MB processed"
-        when = (query.at, query.at)
-        yield _priced("BigQuery", f"query {query.name}", on, when, size, google.QUERY)
+        what, price = f"{query.kind} {query.name}", QUERIES.get(query.kind)
+        yield _priced("BigQuery", what, on, (query.at, query.at), size, price)
+
+
+def _of_runs(records: Records) -> Iterator[Row]:
+    for run in billed_runs.noted(records):
+        service, what = SERVICES[run.cloud], f"{run.kind} {run.name.rsplit('/', 1)[-1]}"
+        price = RUNS.get((run.cloud, run.kind))
+        yield _priced(service, what, "the fee", (run.at, run.at), (1, "runs"), price)
 
 
 def _priced(

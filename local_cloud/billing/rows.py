@@ -21,7 +21,7 @@ class Row:
     since: float
     until: float | None  # None: it goes on
     quantity: float  # as it is billed, so rounded up where the service does that
-    unit: str  # "hours", of all machines together; "GB-months"; "TiB"
+    unit: str  # "hours", of all machines together; "GB-months"; "TiB"; "runs"
     unit_price: float | None  # None: no price is known
     dollars: float | None
     source: str = ""  # the URL of the page with the price
@@ -81,7 +81,8 @@ class Bill:
     def __str__(self) -> str:
         """As `python -m local_cloud bill` prints it."""
         if not self.rows:
-            return "Nothing has been used that the real services would have billed."
+            nothing = "Nothing has been used that the real services would have billed."
+            return "\n\n".join(filter(None, [nothing, self._waiting()]))
         return "\n\n".join(filter(None, [self._table(), self._unpriced(), self.leak_report()]))
 
     def _table(self) -> str:
@@ -95,19 +96,34 @@ class Bill:
         return f"Not priced, and not in the total: {'; '.join(names)}." if names else ""
 
     def leak_report(self) -> str:
-        """What still costs money, since when, how much a day, and the call that ends it."""
+        """What costs money, or will when its turn comes: since when, how much, the call to end it.
+
+        A queued job costs nothing yet.
+        """
+        return "\n\n".join(filter(None, [self._costing(), self._waiting()]))
+
+    def _costing(self) -> str:
         if not self.leaks:
-            return "Nothing costs money any more."
+            return "Nothing costs money now." if self.queued else "Nothing costs money any more."
         lines = [f"Still costing money, {self.dollars_per_day:.2f} dollars a day in all:"]
         for leak in self.leaks:
-            price = (
-                "at an unknown price"
-                if leak.dollars_per_day is None
-                else f"{amount(leak.dollars_per_day)} dollars a day"
-            )
-            lines.append(f"- {leak.what} ({leak.on}), since {_moment(leak.since)}, {price}")
+            lines.append(f"- {leak.what} ({leak.on}), since {_moment(leak.since)}, {_price(leak)}")
             lines.append(f"    {leak.remove}")
         return "\n".join(lines)
+
+    def _waiting(self) -> str:
+        if not self.queued:
+            return ""
+        lines = ["Queued, and will cost money when their turn comes:"]
+        for leak in self.queued:
+            lines += [f"- {leak.what} ({leak.on}), {_price(leak)}", f"    {leak.remove}"]
+        return "\n".join(lines)
+
+
+def _price(leak: Leak) -> str:
+    if leak.dollars_per_day is None:
+        return "at an unknown price"
+    return f"{amount(leak.dollars_per_day)} dollars a day"
 
 
 def _cells(row: Row) -> list[str]:

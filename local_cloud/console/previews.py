@@ -23,6 +23,7 @@ ROWS, COLUMNS = 100, 40  # of a table
 LARGEST_JSON = 1 << 20
 LARGEST_ARCHIVE = 64 << 20
 MEMBERS = 200
+ENCRYPTED = 1  # this flag of a zip file's member
 # The first bytes of what is sent as a picture, and nothing else is.
 PICTURES = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -60,8 +61,8 @@ def of(path: Path, name: str, size: int) -> Preview:
             return _zip(path)
         if name.endswith((".tar.gz", ".tgz", ".tar")) and size <= LARGEST_ARCHIVE:
             return _tar(path)
-    except (zipfile.BadZipFile, tarfile.TarError, OSError, EOFError, ValueError) as problem:
-        return Preview("none", note=f"Its name is that of an archive, but it is not one: {problem}")
+    except Exception as problem:  # noqa: BLE001 - bad bytes make each decoder raise its own errors
+        return Preview("none", note=f"It cannot be read as the archive it is named: {problem}")
     with path.open("rb") as file:
         head = file.read(SHOWN)
     if b"\0" in head:
@@ -105,25 +106,33 @@ def _zip(path: Path) -> Preview:
     rows = [["name", "size", "array"]]
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist()[:MEMBERS]:
-            array = ""
-            if member.filename.endswith(".npy"):
-                with archive.open(member) as file:
-                    array = _header(file)  # type: ignore[arg-type]
+            array = _array(archive, member) if member.filename.endswith(".npy") else ""
             rows.append([member.filename, words.size(member.file_size), array])
         note = f"{len(archive.infolist())} members."
     return Preview("table", rows=rows, note=note)
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> str:
+    """The shape and the type of a member that is a NumPy array, or why they cannot be read."""
+    if member.flag_bits & ENCRYPTED:
+        return "encrypted"
+    try:
+        with archive.open(member) as file:
+            return _header(file)  # type: ignore[arg-type]
+    except NotImplementedError:
+        return "its compression is not supported"
+    # A header is a literal of Python, so a bad one also raises SyntaxError, RecursionError, …
+    except Exception:  # noqa: BLE001
+        return "not an array"
 
 
 def _header(file: io.BufferedIOBase) -> str:
     """The shape and the type of a NumPy array; its values are not read."""
     from numpy.lib import format as npy
 
-    try:
-        version = npy.read_magic(file)
-        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, _, kind = read(file)
-    except ValueError:
-        return "not an array"
+    version = npy.read_magic(file)
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, kind = read(file)
     return f"{' × '.join(map(str, shape)) or 'one value'}, {kind}"
 
 

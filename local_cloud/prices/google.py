@@ -30,9 +30,15 @@ TRAINING = {
     "e2-standard-4": ListPrice(0.1541138, PAGE, "", "worked out: 1.15 × Compute Engine's price"),
 }
 # A pipeline's task runs on this machine if it asks for none (Google's page "Specify the machine
-# configuration for a pipeline step"), and each run costs as much besides, as Google's page "Pricing
-# for Tabular Workflows" says.
-TASK_MACHINE, PIPELINE_RUN = "e2-standard-4", 0.03
+# configuration for a pipeline step").
+TASK_MACHINE = "e2-standard-4"
+# Each run of a pipeline costs as much besides.
+PIPELINE_RUN = ListPrice(
+    0.03,
+    "https://cloud.google.com/vertex-ai/docs/tabular-data/tabular-workflows/pricing",
+    "",
+    "as on Google's page",
+)
 TRAINING_GPUS = {
     # To Compute Engine's $0.35 it is as 0.21849885 to that of n1-standard-4: 1.15 to 1.
     "NVIDIA_TESLA_T4": ListPrice(0.4025, PAGE, "", "quoted by others"),
@@ -69,9 +75,15 @@ QUERY = ListPrice(
     "2026-11-23",
     "quoted by others, who agree; the first TiB of a month, which is free, is not deducted",
 )
-# Training by BigQuery ML, of models such as a logistic regression: the least that is billed, 10 MiB
-# at $312.50 a TiB. The first 10 GiB of a month are free.
-BIGQUERY_ML = ListPrice(10 / 1024**2 * 312.5, BIGQUERY, "2026-09-05", "quoted by others")
+# Training by BigQuery ML itself, of models such as a logistic regression, by the TiB as well.
+CREATE_MODEL = ListPrice(
+    312.5,
+    BIGQUERY,
+    "2026-09-05",
+    "quoted by others; the first 10 GiB of a month, which are free, are not deducted",
+)
+# The least that is billed of it: 10 MiB.
+BIGQUERY_ML = CREATE_MODEL._replace(usd=10 / 1024**2 * CREATE_MODEL.usd)
 MB = 2**20
 QUERY_ROUNDING = Rounding(
     "BigQuery",

@@ -22,7 +22,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from local_cloud.store import files, names
+from local_cloud.store import files, history, names
 from local_cloud.store.errors import (
     BadName,
     BucketExists,
@@ -33,6 +33,7 @@ from local_cloud.store.errors import (
     Unsteady,
 )
 from local_cloud.store.files import Digests
+from local_cloud.store.history import Held
 from local_cloud.store.records import Document, Records
 from local_cloud.store.space import Space, limit
 from local_cloud.store.values import ALWAYS, Attributes, Bucket, Condition, Object
@@ -102,6 +103,15 @@ class Objects:
         """All buckets, by name."""
         for _, document in self.records.list("bucket", prefix):
             yield Bucket(**document)
+
+    def held(self) -> Iterator[tuple[str, Held]]:
+        """What buckets have held and hold no more, by bucket, deleted buckets too.
+
+        It is kept in one step with the record of what replaces or removes an object. What a job
+        deletes or overwrites in the folder itself is not in it, nor an object that was being
+        replaced or removed in the very moment in which the process was killed.
+        """
+        return history.held(self.records)
 
     def update_bucket(
         self, name: str, change: Callable[[Bucket], Attributes], when: Condition = ALWAYS
@@ -195,7 +205,10 @@ class Objects:
             )
             path = files.place(self.folder / bucket, name, body)
             document |= digests.as_document()
-            self.records.put(f"object/{bucket}", name, document)
+            with self.records.transaction():
+                if seen:
+                    self._ended(bucket, seen, document["created"])
+                self.records.put(f"object/{bucket}", name, document)
         return _Seen(name, path, document, identity[1], digests).as_object(bucket)
 
     def copy(
@@ -271,6 +284,7 @@ class Objects:
             files.remove(self.folder / bucket, name)
             last = max(seen.document["generation"], self._floor(bucket, None))
             with self.records.transaction():
+                self._ended(bucket, seen, time.time())
                 self.records.put("removed", bucket, {"generation": last})
                 self.records.delete(f"object/{bucket}", name)
 
@@ -344,6 +358,10 @@ class Objects:
 
     def _lock(self, bucket: str) -> threading.Lock:
         return self._locks.setdefault(bucket, threading.Lock())
+
+    def _ended(self, bucket: str, seen: _Seen, at: float) -> None:
+        """Keep for how long the bucket has held an object, in the caller's transaction."""
+        history.add(self.records, bucket, seen.size, seen.document["created"], at)
 
     def _floor(self, bucket: str, document: Document | None) -> int:
         """What the next generation of a name must exceed; document: what its record said last."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+
+from local_cloud.billed_runs import Run
 from local_cloud.engine.rental import Machines, Rented
 from local_cloud.vertex.schema import Json
 
@@ -29,6 +32,11 @@ def of_job(document: Json) -> Rented:
     if pipeline := document.get("pipeline"):
         return Rented(CLOUD, "training pipeline", resource["name"], machines, pipeline, spot)
     return Rented(CLOUD, "custom job", resource["name"], machines, spot=spot)
+
+
+def run_of(pipeline_job: str) -> Run:
+    """The run of a pipeline that begins now, which costs a fee besides its tasks' machines."""
+    return Run(CLOUD, "pipeline run", pipeline_job, time.time())
 
 
 def of_automl(name: str, is_image: bool, scale: float) -> Rented:

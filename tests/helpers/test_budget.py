@@ -12,7 +12,7 @@ from lesson import LessonError, budget
 from lesson.request import Request
 from lesson.runs import Run
 from lesson.studies import between
-from tests.helpers.conftest import Side, both_sides
+from tests.helpers.conftest import ROOT, Side, both_sides
 from tests.local_cloud.sagemaker.serving import gone
 
 # The SageMaker SDK leaves its temporary folders to the garbage collector.
@@ -80,3 +80,18 @@ def test_under_cloud_the_sessions_own_jobs_and_endpoints_count(
     helpers.cleanup(dry_run=False)
     if side.cloud == "Amazon":
         gone(endpoint.endpoint_name)
+
+
+def test_a_pipeline_is_not_sent_beyond_the_budget(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helpers = importlib.import_module(f"{side.helpers.__name__}.pipeline")
+    definition = helpers.pipeline({"epochs": 3}, ROOT / "data/titanic_train.csv")
+    monkeypatch.setenv(
+        budget.VARIABLE, f"{budget.spent_locally() + 0.20}"
+    )  # Google: an hour and the fee, no endpoint
+    assert isinstance(helpers.run_pipeline(definition, dry_run=True), Request)
+    monkeypatch.setattr(Request, "send", lambda self: pytest.fail("it was sent"))
+    adds = "an endpoint on n1-standard-2 would add" if side.cloud == "Google" else "would add"
+    with pytest.raises(LessonError, match=f"the first hour of 1 × .*{adds}"):
+        helpers.run_pipeline(definition)

@@ -60,6 +60,15 @@ def test_a_job_counts_its_first_hour_and_an_endpoint_its_first_day() -> None:
     )
 
 
+def test_what_else_a_request_costs_is_added_and_named() -> None:
+    also = {"the run's fee": 0.25, "the first day of an endpoint": 1.0}
+    assert budget.excess(1.75, 0.0, an_hour(), budget.HOUR, also) == ""
+    assert (
+        "and the first hour of 2 × box and the run's fee and the first day of an endpoint would"
+        in (budget.excess(1.5, 0.0, an_hour(), budget.HOUR, also))
+    )
+
+
 def test_what_runs_or_waits_has_promised_its_first_hour_or_day() -> None:
     leaks = [
         leak("custom job", 24.0, 0.25),  # an hour of it costs 1 dollar, and a quarter is billed

@@ -9,10 +9,13 @@ from typing import Any
 
 from sqlglot import exp
 
+from local_cloud import billed_queries
+from local_cloud.bigquery import sizes
 from local_cloud.bigquery.catalog import Catalog, Name
 from local_cloud.bigquery.errors import invalid_query, not_implemented
 from local_cloud.bigquery.ml import statements
 from local_cloud.bigquery.ml.grammar import ExportModel
+from local_cloud.bigquery.ml.options import LINEAR, UNSUPERVISED
 from local_cloud.bigquery.ml.store import Models
 from local_cloud.bigquery.outcome import Cursor, Outcome
 from local_cloud.bigquery.resolve import Resolver
@@ -59,23 +62,27 @@ class ModelChanges:
             raise invalid_query(f'Invalid model ID "{name.table}".')
         exists, replace = bool(tree.args.get("exists")), bool(tree.args.get("replace"))
         operation = statements.target(self.catalog, name, replace=replace, exists=exists)
-        if operation != "SKIP":
-            properties = tree.args.get("properties")
-            given = statements.given_options(properties.expressions if properties else [])
-            if tree.expression is None:
-                raise not_implemented("CREATE MODEL without AS SELECT")
-            name_columns(tree.expression)
-            sql = to_duckdb(resolver.resolve(tree.expression), resolver.reads.values())
-            statements.create(
-                self.catalog,
-                self.models,
-                name,
-                given,
-                lambda path: statements.write_rows(cursor, sql, path),
-                check,
-                self._registries,
-            )
-        return _outcome("CREATE_MODEL", name, operation)
+        if operation == "SKIP":
+            return _outcome("CREATE_MODEL", name, operation)
+        properties = tree.args.get("properties")
+        given = statements.given_options(properties.expressions if properties else [])
+        if tree.expression is None:
+            raise not_implemented("CREATE MODEL without AS SELECT")
+        asked = tree.expression.copy()
+        name_columns(tree.expression)
+        sql = to_duckdb(resolver.resolve(tree.expression), resolver.reads.values())
+        size = sizes.processed(cursor, asked, resolver.reads)
+        document = statements.create(
+            self.catalog,
+            self.models,
+            name,
+            given,
+            lambda path: statements.write_rows(cursor, sql, path),
+            check,
+            self._registries,
+        )
+        made = _outcome("CREATE_MODEL", name, operation)
+        return Outcome(made.statistics | size, billed_as=_billed_as(document["modelType"]))
 
     def _drop(self, tree: Any, resolver: Resolver) -> Outcome:
         tables = tree.args.get("tables") or [tree.this]
@@ -115,3 +122,9 @@ def _outcome(kind: str, name: Name, operation: str) -> Outcome:
             "totalBytesProcessed": "0",
         }
     )
+
+
+def _billed_as(model_type: str) -> str:
+    """Which price a training has: BigQuery ML has Vertex AI train trees and networks."""
+    own = {statements.NAMES.get(kind, kind) for kind in LINEAR | UNSUPERVISED}
+    return billed_queries.CREATE_MODEL if model_type in own else billed_queries.EXTERNAL_MODEL

@@ -16,7 +16,8 @@ from dataclasses import replace
 
 from google.cloud.aiplatform_v1.types import PipelineJob
 
-from local_cloud.vertex import resources
+from local_cloud import billed_runs
+from local_cloud.vertex import rented, resources
 from local_cloud.vertex.errors import CANCELLED, ApiError
 from local_cloud.vertex.pipelines import spec as pipeline_spec
 from local_cloud.vertex.pipelines.container import RUN_LABEL
@@ -99,6 +100,7 @@ class PipelineJobs:
             root = replace(root, execution=lineage.execution(root))
             TaskTable(self.records, job["name"]).put(root.now("RUNNING", started=time.time()))
             self.records.put(KIND, job["name"], job)
+            billed_runs.note(self.records, rented.run_of(job["name"]))
             self.records.when_written(lambda: self._run(job))
         return self.shown(job)
 

@@ -22,6 +22,7 @@ from local_cloud.billing.removals import CALLS
 from local_cloud.billing.rows import Bill, Leak, Row
 from local_cloud.control import Status
 from tests.local_cloud.sagemaker import serving
+from tests.local_cloud.vertex.test_pipelines import pipeline
 
 # A server that is healthy, and no more.
 SERVER = """
@@ -198,6 +199,37 @@ def test_a_query_is_billed_by_the_bytes_of_the_columns_that_it_reads(cloud: Stat
         assert rows_of(failed.job_id) == []
     (row,) = rows_of(job.job_id)
     assert row.dollars == pytest.approx(6.25 * 10 / 2**20) and row.unit == "TiB"
+
+
+def test_a_training_of_bigquery_ml_is_billed_at_a_rate_of_its_own(cloud: Status) -> None:
+    from google.cloud import bigquery
+
+    with bigquery.Client(project="billed") as client:
+        client.create_dataset("bill", exists_ok=True)
+        rows = "SELECT * FROM UNNEST(GENERATE_ARRAY(1, 20)) AS x"
+        client.query(f"CREATE OR REPLACE TABLE bill.line AS {rows}").result()
+        train = "OPTIONS(model_type='linear_reg') AS SELECT x, 2 * x AS label FROM bill.line"
+        job = client.query(f"CREATE OR REPLACE MODEL bill.m {train}")
+        job.result()
+        assert (job.total_bytes_processed, job.total_bytes_billed) == (160, 10 * 2**20)
+        (row,) = rows_of(job.job_id)
+        assert row.what.startswith("CREATE MODEL ")
+        assert row.dollars == pytest.approx(312.5 * 10 / 2**20)
+        again = client.query(f"CREATE MODEL IF NOT EXISTS bill.m {train}")
+        again.result()
+        assert rows_of(again.job_id) == []  # it trains nothing
+
+
+def test_each_run_of_a_pipeline_costs_its_fee(aiplatform: ModuleType, tmp_path: Path) -> None:
+    file = tmp_path / "pipeline.json"
+    file.write_text(json.dumps(pipeline({"only": ("true", {})})))
+    job = aiplatform.PipelineJob("fee", str(file), pipeline_root="gs://bill-staging/root")
+    job.submit()
+    (row,) = [row for row in rows_of(job.name) if row.what.startswith("pipeline run")]
+    assert (row.cloud, row.quantity, row.dollars) == ("Vertex AI", 1, 0.03)
+    job.wait()
+    job.delete()
+    assert row in rows_of(job.name)
 
 
 def test_the_command_prints_the_bill_and_its_json(cloud: Status) -> None:

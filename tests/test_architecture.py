@@ -62,7 +62,7 @@ INSIDE = {
     "logs": {"aws", "engine"},
     "sagemaker": {"automl", "aws", "engine", "store"},
     # It reads what is on record, and asks the services by the requests that a client sends.
-    "console": {"billing", "engine", "store"},
+    "console": {"automl", "billing", "engine", "store"},
 }
 # The only parts of the SDKs that the local cloud may use: messages and models, no client.
 MESSAGES = ("google.cloud.aiplatform_v1.types", "botocore.model", "botocore.loaders")

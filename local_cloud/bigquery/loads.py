@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from local_cloud.bigquery import load_settings
 from local_cloud.bigquery.call import Document, inner
 from local_cloud.bigquery.catalog import Catalog
 from local_cloud.bigquery.errors import Problem, invalid
@@ -48,6 +49,7 @@ class Loads:
     def load(self, cursor: Cursor, document: Document, files: list[Path]) -> Outcome:
         """Load these files."""
         settings = document["configuration"]["load"]
+        load_settings.check(document["configuration"])
         project = document["jobReference"]["projectId"]
         target = reference_of(project, inner(settings, "destinationTable"))
         fields = checked(inner(settings, "schema").get("fields") or [])
@@ -67,7 +69,7 @@ class Loads:
             except duckdb.InterruptException:
                 raise
             except duckdb.Error as problem:
-                raise unreadable(problem) from None
+                raise unreadable(problem, files) from None
             finally:
                 cursor.unregister("incoming")
         create = str(settings.get("createDisposition") or "CREATE_IF_NEEDED")
@@ -112,9 +114,15 @@ class Loads:
                 yield one.path
 
 
-def unreadable(problem: Exception) -> Problem:
-    """What the service says of a file that does not hold what it should."""
-    lines = [line for line in str(problem).splitlines() if line.strip()]
+def unreadable(problem: Exception, files: Sequence[Path] = ()) -> Problem:
+    """What the service says of a file that does not hold what it should.
+
+    files: those that were read, whose paths are nobody's business.
+    """
+    text = str(problem)
+    for place, file in enumerate(files):
+        text = text.replace(str(file), f"file {place + 1}")
+    lines = [line for line in text.splitlines() if line.strip()]
     lines[0] = lines[0].partition(": ")[2] or lines[0]
     return Problem(
         400, "invalid", f"Error while reading data, error message: {' '.join(lines[:3])}"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import re
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,9 @@ from local_cloud.bigquery.types import Field, duckdb_type, field_of, quoted
 
 GZIP = b"\x1f\x8b"
 KEPT_TEXT = {"STRING", "JSON"}
+# How columns without a name are called by their types, where that is not the type's own name; as
+# public questions about headerless files show them: int64_field_0, double_field_1, bool_field_2.
+GENERATED = {"INTEGER": "int64", "FLOAT": "double", "BOOLEAN": "bool", "DATETIME": "timestamp"}
 
 
 class Source:
@@ -22,10 +28,11 @@ class Source:
         """fields: the schema; [] to have it detected."""
         self._reader, self._settings = reader, settings
         self.values: list[Any] = [[str(file) for file in files]]
+        self._header: list[str] | None = None  # the first row of a CSV file
         self._zipped = bool(files) and _starts(files[0]) == GZIP
         kind = str(settings.get("sourceFormat") or "CSV")
         if kind == "CSV":
-            self._csv(fields)
+            self._csv(fields, files)
         elif kind == "NEWLINE_DELIMITED_JSON":
             self._json(fields)
         elif kind == "PARQUET":
@@ -33,7 +40,7 @@ class Source:
         else:
             raise not_implemented(f"load jobs with sourceFormat {kind}")
 
-    def _csv(self, fields: list[Field]) -> None:
+    def _csv(self, fields: list[Field], files: list[Path]) -> None:
         given = self._settings
         said: dict[str, Any] = {
             "delim": str(given.get("fieldDelimiter") or ",").replace("\\t", "\t"),
@@ -53,6 +60,7 @@ class Source:
         if not fields:
             if skip:
                 said |= {"skip": skip - 1, "header": True}
+            self._first_row(said, files[0], max(0, skip - 1))
             self._select(self._call("read_csv", said), [], detected=True)
             return
         if any(one["mode"] == "REPEATED" or one["type"] == "RECORD" for one in fields):
@@ -63,6 +71,19 @@ class Source:
         columns = [_parsed(f"c{place}", one) for place, one in enumerate(fields)]
         self.sql, self.fields = f"SELECT {', '.join(columns)} FROM {table}", fields
 
+    def _first_row(self, said: dict[str, Any], file: Path, skip: int) -> None:
+        """Keep the first row: DuckDB drops one that has fewer columns than those after it."""
+        opened = gzip.open if self._zipped else open
+        with opened(file, "rt", encoding=said["encoding"], errors="replace", newline="") as text:
+            quote = said["quote"] or None
+            rows = csv.reader(
+                text,
+                delimiter=said["delim"],
+                quotechar=quote,
+                quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+            )
+            self._header = next(islice(rows, skip, None), [])
+
     def _json(self, fields: list[Field]) -> None:
         said: dict[str, Any] = {
             "format": "newline_delimited",
@@ -70,6 +91,10 @@ class Source:
             "maximum_object_size": 100 << 20,
         }
         if fields:
+            rows = f"read_ndjson_objects(?, compression = '{said['compression']}')"
+            keys = f"SELECT DISTINCT unnest(json_keys(json)) FROM {rows}"
+            found = self._reader.execute(keys, self.values).fetchall()
+            self._no_other([str(key) for (key,) in found], fields)
             said["columns"] = {one["name"]: _json_type(one) for one in fields}
             table = self._call("read_json", said)
             columns = [_parsed(one["name"], one) for one in fields]
@@ -81,7 +106,7 @@ class Source:
         found = self._reader.execute(f"SELECT * FROM {table} LIMIT 0", self.values).description
         there = {one[0].lower(): one for one in found}
         if not fields:
-            names = _names([one[0] for one in found])
+            names = _names(self._named(found) if detected else [one[0] for one in found])
             own = [field_of(new, one[1]) for new, one in zip(names, found, strict=True)]
             for one in own:
                 if detected and one["type"] == "DATETIME":
@@ -90,6 +115,7 @@ class Source:
             columns = [f"{quoted(old[0])} AS {quoted(new['name'])}" for old, new in pairs]
             self.sql, self.fields = f"SELECT {', '.join(columns)} FROM {table}", own
             return
+        self._no_other([one[0] for one in found], fields)
         chosen = []
         for one in fields:
             if one["name"].lower() in there:
@@ -99,6 +125,30 @@ class Source:
             else:
                 chosen.append(f"CAST(NULL AS {duckdb_type(one)}) AS {quoted(one['name'])}")
         self.sql, self.fields = f"SELECT {', '.join(chosen)} FROM {table}", fields
+
+    def _named(self, found: list[Any]) -> list[str]:
+        """The names of detected columns; without a header, those that BigQuery makes."""
+        names = [str(one[0]) for one in found]
+        if self._header is None:
+            return names
+        if len(self._header) != len(found):
+            raise invalid(
+                "Error while reading data, error message: the first row has"
+                f" {len(self._header)} columns, and others have {len(found)}"
+            )
+        if names != [f"column{place}" for place in range(len(names))] or names == self._header:
+            return names
+        types = [field_of("x", one[1])["type"] for one in found]
+        return [
+            f"{GENERATED.get(kind, kind.lower())}_field_{place}" for place, kind in enumerate(types)
+        ]
+
+    def _no_other(self, names: list[str], fields: list[Field]) -> None:
+        """Refuse columns that the schema does not have, unless the job ignores these."""
+        known = {one["name"].lower() for one in fields}
+        other = sorted(name for name in names if name.lower() not in known)
+        if other and not self._settings.get("ignoreUnknownValues"):
+            raise invalid(f"Error while reading data, error message: No such field: {other[0]}.")
 
     def _call(self, function: str, said: dict[str, Any]) -> str:
         """The call of a reader, its options as parameters."""

@@ -7,8 +7,10 @@ import io
 from collections.abc import Iterator
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from google.api_core.exceptions import BadRequest, Conflict, NotFound
+from google.api_core.exceptions import BadRequest, Conflict, MethodNotImplemented, NotFound
 from google.cloud import bigquery, storage
 
 from tests.local_cloud.bigquery.support import Run
@@ -81,6 +83,51 @@ def test_rows_of_json_have_arrays_and_records(client: bigquery.Client, run: Run)
     rows = [{"id": 1, "tags": ["a", "b"], "at": {"x": 1.5}}, {"id": 2, "tags": [], "at": None}]
     client.load_table_from_json(rows, "d.j").result()
     assert run("SELECT id, tags, at.x FROM j ORDER BY id") == [(1, ["a", "b"], 1.5), (2, [], None)]
+
+
+def test_files_that_do_not_fit_are_refused_and_change_nothing(
+    client: bigquery.Client, run: Run
+) -> None:
+    """Nothing is dropped in silence: neither a header, nor a field, nor a wish of the request."""
+    run("CREATE TABLE d.f (a INT64)")
+    schema = [bigquery.SchemaField("a", "INTEGER")]
+    lines, table = "NEWLINE_DELIMITED_JSON", pa.table({"a": [1], "b": [2]})
+    parquet = io.BytesIO()
+    pq.write_table(table, parquet)
+    for body, settings, error, words in (
+        (b"a,b\n1,2,3\n", {"autodetect": True}, BadRequest, "2 columns, and others have 3"),
+        (b'{"a":1,"b":2}\n', {"source_format": lines}, BadRequest, "No such field: b"),
+        (parquet.getvalue(), {"source_format": "PARQUET"}, BadRequest, "No such field: b"),
+        (b"1\nx\n", {"max_bad_records": 1}, MethodNotImplemented, "with maxBadRecords"),
+        (
+            b"1\n",
+            {"schema_update_options": ["ALLOW_FIELD_ADDITION"]},
+            MethodNotImplemented,
+            "with schemaUpdateOptions",
+        ),
+        (b"1\n", {"write_disposition": "WRITE_ALL"}, BadRequest, "is none of WRITE_APPEND"),
+    ):
+        if "autodetect" not in settings:
+            settings["schema"] = schema
+        with pytest.raises(error, match=words) as caught:
+            client.load_table_from_file(
+                io.BytesIO(body), "d.f", job_config=config(**settings)
+            ).result()
+        assert "bigquery-" not in str(caught.value)
+    assert run("SELECT count(*) FROM f") == [(0,)]
+    settings = config(schema=schema, source_format=lines, ignore_unknown_values=True)
+    client.load_table_from_file(io.BytesIO(b'{"a":1,"b":2}\n'), "d.f", job_config=settings).result()
+    assert run("SELECT * FROM f") == [(1,)]
+
+
+def test_columns_without_a_header_are_called_by_their_types(
+    client: bigquery.Client, run: Run
+) -> None:
+    body = io.BytesIO(b"7,Ann,1.5,true\n8,Bob,2.5,false\n")
+    client.load_table_from_file(body, "d.n", job_config=config(autodetect=True)).result()
+    assert [one.name for one in client.get_table("d.n").schema] == [
+        *("int64_field_0", "string_field_1", "double_field_2", "bool_field_3"),
+    ]
 
 
 def test_objects_are_loaded_by_a_pattern(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sqlglot.expressions import Condition
+from sqlglot.expressions import Condition, Expr
 
 from local_cloud.bigquery.errors import invalid_query, not_implemented
 
@@ -38,7 +38,7 @@ ArgMax ArgMin Array ArrayAgg ArrayAll ArrayAny ArrayConcat ArrayConcatAgg ArrayC
 ArrayDistinct ArrayFilter ArrayFirst ArrayLast ArrayReverse ArraySize ArraySlice ArraySum
 ArrayToString Ascii Asin Asinh Atan Atan2 Atanh Avg BitwiseAndAgg BitwiseCount BitwiseOrAgg
 BitwiseXorAgg ByteLength Case Cast CastToStrType Cbrt Ceil Chr Coalesce CodePointsToBytes
-CodePointsToString Collate Concat ConcatWs Contains Corr Cos Cosh CosineDistance Cot Coth Count
+CodePointsToString Concat ConcatWs Contains Corr Cos Cosh CosineDistance Cot Coth Count
 CountIf CovarPop CovarSamp Csc Csch CumeDist CurrentDate CurrentDatetime CurrentTime
 CurrentTimestamp CurrentUser Date DateAdd DateBin DateDiff DateFromParts DateFromUnixDate
 DateStrToDate DateSub DateToDateStr DateTrunc Datetime DatetimeAdd DatetimeDiff DatetimeSub
@@ -60,11 +60,33 @@ StartsWith Stddev StddevPop StddevSamp StrPosition StrToDate StrToTime String St
 StructExtract Substring Sum Tan Tanh Time TimeAdd TimeDiff TimeFromParts TimeStrToDate
 TimeStrToTime TimeSub TimeToStr TimeToUnix TimeTrunc Timestamp TimestampAdd TimestampDiff
 TimestampFromParts TimestampSub TimestampTrunc ToBase32 ToBase64 ToChar ToCodePoints Transform
-Translate Trim Trunc Try TryCast TsOrDsAdd TsOrDsDiff TsOrDsToDate TsOrDsToDatetime TsOrDsToTime
+Translate Trim Trunc Try TryCast TsOrDsDiff TsOrDsToDate TsOrDsToDatetime TsOrDsToTime
 TsOrDsToTimestamp Unhex Unicode UnixDate UnixMicros UnixMillis UnixSeconds UnixToTime Unnest Upper
 Uuid Variance VariancePop Week WeekOfYear Xor Year YearOfWeek YearOfWeekIso
 """
 _WORD = re.compile(r"\w*(\(\w+\))?")
+_NAME = re.compile(r"\w[\w-]*")  # of what has no quotes
+_NUMBER = re.compile(r"[0-9A-Fa-f.]+([eE][+-]?[0-9]+)?")
+_ANYTHING = re.compile(r".*", re.DOTALL)
+_KEYWORDS = re.compile(r"[A-Za-z0-9_ ]*")
+# Nodes that hold a text which is written in quotes. The others' texts are written as they are.
+_QUOTED = frozenset(
+    {"ByteString", "JSONPathKey", "JSONPathSubscript", "JSONPathUnion", "RawString"}
+)
+# Where a node has names: the text of any other kind of node might be written without quotes.
+_NAMED = {
+    "Alias": ("alias",),
+    "Column": ("this", "table", "db", "catalog"),
+    "CTE": ("alias",),
+    "Join": ("using",),
+    "Pivot": ("alias", "columns"),
+    "Schema": ("expressions",),
+    "Star": ("except_", "except"),
+    "Table": ("alias", "db", "catalog"),
+    "TableAlias": ("this", "columns"),
+    "Window": ("alias",),
+}
+_NAMES = frozenset({"ColumnDef", "Column", "Identifier", "Star", "TableAlias"})
 OURS = frozenset({"ExportModel", "MLFunction", "ModelName"})  # ml/grammar.py
 STATEMENTS = frozenset(_STATEMENTS.split()) | {"ExportModel"}
 NODES = STATEMENTS | OURS | frozenset(_NODES.split())
@@ -99,10 +121,33 @@ def check(tree: Any) -> None:
         if kind in ("Anonymous", "AnonymousAggFunc"):
             if str(node.this).lower() not in OTHERS:
                 raise invalid_query(f"Function not found: {node.name}")
-        elif kind == "Var" and not _WORD.fullmatch(node.name):  # it is written as it is
-            raise invalid_query(f"Syntax error: Unexpected {node.name[:40]!r}")
         elif kind not in NODES and kind not in FUNCTIONS:
             raise not_implemented(f"{_word(node)} in a query")
+        _check_texts(node, kind)
+        _check_names(node, kind)
+
+
+def _check_texts(node: Any, kind: str) -> None:
+    """Raise Problem for a text that would be written as it is and is more than a word."""
+    if kind == "Literal":
+        pattern = _ANYTHING if node.is_string else _NUMBER
+    elif kind == "Identifier":
+        pattern = _ANYTHING if node.args.get("quoted") else _NAME
+    else:
+        pattern = _ANYTHING if kind in _QUOTED else _WORD if kind == "Var" else _KEYWORDS
+    for value in node.args.values():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str) and not pattern.fullmatch(one):
+                raise invalid_query(f"Syntax error: Unexpected {one[:40]!r}")
+
+
+def _check_names(node: Any, kind: str) -> None:
+    """Raise Problem where a name belongs and something else is."""
+    for key in _NAMED.get(kind, ()):
+        value = node.args.get(key)
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, Expr) and type(one).__name__ not in _NAMES:
+                raise invalid_query(f"Syntax error: Unexpected {one.sql('bigquery')[:40]!r}")
 
 
 def statement_name(tree: Any) -> str:

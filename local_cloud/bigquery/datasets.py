@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 
 from local_cloud.bigquery.call import Call, Document, page_of
 from local_cloud.bigquery.catalog import Catalog, now
 from local_cloud.bigquery.errors import LOCATION, Problem, invalid, required
+from local_cloud.bigquery.names import check_dataset_id
 
-_ID = re.compile(r"[A-Za-z0-9_]{1,1024}")
 # What a client may set; of these the access entries are kept, and have no effect.
 SETTABLE = (
     *("friendlyName", "description", "labels", "access", "location"),
@@ -32,11 +31,7 @@ class Datasets:
         name = str((call.body.get("datasetReference") or {}).get("datasetId") or "")
         if not name:
             raise required("datasetReference.datasetId")
-        if not _ID.fullmatch(name) or name.startswith("_"):
-            raise invalid(
-                f'Invalid dataset ID "{name}". Dataset IDs must be alphanumeric (plus'
-                " underscores) and must be at most 1024 characters long."
-            )
+        check_dataset_id(name)
         at = now()
         document = {"location": LOCATION} | _settings(call.body)
         document |= {"creationTime": at, "lastModifiedTime": at}

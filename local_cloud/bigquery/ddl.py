@@ -11,6 +11,7 @@ from local_cloud.bigquery.catalog import Document, Name, now, table_document
 from local_cloud.bigquery.definitions import field, options
 from local_cloud.bigquery.errors import duplicate, invalid_query, not_implemented
 from local_cloud.bigquery.ml.grammar import Dialect, MLFunction
+from local_cloud.bigquery.names import check_dataset_id
 from local_cloud.bigquery.outcome import Cursor, Outcome
 from local_cloud.bigquery.resolve import Resolver, is_cte
 from local_cloud.bigquery.translate import name_columns, to_duckdb
@@ -122,6 +123,7 @@ class Change:
 
     def _create_schema(self, tree: Any) -> Outcome:
         project, dataset = self._schema(tree.this)
+        check_dataset_id(dataset)
         found = [name for name, _ in self.catalog.datasets(project)]
         at = now()
         document = {"location": "US", "creationTime": at, "lastModifiedTime": at}
@@ -137,6 +139,7 @@ class Change:
 
     def _drop_schema(self, tree: Any) -> Outcome:
         project, dataset = self._schema(_one(tree))
+        check_dataset_id(dataset)
         there = dataset in [name for name, _ in self.catalog.datasets(project)]
         if not there and not tree.args.get("exists"):
             self.catalog.dataset(project, dataset)

@@ -11,7 +11,7 @@ import duckdb
 from local_cloud.bigquery.call import Document, inner, inners
 from local_cloud.bigquery.catalog import Catalog, Name
 from local_cloud.bigquery.errors import invalid, not_implemented
-from local_cloud.bigquery.names import reference_of
+from local_cloud.bigquery.names import reference_of, target_of
 from local_cloud.bigquery.outcome import Cursor, Outcome
 from local_cloud.bigquery.types import Field, quoted
 from local_cloud.bigquery.writing import Writer
@@ -106,7 +106,7 @@ class Extracts:
         sql = " UNION ALL ".join(f"SELECT * FROM {source.stored}" for source in sources)
         count = self._writer.fill(
             cursor,
-            reference_of(project, inner(settings, "destinationTable")),
+            target_of(project, inner(settings, "destinationTable")),
             sql,
             str(settings.get("writeDisposition") or "WRITE_EMPTY"),
             str(settings.get("createDisposition") or "CREATE_IF_NEEDED"),

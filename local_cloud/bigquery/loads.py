@@ -19,7 +19,7 @@ from local_cloud.bigquery import load_settings
 from local_cloud.bigquery.call import Document, inner
 from local_cloud.bigquery.catalog import Catalog
 from local_cloud.bigquery.errors import Problem, invalid
-from local_cloud.bigquery.names import reference_of
+from local_cloud.bigquery.names import target_of
 from local_cloud.bigquery.outcome import Cursor, Outcome
 from local_cloud.bigquery.reading import Source
 from local_cloud.bigquery.types import checked
@@ -51,7 +51,7 @@ class Loads:
         settings = document["configuration"]["load"]
         load_settings.check(document["configuration"])
         project = document["jobReference"]["projectId"]
-        target = reference_of(project, inner(settings, "destinationTable"))
+        target = target_of(project, inner(settings, "destinationTable"))
         fields = checked(inner(settings, "schema").get("fields") or [])
         write = str(settings.get("writeDisposition") or "WRITE_APPEND")
         found = self._catalog.find(target)

@@ -20,13 +20,20 @@ SYNONYMS = {"INTEGER": "INT64", "FLOAT": "FLOAT64", "BOOLEAN": "BOOL"}
 def fill(tree: Any, parameters: list[Parameter]) -> Any:
     """The tree without parameters. Raises Problem for one that was not given."""
     named = {str(one["name"]).lower(): one for one in parameters if one.get("name")}
-    unnamed = iter([one for one in parameters if not one.get("name")])
-    wanted = [one for one in tree.find_all(exp.Parameter, exp.Placeholder, bfs=False)]
+    unnamed = [one for one in parameters if not one.get("name")]
+    wanted = [one for one in tree.find_all(exp.Parameter, exp.Placeholder)]
+    marks = [one for one in wanted if isinstance(one, exp.Placeholder) and not one.this]
+    if len(marks) > len(unnamed):
+        raise invalid_query("Query parameter not found: not enough positional parameters")
+    if len(marks) < len(unnamed) and not named:
+        raise invalid_query(
+            f"Query has {len(marks)} positional parameters, but {len(unnamed)} were given"
+        )
+    places = sorted(one.meta["place"] for one in marks)
+    given = dict(zip(places, unnamed, strict=False))
     for node in wanted:
         if isinstance(node, exp.Placeholder) and not node.this:
-            found = next(unnamed, None)
-            if found is None:
-                raise invalid_query("Query parameter not found: not enough positional parameters")
+            found = given[node.meta["place"]]
         else:
             found = named.get(node.name.lower())
             if found is None:

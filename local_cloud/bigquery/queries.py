@@ -13,7 +13,7 @@ from local_cloud.bigquery.catalog import Name
 from local_cloud.bigquery.engine import Runner
 from local_cloud.bigquery.errors import LOCATION, Problem, invalid, not_implemented, required
 from local_cloud.bigquery.jobs import Handler, Jobs, job_document
-from local_cloud.bigquery.names import reference_of
+from local_cloud.bigquery.names import target_of
 from local_cloud.bigquery.outcome import Cursor, Outcome, Request
 
 USER = "learner@local-cloud"
@@ -199,7 +199,7 @@ def request_of(project: str, query: Document) -> Request:
             raise not_implemented(f"{key} of a query")
     default = inner(query, "defaultDataset")
     given = inner(query, "destinationTable")
-    destination = reference_of(project, given) if given.get("tableId") else None
+    destination = target_of(project, given) if given.get("tableId") else None
     return Request(
         project=project,
         query=text,

@@ -11,7 +11,7 @@ from sqlglot import exp
 from local_cloud.bigquery import information_schema
 from local_cloud.bigquery.catalog import Catalog, Document, Name
 from local_cloud.bigquery.database import encoded
-from local_cloud.bigquery.errors import invalid_query, not_implemented
+from local_cloud.bigquery.errors import invalid_query, no_such_dataset, not_implemented
 from local_cloud.bigquery.ml.grammar import MLFunction
 from local_cloud.bigquery.statements import parsed
 
@@ -65,7 +65,10 @@ class Resolver:
         if len(parts) > 3 or not all(parts):
             raise invalid_query(f'Invalid table name: "{".".join(parts)}"')
         defaults = [self.project, self.dataset]
-        return Name(*(defaults[: 3 - len(parts)] + parts))
+        found = Name(*(defaults[: 3 - len(parts)] + parts))
+        if found.dataset.startswith("_"):  # where results are kept: none of the learner's
+            raise no_such_dataset(found.project, found.dataset)
+        return found
 
     def _replace(self, table: Any, depth: int) -> None:
         if found := information_schema.asked(table):

@@ -11,6 +11,7 @@ import duckdb
 from sqlglot import ErrorLevel, exp
 from sqlglot.errors import UnsupportedError
 
+from local_cloud.bigquery import generated
 from local_cloud.bigquery.catalog import Document
 from local_cloud.bigquery.errors import invalid_query, not_implemented
 from local_cloud.bigquery.rewrites import Columns, rewritten
@@ -28,27 +29,47 @@ def to_duckdb(tree: Any, reads: Iterable[Document] = ()) -> str:
             new = rewritten(node, columns)
             if new is not node:
                 node.replace(new)
-        text: str = tree.sql("duckdb", unsupported_level=ErrorLevel.IGNORE)
+        text = _written(tree)
+        _one_statement(text)
+        checked = _as_query(tree) if isinstance(tree, exp.Merge) else text
+        generated.check(checked, tree.key.upper())
     except UnsupportedError as problem:
         raise not_implemented(str(problem)) from None
     except RecursionError:
         raise invalid_query("The query is nested too deeply") from None
-    return _one_statement(text)
+    return text
 
 
-def _one_statement(text: str) -> str:
-    """The text, if DuckDB's own parser finds one statement in it, and one that works on rows.
+def _written(node: Any) -> str:
+    """DuckDB's SQL, with every name in quotes: whatever is in one, it stays a name."""
+    text: str = node.sql("duckdb", identify=True, unsupported_level=ErrorLevel.IGNORE)
+    return text
+
+
+def _as_query(merge: Any) -> str:
+    """The tables and expressions of a MERGE as a query, which DuckDB's parser can show."""
+    parts = [merge.args.get("on")]
+    for when in merge.args["whens"].expressions:
+        then = when.args.get("then")
+        parts += [when.args.get("condition"), then and then.args.get("expression")]
+        parts += then.expressions if then else []
+    columns = [f"({_written(one)})" for one in parts if one]
+    tables = [_written(merge.args[key]) for key in ("this", "using")]
+    return f"SELECT {', '.join(columns)} FROM {', '.join(tables)}"
+
+
+def _one_statement(text: str) -> None:
+    """Raise Problem unless DuckDB's own parser finds one statement, and one that works on rows.
 
     Whatever a name or a constant holds: nothing of it has become SQL.
     """
     try:
         found = duckdb.extract_statements(text)
-    except duckdb.ParserException as problem:
-        said = str(problem).splitlines()[0].removeprefix("Parser Error: ")
+    except (duckdb.ParserException, duckdb.NotImplementedException) as problem:
+        said = str(problem).splitlines()[0].partition(" Error: ")[2]
         raise not_implemented(f"this query as DuckDB's SQL ({said})") from None
     if [one.type.name for one in found] not in ([kind] for kind in STATEMENTS):
         raise invalid_query("Syntax error: the query is more than one statement")
-    return text
 
 
 def _columns(reads: Iterable[Document]) -> Columns:

@@ -56,6 +56,13 @@ class ExportModel(exp.Expression):
     arg_types: ClassVar = {"this": True, "options": True}
 
 
+def _question_mark(parser: Any) -> Any:
+    """A positional parameter with its place: in the tree, clauses have another order."""
+    found = exp.Placeholder()
+    found.meta["place"] = parser._prev.start
+    return found
+
+
 def _ml_function(name: str) -> Any:
     def parse(parser: Any) -> Any:
         before = parser._tokens[max(parser._index - 4, 0) : parser._index - 2]
@@ -73,6 +80,10 @@ class Parser(BigQuery.Parser):  # type: ignore[misc, valid-type]
 
     FUNCTION_PARSERS = BigQuery.Parser.FUNCTION_PARSERS | {
         name: _ml_function(name) for name in [*FUNCTIONS, *MISSING]
+    }
+
+    PLACEHOLDER_PARSERS = BigQuery.Parser.PLACEHOLDER_PARSERS | {
+        TokenType.PLACEHOLDER: _question_mark
     }
 
     def _parse_model_function(self, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import duckdb
@@ -10,11 +11,11 @@ import sqlglot
 from google.api_core.exceptions import ClientError, ServerError
 from google.cloud import bigquery
 from google.cloud.bigquery import ScalarQueryParameter
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from local_cloud.bigquery import allowed
+from local_cloud.bigquery import allowed, generated
 from local_cloud.bigquery.catalog import Name
 from local_cloud.bigquery.database import Database, encoded
 from local_cloud.bigquery.errors import Problem
@@ -75,6 +76,17 @@ READERS = [
     "EXPLAIN SELECT 1",
     "VACUUM",
     "USE catalog",
+    """SELECT 'a' COLLATE "nocase, (SELECT MAX(document) FROM catalog.item)" """,
+    """SELECT 'a' COLLATE "nocase, CURRENT_SETTING('temp_directory')" """,
+    """SELECT COLLATE('a', "nocase, CURRENT_SETTING('temp_directory')")""",
+    """SELECT 1 AS x ORDER BY x COLLATE "nocase, CHECKPOINT()" """,
+    """SELECT 1 AS r"zz, CURRENT_SETTING('temp_directory')" """,
+    """SELECT x FROM UNNEST([1]) AS r"zz), (SELECT CURRENT_SETTING('threads')) AS y(x" """,
+    """SELECT 1 AS x, SUM(1) OVER w FROM UNNEST([1]) WINDOW r"w AS (), v" AS (ORDER BY 1)""",
+    """SELECT * REPLACE (1 AS r"x, CURRENT_SETTING('threads') AS y") FROM (SELECT 1 AS x)""",
+    """SELECT STRUCT(1 AS r"x': CURRENT_SETTING('threads')")""",
+    "SELECT x:`a, CURRENT_SETTING('threads')` FROM UNNEST([1]) AS x",
+    """SELECT TS_OR_DS_ADD('2026-01-01', 1, "DAY, CURRENT_SETTING('threads')")""",
 ]
 
 
@@ -94,6 +106,56 @@ def test_duckdb_itself_would_refuse_what_touches_the_host(tmp_path: Path, query:
             with pytest.raises(Exception, match=r"disabled by configuration|locked"):
                 cursor.execute(words)
     database.close()
+
+
+INJECTED = [
+    "CURRENT_SETTING('threads')",
+    "system.main.current_setting('threads')",
+    "getenv('HOME')",
+    "getvariable('x')",
+    "nextval('s')",
+    "sleep_ms(1)",
+    "json_serialize_sql('SELECT 1')",
+    "list_transform([1], x -> current_query())",
+    "(SELECT MAX(document) FROM catalog.item)",
+    "(SELECT MAX(document) FROM bigquery.catalog.item)",
+    "(SELECT 1 FROM duckdb_settings)",
+    "(SELECT 1 FROM duckdb_settings())",
+    "(SELECT 1 FROM main.sqlite_master)",
+    "(SELECT 1 FROM information_schema.tables)",
+    "(SELECT content FROM read_blob('/etc/passwd'))",
+    "(SELECT 1 FROM '/etc/passwd')",
+    "(SELECT 1 FROM \"p.d\".t, glob('*'))",
+    "(SELECT 1 FROM query('SELECT 1'))",
+    "(SELECT 1 FROM checkpoint())",
+    "(SELECT 1 FROM pragma_version())",
+    "(SELECT 1 FROM arrow_scan(1, 2, 3))",
+    "(SELECT 1 FROM (SHOW TABLES))",
+    "(SELECT 1 FROM (SELECT 1 FROM x), (WITH x AS (SELECT 1) SELECT 1 FROM x))",
+]
+INTO = {
+    "SELECT": "SELECT 1 AS a, {}",
+    "INSERT": 'INSERT INTO "p.d"."t" SELECT 1, {}',
+    "UPDATE": 'UPDATE "p.d"."t" SET a = 1, b = {} WHERE a = 1',
+    "DELETE": 'DELETE FROM "p.d"."t" WHERE a = {}',
+}
+
+
+@pytest.mark.parametrize("injected", INJECTED)
+@pytest.mark.parametrize("kind", INTO)
+def test_the_sql_for_duckdb_is_checked_again(kind: str, injected: str) -> None:
+    """Even where the first check would have let it pass."""
+    with pytest.raises(Problem, match=r"function|table|SHOW_REF"):
+        generated.check(INTO[kind].format(injected), kind)
+    generated.check(INTO[kind].format("lower('x')"), kind)
+
+
+def test_what_merge_merges_is_checked_again() -> None:
+    fine = "MERGE INTO `p.d`.t USING (SELECT 1 AS x) AS s ON {} WHEN MATCHED THEN UPDATE SET x = {}"
+    for hostile in ("getenv('HOME')", "(SELECT x FROM catalog.item)"):
+        for parts in ((hostile, "1"), ("TRUE", hostile)):
+            with pytest.raises(Problem, match=r"getenv|Invalid table name"):
+                to_duckdb(sqlglot.parse_one(fine.format(*parts), read="bigquery"))
 
 
 def test_the_lists_name_what_sqlglot_has() -> None:
@@ -161,6 +223,75 @@ def test_nothing_in_a_constant_or_a_name_becomes_a_statement(query: str, text: s
     assert [one.type.name for one in duckdb.extract_statements(sql)] == ["SELECT"]
 
 
+# A text of the user's in each place where it could be written without quotes.
+PLACES = """
+SELECT 1 AS {}
+SELECT 1 AS a, 2 {}
+SELECT 'a' COLLATE {}
+SELECT COLLATE('a', {})
+SELECT a FROM UNNEST([1]) AS a ORDER BY a COLLATE {}
+SELECT 1 FROM UNNEST([1]) AS {}
+SELECT 1 FROM (SELECT 1 AS a) AS {}
+SELECT 1 FROM UNNEST([1]) AS a WITH OFFSET AS {}
+SELECT SUM(1) OVER {} FROM UNNEST([1]) WINDOW {} AS (ORDER BY 1)
+WITH {} AS (SELECT 1 AS a) SELECT a FROM {}
+SELECT * REPLACE (1 AS {}) FROM (SELECT 1 AS a)
+SELECT * EXCEPT ({}) FROM (SELECT 1 AS a)
+SELECT * FROM (SELECT 1 AS a) PIVOT (SUM(a) AS {} FOR a IN (1 AS {}))
+SELECT * FROM (SELECT 1 AS a) UNPIVOT ({} FOR {} IN (a AS {}))
+SELECT 1 FROM (SELECT 1 AS a) JOIN (SELECT 1 AS a) USING ({})
+SELECT STRUCT(1 AS {})
+SELECT CAST(NULL AS STRUCT<{} INT64>)
+SELECT CAST(1 AS {})
+SELECT a.{} FROM UNNEST([1]) AS a
+SELECT a:{} FROM UNNEST([1]) AS a
+SELECT TS_OR_DS_ADD('2026-01-01', 1, {})
+SELECT DATE_ADD('2026-01-01', INTERVAL 1 {})
+SELECT DATE_TRUNC(CURRENT_DATE, {})
+SELECT DATE_DIFF(CURRENT_DATE, CURRENT_DATE, {})
+SELECT EXTRACT({} FROM CURRENT_DATE)
+SELECT FORMAT_DATE({}, CURRENT_DATE)
+SELECT CAST('1' AS DATE FORMAT {})
+SELECT TIMESTAMP_TRUNC(CURRENT_TIMESTAMP, DAY, {})
+SELECT STRING_AGG('a', {})
+SELECT NORMALIZE('a', {})
+SELECT JSON_VALUE('1', {})
+SELECT TRIM('a', {})
+SELECT 1 LIMIT {}
+""".strip().splitlines()
+QUOTED = ('"{}"', "'{}'", "`{}`", 'r"{}"', "r'{}'", 'b"{}"', '"""{}"""', 'r"""{}"""', "{}")
+_BEFORE = ["", "nocase", "zz", "a", "DAY", "zz)", "w AS ()", "x'", 'x"', "x`", "x\\", "/*", "1 "]
+_CALLS = ["lower('c')", "(SELECT lower('c'))", "(SELECT lower('c')) AS y(x", "(SELECT lower('c')"]
+_BETWEEN = [", ", " ", ": ", " AS ", "--", "; SELECT ", " || ", " UNION ALL SELECT ", " COLLATE "]
+_AFTER = ["", " AS y", "--", "/*", "*/", "'", '"', ")", ", 'x"]
+INSIDE = st.tuples(*(st.sampled_from(one) for one in (_BEFORE, _BETWEEN, _CALLS, _AFTER))).map(
+    "".join
+)
+
+
+def _lowers(sql: str) -> int:
+    """How many calls of `lower` DuckDB's parser finds."""
+    cursor = duckdb.connect()
+    (found,) = cursor.execute("SELECT json_serialize_sql(CAST(? AS VARCHAR))", [sql]).fetchall()[0]
+    nodes = [node for node, _ in generated._nodes(json.loads(found)["statements"])]
+    return sum(node.get("function_name") == "lower" for node in nodes)
+
+
+@settings(max_examples=500)
+@given(st.sampled_from(PLACES), st.sampled_from(QUOTED), INSIDE)
+def test_no_text_becomes_a_call(place: str, quotes: str, inside: str) -> None:
+    """The first check alone: a function that the query only names in a text is not called."""
+    query = place.replace("{}", quotes.replace("{}", inside))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(generated, "check", lambda *_: None)
+        try:
+            tree = parsed(query)
+            sql = to_duckdb(tree)
+        except Problem:
+            return
+    assert tree.find(exp.Lower) or not _lowers(sql)
+
+
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_names_that_differ_are_stored_apart(one: str, other: str) -> None:
     """Also where they differ in case, which DuckDB does not see."""
@@ -184,6 +315,33 @@ def test_hostile_ids_are_refused(client: bigquery.Client, dataset: str, name: st
     reference = bigquery.DatasetReference(client.project, "d").table(name)
     with pytest.raises((ClientError, ValueError)):
         client.create_table(bigquery.Table(reference))
+
+
+@pytest.mark.parametrize("name", ["../x", 'a"b', "_results", "_x", "a b", "x" * 1100])
+def test_a_schema_has_a_datasets_name(run: Run, name: str) -> None:
+    with pytest.raises(ClientError, match="Invalid dataset ID"):
+        run(f"CREATE SCHEMA `{name}`")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM `bigquery-tests._results.{}`",
+        "CREATE TABLE _results.x AS SELECT 1 AS x",
+        "INSERT INTO _results.{} VALUES (1)",
+        "DROP TABLE _results.{}",
+        "DROP SCHEMA _results CASCADE",
+    ],
+)
+def test_the_datasets_of_results_are_hidden(run: Run, client: bigquery.Client, query: str) -> None:
+    job = client.query("SELECT 1 AS x")
+    job.result()
+    with pytest.raises(ClientError, match=r"Dataset bigquery-tests:_results|Invalid dataset ID"):
+        run(query.replace("{}", job.destination.table_id))
+    config = bigquery.QueryJobConfig(destination="bigquery-tests._results.x")
+    with pytest.raises(ClientError, match="Dataset bigquery-tests:_results"):
+        client.query("SELECT 1 AS x", job_config=config).result()
+    assert len(list(job.result())) == 1
 
 
 def test_a_hostile_value_comes_back_as_it_was(run: Run) -> None:

@@ -147,6 +147,19 @@ def test_parameters_are_values_and_never_sql(run: Run) -> None:
         run("SELECT @n")
 
 
+def test_positional_parameters_have_the_order_of_the_text(run: Run) -> None:
+    query = "SELECT ? AS a FROM UNNEST([1, 2, 3]) AS x WHERE x > ? ORDER BY x LIMIT ?"
+    values = [ScalarQueryParameter(None, "INT64", one) for one in (100, 1, 2)]
+    assert run(query, *values) == [(100,), (100,)]
+    query = "WITH w AS (SELECT ? AS a) SELECT a, ? AS b, IF(? = 3, ?, 0) AS c FROM w WHERE a < ?"
+    values = [ScalarQueryParameter(None, "INT64", one) for one in (1, 2, 3, 4, 5)]
+    assert run(query, *values) == [(1, 2, 4)]
+    with pytest.raises(BadRequest, match="not enough positional parameters"):
+        run(query, *values[:4])
+    with pytest.raises(BadRequest, match="5 positional parameters, but 6 were given"):
+        run(query, *values, values[0])
+
+
 def test_rows_are_changed(run: Run) -> None:
     run("CREATE TABLE t (id INT64 NOT NULL, name STRING)")
     assert run.iterate("INSERT INTO t VALUES (1, 'a'), (2, 'b')").num_dml_affected_rows == 2

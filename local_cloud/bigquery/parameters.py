@@ -23,6 +23,8 @@ def fill(tree: Any, parameters: list[Parameter]) -> Any:
     unnamed = iter([one for one in parameters if not one.get("name")])
     wanted = [one for one in tree.find_all(exp.Parameter, exp.Placeholder, bfs=False)]
     for node in wanted:
+        if isinstance(node.this, exp.Parameter):
+            raise not_implemented(f"the system variable @@{node.this.name}")
         if isinstance(node, exp.Placeholder) and not node.this:
             found = next(unnamed, None)
             if found is None:

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from local_cloud import bodies
-from local_cloud.bigquery.errors import Problem, invalid
+from local_cloud.bigquery.errors import Problem, invalid, mistake
 from local_cloud.store.errors import NoSpace, StoreError
 
 Document = dict[str, Any]
@@ -65,6 +65,8 @@ def answered(function: Endpoint) -> Endpoint:
             return invalid(str(problem)).response()
         except ClientDisconnect:
             return Response(status_code=499)  # nobody is there to read it
+        except Exception as problem:  # noqa: BLE001 - after a bare 500, clients ask for ever
+            return mistake(problem).response()
 
     return endpoint
 

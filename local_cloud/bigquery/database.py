@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from local_cloud.bigquery.functions import macros
 from local_cloud.store.space import Space
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class Database:
                 spill = {"temp_directory": str(self.folder / "spill")}
                 path = self.folder / "bigquery.duckdb"
                 connection = duckdb.connect(str(path), config={**SETTINGS, **spill})
-                for statement in (*CATALOG, *SET):
+                for statement in (*CATALOG, *macros(), *SET):
                     connection.execute(statement)
                 self._connection = connection
             return self._connection

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from local_cloud.bigquery.alterations import Alteration
 from local_cloud.bigquery.catalog import Document, Name, now, table_document
-from local_cloud.bigquery.definitions import field, options
+from local_cloud.bigquery.definitions import check_columns, field, options
 from local_cloud.bigquery.errors import duplicate, invalid_query, not_implemented
 from local_cloud.bigquery.ml.grammar import Dialect, MLFunction
 from local_cloud.bigquery.names import check_dataset_id
@@ -68,13 +68,13 @@ class Change:
         raise duplicate("Table", str(name))
 
     def _create_table(self, tree: Any) -> Outcome:
+        if any(isinstance(one, exp.TemporaryProperty) for one in tree.find_all(exp.Property)):
+            raise not_implemented("temporary tables")
         name, _, operation = self._target(tree)
         kind = "CREATE_TABLE_AS_SELECT" if tree.expression else "CREATE_TABLE"
         if operation == "SKIP":
             return self._outcome(kind, name, operation)
         more = options(tree)
-        if more.pop("temporary", None):
-            raise not_implemented("temporary tables")
         definitions = tree.this.expressions if isinstance(tree.this, exp.Schema) else []
         if clone := tree.args.get("clone"):
             tree.set("expression", exp.select("*").from_(clone.this.copy()))
@@ -84,12 +84,14 @@ class Change:
             query = tree.expression
             name_columns(query)
             sql = to_duckdb(self.resolver.resolve(query), self.resolver.reads.values())
+            check_columns(more, fields or fields_of(self.cursor, sql))
             self.writer.fill(
                 self.cursor, name, sql, "WRITE_TRUNCATE", more=more, schema=fields or None
             )
         elif not fields:
             raise invalid_query("CREATE TABLE needs columns or a query")
         else:
+            check_columns(more, fields)
             with self.writer.database.transaction(self.cursor):
                 self.catalog.create(self.cursor, name, fields, more)
         return self._outcome(kind, name, operation)

@@ -46,17 +46,54 @@ def options(tree: Any) -> Document:
     for one in properties.expressions if properties else []:
         match one:
             case exp.PartitionedByProperty():
-                columns = [column.name for column in one.find_all(exp.Column, exp.Identifier)]
-                found["timePartitioning"] = {"type": "DAY", "field": columns[0]}
+                found |= _partitioning(one.this)
             case exp.Cluster() | exp.ClusterProperty():
                 found["clustering"] = {"fields": [column.name for column in one.expressions]}
             case exp.TemporaryProperty():
                 found["temporary"] = True
+            case exp.LikeProperty():
+                raise not_implemented("CREATE TABLE … LIKE")
             case exp.Property():
                 _option(found, one.name, one.args["value"])
             case _:
                 raise not_implemented(f"{type(one).__name__} of a table")
     return found
+
+
+_TRUNCATED = (exp.DateTrunc, exp.TimestampTrunc, exp.DatetimeTrunc)
+
+
+def _partitioning(by: Any) -> Document:
+    """PARTITION BY a column, its day, or its hour, month or year."""
+    if isinstance(by, exp.RangeBucket):
+        raise not_implemented("PARTITION BY RANGE_BUCKET")
+    unit = by.text("unit").upper() if isinstance(by, _TRUNCATED) else "DAY"
+    column = by.this if isinstance(by, (*_TRUNCATED, exp.Date, exp.TsOrDsToDate)) else by
+    if not isinstance(column, (exp.Column, exp.Identifier)):
+        raise invalid_query(
+            "PARTITION BY expression must be DATE(<timestamp_column>), DATE(<datetime_column>),"
+            " DATETIME_TRUNC, TIMESTAMP_TRUNC, DATE_TRUNC or a DATE column"
+        )
+    if column.name.lower() in ("_partitiondate", "_partitiontime"):
+        raise not_implemented(f"PARTITION BY {column.name}: a table without a column for it")
+    if unit not in ("HOUR", "DAY", "MONTH", "YEAR"):
+        raise invalid_query(f"PARTITION BY does not support the date part {unit}")
+    return {"timePartitioning": {"type": unit, "field": column.name}}
+
+
+def check_columns(found: Document, fields: list[Field]) -> None:
+    """Raise Problem if PARTITION BY or CLUSTER BY names a column that the table has not."""
+    kinds = {one["name"].lower(): one["type"] for one in fields}
+    partitioned = found.get("timePartitioning", {}).get("field")
+    clustered = found.get("clustering", {}).get("fields", [])
+    for name in [*([partitioned] if partitioned else []), *clustered]:
+        if name.lower() not in kinds:
+            raise invalid_query(f"Unrecognized name: {name}")
+    if partitioned and kinds[partitioned.lower()] not in ("DATE", "TIMESTAMP", "DATETIME"):
+        raise invalid_query(
+            "PARTITION BY expression must be a column of type DATE, DATETIME or TIMESTAMP:"
+            f" {partitioned} has type {kinds[partitioned.lower()]}"
+        )
 
 
 def _option(found: Document, name: str, value: Any) -> None:

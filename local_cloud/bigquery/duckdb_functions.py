@@ -6,6 +6,8 @@ reads files, settings, variables, sequences or the catalog, what sleeps, and wha
 
 from __future__ import annotations
 
+from local_cloud.bigquery import functions
+
 _VALUES = """
 abs acos acosh add age ago any_value approx_count_distinct approx_quantile approx_top_k arbitrary
 arg_max arg_max_null arg_max_nulls_last arg_min arg_min_null arg_min_nulls_last argmax argmin
@@ -66,7 +68,7 @@ rank_dense row_number
 """
 # Those that stand after FROM.
 TABLES = frozenset({"unnest", "range", "generate_series"})
-VALUES = frozenset((_VALUES + _WINDOWS).split()) | TABLES
+VALUES = frozenset((_VALUES + _WINDOWS).split()) | TABLES | functions.names()
 
 
 def is_operator(name: str) -> bool:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from local_cloud.bigquery import parameters, sizes
 from local_cloud.bigquery.catalog import Catalog, Name
 from local_cloud.bigquery.ddl import Change
-from local_cloud.bigquery.errors import invalid_query
+from local_cloud.bigquery.errors import Problem, invalid_query
 from local_cloud.bigquery.failures import problem_of
 from local_cloud.bigquery.ml.changes import ModelChanges, concerns
 from local_cloud.bigquery.ml.expansion import Expansion
@@ -84,6 +84,8 @@ class Runner:
     ) -> Outcome:
         asked = tree.copy()
         sql = self._translated(tree, resolver)
+        found = sizes.processed(cursor, asked, resolver.reads)
+        _require_billed(found, request)
         target = request.destination or result
         self.writer.fill(
             cursor, target, sql, request.write if request.destination else "", request.create
@@ -92,7 +94,7 @@ class Runner:
             "statementType": "SELECT",
             "referencedTables": [name.reference() for name in resolver.reads],
         }
-        return Outcome(statistics | sizes.processed(cursor, asked, resolver.reads), target)
+        return Outcome(statistics | found, target)
 
     def _change(self, cursor: Cursor, tree: Any, resolver: Resolver) -> Outcome:
         asked = tree.copy()
@@ -135,6 +137,17 @@ class Runner:
         else:
             tree.this.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
         return target, to_duckdb(tree, [*resolver.reads.values(), document])
+
+
+def _require_billed(found: dict[str, Any], request: Request) -> None:
+    """Refuse, before it runs, a query that would be billed for more than maximumBytesBilled."""
+    billed = int(found["totalBytesBilled"])
+    if request.most_billed is not None and billed > request.most_billed:
+        raise Problem(
+            *(400, "bytesBilledLimitExceeded"),
+            f"Query exceeded limit for bytes billed: {request.most_billed}."
+            f" {billed} or higher required.",
+        )
 
 
 def statement_type(tree: Any) -> str:

@@ -5,6 +5,7 @@ Codes and reasons: cloud.google.com/bigquery/docs/error-messages.
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
@@ -52,6 +53,17 @@ def invalid_query(message: str) -> Problem:
 def not_implemented(what: str) -> Problem:
     """The service can do it and the local cloud cannot."""
     return Problem(501, "notImplemented", f"not implemented in the local cloud: {what}")
+
+
+def mistake(problem: Exception) -> Problem:
+    """An error of the local cloud's own, which is logged.
+
+    Its reason is none of those after which clients send a request again for minutes:
+    google.cloud.bigquery.retry has backendError, badGateway, internalError, rateLimitExceeded.
+    """
+    logging.getLogger(__name__).error("a request to BigQuery failed", exc_info=problem)
+    what = f"the local cloud made a mistake ({type(problem).__name__}: {problem})"
+    return Problem(500, "fault", what)
 
 
 def no_such_dataset(project: str, dataset: str) -> Problem:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import re
 import secrets
 import threading
@@ -14,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from local_cloud import billed_queries
 from local_cloud.bigquery.catalog import HIDDEN, Catalog, Document, Name, now
 from local_cloud.bigquery.database import Database
-from local_cloud.bigquery.errors import LOCATION, Problem, duplicate, invalid
+from local_cloud.bigquery.errors import LOCATION, Problem, duplicate, invalid, mistake
 from local_cloud.bigquery.outcome import Cursor, Outcome
 from local_cloud.billed_queries import Query
 from local_cloud.store.errors import NoSpace, NoSuchBucket, NoSuchObject, StoreError
@@ -209,6 +208,4 @@ def _known(problem: Exception) -> Problem:
         return invalid(str(problem))
     if isinstance(problem, OSError):
         return Problem(507, "quotaExceeded", f"the disk of the local cloud refuses ({problem})")
-    logging.getLogger(__name__).error("a BigQuery job failed", exc_info=problem)
-    what = f"the local cloud made a mistake ({type(problem).__name__}: {problem})"
-    return Problem(500, "fault", what)  # with internalError, clients would try again for minutes
+    return mistake(problem)

@@ -11,6 +11,7 @@ import duckdb
 from local_cloud import billed_queries
 from local_cloud.bigquery.catalog import Name
 
+USER = "learner@local-cloud"  # who runs all queries
 Cursor = duckdb.DuckDBPyConnection
 
 
@@ -26,6 +27,7 @@ class Request:
     destination: Name | None = None
     write: str = "WRITE_EMPTY"
     create: str = "CREATE_IF_NEEDED"
+    most_billed: int | None = None  # bytes
     check: Callable[[], None] = lambda: None  # raises if the job was cancelled
 
 

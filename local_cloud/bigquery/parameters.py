@@ -32,6 +32,8 @@ def fill(tree: Any, parameters: list[Parameter]) -> Any:
     places = sorted(one.meta["place"] for one in marks)
     given = dict(zip(places, unnamed, strict=False))
     for node in wanted:
+        if isinstance(node.this, exp.Parameter):
+            raise not_implemented(f"the system variable @@{node.this.name}")
         if isinstance(node, exp.Placeholder) and not node.this:
             found = given[node.meta["place"]]
         else:

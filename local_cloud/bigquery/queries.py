@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from concurrent.futures import Future
 
 from starlette.concurrency import run_in_threadpool
@@ -14,9 +15,8 @@ from local_cloud.bigquery.engine import Runner
 from local_cloud.bigquery.errors import LOCATION, Problem, invalid, not_implemented, required
 from local_cloud.bigquery.jobs import Handler, Jobs, job_document
 from local_cloud.bigquery.names import target_of
-from local_cloud.bigquery.outcome import Cursor, Outcome, Request
+from local_cloud.bigquery.outcome import USER, Cursor, Outcome, Request
 
-USER = "learner@local-cloud"
 PATIENCE = 10_000  # milliseconds that a query is waited for, unless the client says otherwise
 CODES = {
     "notFound": 404,
@@ -187,6 +187,18 @@ OF_QUERY = (
 UNKNOWN = ("tableDefinitions", "userDefinedFunctionResources", "timePartitioning", "clustering")
 
 
+_LEGACY = re.compile(r"\s*#legacysql\b", re.IGNORECASE)
+
+
+def _bytes(value: object) -> int | None:
+    """maximumBytesBilled: a whole number in text; 0 or nothing is no limit."""
+    if value in (None, ""):
+        return None
+    if not str(value).isdecimal():
+        raise invalid(f"Invalid value for maximumBytesBilled: {value!r}")
+    return int(str(value)) or None
+
+
 def request_of(project: str, query: Document) -> Request:
     """What a query's configuration asks for. Raises Problem."""
     text = query.get("query")
@@ -197,6 +209,8 @@ def request_of(project: str, query: Document) -> Request:
     for key in UNKNOWN:
         if query.get(key):
             raise not_implemented(f"{key} of a query")
+    if _LEGACY.match(text):
+        raise not_implemented("legacy SQL: #legacySQL in a query")
     default = inner(query, "defaultDataset")
     given = inner(query, "destinationTable")
     destination = target_of(project, given) if given.get("tableId") else None
@@ -208,5 +222,6 @@ def request_of(project: str, query: Document) -> Request:
         parameters=query.get("queryParameters") or [],
         destination=destination,
         write=str(query.get("writeDisposition") or "WRITE_EMPTY"),
+        most_billed=_bytes(query.get("maximumBytesBilled")),
         create=str(query.get("createDisposition") or "CREATE_IF_NEEDED"),
     )

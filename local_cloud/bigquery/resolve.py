@@ -77,6 +77,10 @@ class Resolver:
             put(table, node.subquery(), alias)
             return
         name = self.name(table)
+        if name.table.endswith("*"):
+            raise not_implemented("wildcard tables and _TABLE_SUFFIX")
+        if name.table.upper() in ("__TABLES__", "__TABLES_SUMMARY__"):
+            raise not_implemented(f"{name.table}: use INFORMATION_SCHEMA.TABLES")
         document = self.catalog.get(name)
         alias = table.alias or name.table
         if document["type"] == "VIEW":

@@ -7,6 +7,9 @@ from typing import Any
 from sqlglot import exp
 
 from local_cloud.bigquery.errors import not_implemented
+from local_cloud.bigquery.rewrites_of_numbers import call, of_numbers, safe
+from local_cloud.bigquery.rewrites_of_strings import of_strings
+from local_cloud.bigquery.rewrites_of_times import of_times
 
 # column (in lower case) -> its type where all tables that are read agree, in the API's words
 Columns = dict[str, str]
@@ -39,17 +42,24 @@ def rewritten(node: Any, columns: Columns) -> Any:
     match node:
         case exp.Literal(is_string=False):
             return _wide(node)
-        case exp.Div():
-            return _div(node)
         case exp.DateAdd() | exp.DateSub() | exp.DateTrunc() if not _is_cast(node.parent):
             return _date(node, columns)
-        case exp.Extract():
+        case exp.Add() | exp.Sub():
+            return _days(node, columns)
+        case exp.Extract() if node.this.name.upper() not in ("MILLISECOND", "MICROSECOND"):
             return _extract(node)
         case exp.SafeFunc():
-            return exp.Try(this=node.this.copy())
+            return safe(node.this)
+        case exp.Bracket() if node.args.get("offset") is not None:
+            return _element(node)
         case exp.Unnest() if node.args.get("offset"):
             _count_from_zero(node)
-    return node
+        case exp.Star() if isinstance(node.parent, exp.Select):
+            _require_names(node.parent)
+    for others in (of_strings, of_times):
+        if (new := others(node)) is not node:
+            return new
+    return of_numbers(node, columns)
 
 
 def _wide(node: Any) -> Any:
@@ -70,19 +80,23 @@ def _is_cast(node: Any) -> bool:
     return isinstance(node, exp.Cast)
 
 
-def _div(node: Any) -> Any:
-    """A division by zero is an error; DuckDB's result is infinity."""
-    if node.args.get("safe") or isinstance(node.parent, exp.If):
-        return node
-    divisor = node.expression.unnest()
-    divisor = divisor.this if isinstance(divisor, exp.Cast) else divisor
-    if isinstance(divisor, exp.Literal) and str(divisor.this) not in ("0", "0.0"):
-        return node
-    if divisor.find(exp.Div):  # it would be written twice at each level
-        return node
-    said = exp.Anonymous(this="error", expressions=[exp.Literal.string("division by zero")])
-    zero = exp.EQ(this=exp.paren(node.expression.copy()), expression=exp.Literal.number(0))
-    return exp.paren(exp.Case(ifs=[exp.If(this=zero, true=said)], default=node.copy()))
+def _element(node: Any) -> Any:
+    """An element that is not there is an error, or NULL; DuckDB counts below 0 from the end."""
+    place = node.expressions[0].copy()
+    if node.args["offset"]:
+        place = exp.paren(exp.Sub(this=place, expression=exp.Literal.number(1)))
+    found = call("at", node.this, place)
+    return safe(found) if node.args.get("safe") else found
+
+
+def _days(node: Any, columns: Columns) -> Any:
+    """A DATE and a number of days; DuckDB has that for numbers of 32 bits."""
+    kinds = [kind_of(one, columns) for one in (node.this, node.expression)]
+    if kinds == ["DATE", "DATE"]:
+        raise not_implemented("differences of DATEs with - (an INTERVAL): use DATE_DIFF")
+    if kinds[0] == "DATE" and not node.expression.unnest().find(exp.Interval):
+        return type(node)(this=node.this.copy(), expression=exp.cast(node.expression.copy(), "INT"))
+    return node
 
 
 def _date(node: Any, columns: Columns) -> Any:
@@ -129,6 +143,16 @@ def _extract(node: Any) -> Any:
     if part == "ISOWEEK":
         return exp.Extract(this=exp.var("WEEK"), expression=value)
     return node
+
+
+def _require_names(query: Any) -> None:
+    """Refuse * where DuckDB's columns differ: in order (UNPIVOT) or in value (WITH OFFSET)."""
+    sources = [query.args.get("from_"), *(query.args.get("joins") or [])]
+    found = [one.this for one in sources if one is not None]
+    if any(isinstance(one, exp.Unnest) and one.args.get("offset") for one in found):
+        raise not_implemented("SELECT * of UNNEST … WITH OFFSET: name the columns")
+    if any(pivot.args.get("unpivot") for one in found for pivot in one.args.get("pivots") or []):
+        raise not_implemented("SELECT * of UNPIVOT: name the columns")
 
 
 def _count_from_zero(node: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from local_cloud.bigquery.catalog import Catalog, Document, Name
 from local_cloud.bigquery.errors import invalid
-from local_cloud.bigquery.types import Field, form, quoted
+from local_cloud.bigquery.types import Field, duckdb_type, form, quoted
 
 MOST_ROWS = 10_000  # of a page, where the client names no number
 MOST_BYTES = 8 << 20  # about
@@ -46,10 +46,17 @@ def page(
 
 
 def _column(field: Field) -> str:
-    column = quoted(field["name"])
-    if field["type"] == "INTERVAL" and field.get("mode") != "REPEATED":
-        return f"CAST({column} AS VARCHAR) AS {column}"
+    """As text where it holds an INTERVAL: Python's timedelta has no months."""
+    column, kind = quoted(field["name"]), duckdb_type(field)
+    if (shown := duckdb_type(_texts(field))) != kind:
+        return f"CAST({column} AS {shown}) AS {column}"
     return column
+
+
+def _texts(field: Field) -> Field:
+    if field["type"] == "RECORD":
+        return field | {"fields": [_texts(one) for one in field["fields"]]}
+    return field | {"type": "STRING"} if field["type"] == "INTERVAL" else field
 
 
 def _row(forms: list[Any], row: tuple[Any, ...]) -> Document:

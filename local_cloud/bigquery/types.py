@@ -155,12 +155,20 @@ def form(field: Field, *, micros: bool = False) -> Form:
     """
     if field.get("mode") == "REPEATED":
         each = form(field | {"mode": "NULLABLE"}, micros=micros)
-        return lambda value: [{"v": each(one)} for one in value or []]
+        return lambda value: [{"v": each(_element(one, field))} for one in value or []]
     if field["type"] == "RECORD":
         inner = [form(one, micros=micros) for one in field["fields"]]
         return lambda value: None if value is None else _record(inner, value)
     one = _timestamp(micros) if field["type"] == "TIMESTAMP" else FORMS[field["type"]]
     return lambda value: None if value is None else one(value)
+
+
+def _element(value: Any, field: Field) -> Any:
+    """An array's element; one that is NULL cannot be in a result, and clients crash over it."""
+    if value is None:
+        name = field["name"]
+        raise invalid(f"Array cannot have a null element; error in writing field {name}")
+    return value
 
 
 def _record(inner: list[Form], value: Any) -> dict[str, Any]:
@@ -191,13 +199,25 @@ def _numeric(value: Any) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _interval(value: timedelta) -> str:
-    seconds, micros = divmod(abs(value) // timedelta(microseconds=1), 10**6)
-    days, seconds = divmod(seconds, 86400)
-    sign = "-" if value < timedelta(0) else ""
-    fraction = f".{micros:06d}".rstrip("0").rstrip(".") if micros else ""
-    clock = f"{seconds // 3600}:{seconds // 60 % 60}:{seconds % 60}{fraction}"
-    return f"0-0 {sign if days else ''}{days} {sign}{clock}"
+_PARTS = re.compile(r"(-?\d+) (year|month|day)s?")
+_CLOCK = re.compile(r"(-?)(\d+):(\d+):(\d+)(?:\.(\d+))?$")
+
+
+def _interval(text: str) -> str:
+    """DuckDB's "1 year 2 months 3 days 04:05:06.5" as BigQuery's "1-2 3 4:5:6.5".
+
+    cloud.google.com/bigquery/docs/reference/standard-sql/data-types#interval_type
+    """
+    parts = {unit: int(number) for number, unit in _PARTS.findall(text)}
+    months = 12 * parts.get("year", 0) + parts.get("month", 0)
+    sign = "-" if months < 0 else ""
+    found = _CLOCK.search(text)
+    clock = "0:0:0"
+    if found:
+        fraction = (found[5] or "").rstrip("0")
+        clock = f"{found[1]}{int(found[2])}:{int(found[3])}:{int(found[4])}"
+        clock += f".{fraction}" if fraction else ""
+    return f"{sign}{abs(months) // 12}-{abs(months) % 12} {parts.get('day', 0)} {clock}"
 
 
 def _iso(value: date | time | datetime) -> str:

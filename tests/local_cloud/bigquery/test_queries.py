@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from dateutil.relativedelta import relativedelta
 from google.api_core.exceptions import (
     BadRequest,
     GoogleAPICallError,
@@ -82,6 +83,43 @@ VALUES = [
     ("(SELECT COUNTIF(x > 1) FROM UNNEST([1, 2]) AS x)", 1, "INTEGER"),
     ("(SELECT SUM(x) FROM UNNEST([1, 2]) AS x)", 3, "INTEGER"),
     ("(SELECT AVG(x) FROM UNNEST([1, 2]) AS x)", 1.5, "FLOAT"),
+    ("(SELECT SUM(x) / COUNT(*) FROM UNNEST([1, 2]) AS x)", 1.5, "FLOAT"),
+    ("(SELECT AVG(NUMERIC '3'))", Decimal(3), "NUMERIC"),
+    ("INTERVAL 14 MONTH", relativedelta(years=1, months=2), "INTERVAL"),
+    ("FORMAT('%d-%s', 5, 'x')", "5-x", "STRING"),
+    ("FORMAT('%05.1f|%t', 2.55, DATE '2026-01-31')", "002.5|2026-01-31", "STRING"),
+    ("NUMERIC '1.123456789'", Decimal("1.123456789"), "NUMERIC"),
+    ("NUMERIC '10' / NUMERIC '3'", Decimal("3.333333333"), "NUMERIC"),
+    ("NUMERIC '1.5' * NUMERIC '2'", Decimal(3), "NUMERIC"),
+    ("(SELECT SUM(CAST(x AS INT64)) FROM UNNEST([2.5, -3.5]) AS x)", -1, "INTEGER"),
+    ("CAST(100.0 AS STRING)", "100", "STRING"),
+    ("CAST(NUMERIC '22222.1' AS STRING)", "22222.1", "STRING"),
+    ("SAFE.SQRT(-1)", None, "FLOAT"),
+    ("SUBSTR('abc', 0, 2)", "ab", "STRING"),
+    ("'a%b' LIKE 'a\\\\%b'", True, "BOOLEAN"),
+    ("TIMESTAMP_DIFF('2026-01-02 00:00:00', '2026-01-01 23:59:00', HOUR)", 0, "INTEGER"),
+    ("FORMAT_TIMESTAMP('%H', TIMESTAMP '2026-01-01 10:00:00', 'Asia/Tokyo')", "19", "STRING"),
+    ("FORMAT_TIMESTAMP('%e %Z', TIMESTAMP '2026-01-05 10:00:00')", " 5 UTC", "STRING"),
+    (
+        "PARSE_TIMESTAMP('%Y-%m-%d %H', '2026-01-01 10', 'Asia/Tokyo')",
+        dt.datetime(2026, 1, 1, 1, tzinfo=dt.UTC),
+        "TIMESTAMP",
+    ),
+    ("TIMESTAMP_MILLIS(1000)", dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC), "TIMESTAMP"),
+    ("TIMESTAMP_MICROS(0)", dt.datetime(1970, 1, 1, tzinfo=dt.UTC), "TIMESTAMP"),
+    ("DATE_FROM_UNIX_DATE(9)", dt.date(1970, 1, 10), "DATE"),
+    ("EXTRACT(MILLISECOND FROM TIME '10:00:01.234567')", 234, "INTEGER"),
+    ("EXTRACT(MICROSECOND FROM TIME '10:00:01.234567')", 234567, "INTEGER"),
+    (
+        "STRING(TIMESTAMP '2026-01-01 10:00:00', 'Asia/Tokyo')",
+        "2026-01-01 19:00:00+09",
+        "STRING",
+    ),
+    ("DATE '2026-01-31' + 1", dt.date(2026, 2, 1), "DATE"),
+    ("JSON_QUERY('{\"a\": [1]}', '$.a')", "[1]", "STRING"),
+    ("JSON_TYPE(JSON '1')", "number", "STRING"),
+    ("BYTE_LENGTH('é')", 2, "INTEGER"),
+    ("SESSION_USER()", "learner@local-cloud", "STRING"),
 ]
 
 
@@ -243,6 +281,19 @@ def test_a_destination_takes_the_rows(run: Run, client: bigquery.Client) -> None
     assert run("SELECT * FROM out") == [(1,), (1,)]
 
 
+def test_a_query_is_not_billed_for_more_than_its_limit(run: Run, client: bigquery.Client) -> None:
+    run("CREATE TABLE t AS SELECT 1 AS x")
+    config = bigquery.QueryJobConfig(maximum_bytes_billed=1)
+    with pytest.raises(BadRequest, match="exceeded limit for bytes billed: 1"):
+        client.query("SELECT x FROM d.t", job_config=config).result()
+
+
+def test_a_table_is_partitioned_as_it_says(run: Run, client: bigquery.Client) -> None:
+    run("CREATE TABLE t (x TIMESTAMP) PARTITION BY TIMESTAMP_TRUNC(x, HOUR)")
+    partitioning = client.get_table("d.t").time_partitioning
+    assert (partitioning.type_, partitioning.field) == ("HOUR", "x")
+
+
 def test_jobs_are_listed_and_known_by_their_id(run: Run, client: bigquery.Client) -> None:
     job = client.query("SELECT 1 AS x", job_id_prefix="of-tests-")
     job.result()
@@ -276,6 +327,18 @@ def test_a_long_query_is_cancelled_and_stalls_nobody(run: Run, client: bigquery.
         ("SELECT CAST('x' AS INT64)", "x"),
         ("SELECT 1/0", "division by zero"),
         ("SELECT ERROR('mine')", "mine"),
+        ("SELECT SQRT(-1)", "Floating point error in function: SQRT"),
+        ("SELECT LN(0)", "Floating point error in function: LN"),
+        ("SELECT EXP(1000)", "Floating point error in function: EXP"),
+        ("SELECT SUBSTR('a', 0, -1)", "cannot be negative"),
+        ("SELECT REGEXP_EXTRACT('abc1', '(c)(1)')", "more than 1 capturing group"),
+        ("SELECT x / (y / 1) FROM (SELECT 1 AS x, 0 AS y)", "division by zero"),
+        ("SELECT [1][OFFSET(5)]", "Array index 5 is out of bounds"),
+        ("SELECT [1, NULL]", "Array cannot have a null element"),
+        ("SELECT CAST('yes' AS BOOL)", "Bad bool value: yes"),
+        ("CREATE TABLE d.x (id INT64) PARTITION BY nope", "Unrecognized name: nope"),
+        ("CREATE TABLE d.x (id INT64) CLUSTER BY nope", "Unrecognized name: nope"),
+        ("CREATE TABLE d.x (id INT64) PARTITION BY 5", "PARTITION BY expression must be"),
     ],
 )
 def test_a_mistake_is_named(run: Run, query: str, said: str) -> None:
@@ -289,6 +352,15 @@ def test_a_mistake_is_named(run: Run, query: str, said: str) -> None:
         ("DECLARE x INT64; SELECT x", "scripts of several statements"),
         ("BEGIN TRANSACTION", "statement"),
         ("EXPORT DATA OPTIONS(uri='gs://b/x') AS SELECT 1", "statement EXPORT"),
+        ("SELECT INSTR('banana', 'an', -1, 2)", "INSTR"),
+        ("SELECT APPROX_TOP_COUNT(x, 1) FROM UNNEST(['a']) AS x", "function APPROX_TOP_COUNT"),
+        ("CREATE TABLE d.x LIKE d.y", "CREATE TABLE … LIKE"),
+        ("CREATE TEMP TABLE x AS SELECT 1 AS a", "temporary tables"),
+        ("SELECT * FROM `d.events_*`", "wildcard tables"),
+        ("SELECT * FROM d.__TABLES__", "__TABLES__"),
+        ("SELECT @@project_id", "the system variable @@project_id"),
+        ("#legacySQL\nSELECT 1", "legacy SQL"),
+        ("SELECT * FROM UNNEST([1]) AS x WITH OFFSET", r"SELECT \* of UNNEST"),
         ("CREATE FUNCTION d.f(x INT64) AS (x + 1)", "statement CREATE FUNCTION"),
     ],
 )

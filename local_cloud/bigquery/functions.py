@@ -24,6 +24,18 @@ _FINITE = "CASE WHEN isfinite({0}) AND NOT isfinite({1}) THEN RAISE ELSE {1} END
 _WHOLE = r"'^\s*[-+]?([0-9]+|0[xX][0-9a-fA-F]+)\s*$'"
 _START = "CASE WHEN p = 0 OR p < -length(s) THEN 1 ELSE p END"
 
+# The messages and the limits are ZetaSQL's. An argument stands once in a body: calls are nested.
+MOST_ELEMENTS = 1_048_575
+_TOO_MANY = f"'Cannot generate arrays with more than {MOST_ELEMENTS} elements.'"
+_BOUNDED = (
+    "list_transform([{{'s': s, 'n': n}}], LAMBDA p: {} > 1048576 THEN RAISE"
+    " ELSE CAST(p.n AS INTEGER) END))[1]"
+)
+_PADDED = (
+    "list_transform([{{'s': s, 'n': n, 'f': f}}], LAMBDA p: {}(p.s, CASE WHEN p.n > 1048576"
+    " THEN RAISE ELSE CAST(p.n AS INTEGER) END, p.f))[1]"
+)
+
 
 def _finite(function: str, call: str) -> tuple[str, str, str]:
     """A function of floats that raises where its result is none."""
@@ -109,6 +121,49 @@ RAISING: dict[str, list[tuple[str, str, str]]] = {
             "a, i",
             "CASE WHEN i < 0 OR i >= len(a) THEN RAISE ELSE a[i + 1] END",
             "'Array index ' || i || ' is out of bounds'",
+        )
+    ],
+    "repeat": [
+        (
+            "s, n",
+            _BOUNDED.format("repeat(p.s, CASE WHEN p.n * strlen(CAST(p.s AS VARCHAR))"),
+            "'Output of REPEAT exceeds max allowed output size of 1MB'",
+        )
+    ],
+    "lpad": [
+        (
+            "s, n, f",
+            _PADDED.format("lpad"),
+            "'Output of LPAD exceeds max allowed output size of 1MB'",
+        )
+    ],
+    "rpad": [
+        (
+            "s, n, f",
+            _PADDED.format("rpad"),
+            "'Output of RPAD exceeds max allowed output size of 1MB'",
+        )
+    ],
+    "series": [
+        (
+            "a BIGINT, b BIGINT, c BIGINT",
+            f"generate_series(a, CASE WHEN abs((b - a) / c) >= {MOST_ELEMENTS}"
+            " THEN RAISE ELSE b END, c)",
+            _TOO_MANY,
+        ),
+        (
+            "a DOUBLE, b DOUBLE, c DOUBLE",
+            f"list_transform(generate_series(0, CASE WHEN abs((b - a) / c) >= {MOST_ELEMENTS}"
+            " THEN RAISE ELSE CAST(floor((b - a) / c) AS BIGINT) END), LAMBDA i: a + i * c)",
+            _TOO_MANY,
+        ),
+    ],
+    "series_of_times": [
+        (
+            "a, b, c",
+            f"generate_series(a, CASE WHEN abs((epoch(b) - epoch(a)) / epoch(c)) >= {MOST_ELEMENTS}"
+            " THEN RAISE ELSE b END, c)",
+            _TOO_MANY,
         )
     ],
 }

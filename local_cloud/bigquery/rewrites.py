@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from local_cloud.bigquery.errors import not_implemented
 from local_cloud.bigquery.rewrites_of_numbers import call, of_numbers, safe
+from local_cloud.bigquery.rewrites_of_sizes import of_sizes
 from local_cloud.bigquery.rewrites_of_strings import of_strings
 from local_cloud.bigquery.rewrites_of_times import of_times
 
@@ -56,7 +57,7 @@ def rewritten(node: Any, columns: Columns) -> Any:
             _count_from_zero(node)
         case exp.Star() if isinstance(node.parent, exp.Select):
             _require_names(node.parent)
-    for others in (of_strings, of_times):
+    for others in (of_sizes, of_strings, of_times):
         if (new := others(node)) is not node:
             return new
     return of_numbers(node, columns)

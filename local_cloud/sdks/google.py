@@ -247,7 +247,7 @@ def _read_no_template_elsewhere(module: ModuleType) -> None:
             )
         return original(uri, *args, **kwargs)
 
-    module._load_yaml_from_https_uri = load
+    module._load_yaml_from_https_uri = load  # type: ignore[attr-defined]
 
 
 HOOKS: dict[str, Callable[[ModuleType], None]] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 import sqlglot
-from google.api_core.exceptions import ClientError, ServerError
+from google.api_core.exceptions import BadRequest, ClientError, ServerError
 from google.cloud import bigquery
 from google.cloud.bigquery import ScalarQueryParameter
 from hypothesis import given, settings
@@ -164,6 +164,22 @@ def test_the_lists_name_what_sqlglot_has() -> None:
     unknown = [name for name in listed if not hasattr(exp, name) and not hasattr(grammar, name)]
     assert unknown == []
     assert not {"ReadCSV", "ReadParquet", "Command", "Copy", "Attach", "Set"} & listed
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT LENGTH(REPEAT('a', 3000000000))",
+        "SELECT LENGTH(REPEAT(s, n)) FROM UNNEST(['ab']) AS s, UNNEST([3000000000]) AS n",
+        "SELECT LENGTH(REPEAT(REPEAT('a', 1000000), 1000000))",
+        "SELECT LENGTH(LPAD('a', n)), LENGTH(RPAD('a', n, 'b')) FROM UNNEST([2000000000]) AS n",
+        "SELECT COUNT(*) FROM UNNEST(GENERATE_ARRAY(1, 300000000))",
+        "SELECT GENERATE_TIMESTAMP_ARRAY('2000-01-01', '2020-01-01', INTERVAL 1 SECOND)",
+    ],
+)
+def test_no_value_outgrows_the_memory(run: Run, query: str) -> None:
+    with pytest.raises(BadRequest, match=r"output size of 1MB|more than 1048575 elements"):
+        run(query)
 
 
 @given(st.text(max_size=80))

@@ -145,6 +145,16 @@ def test_columns_without_a_name_get_bigquerys(run: Run) -> None:
         run("SELECT 1 AS a, 2 AS A")
 
 
+def test_texts_and_arrays_are_repeated_and_generated(run: Run) -> None:
+    query = """SELECT REPEAT('ab', 3), LPAD('a', 4), RPAD('a', 4, 'xy'), LPAD('abc', 2),
+        REPEAT(REPEAT('a', 2), 2), REPEAT(NULL, 2), GENERATE_ARRAY(1, 5), GENERATE_ARRAY(10, 1, -4),
+        GENERATE_ARRAY(0, 1, 0.5), ARRAY_LENGTH(GENERATE_DATE_ARRAY('2020-01-01', '2020-01-03')),
+        ARRAY_LENGTH(GENERATE_TIMESTAMP_ARRAY('2020-01-01', '2020-01-02', INTERVAL 12 HOUR))"""
+    (row,) = run(query)
+    assert row[:6] == ("ababab", "   a", "axyx", "ab", "aaaa", None)
+    assert row[6:] == ([1, 2, 3, 4, 5], [10, 6, 2], [0, 0.5, 1.0], 3, 3)
+
+
 def test_nulls_come_first(run: Run) -> None:
     assert run("SELECT x FROM UNNEST([2, NULL, 1]) AS x ORDER BY x") == [(None,), (1,), (2,)]
     assert run("SELECT x FROM UNNEST([2, NULL]) AS x ORDER BY x DESC") == [(2,), (None,)]

@@ -303,19 +303,19 @@ def test_every_other_call_of_the_report_ends_what_it_is_for(aiplatform: ModuleTy
 def test_a_notebook_instance_costs_from_start_to_stop_alone(cloud: Status) -> None:
     client: Any = boto3.client("sagemaker")
     client.create_notebook_instance(
-        NotebookInstanceName="again", InstanceType="ml.t3.medium", RoleArn=serving.ROLE
+        NotebookInstanceName="restarted", InstanceType="ml.t3.medium", RoleArn=serving.ROLE
     )
-    client.stop_notebook_instance(NotebookInstanceName="again")
-    client.update_notebook_instance(NotebookInstanceName="again", InstanceType="ml.p5.48xlarge")
-    assert len(rows_of("again")) == 1 and leaks_of("again") == []
-    client.start_notebook_instance(NotebookInstanceName="again")
-    first, second = rows_of("again")
+    client.stop_notebook_instance(NotebookInstanceName="restarted")
+    client.update_notebook_instance(NotebookInstanceName="restarted", InstanceType="ml.p5.48xlarge")
+    assert len(rows_of("restarted")) == 1 and leaks_of("restarted") == []
+    client.start_notebook_instance(NotebookInstanceName="restarted")
+    first, second = rows_of("restarted")
     assert (first.on, second.on) == ("1 × ml.t3.medium", "1 × ml.p5.48xlarge")
     assert first.dollars and second.dollars is None
-    assert leaks_of("again")[0].dollars_per_day is None
-    client.stop_notebook_instance(NotebookInstanceName="again")
-    client.delete_notebook_instance(NotebookInstanceName="again")
-    assert len(rows_of("again")) == 2
+    assert leaks_of("restarted")[0].dollars_per_day is None
+    client.stop_notebook_instance(NotebookInstanceName="restarted")
+    client.delete_notebook_instance(NotebookInstanceName="restarted")
+    assert len(rows_of("restarted")) == 2
 
 
 def test_what_is_rented_stays_rented_when_the_server_is_killed(cloud: Status) -> None:

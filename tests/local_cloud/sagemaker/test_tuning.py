@@ -238,7 +238,7 @@ def test_a_failing_trial_is_told_as_a_failing_training_job_is(tmp_path: Path) ->
 
 def test_trials_that_crash_do_not_end_a_tuning_job(tmp_path: Path) -> None:
     script = (
-        f"import os, sys\nif '-00' + '2' in os.environ['TRAINING_JOB_NAME']: sys.exit(7)\n{TRIAL}"
+        f"import os, sys\nif '-00' + '2-' in os.environ['TRAINING_JOB_NAME']: sys.exit(7)\n{TRIAL}"
     )
 
     async def story() -> None:

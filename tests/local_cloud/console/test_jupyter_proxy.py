@@ -71,7 +71,7 @@ def test_its_pages_and_buttons_work_behind_the_prefix_of_the_proxy(
 
         page = browser.get(urljoin(opened.url, "failures"), timeout=30)
         origin = f"http://{urlsplit(jupyter['url']).netloc}"
-        for button in ("Rehearse no quota", "Take all back"):
+        for button in ("Rehearse no quota", "Cancel all"):
             action, fields = _form(page.text, button)
             sent = urljoin(page.url, action)
             page = browser.post(sent, fields, headers={"Origin": origin}, timeout=30)

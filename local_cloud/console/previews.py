@@ -10,8 +10,12 @@ import csv
 import io
 import itertools
 import json
+import lzma
+import struct
 import tarfile
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +47,14 @@ class Preview:
     note: str = ""
 
 
+# What bad bytes make the decoders raise; NumPy reads a header as a literal of Python.
+BROKEN = (
+    *(OSError, EOFError, ValueError, TypeError, KeyError, IndexError, RuntimeError, MemoryError),
+    *(SyntaxError, tokenize.TokenError, struct.error, zlib.error, lzma.LZMAError),
+    *(tarfile.TarError, zipfile.BadZipFile),
+)
+
+
 def picture_type(path: Path) -> str:
     """The type of a picture, by its first bytes; "" for what is none that is shown."""
     with path.open("rb") as file:
@@ -61,7 +73,7 @@ def of(path: Path, name: str, size: int) -> Preview:
             return _zip(path)
         if name.endswith((".tar.gz", ".tgz", ".tar")) and size <= LARGEST_ARCHIVE:
             return _tar(path)
-    except Exception as problem:  # noqa: BLE001 - bad bytes make each decoder raise its own errors
+    except BROKEN as problem:
         return Preview("none", note=f"It cannot be read as the archive it is named: {problem}")
     with path.open("rb") as file:
         head = file.read(SHOWN)
@@ -121,8 +133,7 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> str:
             return _header(file)  # type: ignore[arg-type]
     except NotImplementedError:
         return "its compression is not supported"
-    # A header is a literal of Python, so a bad one also raises SyntaxError, RecursionError, …
-    except Exception:  # noqa: BLE001
+    except BROKEN:
         return "not an array"
 
 

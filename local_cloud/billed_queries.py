@@ -12,7 +12,7 @@ KIND = "billed-query"
 # What a query is to the bill: each has its own price.
 QUERY, CREATE_MODEL = "query", "CREATE MODEL"
 # Of a model that BigQuery ML has another service train, which sends a bill of its own.
-EXTERNAL_MODEL = "CREATE MODEL (trained by Vertex AI)"
+EXTERNAL_MODEL = "CREATE MODEL (tree or network)"
 
 
 @dataclass(frozen=True)

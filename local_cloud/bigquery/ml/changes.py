@@ -125,6 +125,6 @@ def _outcome(kind: str, name: Name, operation: str) -> Outcome:
 
 
 def _billed_as(model_type: str) -> str:
-    """Which price a training has: BigQuery ML has Vertex AI train trees and networks."""
+    """Which price a training has: that of trees and networks is not known here."""
     own = {statements.NAMES.get(kind, kind) for kind in LINEAR | UNSUPERVISED}
     return billed_queries.CREATE_MODEL if model_type in own else billed_queries.EXTERNAL_MODEL

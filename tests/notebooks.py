@@ -19,10 +19,8 @@ from nbval import plugin
 from nbval.kernel import RunningKernel
 
 import local_cloud
-from lesson import waiting
 from local_cloud.engine.spec import State
-from tests import kernels
-from tests.within import settle, tolerance
+from tests import kernels, shown_outputs
 from tests.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
 from tools.copies import copy
 from tools.environment import install_lesson
@@ -66,29 +64,6 @@ class Kernel(RunningKernel):
         return message
 
 
-_compare = plugin.IPyNbCell.compare_outputs
-
-
-def compare_outputs(cell: plugin.IPyNbCell, shown: list[Any], page: list[Any]) -> bool:
-    """Whether a cell showed what its page says, within the tolerance that the cell states.
-
-    A line that says how long the cell has been running is not the cell's own.
-    """
-    shown = [each for each in shown if each.get("metadata") != waiting.MARK]
-    within = tolerance(cell.cell.source)
-    for mine, expected in zip(shown, page, strict=False):
-        _settle(mine.get("data", mine), expected.get("data", expected), within)
-    alike: bool = _compare(cell, shown, page)
-    return alike
-
-
-def _settle(shown: dict[str, Any], expected: dict[str, Any], within: float) -> None:
-    """The same in the texts of one output, by their types."""
-    for kind in shown.keys() & expected.keys():
-        if isinstance(shown[kind], str):
-            shown[kind] = settle(shown[kind], expected[kind], within)
-
-
 def start_alone(notebook: Path, root: Path) -> None:
     """Have the next kernel begin where nobody has run anything yet."""
     end()
@@ -111,7 +86,7 @@ def end() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Before any notebook is read or run."""
     plugin.RunningKernel = Kernel
-    plugin.IPyNbCell.compare_outputs = compare_outputs  # its constructor wants no subclass
+    shown_outputs.pytest_configure()
     kernels.replace_launch()
     # Only a run with workers has enough notebooks to be worth the imports.
     if sys.platform == "linux" and config.getoption("dist", "no") != "no":

@@ -75,7 +75,7 @@ def test_no_library_for_a_card_that_is_not_here(clone: Path, first_run: str) -> 
 
 def test_the_notebooks_run_in_a_folder_with_a_blank(clone: Path, first_run: str) -> None:
     assert "Making .venv" in first_run
-    flags = ["--nbval", "--nbval-sanitize-with", "tests/nbval.cfg"]
+    flags = ["-p", "tests.shown_outputs", "--nbval", "--nbval-sanitize-with", "tests/nbval.cfg"]
     books = ["02-train-locally", "04-vertex-first-job", "07-sagemaker-first-job"]  # a job each
     done = subprocess.run(
         [

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import os
 import secrets
@@ -27,6 +28,7 @@ story: Any  # train_nn.py, which loads this file
 RESTART = 134  # the exit code that asks for another start, as the story's
 FINAL = (1, 2, 130)  # exit codes that another start would not change
 TRIES = 3  # in a row from the same checkpoint; torch counts all, and a long training has many
+LEAVING = 5.0  # seconds in which a killed replica may still hold its port
 NOTICING = 10.0  # seconds in which the replicas notice by themselves that one is lost
 SPINS = "2000"  # looks of a waiting thread at its work before it sleeps (benchmarks/README.md)
 WATCHED = "TRAIN_NN_WATCHED"  # set for the replicas that this file starts; 1: they start again
@@ -99,14 +101,20 @@ def count_replicas(flags: Any, env: Mapping[str, str]) -> int:
 def listen(place: Mapping[str, str]) -> socket.socket | None:
     """Open rank 0's socket, before torch is imported: who is refused tries again a second later.
 
-    torch would open it to all networks; replicas of one machine need none.
+    torch would open it to all networks; replicas of one machine need none. The port may be held
+    for a moment by the replica that was killed before this one.
     """
     if int(place["RANK"]) or place.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         return None
-    host = place["MASTER_ADDR"]
-    return socket.create_server(
-        (host if host in ("127.0.0.1", "localhost") else "", int(place["MASTER_PORT"]))
-    )
+    host, end = place["MASTER_ADDR"], time.monotonic() + LEAVING
+    address = host if host in ("127.0.0.1", "localhost") else "", int(place["MASTER_PORT"])
+    while True:
+        try:
+            return socket.create_server(address)
+        except OSError as problem:
+            if problem.errno != errno.EADDRINUSE or time.monotonic() > end:
+                raise
+        time.sleep(0.1)
 
 
 # ---- watching ------------------------------------------------------------------------------------

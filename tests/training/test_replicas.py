@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -273,6 +274,15 @@ def test_the_chiefs_port_taken_by_another_is_said(archive: Path) -> None:
         ended = as_process("--train", archive, "--val", archive, CLUSTER_SPEC=chief)
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "Address already in use" in ended.err and port in ended.err
+
+
+def test_a_port_that_a_killed_replica_still_holds_is_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+        threading.Timer(1, held.close).start()
+        here = {"RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        with LAUNCH.listen(here) as door:
+            assert door.getsockname() == ("127.0.0.1", port)
 
 
 # ---- torchrun -----------------------------------------------------------------------------------

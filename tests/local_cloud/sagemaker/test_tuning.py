@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
+from local_cloud import control
 from local_cloud.control import Status
 from local_cloud.engine import fork_server, system
 from tests.local_cloud.sagemaker.conftest import Shared
@@ -606,7 +607,7 @@ def test_two_hundred_trials_at_once_all_end_and_the_servers_memory_stays_flat(
         HyperParameterTuningJobConfig=config(ResourceLimits=limits),
         TrainingJobDefinition=wanted,
     )
-    pid, seen = cloud.facts["pid"], dict[int, float]()
+    pid, seen = control.status(cloud.home).facts["pid"], dict[int, float]()
     while True:
         found = sdk.sagemaker.describe_hyper_parameter_tuning_job(
             HyperParameterTuningJobName="many"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import os
 import shutil
 import subprocess
@@ -156,7 +155,6 @@ def model_trainer(of: Sending, distributed: Any = None) -> Results:
     data = [
         InputData(channel_name=part, data_source=f"s3://{BUCKET}/{part}_data.npz") for part in PARTS
     ]
-    logging.getLogger("sagemaker").setLevel(logging.ERROR)
     trainer.train(input_data_config=data, wait=False, logs=False)
     job = trainer._latest_training_job
     job.wait()

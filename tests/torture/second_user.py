@@ -207,7 +207,10 @@ def _restart(rig: Rig, stranger: Stranger, tally: Tally, folder: Path, seconds: 
         time.sleep(seconds / 4)
         flag.touch()
         said, _ = process.communicate(timeout=120)
-    heard = next((json.loads(s)["heard"] for s in said.splitlines() if "heard" in s), "")
+    heard = next((json.loads(s)["heard"] for s in said.splitlines() if "heard" in s), None)
+    if heard is None:
+        tally.breaks("port: the attack itself failed")
+        return
     tally.check(rig.port != facts["port"], "port: the server says it has the stranger's port")
     new = rig.home.secret()
     tally.check(new != old, "port: the secret is the same after the port was lost")

@@ -12,7 +12,7 @@ import pytest
 from lesson import LessonError
 from lesson.request import Request
 from lesson.runs import Run
-from tests.helpers.conftest import Side
+from tests.helpers.conftest import Side, both_sides
 from tests.local_cloud.sagemaker.serving import gone
 from tests.served_model import PASSENGERS, own_predictions
 
@@ -48,6 +48,7 @@ def split(side: Side, endpoint: Any) -> list[float]:
     return sorted(each["CurrentWeight"] for each in found["ProductionVariants"])
 
 
+@both_sides(fast="Amazon")
 def test_a_run_is_deployed_and_answers_until_cleanup(
     side: Side, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:

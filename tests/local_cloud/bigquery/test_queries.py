@@ -299,6 +299,7 @@ def test_a_query_is_not_billed_for_more_than_its_limit(run: Run, client: bigquer
     # failed, with a reason that it does not know, it raises as a 500.
     with pytest.raises(GoogleAPICallError, match="exceeded limit for bytes billed: 1"):
         job.result()
+    job.reload()
     assert job.error_result["reason"] == "bytesBilledLimitExceeded"
 
 

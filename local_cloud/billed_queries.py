@@ -11,7 +11,7 @@ from local_cloud.store.records import Records
 KIND = "billed-query"
 # What a query is to the bill: each has its own price.
 QUERY, CREATE_MODEL = "query", "CREATE MODEL"
-# Of a model that BigQuery ML has another service train, which sends a bill of its own.
+# Of a model whose price is not known here.
 EXTERNAL_MODEL = "CREATE MODEL (tree or network)"
 
 

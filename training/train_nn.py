@@ -559,15 +559,15 @@ def main(flags: Any) -> int:
             raise
     finally:
         torch.set_num_threads(threads)  # a notebook that runs this file keeps its own number
-        if dist.is_initialized():
-            dist.destroy_process_group()
     if why:
         sys.stderr.write(f"train_nn.py: {why}\n")
     return code
 
 if FLAGS:
     code = main(FLAGS)
-    if FLAGS.parallelism == "model" and "RANK" in os.environ:
+    if dist.is_initialized():
+        if dist.get_backend() == "nccl":
+            dist.destroy_process_group()
         sys.stdout.flush()
-        os._exit(code)  # threads of torch's shared layers still run, and may abort it
+        os._exit(code)  # threads of gloo still run: an orderly end may hang (torch 2.4) or abort
     sys.exit(code)

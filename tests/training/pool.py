@@ -148,7 +148,6 @@ def train_as(
         changes["read_table"] = partial(doubled, train_nn.read_table)
     if stop and rank == size - 1:
         changes["compute_gradients"] = in_step(stop, sigterm)
-    destroy, dist.destroy_process_group = dist.destroy_process_group, lambda *_: None
     torch.set_default_dtype(torch.float64 if exactly else torch.float32)
     out, err = io.StringIO(), io.StringIO()
     try:
@@ -156,7 +155,6 @@ def train_as(
             code = main(flags)
     finally:
         torch.set_default_dtype(torch.float32)
-        dist.destroy_process_group = destroy
     return Ended(code, out.getvalue(), err.getvalue())
 
 

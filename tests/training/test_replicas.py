@@ -286,18 +286,42 @@ def test_a_port_that_a_killed_replica_still_holds_is_waited_for() -> None:
 
 
 # ---- torchrun -----------------------------------------------------------------------------------
-@pytest.mark.slow  # the next test has them too, from torchrun
-def test_the_variables_of_torchrun(archive: Path, tmp_path: Path) -> None:
+def two_of_torchrun() -> list[dict[str, str]]:
+    """The variables that torchrun gives to two processes."""
     common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
-    environments = [
+    return [
         {"TORCHELASTIC_RUN_ID": "x", "RANK": str(rank), "LOCAL_RANK": str(rank), **common}
         for rank in range(2)
     ]
+
+
+@pytest.mark.slow  # the next tests have them too
+def test_the_variables_of_torchrun(archive: Path, tmp_path: Path) -> None:
     flags = ("--train", archive, "--val", archive, "--epochs", 5, "--model_dir", tmp_path / "run")
-    with Replicas(environments, tmp_path / "logs", *flags) as running:
+    with Replicas(two_of_torchrun(), tmp_path / "logs", *flags) as running:
         assert running.codes() == [0, 0], [log.read_text() for log in running.logs]
     train(archive, tmp_path / "one", "--epochs", 5)
     torch.testing.assert_close(weights(tmp_path / "run"), weights(tmp_path / "one"))
+
+
+# torch 2.4 may wait for ever for a thread of gloo that waits for Python: a job that never ends.
+NO_ORDERLY_END = f"""
+import atexit, runpy, time, torch.distributed as dist
+
+def hang(*_):
+    time.sleep(1000)
+
+dist.destroy_process_group = atexit.register(hang)
+runpy.run_path({str(SCRIPT)!r}, run_name="__main__")
+"""
+
+
+def test_a_replica_ends_without_waiting_for_gloos_threads(archive: Path, tmp_path: Path) -> None:
+    (script := tmp_path / "no_orderly_end.py").write_text(NO_ORDERLY_END)
+    flags = ("--train", archive, "--val", archive, "--epochs", 5, "--model_dir", tmp_path / "run")
+    with Replicas(two_of_torchrun(), tmp_path / "logs", *flags, script=script) as running:
+        assert running.codes() == [0, 0], [log.read_text() for log in running.logs]
+        assert "validation:accuracy" in "".join(running.said(0))
 
 
 def test_torchrun_itself(archive: Path, tmp_path: Path) -> None:

@@ -76,6 +76,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_notebook_finds_nothing_of_another_one_and_shows_what_its_page_says(
     project: Path,
 ) -> None:

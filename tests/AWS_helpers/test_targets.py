@@ -23,6 +23,8 @@ from lesson.preparation import Prepared
 from local_cloud.control import Status
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow  # GCP_helpers/test_targets.py is its like
+
 HOST = re.compile(
     r"(([a-z0-9-]+\.)?s3|((api|runtime)\.)?sagemaker|logs|sts|iam)(\.[a-z0-9-]+)?\.amaz"
 )

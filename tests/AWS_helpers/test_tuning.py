@@ -26,6 +26,7 @@ def script(connection: session.Session, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(tuning, "FOLDER", Path(__file__).with_name("trial"))
 
 
+@pytest.mark.slow  # GCP_helpers/test_tuning.py is its like
 def test_a_study_comes_back_with_its_trials_and_the_run_of_the_best(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -59,6 +59,7 @@ def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
     assert run.request["submit"]["accelerator_type"] == "NVIDIA_TESLA_T4"
 
 
+@pytest.mark.slow  # notebook 11 has it too
 def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
     data: Data, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +119,7 @@ def test_a_job_of_another_script_is_waited_for_too(
     assert "hello left no metrics.json" in capsys.readouterr().out
 
 
+@pytest.mark.slow  # test_targets.py sends it too
 def test_an_image_of_ones_own_runs_the_script_by_a_command(data: Data) -> None:
     run = train(data | {"epochs": 5}, container_uri=OWN_IMAGE)
     assert run.metrics["epochs"]["last"] == 5

@@ -27,6 +27,7 @@ def loaded(side: Side) -> None:
     assert sagemaker.serve
 
 
+@both_sides(fast="Google")
 def test_no_paid_verb_sends_what_the_budget_does_not_hold(
     side: Side, data: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

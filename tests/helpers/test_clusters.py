@@ -85,8 +85,8 @@ def environment(container: dict[str, Any], rank: int, nodes: int, port: int) -> 
     return {**os.environ, **own, **added, "GLOO_SOCKET_IFNAME": LOOPBACK}
 
 
-@pytest.mark.parametrize("kind", ["Job", pytest.param("TrainJob", marks=pytest.mark.slow)])
-@both_sides(fast="Google")
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["Job", "TrainJob"])
 def test_two_nodes_that_run_the_manifests_command_train_the_model_of_the_managed_job(
     side: Side, data: dict[str, Any], kind: str, tmp_path: Path
 ) -> None:

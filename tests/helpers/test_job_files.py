@@ -19,7 +19,7 @@ from google.protobuf.json_format import ParseDict
 from lesson import LessonError
 from lesson.request import Request
 from lesson.studies import between
-from tests.helpers.conftest import SIDES, Side
+from tests.helpers.conftest import SIDES, Side, both_sides
 
 
 def refused(side: Side, found: Any) -> str:
@@ -32,6 +32,7 @@ def refused(side: Side, found: Any) -> str:
     return report
 
 
+@both_sides(fast="Google")
 def test_the_file_s_job_is_the_one_that_train_would_have_sent(
     side: Side, data: dict[str, Any], tmp_path: Path
 ) -> None:

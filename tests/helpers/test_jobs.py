@@ -14,7 +14,7 @@ from tests.helpers.conftest import Side, both_sides
 Data = dict[str, Any]
 
 
-@both_sides(fast="Amazon")
+@both_sides(fast="Google")
 def test_the_list_has_the_newest_first_and_a_job_is_known_by_its_name_or_the_sdks_object(
     side: Side, data: Data, capsys: pytest.CaptureFixture[str]
 ) -> None:

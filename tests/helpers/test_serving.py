@@ -12,7 +12,7 @@ import pytest
 from lesson import LessonError
 from lesson.request import Request
 from lesson.runs import Run
-from tests.helpers.conftest import Side, both_sides
+from tests.helpers.conftest import Side
 from tests.local_cloud.sagemaker.serving import gone
 from tests.served_model import PASSENGERS, own_predictions
 
@@ -48,7 +48,7 @@ def split(side: Side, endpoint: Any) -> list[float]:
     return sorted(each["CurrentWeight"] for each in found["ProductionVariants"])
 
 
-@both_sides(fast="Amazon")
+@pytest.mark.slow  # notebook 14 has it too
 def test_a_run_is_deployed_and_answers_until_cleanup(
     side: Side, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,7 +51,7 @@ def state(run: Run) -> dict[str, torch.Tensor]:
     return found
 
 
-@both_sides(fast="Google")
+@pytest.mark.slow  # notebook 19 has it too
 def test_the_machine_trains_the_model_of_the_managed_job(
     side: Side, data: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -665,6 +665,7 @@ def test_another_number_of_replicas_goes_on_to_the_model_of_one(
     torch.testing.assert_close(*weights, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_with_shared_layers_another_number_of_replicas_is_refused_and_nothing_is_lost(
     pool: Pool, archive: Path, tmp_path: Path
 ) -> None:
@@ -812,7 +813,7 @@ def test_sigterm_while_an_object_is_on_its_way_is_an_end_to_go_on_from_too(
     )
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("times", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_sigterm_before_the_training_has_begun_is_an_end_to_go_on_from_too(
     archive: Path, tmp_path: Path, times: int
 ) -> None:

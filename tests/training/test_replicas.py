@@ -404,7 +404,7 @@ def test_bad_input_is_refused_alike_by_all(tmp_path: Path) -> None:
         assert "missing or infinite values" in running.said(0)[0]
 
 
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("rank", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_when_nobody_comes_it_is_said(
     archive: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rank: int
 ) -> None:

@@ -221,7 +221,9 @@ time.sleep(600)
         go(story())
 
     # Without a launcher: see test_sdk.py.
-    @pytest.mark.parametrize("launcher", ["torchrun", "command"])
+    @pytest.mark.parametrize(
+        "launcher", [pytest.param("torchrun", marks=pytest.mark.slow), "command"]
+    )
     def test_with_the_sdks_drivers_the_scripts_own_error_is_the_reason(
         self, tmp_path: Path, launcher: str
     ) -> None:

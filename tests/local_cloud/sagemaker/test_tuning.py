@@ -535,6 +535,7 @@ def tuner(sdk: SimpleNamespace, folder: Path, script: str, **options: Any) -> An
     )
 
 
+@pytest.mark.slow  # notebook 12 has it too
 @pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
 def test_the_sdks_tuner(sdk: SimpleNamespace, tmp_path: Path) -> None:
     ours = tuner(sdk, tmp_path, TRIAL)
@@ -574,6 +575,7 @@ print("distance =", loss.item())
 """
 
 
+@pytest.mark.slow  # the fork's own rule: engine/test_fork_server.py
 def test_the_trials_of_an_ordinary_torch_script_end(with_torch: None, tmp_path: Path) -> None:
     async def story() -> None:
         async with running(tmp_path, cores=4) as sagemaker:  # so many threads are made

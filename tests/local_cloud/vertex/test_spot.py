@@ -80,6 +80,7 @@ def log(job: Any, replica: str = "workerpool0-0") -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
+@pytest.mark.slow  # notebook 11 has it too
 def test_a_rehearsed_stop_of_a_job_with_two_replicas(aiplatform: ModuleType) -> None:
     said = local_cloud.rehearse(epoch=30)
     assert "interrupted once, at epoch 30" in said

@@ -24,7 +24,7 @@ pytestmark = [
 
 def package(trained: Trained) -> str:
     """A registered model; its ARN."""
-    client, group = boto3.client("sagemaker"), serving.named("group")
+    client, group = boto3.client("sagemaker"), serving.named("served-group")
     client.create_model_package_group(ModelPackageGroupName=group)
     found = client.create_model_package(
         ModelPackageGroupName=group,

@@ -1,4 +1,6 @@
-"""Kernels for the notebooks of `make test`: forked where a source of kernels runs.
+"""Kernels for the tests: each reached by socket files, not by ports that others may take first.
+
+Those for the notebooks of `make test` are forked, where a source of kernels runs.
 
 The source (tests/kernel_source.py) belongs to the whole run; its workers find it in the
 environment. Where there is none (one notebook alone, another system), kernels are started.
@@ -14,11 +16,16 @@ import socket
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
+import traitlets
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager
 from jupyter_client.provisioning import local_provisioner
+from nbval import kernel as nbval_kernel
 
 from tests.kernel_source import ALONE
 
@@ -31,6 +38,35 @@ IMPORTED = (
 FILE = str(Path(__file__).with_name("kernel_source.py"))
 SOURCE = "NOTEBOOK_KERNELS"  # the variable with the source's socket
 _start = local_provisioner.launch_kernel
+
+
+class Manager(KernelManager):
+    """Gives a kernel names of socket files. A port that was free when it was looked for may be
+    another process's when the kernel binds it, seconds later.
+    """
+
+    @traitlets.default("transport")
+    def _transport(self) -> str:
+        return "ipc"
+
+    @traitlets.default("ip")
+    def _ip(self) -> str:
+        return str(Path(tempfile.gettempdir(), f"kernel-{uuid.uuid4().hex}"))
+
+
+def start(**more: Any) -> tuple[Manager, BlockingKernelClient]:
+    """A kernel that is ready, and its client; further arguments as of start_kernel."""
+    manager = Manager()
+    manager.start_kernel(**more)
+    client = manager.client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(60)
+    except RuntimeError:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+        raise
+    return manager, client
 
 
 class Source:
@@ -125,5 +161,6 @@ def fork(request: dict[str, Any]) -> Forked:
 
 
 def replace_launch() -> None:
-    """Have jupyter_client fork kernels where it can."""
+    """Have jupyter_client fork kernels where it can, and nbval reach them by socket files."""
     local_provisioner.launch_kernel = launch
+    nbval_kernel.KernelManager = Manager

@@ -9,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from jupyter_client.manager import start_new_kernel
 from jupyter_client.provisioning import local_provisioner
 
 from tests import kernels
@@ -32,7 +31,7 @@ def forking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def shown(code: str, folder: Path, **variables: str) -> tuple[str, type]:
     """What a new kernel prints, and what its process is to jupyter_client."""
-    manager, client = start_new_kernel(cwd=str(folder), env={**os.environ, **variables})
+    manager, client = kernels.start(cwd=str(folder), env={**os.environ, **variables})
     said: list[str] = []
     try:
         client.execute_interactive(

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
-from jupyter_client.manager import KernelManager, start_new_kernel
+from jupyter_client.manager import KernelManager
 
 from GCP_helpers import describe, train, wait
 from GCP_helpers.jobs import verbs
 from lesson.progress import PLAIN_EVERY
 from lesson.runs import Run
 from local_cloud.control import Status
+from tests import kernels
 from tests.watching import ROOT, SECONDS, read_until, started
 
 LONG = {"epochs": 10_000_000, "patience": 0}
@@ -87,8 +88,7 @@ Kernel = tuple[KernelManager, BlockingKernelClient]
 @pytest.fixture(scope="module")
 def kernel(cloud: Status, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     """A real IPython kernel in a process of its own, connected, and its client."""
-    manager, client = start_new_kernel(
-        kernel_name="python3",
+    manager, client = kernels.start(
         env=os.environ | {"PYTHONPATH": str(ROOT), "LESSON_TARGET": "local"},
         cwd=str(tmp_path_factory.mktemp("notebook")),
     )

@@ -13,9 +13,10 @@ from queue import Empty
 
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
-from jupyter_client.manager import KernelManager, start_new_kernel
+from jupyter_client.manager import KernelManager
 
 from local_cloud.control import Status
+from tests import kernels
 from tools.environment import install_lesson
 
 VERTEX = """
@@ -57,7 +58,7 @@ def kernel(folder: Path, **more: str) -> Iterator[tuple[KernelManager, BlockingK
     """A kernel as `make setup` prepares it, started where the lesson is not."""
     install_lesson(folder / "ipython/profile_default")
     environment = {**os.environ, "IPYTHONDIR": str(folder / "ipython"), **more}
-    manager, client = start_new_kernel(cwd=str(folder), env=environment)
+    manager, client = kernels.start(cwd=str(folder), env=environment)
     try:
         yield manager, client
     finally:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
-from jupyter_client.manager import start_new_kernel
 
 from lesson import waiting
+from tests import kernels
 from tools.environment import install_lesson
 
 BEGIN = """
@@ -33,7 +33,7 @@ UNTIL_SHOWN = "published.clear()\nwhile not published: pass\n"
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingKernelClient]:
     profile = tmp_path_factory.mktemp("ipython")
     install_lesson(profile / "profile_default")
-    manager, client = start_new_kernel(env=os.environ | {"IPYTHONDIR": str(profile)})
+    manager, client = kernels.start(env=os.environ | {"IPYTHONDIR": str(profile)})
     assert client.execute_interactive(BEGIN, timeout=60)["content"]["status"] == "ok"
     yield client
     client.stop_channels()

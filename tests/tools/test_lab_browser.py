@@ -90,7 +90,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"http://localhost:{port}"
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait()
         stop = [sys.executable, "-m", "local_cloud", "stop"]
         subprocess.run(stop, cwd=lesson, env=os.environ | own, check=False)
 

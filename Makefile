@@ -22,10 +22,8 @@ lesson: setup ## the main job: train in each place, print the table of runs
 	@$(BIN)/python -m compare
 
 # $(call run_notebooks,FOLDER,VARIABLE): each starts alone (tests/notebooks.py), with the network cut.
-# -W: pytest 9.2 leaves an iterator over its own folders open, which would fail a run that has passed.
 define run_notebooks
 	@$(2) $(BIN)/python -m tests.offline $(BIN)/python -m pytest -p tests.notebooks -n auto --dist loadfile \
-	  -W "ignore:unclosed scandir iterator:ResourceWarning" \
 	  --no-loadscope-reorder --nbval --nbval-sanitize-with tests/nbval.cfg $(1)
 endef
 

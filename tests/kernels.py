@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import traitlets
-from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 from jupyter_client.provisioning import local_provisioner
 from nbval import kernel as nbval_kernel
@@ -54,19 +53,8 @@ class Manager(KernelManager):
         return str(Path(tempfile.gettempdir(), f"kernel-{uuid.uuid4().hex}"))
 
 
-def start(**more: Any) -> tuple[Manager, BlockingKernelClient]:
-    """A kernel that is ready, and its client; further arguments as of start_kernel."""
-    manager = Manager()
-    manager.start_kernel(**more)
-    client = manager.client()
-    client.start_channels()
-    try:
-        client.wait_for_ready(60)
-    except RuntimeError:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
-        raise
-    return manager, client
+nbval_kernel.KernelManager = Manager
+start = nbval_kernel.start_new_kernel  # a kernel that is ready: its manager, and its client
 
 
 class Source:
@@ -161,6 +149,5 @@ def fork(request: dict[str, Any]) -> Forked:
 
 
 def replace_launch() -> None:
-    """Have jupyter_client fork kernels where it can, and nbval reach them by socket files."""
+    """Have jupyter_client fork kernels where it can."""
     local_provisioner.launch_kernel = launch
-    nbval_kernel.KernelManager = Manager

@@ -29,14 +29,16 @@ class TensorBoard:
         if not self.folder.is_dir():
             raise LessonError(f"{folder}: no such folder; train with --tensorboard_dir first")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "lesson.boards", str(self.folder), secrets.token_urlsafe(16)],
+            [sys.executable, "-m", "lesson.boards", str(self.folder)],
             cwd=ROOT,
             stdin=subprocess.PIPE,  # closed with this process, whatever ends it
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        assert self._process.stdout is not None
+        assert self._process.stdin is not None and self._process.stdout is not None
+        # Not as an argument, which every user of the machine can read.
+        print(secrets.token_urlsafe(16), file=self._process.stdin, flush=True)
         self.url = self._process.stdout.readline().strip()
         if not self.url:
             self.stop()
@@ -75,10 +77,14 @@ class TensorBoard:
         self._process.communicate()  # closes its standard input, and waits for its end
 
 
-def serve(folder: str, secret: str) -> None:
-    """Serve on a free port of this machine, until standard input is closed."""
+def serve(folder: str) -> None:
+    """Serve on a free port of this machine, until standard input is closed.
+
+    The first line of standard input is the secret in its URL.
+    """
     from tensorboard import program
 
+    secret = sys.stdin.readline().strip()
     board = program.TensorBoard()
     where = ["--host", "127.0.0.1", "--port", "0", "--path_prefix", f"/{secret}"]
     # The faster loader is a further process, which would be left behind.

@@ -126,7 +126,7 @@ def start(home: Home | None = None) -> Status:
         if process.returncode is not None and not home.running():
             break
         time.sleep(0.05)
-    said = home.log.read_text()[begun:].strip().splitlines()
+    said = home.log.read_bytes()[begun:].decode(errors="replace").strip().splitlines()
     raise LocalCloudError(
         f"the local cloud did not start ({said[-1] if said else 'it said nothing'}); "
         f"its log is {home.log}"

@@ -90,4 +90,4 @@ class Guard:
 
     def is_secret(self, given: bytes) -> bool:
         """Whether this is the secret, in a time that does not depend on how much of it is right."""
-        return hmac.compare_digest(given, self.secret)
+        return bool(given) and hmac.compare_digest(given, self.secret)

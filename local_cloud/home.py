@@ -19,6 +19,7 @@ from typing import Any, TextIO
 from local_cloud.errors import LocalCloudError
 
 NEVER = 4_102_444_800  # in the year 2100
+SECRET = 32  # bytes of chance in it
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
@@ -123,18 +124,29 @@ class Home:
         (self.folder / "lock").touch()
 
     def secret(self) -> str:
-        """The unguessable word in every URL; kept over restarts, until `forget_secret`."""
+        """The unguessable word in every URL; kept over restarts, until `forget_secret`.
+
+        LocalCloudError for a file that does not hold a whole one, such as an empty one.
+        """
         path = self.folder / "secret"
-        with contextlib.suppress(FileNotFoundError):
-            return path.read_text().strip()
-        self.make()
+        if not path.exists():
+            self.make()
+            self._write_secret(path)
+        found = path.read_text().strip()
+        if len(found) < len(secrets.token_urlsafe(SECRET)):
+            raise LocalCloudError(f"{path} is damaged: remove that file, and connect again")
+        return found
+
+    def _write_secret(self, path: Path) -> None:
+        """Write one, whole or not at all, unless another process was first: then its secret holds."""
         new = path.with_name(f"secret.{secrets.token_hex(4)}")
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(32))
+            file.write(secrets.token_urlsafe(SECRET))
+            file.flush()
+            os.fsync(file.fileno())
         with contextlib.suppress(FileExistsError):
-            os.link(new, path)  # fails if another process was first: then its secret holds
+            os.link(new, path)
         new.unlink()
-        return path.read_text().strip()
 
     def forget_secret(self) -> None:
         """Have the next `secret()` make a new one: another process may have been sent this one."""

@@ -40,6 +40,7 @@ def test_it_listens_on_this_machine_only_and_starts_no_other_process(board: Tens
     listening = [each for each in process.net_connections() if each.status == "LISTEN"]
     assert {each.laddr.ip for each in listening} == {"127.0.0.1"}
     assert not process.children()
+    assert urlsplit(board.url).path.strip("/") not in " ".join(process.cmdline())  # which all read
 
 
 def test_a_cell_shows_it_in_a_frame(board: TensorBoard, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,7 +167,8 @@ def test_the_list_of_what_a_server_needs_is_what_it_imports() -> None:
 def test_a_server_that_cannot_start_says_why_in_one_sentence(own: Home) -> None:
     own.make()
     own.data.write_text("in the way")
-    with pytest.raises(LocalCloudError, match=r"did not start .*; its log is"):
+    own.log.write_bytes("→".encode() * 400 + b"\xff\n")  # of an earlier server: bytes, not letters
+    with pytest.raises(LocalCloudError, match=r"did not start \(\w+Error.*data.*\); its log is"):
         control.start(own)
 
 

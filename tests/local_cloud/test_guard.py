@@ -7,12 +7,16 @@ import http.client
 import json
 import socket
 import subprocess
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from google.cloud import storage
 
+from local_cloud import LocalCloudError
 from local_cloud.control import Status
+from local_cloud.guard import Guard
+from local_cloud.home import Home
 
 
 def ask(cloud: Status, path: str, **headers: str) -> tuple[int, bytes]:
@@ -113,3 +117,13 @@ def test_the_secret_lies_where_only_the_owner_reads(cloud: Status) -> None:
     assert (cloud.home.folder / "secret").stat().st_mode & 0o777 == 0o600
     assert cloud.home.folder.stat().st_mode & 0o777 == 0o700
     assert len(secret(cloud)) > 40
+
+
+@pytest.mark.parametrize("content", ["", "\n", "short"])
+def test_a_damaged_secret_opens_nothing(tmp_path: Path, content: str) -> None:
+    home = Home(tmp_path / "home")
+    home.secret()
+    (home.folder / "secret").write_text(content)
+    with pytest.raises(LocalCloudError, match="secret is damaged: remove that file"):
+        home.secret()
+    assert not Guard(None, "", 80, None, ()).is_secret(b"")  # type: ignore[arg-type]

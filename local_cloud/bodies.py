@@ -50,7 +50,7 @@ def parse(content: bytes) -> Any:
     That is NaN and infinity, half a surrogate pair, too many values, and too deep a nesting.
     """
     try:
-        value = json.loads(content, parse_constant=_refuse)
+        value = json.loads(content, parse_constant=refuse_constant)
         _check_size(value)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except RecursionError:
@@ -58,7 +58,8 @@ def parse(content: bytes) -> Any:
     return value
 
 
-def _refuse(constant: str) -> NoReturn:
+def refuse_constant(constant: str) -> NoReturn:
+    """Raise ValueError for NaN and the infinities: Python's json reads them, JSON has none."""
     raise ValueError(f"{constant} is not JSON")
 
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from local_cloud.engine.autoscaler import Autoscaler
-from local_cloud.engine.http_client import HttpRequest, HttpResponse, Lost
+from local_cloud.engine.http_client import HttpRequest, HttpResponse, Lost, TooLong
 from local_cloud.engine.network import Network
 from local_cloud.engine.replica import ReplicaContext
 from local_cloud.engine.request_log import RequestLog
@@ -114,6 +114,8 @@ class DeploymentRunner:
                 await replica.ended(FIRST_LOSS * 2**tried)  # so that it is not chosen again
             except TimeoutError:
                 raise Unanswered(f"replica {replica.name} did not answer in time") from None
+            except TooLong as problem:
+                raise Unanswered(f"replica {replica.name}: {problem}") from None
         raise Unanswered(f"{SENDS} replicas ended, one after the other, while they had the request")
 
     async def _free_replica(self, deadline: float) -> ServedReplica:

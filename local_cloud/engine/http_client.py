@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import h11
 
-MOST = 1 << 25  # bytes of a response
+MOST = 1 << 25  # bytes of a response's body
+HEAD = 1 << 16  # bytes of its status line and headers
 HOST = ("Host", "localhost")
 HOP = frozenset(
     {"host", "connection", "keep-alive", "transfer-encoding", "content-length", "te", "upgrade"}
@@ -22,6 +23,14 @@ HOP = frozenset(
 
 class Lost(Exception):
     """The connection ended before the whole response had come."""
+
+
+class TooLong(Exception):
+    """The response has more bytes than are taken; another replica's would have them too."""
+
+    def __init__(self, what: str, most: int) -> None:
+        """Say what is too long."""
+        super().__init__(f"the response's {what} is longer than {most} bytes")
 
 
 @dataclass(frozen=True)
@@ -60,16 +69,19 @@ class _Connection:
         lines += [f"Content-Length: {len(request.body)}"]
         lines += [f"{name}: {value}" for name, value in request.headers if name.lower() not in HOP]
         self.writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + request.body)
-        head = await self.reader.readuntil(b"\r\n\r\n")
+        try:
+            head = await self.reader.readuntil(b"\r\n\r\n")
+        except asyncio.LimitOverrunError:
+            raise TooLong("head", HEAD) from None
         first, *fields = head[:-4].decode("latin-1").split("\r\n")
         pairs = (field.partition(":") for field in fields)
         headers = tuple((name.lower(), value.strip()) for name, _, value in pairs)
         length = dict(headers).get("content-length", "")
         if not first.startswith("HTTP/1.1 2") or not length.isdecimal():
             return await self._by_h11(request, head)
-        self.usable = ("connection", "close") not in headers
+        self.usable = dict(headers).get("connection", "").lower() != "close"
         if int(length) > MOST:
-            raise Lost(f"the response is longer than {MOST} bytes")
+            raise TooLong("body", MOST)
         body = await self.reader.readexactly(int(length))
         return HttpResponse(int(first[9:12]), body, _kept(headers))
 
@@ -89,7 +101,7 @@ class _Connection:
             elif isinstance(event, h11.ConnectionClosed):
                 raise Lost("it was closed")
             if size > MOST:
-                raise Lost(f"the response is longer than {MOST} bytes")
+                raise TooLong("body", MOST)
         if response is None:
             raise Lost("it was closed")
         self.usable = state.their_state is h11.DONE
@@ -116,16 +128,16 @@ class Client:
         self._free: list[_Connection] = []
 
     async def send(self, request: HttpRequest) -> HttpResponse:
-        """Return the response; Lost if it did not come whole."""
+        """Return the response; Lost if it did not come whole, TooLong for one that is not taken."""
         connection = None
         try:
-            connection = self._free.pop() if self._free else await self._connect()
+            connection = self._open_one() or await self._connect()
             response = await connection.exchange(request)
-        except (OSError, EOFError, asyncio.LimitOverrunError, h11.ProtocolError, Lost) as problem:
+        except (OSError, EOFError, h11.ProtocolError, Lost) as problem:
             if connection:
                 connection.writer.close()
             raise Lost(str(problem)) from problem
-        except BaseException:  # cancelled: what is under way cannot be told from the next answer
+        except BaseException:  # what is still under way cannot be told from the next answer
             if connection:
                 connection.writer.close()
             raise
@@ -135,8 +147,17 @@ class Client:
             connection.writer.close()
         return response
 
+    def _open_one(self) -> _Connection | None:
+        """A free connection that the replica has not closed: many close one that is idle."""
+        while self._free:
+            if not (connection := self._free.pop()).reader.at_eof():
+                return connection
+            connection.writer.close()
+        return None
+
     async def _connect(self) -> _Connection:
-        return _Connection(*await asyncio.open_connection(sock=await self._dial()))
+        sock = await self._dial()
+        return _Connection(*await asyncio.open_connection(sock=sock, limit=HEAD))
 
     def close(self) -> None:
         """Close the connections that are free."""

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from local_cloud.engine import log_timestamps, reaper, system
-from local_cloud.engine.http_client import Client, HttpRequest, HttpResponse, Lost
+from local_cloud.engine.http_client import Client, HttpRequest, HttpResponse, Lost, TooLong
 from local_cloud.engine.network import Network
 from local_cloud.engine.replica import (
     ReplicaContext,
@@ -107,12 +107,12 @@ class ServedReplica:
         try:
             async with asyncio.timeout(CHECK_SECONDS):
                 answer = await self._client.send(HttpRequest("GET", self._plan.health))
-        except (TimeoutError, Lost):
+        except (TimeoutError, Lost, TooLong):
             return False
         return answer.status == 200
 
     async def send(self, request: HttpRequest) -> HttpResponse:
-        """Return the replica's response; Lost if it did not come whole, TimeoutError if late."""
+        """Return the replica's response; Client.send says what it raises, TimeoutError if late."""
         self.active += 1
         try:
             async with asyncio.timeout(self._plan.answer_seconds):

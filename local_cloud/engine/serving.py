@@ -105,6 +105,8 @@ class Serving:
         check_name(deployment_id)
         if deployment_id in self._deployments:
             raise EngineError(f"there is a deployment {deployment_id} already: take another name")
+        if deployment_id in self._ending:
+            raise EngineError(f"the last deployment {deployment_id} still ends: try again soon")
         _check_size(minimum, maximum)
         state = ServingState.STARTING
         made = Deployment(

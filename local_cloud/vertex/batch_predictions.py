@@ -15,6 +15,7 @@ from typing import Any
 
 from google.cloud.aiplatform_v1.types import BatchPredictionJob
 
+from local_cloud import bodies
 from local_cloud.engine.http_client import HttpRequest
 from local_cloud.engine.served import Deployment, NoSuchDeployment, ServingState, Unanswered
 from local_cloud.engine.spec import EngineError
@@ -229,7 +230,7 @@ class _Sender:
             text = response.body.decode(errors="replace")
             if response.status != 200:
                 return [], text
-            found = json.loads(text)["predictions"]
+            found = json.loads(text, parse_constant=bodies.refuse_constant)["predictions"]
         except Unanswered as problem:
             return [], str(problem)
         except (ValueError, LookupError, TypeError):

@@ -61,6 +61,7 @@ class Endpoints(Collection):
         self.serving = platform.serving
         self._base_of = platform.engine.base
         self._failures = platform.engine.failures
+        self._facts: dict[str, Json] = {}  # of deployed models, which do not change
         self.models = models
 
     # ---- requests -------------------------------------------------------------------------------
@@ -184,10 +185,12 @@ class Endpoints(Collection):
 
     def facts(self, deployed_id: str) -> Json:
         """What a deployed model was made from; NOT_FOUND if there is none."""
-        found = self.records.get(DEPLOYED, deployed_id)
-        if found is None:
-            raise ApiError("NOT_FOUND", f"The DeployedModel {deployed_id} does not exist.")
-        return found
+        if deployed_id not in self._facts:
+            found = self.records.get(DEPLOYED, deployed_id)
+            if found is None:
+                raise ApiError("NOT_FOUND", f"The DeployedModel {deployed_id} does not exist.")
+            self._facts[deployed_id] = found
+        return self._facts[deployed_id]
 
     async def operation(self, document: Json, seconds: float) -> Json:
         """An operation as it stands, at the latest when its deployment has settled."""
@@ -207,7 +210,8 @@ class Endpoints(Collection):
                 endpoint = self.get(facts["endpoint"])
                 listed = [*endpoint.get("deployedModels", []), facts["deployedModel"]]
                 endpoint["deployedModels"] = listed
-                endpoint["trafficSplit"] = facts.pop("trafficSplit")
+                if split := facts.pop("trafficSplit"):  # else the endpoint's own stays
+                    endpoint["trafficSplit"] = split
                 self.records.put(self.kind, endpoint["name"], endpoint)
                 self.records.put(DEPLOYED, deployment.id, facts)
                 self.serving.set_traffic(endpoint["name"], _weights(endpoint))
@@ -225,6 +229,7 @@ class Endpoints(Collection):
     # ---- inside ---------------------------------------------------------------------------------
     def _forget(self, deployed_id: str) -> None:
         self.records.delete(DEPLOYED, deployed_id)
+        self._facts.pop(deployed_id, None)  # the next one may have the same id
         self.serving.remove(deployed_id)
 
     def _pending(self, name: str) -> bool:

@@ -117,7 +117,7 @@ def plan(document: Json, context: JobContext, objects: Objects, base: dict[str, 
     replicas = []
     for rank, (pool, index, pool_spec) in enumerate(members):
         env = shared | {"RANK": str(rank), "WORLD_SIZE": str(len(members))}
-        env |= _gpus(pool_spec, context.gpus, rank)
+        env |= _gpus(members, context.gpus, rank)
         env |= _cluster(cluster, pool, index, spec)
         command, extra = _command(pool_spec, code, context)
         name = f"workerpool{pool}-{index}"
@@ -206,10 +206,13 @@ def _cluster(cluster: dict[str, list[str]], pool: int, index: int, spec: Json) -
     return {name: json.dumps(value) for name, value in found.items()}
 
 
-def _gpus(pool: Json, given: tuple[int, ...], rank: int) -> dict[str, str]:
+def _gpus(
+    members: list[tuple[int, int, Json]], given: tuple[int, ...], rank: int
+) -> dict[str, str]:
     """The GPUs of one replica; a replica that has none sees none, as on a machine without."""
-    count = int(pool["machineSpec"].get("acceleratorCount", 0)) if given else 0
-    mine = given[rank * count : (rank + 1) * count]
+    counts = [int(pool["machineSpec"].get("acceleratorCount", 0)) for _, _, pool in members]
+    begin = sum(counts[:rank])  # pools may differ
+    mine = given[begin : begin + counts[rank]]
     return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, mine))}
 
 

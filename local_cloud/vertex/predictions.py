@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn
+from typing import Any
 
 from google.cloud.aiplatform_v1.types.prediction_service import ExplainRequest
 from starlette.requests import Request
@@ -30,7 +30,6 @@ class Predictions:
     def __init__(self, endpoints: Endpoints) -> None:
         """endpoints: with what is deployed."""
         self._endpoints = endpoints
-        self._facts: dict[str, Json] = {}  # of deployed models, which do not change
 
     def routes(self) -> list[BaseRoute]:
         """The REST routes: first in the server's list, for they are used most."""
@@ -71,7 +70,7 @@ class Predictions:
         asked = checked(ExplainRequest, content | {"endpoint": endpoint})
         require(asked.get("instances"), "instances: a list of at least one")
         chosen = asked.get("deployedModelId") or self._chosen(endpoint)
-        facts = self.facts(chosen)
+        facts = self._endpoints.facts(chosen)
         spec = facts["deployedModel"].get("explanationSpec") or facts["model"].get(
             "explanationSpec", {}
         )
@@ -120,7 +119,7 @@ class Predictions:
         """Send a body to one of the endpoint's deployed models; which it was, and its response."""
         serving = self._endpoints.serving
         chosen = deployed_id or self._chosen(endpoint)
-        _, route = serving_launch.routes(self.facts(chosen))
+        _, route = serving_launch.routes(self._endpoints.facts(chosen))
         try:
             return await serving.send(
                 endpoint, HttpRequest("POST", route, content, headers), chosen
@@ -130,15 +129,9 @@ class Predictions:
         except Unanswered as problem:
             raise ApiError("UNAVAILABLE", f"{endpoint}: {problem}") from None
 
-    def facts(self, deployed_id: str) -> Json:
-        """What a deployed model was made from."""
-        if deployed_id not in self._facts:
-            self._facts[deployed_id] = self._endpoints.facts(deployed_id)
-        return self._facts[deployed_id]
-
     def about(self, deployed_id: str) -> Json:
         """What the service adds to predictions."""
-        model = self.facts(deployed_id)["model"]
+        model = self._endpoints.facts(deployed_id)["model"]
         return {
             "deployedModelId": deployed_id,
             "model": model["name"],
@@ -157,7 +150,7 @@ async def _body(request: Request) -> bytes:
 def _instances(content: bytes) -> list[Any]:
     """The instances of a predict request; INVALID_ARGUMENT for what the service would refuse."""
     try:
-        found = json.loads(content or b"{}", parse_constant=_refuse)
+        found = json.loads(content or b"{}", parse_constant=bodies.refuse_constant)
     except (ValueError, RecursionError) as problem:
         raise ApiError("INVALID_ARGUMENT", f"Invalid JSON payload received: {problem}") from None
     require(isinstance(found, dict), "Invalid JSON payload received: not an object")
@@ -168,10 +161,6 @@ def _instances(content: bytes) -> list[Any]:
     return list(instances)
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
 def _predictions(response: HttpResponse) -> Json:
     """The predictions of a replica's answer, or its error."""
     text = response.body.decode(errors="replace")
@@ -179,7 +168,7 @@ def _predictions(response: HttpResponse) -> Json:
         status = "INVALID_ARGUMENT" if 400 <= response.status < 500 else "INTERNAL"
         raise ApiError(status, text, http=response.status)
     try:
-        found = json.loads(text)
+        found = json.loads(text, parse_constant=bodies.refuse_constant)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("predictions"), list):

@@ -165,9 +165,9 @@ class Tuning:
                 return f"The metric {tag} was reported, but never as a finite number."
             arrived = f"those that arrived: {', '.join(tags)}" if tags else "none arrived at all"
             return f"No metric of the tag {tag} was reported; {arrived}."
-        if spec.get("measurementSelectionType") == "LAST_MEASUREMENT":
-            return values[-1]
-        return max(values) if study.spec.maximize else min(values)
+        if spec.get("measurementSelectionType") == "BEST_MEASUREMENT":
+            return max(values) if study.spec.maximize else min(values)
+        return values[-1]  # what an unspecified type means, too
 
     def reports(self, study: Study, number: int, job: Job) -> Curve:
         """What a trial has reported so far, by its steps or by the seconds it has run."""

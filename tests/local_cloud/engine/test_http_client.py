@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import suppress
 
 import pytest
 
-from local_cloud.engine.http_client import Client, HttpRequest, HttpResponse, Lost
+from local_cloud.engine.http_client import Client, HttpRequest, HttpResponse, Lost, TooLong
 
 REQUEST = HttpRequest("POST", "/predict", b"{}", (("Accept", "text/csv"), ("Host", "elsewhere")))
+
+
+def client_of(server: asyncio.Server) -> Client:
+    """One whose connections lead to this server."""
+
+    async def dial() -> socket.socket:
+        fresh = socket.socket()
+        fresh.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(fresh, server.sockets[0].getsockname())
+        return fresh
+
+    return Client(dial)
 
 
 def answered(*responses: bytes, times: int = 1) -> tuple[list[HttpResponse], list[bytes]]:
@@ -21,27 +34,20 @@ def answered(*responses: bytes, times: int = 1) -> tuple[list[HttpResponse], lis
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         serving.append(asyncio.current_task())
         response = rest.pop(0)
-        while head := await reader.read(1 << 16):
-            heard.append(head)
-            writer.write(response)
-            if b"chunked" not in response and b"content-length" not in response.lower():
-                break
-            if response.endswith(b"cut"):
-                break
-        writer.close()
-        await writer.wait_closed()
+        with suppress(ConnectionError):  # the client need not wait for all of it
+            while head := await reader.read(1 << 16):
+                heard.append(head)
+                writer.write(response)
+                if b"chunked" not in response and b"content-length" not in response.lower():
+                    break
+                if response.endswith(b"cut"):
+                    break
+            writer.close()
+            await writer.wait_closed()
 
     async def run() -> list[HttpResponse]:
         server = await asyncio.start_server(serve, "127.0.0.1")
-        address = server.sockets[0].getsockname()
-
-        async def dial() -> socket.socket:
-            fresh = socket.socket()
-            fresh.setblocking(False)
-            await asyncio.get_running_loop().sock_connect(fresh, address)
-            return fresh
-
-        client = Client(dial)
+        client = client_of(server)
         try:
             return [await client.send(REQUEST) for _ in range(times)]
         finally:
@@ -83,9 +89,45 @@ def test_every_other_response_is_taken_whole(text: bytes) -> None:
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\ncut",
         b"no HTTP at all\r\n\r\n",
         b"HTTP/1.1 200",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\ncut",
     ],
 )
 def test_a_response_that_does_not_come_whole_is_lost(text: bytes) -> None:
     with pytest.raises(Lost):
         answered(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\ncut",
+        b"HTTP/1.1 200 OK\r\nX-Own: " + b"a" * (1 << 17) + b"\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.0 200 OK\r\n\r\n" + b"a" * ((1 << 25) + 1),
+    ],
+)
+def test_a_response_that_is_too_long_is_not_lost_and_so_not_sent_again(text: bytes) -> None:
+    with pytest.raises(TooLong, match=r"response's (head|body) is longer than \d+ bytes"):
+        answered(text)
+
+
+@pytest.mark.parametrize("said", [b"", b"Connection: Close\r\n"])
+def test_a_connection_that_the_replica_has_closed_is_not_used_again(said: bytes) -> None:
+    """Many servers close one that was idle for some seconds, without a word in the response."""
+    whole = b"HTTP/1.1 200 OK\r\n" + said + b"Content-Length: 2\r\n\r\n{}"
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        writer.write(whole)
+        await asyncio.sleep(0)  # the response arrives before the end
+        writer.close()
+
+    async def run() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1")
+        client = client_of(server)
+        first = await asyncio.gather(*(client.send(REQUEST) for _ in range(3)))
+        while not all(each.reader.at_eof() for each in client._free):
+            await asyncio.sleep(0.01)
+        assert [each.body for each in [*first, await client.send(REQUEST)]] == [b"{}"] * 4
+        client.close()
+        server.close()
+
+    asyncio.run(run())

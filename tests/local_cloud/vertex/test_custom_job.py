@@ -11,6 +11,7 @@ import numpy
 import pytest
 from google.cloud import storage
 
+from local_cloud.vertex.launch import _gpus
 from tests.local_cloud.engine.support import alive
 from tests.local_cloud.vertex.support import BUCKET, IMAGE, REPORT, Script, read
 
@@ -45,6 +46,19 @@ def test_pools_keep_their_places_even_with_an_empty_one_between(aiplatform: Modu
     assert '"workerpool1": ' not in chief["CLUSTER_SPEC"]
     assert '"workerpool2"' in chief["CLUSTER_SPEC"]
     assert '"ps"' in chief["TF_CONFIG"]
+
+
+def test_each_replica_sees_its_own_gpus_even_if_pools_have_different_numbers() -> None:
+    """Of three on the machine; this one may have none."""
+
+    def seen(*counts: int) -> list[str]:
+        members = [(0, 0, {"machineSpec": {"acceleratorCount": count}}) for count in counts]
+        found = [_gpus(members, (0, 1, 2), rank) for rank in range(len(counts))]
+        return [each["CUDA_VISIBLE_DEVICES"] for each in found]
+
+    assert seen(1, 1, 1) == ["0", "1", "2"]
+    assert seen(0, 1) == ["", "0"]
+    assert seen(2, 1) == ["0,1", "2"]
 
 
 @pytest.mark.parametrize(

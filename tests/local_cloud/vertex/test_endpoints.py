@@ -17,7 +17,11 @@ from hypothesis import strategies as st
 
 import local_cloud
 from local_cloud.control import Status
+from local_cloud.engine.http_client import HttpResponse
+from local_cloud.vertex.predictions import _predictions
+from local_cloud.vertex.errors import ApiError
 from tests.local_cloud.vertex.support import BUCKET
+from tests.local_cloud.vertex.test_tuning import wait_for
 from tests.local_cloud.vertex.trained import (
     IMAGE,
     Trained,
@@ -107,6 +111,40 @@ def test_explain_shares_the_prediction_out_among_the_features(
     assert second["Sex"] == 0  # as in the baseline
     other.delete(force=True)
     explained.delete()
+
+
+def test_an_id_is_used_again_and_a_deployment_without_a_split_leaves_the_traffic(
+    aiplatform: ModuleType, endpoint: Any, model: Any, trained: Trained
+) -> None:
+    second = upload(aiplatform, trained, parent_model=model.resource_name)
+    machine = {"machine_spec": {"machine_type": "n1-standard-2"}, "min_replica_count": 1}
+    before = endpoint.traffic_split
+
+    def deploy(version: Any) -> bool:
+        deployed = {"id": "77", "model": version.versioned_resource_name}
+        deployed["dedicated_resources"] = machine
+        request = {"endpoint": endpoint.resource_name, "deployed_model": deployed}
+        try:
+            endpoint.api_client.deploy_model(request=request).result()
+        except exceptions.BadRequest as problem:
+            assert "the last deployment 77 still ends" in str(problem)
+            return False
+        return True
+
+    for version in (model, second):
+        wait_for(lambda version=version: deploy(version))
+        assert endpoint.traffic_split == before
+        endpoint.update(traffic_split={"77": 100})
+        answer = endpoint.predict(instances=trained.rows)
+        assert (answer.deployed_model_id, answer.model_version_id) == ("77", version.version_id)
+        endpoint.update(traffic_split=before)
+        endpoint.undeploy(deployed_model_id="77")
+
+
+def test_a_prediction_that_is_no_number_is_the_models_mistake() -> None:
+    content = b'{"predictions": [NaN]}'  # as Python's json writes it
+    with pytest.raises(ApiError, match="something other than"):
+        _predictions(HttpResponse(200, content))
 
 
 def test_bad_instances_are_refused_with_index_and_reason(endpoint: Any) -> None:

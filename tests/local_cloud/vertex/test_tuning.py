@@ -204,11 +204,13 @@ def test_trials_that_crash_do_not_end_a_study_before_the_limit(aiplatform: Modul
     assert len(limited.trials) == 2
 
 
-@pytest.mark.parametrize(("selection", "worse"), [("best", 0), ("last", 1)])
+@pytest.mark.parametrize(("selection", "worse"), [("best", 0), ("last", 1), ("", 1)])
 def test_the_best_or_the_last_report_counts(
     aiplatform: ModuleType, selection: str, worse: int
 ) -> None:
-    job = tuning_job(aiplatform, X, trials=1, measurement_selection=selection)
+    job = tuning_job(aiplatform, X, trials=1, measurement_selection=selection or "best")
+    if not selection:  # as of a client that does not say
+        job._gca_resource.study_spec.measurement_selection_type = 0
     job.run()
     (trial,) = job.trials
     assert final(trial) == pytest.approx(abs(values(trial)["x"] - 3) + worse)

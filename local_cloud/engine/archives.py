@@ -118,6 +118,7 @@ def _write(archive: Path, into: Path, most: int) -> None:
     for member in links:
         path = into / member.path
         path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
         path.symlink_to(member.symlink)
     root = os.path.realpath(into)
     for member in links:

@@ -7,6 +7,7 @@ containers' sagemaker-inference-toolkit and sagemaker-pytorch-inference-toolkit 
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -93,7 +94,8 @@ def plan(
 
 def bring(container: Json, folder: Path, objects: Objects) -> None:
     """Bring a model's data to a folder: an archive unpacked, or the objects below a prefix."""
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # of the last time, before the server was restarted
+    folder.mkdir(parents=True)
     source = (container.get("ModelDataSource") or {}).get("S3DataSource") or {}
     uri = container.get("ModelDataUrl") or source.get("S3Uri")
     if not uri:

@@ -36,7 +36,9 @@ def test_files_folders_links_and_modes(tmp_path: Path) -> None:
     program[0].mode = 0o4777
     hard = link("x/same", "x/run", tarfile.LNKTYPE)
     archive = tar(
-        tmp_path / "a.tar.gz", file("x/a"), program, link("x/l", "../x/a"), hard, file("x/a", b"2")
+        tmp_path / "a.tar.gz",
+        *(file("x/a"), program, link("x/l", "run"), link("x/l", "../x/a"), hard),
+        file("x/a", b"2"),
     )
     extract(archive, tmp_path / "not yet there" / "into")
     assert tree(tmp_path / "not yet there" / "into") == {

@@ -60,7 +60,7 @@ def make_trained(folder: Path) -> Trained:
     )
 
 
-def put(files: Mapping[str, str | bytes]) -> str:
+def put(files: Mapping[str, str | bytes | Path]) -> str:
     """Bring a model.tar.gz of these files to S3; returns its URI."""
     key = f"{next(NUMBERS)}/model.tar.gz"
     boto3.client("s3").put_object(Bucket=BUCKET, Key=key, Body=packed(files))

@@ -155,13 +155,15 @@ def channel(name: str, address: str, **source: Any) -> Json:
     return {"ChannelName": name, "DataSource": {"S3DataSource": source}}
 
 
-def packed(files: Mapping[str, str | bytes]) -> bytes:
-    """A .tar.gz of these files."""
+def packed(files: Mapping[str, str | bytes | Path]) -> bytes:
+    """A .tar.gz of these files; a path is what a link leads to."""
     body = io.BytesIO()
     with tarfile.open(fileobj=body, mode="w:gz") as archive:
         for name, text in files.items():
-            content = text.encode() if isinstance(text, str) else text
             member = tarfile.TarInfo(name)
+            if isinstance(text, Path):
+                member.type, member.linkname, text = tarfile.SYMTYPE, str(text), b""
+            content = text.encode() if isinstance(text, str) else text
             member.size, member.mtime = len(content), int(time.time())
             archive.addfile(member, io.BytesIO(content))
     return body.getvalue()

@@ -25,7 +25,7 @@ def require(
 
 def spent() -> float:
     """Return the dollars of the session's jobs, and of its endpoints that are there now."""
-    jobs = Verbs(backend).list_jobs(mine=True)
+    jobs = Verbs(backend).own_jobs()
     return budget.of_jobs(jobs, estimate_cost) + _endpoints()
 
 

@@ -39,7 +39,8 @@ VARIABLE = "LESSON_BUDGET"
 HOUR, DAY = 1.0, 24.0  # hours that a job, and an endpoint, count at least
 NOT_COUNTED = (
     "not counted: the other cloud, deleted endpoints, storage, machines of train_on_vm(), tasks of"
-    " pipelines that list_jobs() does not list, and what others sent"
+    " pipelines that list_jobs() does not list, jobs older than the newest 1,000, and what others"
+    " sent"
 )
 NOTHING: Mapping[str, float] = {}
 

@@ -71,7 +71,12 @@ def plain(instance: Any) -> Any:
         return {name: plain(value) for name, value in instance.items()}
     if isinstance(instance, Sequence) and not isinstance(instance, str):
         return [plain(value) for value in instance]
-    return None if instance != instance else instance
+    return None if _is_gap(instance) else instance
+
+
+def _is_gap(value: Any) -> bool:
+    """NaN, which is not itself, or pandas' NA, which has no truth value."""
+    return type(value).__name__ == "NAType" or bool(value != value)
 
 
 def whole_classes(predictions: Iterable[Any]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
@@ -81,11 +81,20 @@ class Verbs:
         In a project or account that several people share, `mine` leaves out the jobs that write
         elsewhere than into this session's bucket; it looks at the newest 1,000.
         """
-        uri = f"{self._cloud.connected().uri}/"
+        self._cloud.connected()
         with self._cloud.refusals("listing the jobs"):
-            found = islice(self._cloud.every(), SEEN if mine else NEWEST)
-            own = (one for one in found if not mine or self._base(one).startswith(uri))
-            return jobs.table([self._row(job) for job in islice(own, NEWEST)])
+            found = self._own() if mine else self._cloud.every()
+            return jobs.table([self._row(job) for job in islice(found, NEWEST)])
+
+    def own_jobs(self) -> pd.DataFrame:
+        """Return all of this session's jobs among the newest 1,000: what they cost adds up."""
+        with self._cloud.refusals("listing the jobs"):
+            return jobs.table([self._row(job) for job in self._own()])
+
+    def _own(self) -> Iterator[Any]:
+        uri = f"{self._cloud.connected().uri}/"
+        seen = islice(self._cloud.every(), SEEN)
+        return (one for one in seen if self._base(one).startswith(uri))
 
     def _base(self, job: Any) -> str:
         return f"{self._cloud.spec(job).base}/"

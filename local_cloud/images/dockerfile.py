@@ -59,7 +59,8 @@ def _follow(name: str, rest: str, found: Dockerfile, defaults: dict[str, str]) -
             raise DockerfileError(
                 "a Dockerfile of several stages (FROM twice) is not followed here"
             )
-        found.base = _substituted(rest.split()[0], known)
+        image = [word for word in rest.split() if not word.startswith("--")]  # not --platform=…
+        found.base = _substituted(image[0], known) if image else ""
     elif name == "ARG":
         argument, _, default = rest.partition("=")
         defaults[argument] = default
@@ -72,7 +73,7 @@ def _follow(name: str, rest: str, found: Dockerfile, defaults: dict[str, str]) -
     elif name in ("COPY", "ADD"):
         found.copies.append(_copied(name, _substituted(rest, known), found.folder))
     elif name == "ENTRYPOINT":
-        found.entrypoint, found.arguments = _words(rest), ()
+        found.entrypoint = _words(rest)  # which resets the CMD of the base, not this file's
     elif name == "CMD":
         found.arguments = _words(rest)
     elif name not in WITHOUT_EFFECT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ Data = dict[str, Any]
 
 @both_sides(fast="Google")
 def test_the_list_has_the_newest_first_and_a_job_is_known_by_its_name_or_the_sdks_object(
-    side: Side, data: Data, capsys: pytest.CaptureFixture[str]
+    side: Side, data: Data, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two replicas train one model, and cost twice as much an hour."""
     verbs = side.helpers
@@ -34,6 +35,11 @@ def test_the_list_has_the_newest_first_and_a_job_is_known_by_its_name_or_the_sdk
     rows = [replica["rows"] for replica in two.metrics["replicas"]]
     assert rows[0]["stop"] == rows[1]["start"]
     assert list(verbs.list_jobs(mine=True).head(2)["name"]) == names[::-1]
+    spent = importlib.import_module(f"{verbs.__name__}.spending").spent
+    whole = spent()
+    monkeypatch.setattr("lesson.verbs.NEWEST", 1)  # the list is cut, the budget counts all
+    assert len(verbs.list_jobs(mine=True)) == 1 and spent() == whole
+    monkeypatch.undo()
     verbs.connect(bucket=f"{data['train'].split('/')[2]}-of-somebody-else")  # in the same account
     assert not set(names) & set(verbs.list_jobs(mine=True)["name"])
     assert list(verbs.list_jobs().head(2)["name"]) == names[::-1]

@@ -60,6 +60,14 @@ def test_a_line_for_the_shell_is_run_by_the_shell(tmp_path: Path) -> None:
     assert found.arguments == ("/bin/sh", "-c", "echo $HOME")
 
 
+def test_flags_of_from_and_a_command_before_the_entrypoint(tmp_path: Path) -> None:
+    """As made on a machine with another processor; an ENTRYPOINT resets the base's CMD only."""
+    text = 'FROM --platform=linux/amd64 x:1\nCMD ["--epochs", "3"]\nENTRYPOINT ["python", "t.py"]'
+    found = dockerfile.read(written(tmp_path, text))
+    assert found.base == "x:1"
+    assert (*found.entrypoint, *found.arguments) == ("python", "t.py", "--epochs", "3")
+
+
 def test_a_built_image_has_its_files_and_its_command(tmp_path: Path) -> None:
     images, said = PulledImages(tmp_path / "images"), list[str]()
     build(URI, written(tmp_path, TEXT), images, said.append)

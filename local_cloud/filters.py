@@ -8,7 +8,6 @@ be asked for several things that it must have, `parent_contexts:"a","b"`.
 
 from __future__ import annotations
 
-import fnmatch
 import operator
 import re
 from collections.abc import Callable
@@ -147,6 +146,11 @@ class _Parser:
         return lambda resource: function(resource, argument)
 
 
+def matches(text: str, pattern: str) -> bool:
+    """Whether a text fits a pattern of Google's, in which `*` alone stands for any letters."""
+    return bool(re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL))
+
+
 def _comparison(path: list[str], op: str, wanted: str) -> Test:
     def test(resource: dict[str, Any]) -> bool:
         value = lookup(resource, path)
@@ -158,7 +162,7 @@ def _comparison(path: list[str], op: str, wanted: str) -> Test:
         if op in ("=", "!="):
             if number is not None:
                 return bool((value == number) == (op == "="))
-            return fnmatch.fnmatchcase(_text(value), wanted.replace("[", "[[]")) == (op == "=")
+            return matches(_text(value), wanted) == (op == "=")
         if number is not None:
             return bool(COMPARE[op](value, number))
         return value is not None and bool(COMPARE[op](_text(value), wanted))

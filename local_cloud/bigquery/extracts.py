@@ -52,10 +52,7 @@ class Extracts:
             self._write(cursor, Name(*parts), {}, file)
 
     def _write(self, cursor: Cursor, source: Name, settings: Document, file: Path) -> None:
-        found = self._catalog.get(source)
-        if found["type"] != "TABLE":
-            raise invalid(f"{source} is a {found['type']}: only a table can be extracted")
-        fields = found["schema"]["fields"]
+        fields = self._fields(source, "extracted")
         kind = str(settings.get("destinationFormat") or "CSV")
         compression = str(settings.get("compression") or "NONE")
         if kind not in NAMES or compression not in (
@@ -73,6 +70,13 @@ class Extracts:
             writer.register("outgoing", rows)
             path = str(file).replace("'", "''")
             writer.execute(f"COPY (SELECT * FROM outgoing) TO '{path}' ({', '.join(said)})")
+
+    def _fields(self, source: Name, use: str) -> list[Field]:
+        found = self._catalog.get(source)
+        if found["type"] != "TABLE":
+            raise invalid(f"{source} is a {found['type']}: only a table can be {use}")
+        fields: list[Field] = found["schema"]["fields"]
+        return fields
 
     @contextlib.contextmanager
     def _file(self) -> Iterator[Path]:
@@ -100,7 +104,7 @@ class Extracts:
         project = document["jobReference"]["projectId"]
         given = inners(settings, "sourceTables") or [inner(settings, "sourceTable")]
         sources = [reference_of(project, one) for one in given]
-        schemas = [self._catalog.get(source)["schema"]["fields"] for source in sources]
+        schemas = [self._fields(source, "copied") for source in sources]
         if any(_types(one) != _types(schemas[0]) for one in schemas):
             raise invalid("The tables of a copy job need the same schema")
         sql = " UNION ALL ".join(f"SELECT * FROM {source.stored}" for source in sources)

@@ -7,7 +7,6 @@ may open none.
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from local_cloud.bigquery.outcome import Cursor, Outcome
 from local_cloud.bigquery.reading import Source
 from local_cloud.bigquery.types import checked
 from local_cloud.bigquery.writing import Writer, new_rows
+from local_cloud.filters import matches
 from local_cloud.store.errors import NoSuchBucket, NoSuchObject
 from local_cloud.store.objects import Objects
 
@@ -102,15 +102,14 @@ class Loads:
             raise invalid(f"Source URI must be a Google Cloud Storage location: {uri}")
         if name.count("*") > 1:
             raise invalid(f"Source URI has more than one wildcard: {uri}")
-        before, star, after = name.partition("*")
-        if not star:
+        if "*" not in name:
             try:
                 yield self._objects.get(bucket, name).path
             except (NoSuchBucket, NoSuchObject):
                 return
             return
-        for one in self._objects.list(bucket, before):
-            if fnmatch.fnmatchcase(one.name, f"*{after}") and not one.name.endswith("/"):
+        for one in self._objects.list(bucket, name.partition("*")[0]):
+            if matches(one.name, name) and not one.name.endswith("/"):
                 yield one.path
 
 

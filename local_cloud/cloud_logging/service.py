@@ -54,7 +54,7 @@ def _page(platform: Platform, body: dict[str, Any]) -> dict[str, Any]:
     by = body.get("orderBy") or "timestamp asc"
     if by not in ("timestamp asc", "timestamp desc"):
         raise InvalidFilter(f"orderBy: {by!r} is neither 'timestamp asc' nor 'timestamp desc'")
-    numbers = {project_number(name.split("/")[1]) for name in body.get("resourceNames") or []}
+    numbers = {_number(name) for name in body.get("resourceNames") or []}
     found = [
         entry
         for job in platform.engine.jobs()
@@ -64,9 +64,20 @@ def _page(platform: Platform, body: dict[str, Any]) -> dict[str, Any]:
     ]
     found.sort(key=lambda entry: (entry["timestamp"], entry["insertId"]), reverse="desc" in by)
     size = min(int(body.get("pageSize") or LARGEST), LARGEST)
-    start = int(body.get("pageToken") or 0)
+    token = str(body.get("pageToken") or 0)
+    if not token.isdecimal():
+        raise InvalidFilter(f"page_token {token!r} is none that an answer had")
+    start = int(token)
     more = {"nextPageToken": str(start + size)} if start + size < len(found) else {}
     return {"entries": found[start : start + size]} | more
+
+
+def _number(resource: str) -> str:
+    """The number of the project in projects/PROJECT or projects/PROJECT/…."""
+    kind, _, rest = str(resource).partition("/")
+    if kind != "projects" or not rest:
+        raise InvalidFilter(f"resourceNames: {resource!r} is not projects/PROJECT")
+    return project_number(rest.split("/")[0])
 
 
 def _project(platform: Platform, job: Job) -> str:

@@ -5,7 +5,6 @@ The statistics are those of an AutoML training (automl/statistics.py), of the fi
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from local_cloud.automl.errors import BadData
 from local_cloud.console import words
 from local_cloud.console.tables import Cell, Table
+from local_cloud.filters import matches
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 
@@ -54,7 +54,7 @@ def _rows(uris: Sequence[str], objects: Objects) -> tuple[list[list[Cell]], str,
 def _files(uri: str, objects: Objects) -> Iterator[Path]:
     bucket, _, pattern = uri.removeprefix("gs://").partition("/")
     for name in objects.names(bucket, pattern.split("*")[0]):
-        if fnmatch.fnmatchcase(name, pattern):
+        if matches(name, pattern):
             yield objects.get(bucket, name).path
 
 

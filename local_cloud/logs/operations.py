@@ -51,7 +51,10 @@ class Logs:
             if stream.group.startswith(prefix or "") and (part or "") in stream.group:
                 groups.setdefault(stream.group, []).append(stream)
         found = [_group(name, groups[name]) for name in sorted(groups)]
-        start, limit = int(params.get("nextToken", 0)), params.get("limit", PAGE_NAMES)
+        token, limit = str(params.get("nextToken", 0)), params.get("limit", PAGE_NAMES)
+        if not token.isdecimal():
+            raise _invalid("The specified nextToken is invalid.")
+        start = int(token)
         more = {"nextToken": str(start + limit)} if start + limit < len(found) else {}
         return {"logGroups": found[start : start + limit]} | more
 

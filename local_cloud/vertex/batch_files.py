@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import csv
-import fnmatch
 import io
 import json
 from collections.abc import Iterable, Iterator
@@ -19,6 +18,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from local_cloud.engine.spec import EngineError
+from local_cloud.filters import matches
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 
@@ -42,9 +42,7 @@ def sources(objects: Objects, uris: Iterable[str]) -> list[Path]:
     for uri in uris:
         bucket, _, pattern = uri.removeprefix("gs://").partition("/")
         prefix = pattern.split("*")[0]
-        names = [
-            name for name in objects.names(bucket, prefix) if fnmatch.fnmatchcase(name, pattern)
-        ]
+        names = [name for name in objects.names(bucket, prefix) if matches(name, pattern)]
         if not names:
             raise EngineError(f"There are no files at {uri}.")
         found += [objects.get(bucket, name).path for name in names]

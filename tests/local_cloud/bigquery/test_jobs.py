@@ -138,6 +138,8 @@ def test_objects_are_loaded_by_a_pattern(
     settings = config(autodetect=True, skip_leading_rows=1)
     job = client.load_table_from_uri("gs://of-bigquery/in/*.csv", "d.p", job_config=settings)
     assert (job.result().output_rows, job.input_files) == (4, 2)
+    uri = "gs://of-bigquery/in/*[1].csv"  # a star alone stands for other letters
+    assert client.load_table_from_uri(uri, "d.q", job_config=settings).result().input_files == 1
     with pytest.raises(NotFound, match="Not found: URI gs://of-bigquery/none"):
         client.load_table_from_uri("gs://of-bigquery/none", "d.p").result()
     with pytest.raises(BadRequest, match="must be a Google Cloud Storage location"):
@@ -187,6 +189,9 @@ def test_tables_are_copied_into_one(client: bigquery.Client, run: Run) -> None:
     run("CREATE TABLE b AS SELECT 2 AS x")
     client.copy_table(["bigquery-tests.d.a", "bigquery-tests.d.b"], "bigquery-tests.d.c").result()
     assert run("SELECT x FROM c ORDER BY x") == [(1,), (2,)]
+    run("CREATE VIEW v AS SELECT 1 AS x")
+    with pytest.raises(BadRequest, match="is a VIEW: only a table can be copied"):
+        client.copy_table("bigquery-tests.d.v", "bigquery-tests.d.e").result()
 
 
 def test_rows_are_streamed_and_each_wrong_one_is_named(client: bigquery.Client, run: Run) -> None:

@@ -53,6 +53,8 @@ def test_the_group(jobs: Served) -> None:
         assert len(jobs.client.describe_log_groups(**asked)["logGroups"]) == found
     with pytest.raises(ClientError, match="InvalidParameterException"):
         jobs.client.describe_log_groups(logGroupNamePrefix="a", logGroupNamePattern="b")
+    with pytest.raises(ClientError, match=r"InvalidParameterException.*nextToken is invalid"):
+        jobs.client.describe_log_groups(nextToken="not one of ours")
     with pytest.raises(ClientError, match=r"not implemented.*accountIdentifiers"):
         jobs.client.describe_log_groups(accountIdentifiers=["123456789012"])
 

@@ -40,7 +40,7 @@ def written(job: Any) -> dict[str, str]:
 def test_lines_of_json_are_scored_and_bad_ones_are_told_apart(model: Any, trained: Trained) -> None:
     lines = [*PASSENGERS, {"Sex": "dog"}, trained.rows[0]]
     text = "".join(f"{json.dumps(each)}\n" for each in lines) + "no json\n"
-    source = put("in/some.jsonl", text)
+    source = put("in/some[1].jsonl", text)
     job = model.batch_predict(
         job_display_name="score", gcs_source=source, gcs_destination_prefix=OUTPUT,
         machine_type="n1-standard-4", batch_size=2,

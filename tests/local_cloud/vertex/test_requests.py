@@ -164,3 +164,20 @@ def test_pages_together_are_the_whole_list(aiplatform: ModuleType, cloud: Status
         if not token:
             break
     assert names == [f"page-{number}" for number in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"resourceNames": ["my-project"]}, "'my-project' is not projects/PROJECT"),
+        ({"resourceNames": [7]}, "7 is not projects/PROJECT"),
+        ({"pageToken": "-1"}, "page_token '-1' is none that an answer had"),
+        ({"orderBy": "severity"}, "orderBy: 'severity' is neither"),
+    ],
+)
+def test_a_list_of_log_entries_says_what_is_wrong_with_its_request(
+    cloud: Status, body: dict[str, Any], said: str
+) -> None:
+    status, error = post(cloud, "/v2/entries:list", body)
+    assert (status, error["status"]) == (400, "INVALID_ARGUMENT")
+    assert said in error["message"]

@@ -160,7 +160,7 @@ class Server:
         self.model, self.turn = model, asyncio.Lock()
         self.health = {"/ping", os.environ.get("AIP_HEALTH_ROUTE")}
         self.predict = {"/invocations", os.environ.get("AIP_PREDICT_ROUTE")}
-        self.batch: list[np.ndarray] = []  # what waits for the next forward pass
+        self.batch: list[Any] = []  # rows that wait for the next forward pass, then its result
         self.active = 0  # requests that have begun to arrive
 
     async def probabilities(self, rows: np.ndarray) -> list[float]:
@@ -173,7 +173,13 @@ class Server:
                 self.batch, whole = [], np.concatenate(batch)
                 batch.clear()
                 quick, compute = len(whole) <= self.model.quick, self.model.probabilities
-                batch.append(compute(whole) if quick else await asyncio.to_thread(compute, whole))
+                try:
+                    found = compute(whole) if quick else await asyncio.to_thread(compute, whole)
+                except (MemoryError, RuntimeError) as problem:
+                    found = Refused(f"the model failed on {len(whole)} rows: {problem}", [], 500)
+                batch.append(found)
+        if isinstance(batch[0], Refused):
+            raise batch[0]
         return [*map(float, batch[0][start : start + len(rows)])]
 
     async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -193,7 +199,7 @@ class Server:
         """Answer one request; False if the connection ends with it."""
         pairs = (field.partition(":") for field in head[1:])
         headers = {name.lower(): value.strip() for name, _, value in pairs}
-        keep, status, kind = headers.get("connection") != "close", 200, JSON
+        keep, status, kind = headers.get("connection", "").lower() != "close", 200, JSON
         try:
             length = headers.get("content-length", "0")
             known = length.isdecimal() and len(length) < 10 and "transfer-encoding" not in headers

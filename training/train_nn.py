@@ -544,6 +544,8 @@ def main(flags: Any) -> int:
         return 0
     except KeyboardInterrupt:
         code, why = 130, f"interrupted{after}"
+    except SystemExit as problem:  # asked to end, and has said so
+        code, why = int(problem.code or 0), ""
     except Refused as problem:
         once = os.environ.get("LOCAL_RANK") or "0"  # all refuse, one of each machine says so
         code, why = 2, str(problem) if once == "0" else ""

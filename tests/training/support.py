@@ -63,12 +63,17 @@ def as_process(*flags: Any, **environment: str) -> Ended:
 
 
 def main(flags: Iterable[Any]) -> int:
-    """Run the script's main() with these flags; its exit code."""
+    """Run the script's main() with these flags; its exit code.
+
+    main() returns it, also of a run that was asked to end: replicas end at once with it, without
+    Python's own end, which threads of gloo may hold up.
+    """
     try:
-        code: int = train_nn.main(train_nn.parse_flags([*map(str, flags)]))
-    except SystemExit as leaving:  # argparse after a mistaken flag; a run that is to start again
+        parsed = train_nn.parse_flags([*map(str, flags)])
+    except SystemExit as leaving:  # argparse after a mistaken flag
         assert isinstance(leaving.code, int)
-        code = leaving.code
+        return leaving.code
+    code: int = train_nn.main(parsed)
     return code
 
 

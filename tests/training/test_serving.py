@@ -265,6 +265,31 @@ def test_what_is_quick_is_computed_together_without_a_thread(trained: Trained) -
     assert sizes == [(12, True), (3 * model.quick, False)]
 
 
+def test_a_forward_pass_that_fails_is_the_answer_to_all_in_it(trained: Trained) -> None:
+    model = serve_nn.model_fn(str(trained.folder))
+
+    def fails(rows: np.ndarray) -> np.ndarray:
+        raise MemoryError("there is no room")
+
+    vars(model)["probabilities"] = fails
+
+    async def run() -> list[object]:
+        server = serve_nn.Server(model)
+        parts = (server.probabilities(trained.rows) for _ in range(3))
+        return await asyncio.gather(*parts, return_exceptions=True)
+
+    for problem in asyncio.run(run()):
+        assert isinstance(problem, serve_nn.Refused)
+        assert problem.args == ("the model failed on 9 rows: there is no room", [], 500)
+
+
+def test_a_connection_ends_if_the_client_says_so_in_whatever_case(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        client.sendall(b"GET /ping HTTP/1.1\r\nConnection: Close\r\n\r\n")
+        answer = b"".join(iter(lambda: client.recv(1 << 16), b""))  # up to its end
+    assert answer.startswith(b"HTTP/1.1 200") and b"Connection: close" in answer
+
+
 def test_what_has_arrived_is_answered_before_it_ends(trained: Trained) -> None:
     held, port = Held(trained.folder), free_port()
     body = json.dumps({"instances": trained.rows.tolist()})

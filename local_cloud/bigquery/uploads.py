@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
@@ -21,6 +22,9 @@ from local_cloud.related import BadBody, Related
 from local_cloud.store.space import Space
 
 
+LIFETIME = 7 * 24 * 3600  # seconds of an upload without a new byte, as in Cloud Storage
+
+
 class Uploads:
     """Handlers of /upload/…/jobs."""
 
@@ -28,8 +32,8 @@ class Uploads:
         """folder: where files are while they come."""
         self._folder, self._queries, self._loads, self._space = folder, queries, loads, space
         for file in folder.glob("*.data"):  # of load jobs that ended with an earlier server
-            if not file.with_suffix(".json").exists():
-                file.unlink()
+            if file.stat().st_mtime < time.time() - LIFETIME or not self._known(file.stem).exists():
+                self._forget(file.stem)
         self.insert, self.resume = answered(self._insert), answered(self._resume)
 
     async def _insert(self, request: Request) -> Response:
@@ -52,15 +56,22 @@ class Uploads:
     def _begin(self, upload: str, project: str, body: Document) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._file(upload).touch()
-        (self._folder / f"{upload}.json").write_text(json.dumps([project, body]))
+        self._known(upload).write_text(json.dumps([project, body]))
 
     def _file(self, upload: str) -> Path:
         return self._folder / f"{upload}.data"
 
+    def _known(self, upload: str) -> Path:
+        return self._folder / f"{upload}.json"
+
+    def _forget(self, upload: str) -> None:
+        self._known(upload).unlink(missing_ok=True)
+        self._file(upload).unlink(missing_ok=True)
+
     async def _resume(self, request: Request) -> Response:
         """PUT ?upload_id=…: a chunk, or a question for the state."""
         upload = request.query_params.get("upload_id", "")
-        known = self._folder / f"{upload}.json"
+        known = self._known(upload)
         if not upload.isalnum() or not known.exists():
             raise Problem(404, "notFound", "there is no such upload; start it again")
         header = request.headers.get("content-range")
@@ -84,7 +95,11 @@ class Uploads:
             headers = {"range": f"bytes=0-{received - 1}"} if received else {}
             return Response(status_code=308, headers=headers)
         project, body = json.loads(known.read_text())
-        document = await run_in_threadpool(self._start, project, body, file)
+        try:
+            document = await run_in_threadpool(self._start, project, body, file)
+        except Problem:  # the job is refused: sent again, it would be again
+            self._forget(upload)
+            raise
         known.unlink(missing_ok=True)
         return JSONResponse(document)
 
@@ -107,7 +122,7 @@ class Uploads:
             file.unlink(missing_ok=True)
             raise
         finally:
-            (self._folder / f"{upload}.json").unlink(missing_ok=True)
+            self._known(upload).unlink(missing_ok=True)
         return JSONResponse(document)
 
     def _start(self, project: str, body: Document, file: Path) -> Document:

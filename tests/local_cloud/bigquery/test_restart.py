@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from google.api_core.exceptions import Conflict
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import bigquery
 
@@ -80,3 +83,28 @@ def test_nothing_that_was_acknowledged_is_lost_by_a_kill(own: Home) -> None:
     predicted = "SELECT predicted_y FROM ML.PREDICT(MODEL d.m, (SELECT 10 AS x))"
     assert [round(row[0], 6) for row in client.query_and_wait(predicted)] == [20]
     client.query_and_wait("INSERT INTO d.t VALUES (-1)")
+
+
+def test_an_upload_that_nobody_ends_or_whose_job_is_refused_does_not_stay(own: Home) -> None:
+    client = connected(own)
+    client.create_dataset("d")
+    settings = bigquery.LoadJobConfig(autodetect=True, source_format="CSV")
+
+    def load(name: str) -> None:
+        body = io.BytesIO(b"a\n1\n")
+        client.load_table_from_file(body, "d.t", job_id=name, job_config=settings).result()
+
+    load("one")
+    with pytest.raises(Conflict, match="Already Exists"):
+        load("one")
+    (folder,) = own.data.rglob("uploads")
+    assert list(folder.iterdir()) == []
+    week = 7 * 24 * 3600
+    for name, age in (("old", week + 60), ("new", week - 60)):  # both begun, and not ended
+        for kind in ("data", "json"):
+            path = folder / f"{name}.{kind}"
+            path.touch()
+            os.utime(path, (time.time() - age,) * 2)
+    kill(own)
+    control.start(own)
+    assert {path.name for path in folder.iterdir()} == {"new.data", "new.json"}

@@ -138,7 +138,7 @@ class Home:
         return found
 
     def _write_secret(self, path: Path) -> None:
-        """Write one, whole or not at all, unless another process was first: then its secret holds."""
+        """Write one, whole or not at all; if another process was first, its secret holds."""
         new = path.with_name(f"secret.{secrets.token_hex(4)}")
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(SECRET))

@@ -173,6 +173,7 @@ class Server:
                 self.batch, whole = [], np.concatenate(batch)
                 batch.clear()
                 quick, compute = len(whole) <= self.model.quick, self.model.probabilities
+                found: Any
                 try:
                     found = compute(whole) if quick else await asyncio.to_thread(compute, whole)
                 except (MemoryError, RuntimeError) as problem:

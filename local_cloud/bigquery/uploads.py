@@ -21,7 +21,6 @@ from local_cloud.content_range import chunk
 from local_cloud.related import BadBody, Related
 from local_cloud.store.space import Space
 
-
 LIFETIME = 7 * 24 * 3600  # seconds of an upload without a new byte, as in Cloud Storage
 
 

@@ -40,7 +40,7 @@ PASSED = {
 }
 IN_BUCKET = ("s3:GetObject", "s3:PutObject")
 # What the lesson's largest requests need of each instance type at a time.
-INSTANCES = {"ml.m5.large": 2, MACHINE: 2, "ml.g4dn.xlarge": 1}
+INSTANCES = {"ml.m5.large": 2, MACHINE: 3, "ml.g4dn.xlarge": 1}
 DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
 EXPIRED = ("ExpiredToken", "ExpiredTokenException", "RequestExpired")
 LOGIN = "run `aws configure` or `aws sso login` in a terminal"

@@ -39,8 +39,8 @@ PERMISSIONS = (
     "aiplatform.trainingPipelines.list",
 )
 IN_BUCKET = ("create", "delete", "get", "list")
-# What the lesson's largest request needs, and of what: two n1-standard-4, one T4.
-QUOTAS = {"custom_model_training_cpus": 8, "custom_model_training_nvidia_t4_gpus": 1}
+# What the lesson's largest request needs, and of what: three n1-standard-4, one T4.
+QUOTAS = {"custom_model_training_cpus": 12, "custom_model_training_nvidia_t4_gpus": 1}
 MANIFESTS = ", ".join(
     f"application/vnd.{kind}+json"
     for kind in (

@@ -230,20 +230,20 @@ def of_sagemaker() -> Iterator[str]:
     yield ""
     yield f"- Works: {', '.join(f'`{name}`' for name in runtime.operations)}."
     yield from (f"- Missing: {', '.join(others)}.", "")
-    yield "Notebook instances are records: no Jupyter server is started, for you work in one."
+    yield "Notebook instances are records: no Jupyter server is started, because you already work in one."
     yield from (
         "",
         "These fields of a training job are checked and kept, and have no effect here.",
         "",
     )
     yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_SAGEMAKER.items())
-    yield from ("", "So are these fields of a processing job.", "")
+    yield from ("", "These fields of a processing job are checked and kept too.", "")
     yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_PROCESSING.items())
-    yield from ("", "So are these of a pipeline and of its definition.", "")
+    yield from ("", "These of a pipeline and of its definition are, too.", "")
     yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_PIPELINES.items())
-    yield from ("", "So are these fields of an Autopilot job.", "")
+    yield from ("", "These fields of an Autopilot job are, too.", "")
     yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_AUTOPILOT.items())
-    yield from ("", "So are these fields of an endpoint configuration.", "")
+    yield from ("", "These fields of an endpoint configuration are, too.", "")
     yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_ENDPOINTS.items())
 
 
@@ -283,9 +283,9 @@ def table() -> str:
     lines += ["### Accepted and ignored {#coverage-ignored}", ""]
     lines += ["These fields of a job are checked and kept, and have no effect here.", ""]
     lines += [f"- `{field}`: {why}" for field, why in IGNORED.items()]
-    lines += ["", "Neither have these of a deployed model.", ""]
+    lines += ["", "These fields of a deployed model have no effect here either.", ""]
     lines += [f"- `{field}`: {why}" for field, why in IGNORED_OF_DEPLOYED.items()]
-    lines += ["", "Nor these of a pipeline job.", ""]
+    lines += ["", "These fields of a pipeline job have none.", ""]
     lines += [f"- `{field}`: {why}" for field, why in IGNORED_OF_PIPELINES.items()]
     lines += ["", *of_s3(), *of_sagemaker()]
     return "\n".join(lines) + "\n"

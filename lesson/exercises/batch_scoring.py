@@ -17,7 +17,7 @@ which = one_each(
         "first case: somebody looks at the page and waits.",
         "second case: all instances are known, and a machine for an hour is enough.",
         "third case: nobody waits, and for 23 hours of the day there is nothing to do.",
-        "fourth case: the customer stands there.",
+        "fourth case: the customer is waiting.",
     ],
     "Somebody waits for the answer: online. All instances are there before: batch.",
     "ask of each: who waits, and is the whole file there when you begin?",
@@ -72,7 +72,7 @@ def _judge_joined(joined: Callable[..., Any]) -> str:
 
 joined = function(
     _judge_joined,
-    "By the key, not by the place: a result that is missing moves no other.",
+    "By the key, not by position: a missing result then shifts no other.",
     "first make a dictionary from PassengerId to probability; get() of it returns None for the "
     "missing ones.",
 )

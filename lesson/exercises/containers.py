@@ -53,7 +53,7 @@ def _judge_dockerfile(text: str) -> str:
     if not re.search(r"torch==\d", found["RUN"]):
         return "RUN: say which version of torch, or two builds of one file differ."
     if found["USER"] in ("root", "0"):
-        return "USER: a training needs none of root's permissions; name another user."
+        return "USER: training needs none of root's permissions; name another user."
     if not re.fullmatch(r'\[\s*"python3?"\s*,\s*"/app/main\.py"\s*\]', found["ENTRYPOINT"]):
         return (
             'ENTRYPOINT: as a list in double quotes, ["python", "/app/main.py"]; a line for the '

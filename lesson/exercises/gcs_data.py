@@ -37,7 +37,7 @@ def _judge_sent(blob: Any) -> str:
 sent = Exercise(
     object,
     _judge_sent,
-    "Client, bucket, object, content: each is asked of the one before.",
+    "The client gives you the bucket, the bucket the blob, and the blob its content.",
     "the cell above does it with the training archive: one line makes a blob, one uploads.",
     kind="write",
 )
@@ -66,7 +66,7 @@ def _judge_job_path(answer: str, address: str) -> str:
     if answer == f"/gcs/{bucket}/{name}":
         return ""
     if answer.startswith(("gs:/", "/gs/")):
-        return "in a job the bucket lies under /gcs/; nothing of the address's beginning is left."
+        return "in a job the bucket lies under /gcs/; nothing of the URI's beginning is left."
     if answer == f"gcs/{bucket}/{name}":
         return "nearly: a path that does not begin with / starts where the job happens to be."
     if answer == f"/gcs/{name}":

@@ -41,7 +41,7 @@ order = in_order(
         ("E", "B", "without power between these two, the name is on the disk, the content is not."),
     ],
     {"C": "killed in the middle of that line, it leaves a half under the name of a whole."},
-    "Whenever it is killed, a whole checkpoint lies under its name: the old one or the new one.",
+    "Whenever it is killed, a complete checkpoint has the final name: the old one or the new one.",
     "after each line, ask what is there if the machine goes away now.",
 )
 
@@ -73,7 +73,7 @@ def _judge_restart(answer: int) -> str:
         170: "a killed process saves nothing: what it did after its newest checkpoint is lost.",
         400: "it does not begin anew: the same command finds the checkpoint in the folder.",
         30: "so many are lost; how many are trained after the restart?",
-        230: "so far it had come; from where does it go on, and how far?",
+        230: "so far it had come; from where does it resume, and how far?",
         150: "the newest checkpoint is a later one than that of epoch 150.",
         199: "epoch 200 is in the checkpoint; epoch 201 is the first after the restart.",
         201: "epoch 200 is in the checkpoint; epoch 201 is the first after the restart.",
@@ -84,7 +84,7 @@ def _judge_restart(answer: int) -> str:
 restart = Exercise(
     int,
     _judge_restart,
-    "It goes on in epoch 201; the epochs from there to the kill are lost, and trained again.",
+    "It resumes in epoch 201; the epochs from there to the kill are lost, and trained again.",
     "after which epochs was a checkpoint written, and which of them was the last before the kill?",
     unit="epochs",
 )
@@ -162,7 +162,7 @@ def _judge_spot(answer: float) -> str:
         NEEDED * SPOT_PRICE: "the hours before the stop are paid, too.",
         NEEDED * LIST_PRICE: "that is the job on a machine at the list price.",
         NEEDED + BEFORE_STOP: "so many hours, yes; at which price?",
-        (NEEDED - BEFORE_STOP) * SPOT_PRICE: "from what could it go on, and the first seven hours?",
+        (NEEDED - BEFORE_STOP) * SPOT_PRICE: "from what could it resume, and the first seven hours?",
         BEFORE_STOP * SPOT_PRICE: "those are the hours before the stop; and those after it?",
         BEFORE_STOP * SPOT_PRICE + NEEDED: "after the stop it is a spot job still.",
     }

@@ -43,7 +43,7 @@ arrival = choice(
         "B": "the name stays as it was written: nothing turns an underscore into a dash.",
         "C": "there is such a file, but an ordinary script does not have to know it.",
     },
-    "So a script that reads flags runs on SageMaker as it is.",
+    "So a script that reads flags runs on SageMaker unchanged.",
     "train_nn.py was not changed for SageMaker, and reads its settings as it always does.",
 )
 

@@ -82,7 +82,7 @@ kept = some(
         "B": "of B: that folder is on the machine, which is gone.",
         "C": "of C: nobody told the script to write any.",
     },
-    "Events last as long as the place where they lie: name one that outlives the machine.",
+    "Events last as long as their storage: name a place that outlives the machine.",
     "ask of each: is it told to write events, and is the folder on the machine or in a bucket?",
 )
 

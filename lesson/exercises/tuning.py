@@ -179,7 +179,7 @@ winner = choice(
         "A": "that is the average of the 24; the best of them was chosen because it showed more.",
         "B": "one model in six shows as much, so of 24 some show more.",
     },
-    "Of 24 equals, somebody has luck on 143 rows, and that one is chosen.",
+    "Of 24 equally good models one is lucky on 143 rows, and that one is chosen.",
     "one score on 143 rows strays by about 0.03 either way. How far does the luckiest of 24 stray?",
 )
 

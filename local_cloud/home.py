@@ -134,7 +134,9 @@ class Home:
             self._write_secret(path)
         found = path.read_text().strip()
         if len(found) < len(secrets.token_urlsafe(SECRET)):
-            raise LocalCloudError(f"{path} is damaged: remove that file, and connect again")
+            raise LocalCloudError(
+                f"{path} is damaged: run `python -m local_cloud stop`, and remove that file"
+            )
         return found
 
     def _write_secret(self, path: Path) -> None:

@@ -115,12 +115,14 @@ def _write(archive: Path, into: Path, most: int) -> None:
             path.chmod(0o755 if member.executable else 0o644)
     # Links come last: so nothing is written through one, and where they lead can be looked at
     # when nothing changes any more.
+    root = os.path.realpath(into)
     for member in links:
         path = into / member.path
+        if os.path.commonpath([root, os.path.realpath(path.parent)]) != root:
+            raise ValueError(f"its member {str(member.path)!r} lies behind a link to outside")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         path.symlink_to(member.symlink)
-    root = os.path.realpath(into)
     for member in links:
         there = os.path.realpath(into / member.path)
         with suppress(FileNotFoundError):

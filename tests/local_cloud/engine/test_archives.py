@@ -64,6 +64,7 @@ LEAVING = {
     "link by link": [file("x/y/f"), link("x/y/l", ".."), link("m", "x/y/l/../..")],
     "a link that changes": [link("a", "b/.."), file("c/d"), link("b", "c"), link("e", "a/..")],
     "a link in the way of a file": [file("x/f"), link("x", "."), file("x/g")],
+    "a link behind a link": [link("a", ".."), link("a/evil", "x")],
     "device": [link("null", "", tarfile.CHRTYPE)],
     "pipe": [link("pipe", "", tarfile.FIFOTYPE)],
 }

@@ -152,7 +152,8 @@ def _is_ours(path: Path) -> bool:
     try:
         if path.suffix == ".md":
             return path.read_bytes().startswith(NOTICE.partition("{")[0].encode())
-        return "episode" in json.loads(path.read_bytes())["metadata"]["lesson"]
+        page = json.loads(path.read_bytes())["metadata"]["lesson"]["episode"]
+        return Path(page).stem == path.stem  # else somebody's copy, under another name
     except (OSError, ValueError, LookupError, TypeError):
         return False
 

@@ -34,6 +34,7 @@ from local_cloud.store.records import NOT_WRITTEN
 Json = dict[str, Any]
 KIND, NAME = "transform-job", "TransformJobName"
 PAYLOAD = 6  # MB of a request, where MaxPayloadInMB is not given
+ANSWER_SECONDS, RETRIES = 600, 3  # of an invocation, where ModelClientConfig does not say
 ALL = "$"  # a filter that leaves everything as it is
 SUMMARY = (
     *(NAME, "TransformJobArn", "CreationTime", "TransformEndTime", "LastModifiedTime"),
@@ -60,10 +61,12 @@ class BatchPredictions:
         environment = (container.get("Environment") or {}) | (request.get("Environment") or {})
         model = self.models.get(request["ModelName"])
         made = f"{name[:63]}.{secrets.token_hex(4)}"
+        client = request.get("ModelClientConfig") or {}
         facts = {
             "container": container | {"Environment": environment},
             "variant": request["TransformResources"],
             "isolated": bool(model.get("EnableNetworkIsolation")),
+            "answer_seconds": float(client.get("InvocationsTimeoutInSeconds", ANSWER_SECONDS)),
             "job": name,
         }
         document = {
@@ -123,12 +126,24 @@ class BatchPredictions:
             raise invalid(f"Could not find requested job with name: {name}")
         return found
 
+    def start(self) -> None:
+        """Nothing: a job goes on when its replicas are ready again (settled)."""
+
+    async def close(self) -> None:
+        """Score no further; after the next start each job begins again."""
+        running = [*self._tasks.values()]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
     # ---- the work -------------------------------------------------------------------------------
     def settled(self, deployment: Deployment, name: str) -> None:
         """The job's replicas are ready, or will never be."""
         if self._get(name)["TransformJobStatus"] != "InProgress":
             self._release(deployment.id)
         elif deployment.state is ServingState.FAILED:
+            if task := self._tasks.get(name):
+                task.cancel()  # it would end the job for another reason
             self._end(name, "Failed", status.why_failed(deployment))
         elif name not in self._tasks:
             task = asyncio.get_running_loop().create_task(self._run(name))
@@ -184,7 +199,7 @@ class BatchPredictions:
         }
         told = tuple((name, value) for name, value in headers.items() if value)
         request = HttpRequest("POST", "/invocations", body, told)
-        tries = 1 + (job.get("ModelClientConfig") or {}).get("InvocationsMaxRetries", 0)
+        tries = 1 + (job.get("ModelClientConfig") or {}).get("InvocationsMaxRetries", RETRIES)
         for left in reversed(range(tries)):
             try:
                 _, response = await self.serving.send(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from local_cloud.engine.served import Deployment, ServingPlan
 from local_cloud.engine.spec import EngineError, JobContext
 from local_cloud.sagemaker import serving_launch
@@ -23,9 +25,10 @@ class Deployed:
         if facts is None:
             raise EngineError("It is being deleted.")
         base = {} if facts["isolated"] else self._platform.environment
-        return serving_launch.plan(
+        plan = serving_launch.plan(
             facts["container"], facts["variant"], context, self._platform.s3, base
         )
+        return replace(plan, answer_seconds=facts.get("answer_seconds", plan.answer_seconds))
 
     def settled(self, deployment: Deployment) -> None:
         """Have requests sent to it, or the job's files."""

@@ -87,7 +87,7 @@ class Notebooks:
         items = (document for _, document in self.records.list(KIND))
         found = listing.chosen(items, params, NAME, STATUS)
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": STATUS}
-        found = listing.ordered(found, params, fields, "Descending")
+        found = listing.ordered(found, {"SortBy": "Name"} | params, fields, "Ascending")
         short = [{field: item[field] for field in SUMMARY if field in item} for item in found]
         return listing.page(short, params, "NotebookInstances")
 

@@ -40,5 +40,5 @@ def service(platform: Platform) -> Service:
             parts.deployed,
             {processing.DIALECT: parts.processing},
         ),
-        runners=[parts.executions],
+        runners=[parts.executions, parts.batch_predictions],
     )

@@ -113,6 +113,16 @@ class BatchPredictions:
             raise ApiError("FAILED_PRECONDITION", f"{name} is still running; cancel it first.")
         self.records.delete("vertex", name)
 
+    def start(self) -> None:
+        """Nothing: a job goes on when its replicas are ready again (settled)."""
+
+    async def close(self) -> None:
+        """Score no further; after the next start each job begins again."""
+        running = [*self._tasks.values()]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
     # ---- the work -------------------------------------------------------------------------------
     def settled(self, deployment: Deployment, name: str) -> None:
         """The job's replicas are ready, or will never be."""

@@ -61,7 +61,7 @@ def service(platform: Platform) -> Service:
             Deployed(platform, parts.endpoints, parts.batches),
         ),
         errors={ApiError: render, InvalidFilter: render},
-        runners=[parts.pipelines],
+        runners=[parts.pipelines, parts.batches],
     )
 
 

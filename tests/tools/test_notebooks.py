@@ -511,9 +511,11 @@ def test_leftovers_are_removed_but_never_a_readers_own_notebook(clean_lesson):
     own = clean_lesson / "notebooks/mine.ipynb"
     own.write_text('{"cells": [], "metadata": {}}')
     (clean_lesson / "notebooks/broken.ipynb").write_text("{")
+    copy = clean_lesson / "notebooks/01-count-Copy1.ipynb"  # as JupyterLab duplicates one
+    copy.write_bytes((clean_lesson / "notebooks/01-count.ipynb").read_bytes())
     assert notebooks.write(clean_lesson) == "2 files written, 1 unchanged, 3 removed"
     left = sorted(path.name for path in (clean_lesson / "notebooks").glob("*.ipynb"))
-    assert left == ["02-new.ipynb", "broken.ipynb", "mine.ipynb"]
+    assert left == ["01-count-Copy1.ipynb", "02-new.ipynb", "broken.ipynb", "mine.ipynb"]
     assert [path.name for path in (clean_lesson / "notebooks/pages").iterdir()] == ["setup.md"]
 
 
@@ -526,7 +528,8 @@ def test_check_names_each_notebook_and_writes_nothing(clean_lesson, capsys):
     (clean_lesson / "notebooks/01-count.ipynb").write_text("{}")
     page = clean_lesson / PAGE
     old = clean_lesson / "notebooks/00-old.ipynb"
-    old.write_text((clean_lesson / "notebooks/instructor/01-count.ipynb").read_text())
+    made = (clean_lesson / "notebooks/instructor/01-count.ipynb").read_text()
+    old.write_text(made.replace("episodes/01-count.md", "episodes/00-old.md"))
     page.write_text(page.read_text())
     capsys.readouterr()
     assert notebooks.main(["--check", str(clean_lesson)]) == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from local_cloud.engine import mounts
@@ -88,8 +88,7 @@ def _make(host: Host, request: Json, objects: Objects) -> None:
 
 def _inside(host: Host, part: Json) -> Path:
     """The host's folder that an input or output calls by its LocalPath."""
-    path: str = part["LocalPath"]
-    return host.ml / path.removeprefix(f"{ML}/")
+    return host.ml / PurePosixPath(part["LocalPath"]).relative_to(ML)
 
 
 def _environment(request: Json, base: Json) -> Json:

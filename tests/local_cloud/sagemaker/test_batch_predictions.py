@@ -10,11 +10,20 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+import local_cloud
 from tests.local_cloud.sagemaker import serving
 from tests.local_cloud.sagemaker.serving import BUCKET, CSV, Trained
 from tests.served_model import PASSENGERS
 
 LINES = "application/jsonlines"
+SLOW = """
+import time
+def model_fn(folder):
+    return None
+def transform_fn(model, data, kind, accept):
+    time.sleep(0.2)
+    return data, accept
+"""
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +138,16 @@ def test_jobs_that_cannot_be_made_are_refused_by_name(
 ) -> None:
     with pytest.raises(ClientError, match=words):
         job(model, "lines", **change)
+
+
+def test_a_job_begins_again_after_the_server_was_stopped(trained: Trained) -> None:
+    lines = [str(number) for number in range(20)]
+    put("slow/a.csv", "".join(f"{each}\n" for each in lines))
+    slow = serving.model(serving.put({"code/inference.py": SLOW}))
+    name, client = job(slow, "slow/", CSV, BatchStrategy="SingleRecord"), boto3.client("sagemaker")
+    while "TransformStartTime" not in client.describe_transform_job(TransformJobName=name):
+        time.sleep(0.05)
+    local_cloud.stop()
+    local_cloud.activate()
+    ended(name)
+    assert output(name, "a.csv") == lines

@@ -12,7 +12,9 @@ import pytest
 from google.api_core import exceptions
 from google.cloud import storage
 
+import local_cloud
 from tests.local_cloud.vertex.support import BUCKET
+from tests.local_cloud.vertex.test_tuning import wait_for
 from tests.local_cloud.vertex.trained import Trained, probabilities, upload
 from tests.served_model import PASSENGERS
 
@@ -104,3 +106,23 @@ def test_what_cannot_be_scored_fails_and_is_cancelled(aiplatform: ModuleType, mo
     with pytest.raises(RuntimeError):
         job.wait()
     found.delete()
+
+
+def test_a_job_begins_again_after_the_server_was_stopped(
+    aiplatform: ModuleType, model: Any
+) -> None:
+    job = model.batch_predict(
+        job_display_name="stopped",
+        gcs_source=put("in/stopped.jsonl", f"{json.dumps(PASSENGERS[0])}\n" * 2000),
+        gcs_destination_prefix=OUTPUT,
+        machine_type="n1-standard-4",
+        batch_size=1,
+        sync=False,
+    )
+    job.wait_for_resource_creation()
+    wait_for(lambda: job.state.name == "JOB_STATE_RUNNING")
+    local_cloud.stop()
+    local_cloud.activate()
+    job.wait()
+    assert job.completion_stats.successful_count == 2000
+    assert job.completion_stats.failed_count == 0

@@ -21,7 +21,8 @@ class Related:
         header = Message()
         header["content-type"] = content_type
         boundary = header.get_param("boundary")
-        if header.get_content_type() != "multipart/related" or not isinstance(boundary, str):
+        kind = header.get_content_type()
+        if kind != "multipart/related" or not isinstance(boundary, str) or not boundary:
             raise BadBody("multipart/related with a boundary is needed as the body's type")
         if boundary[0] == boundary[-1] == "'":  # so gcloud quotes it
             boundary = boundary[1:-1]

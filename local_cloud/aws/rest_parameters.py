@@ -69,9 +69,10 @@ def _time(text: str) -> float | None:
     for parse_time in parsers:
         try:
             found = parse_time(text)
-        except ValueError:
+            whole = found if found.tzinfo else found.replace(tzinfo=UTC)
+            return whole.astimezone(UTC).timestamp()  # OverflowError before year 1, after 9999
+        except (ValueError, OverflowError):
             continue
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     return None
 
 

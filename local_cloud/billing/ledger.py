@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 
 from local_cloud import billed_queries, billed_runs
@@ -20,6 +21,7 @@ from local_cloud.engine.rental import Rental
 from local_cloud.engine.rentals import Rentals
 from local_cloud.prices import MONTH, ListPrice
 from local_cloud.service import Platform
+from local_cloud.store.errors import NoSuchBucket
 from local_cloud.store.history import Held
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
@@ -134,7 +136,8 @@ def _of_buckets(scheme: str, objects: Objects, now: float) -> Iterator[tuple[Row
     past, found = dict(objects.held()), {}
     for bucket in objects.buckets():
         # Since they were created: a change of an object's metadata begins nothing anew.
-        found[bucket.name] = [(each.size, each.created) for each in objects.list(bucket.name)]
+        with suppress(NoSuchBucket):  # it has been deleted since
+            found[bucket.name] = [(each.size, each.created) for each in objects.list(bucket.name)]
     for name in sorted({*past, *found}):
         held = [each for each in found.get(name, []) if each[0]]
         if held:

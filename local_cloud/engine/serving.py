@@ -74,9 +74,17 @@ class Serving:
         for _, document in self._records.list(KIND):
             deployment = Deployment.of(document)
             self._deployments[deployment.id] = deployment
+        self._remove_leftovers()
+        for deployment in self._deployments.values():
             if deployment.state is not ServingState.FAILED:
                 self._run(deployment)
         self._noting = asyncio.create_task(self._note())
+
+    def _remove_leftovers(self) -> None:
+        """Remove the folders of deployments whose end an earlier server did not live to see."""
+        for folder in self._folder.glob("*"):
+            if folder.name not in self._deployments:
+                shutil.rmtree(folder, ignore_errors=True)
 
     async def close(self) -> None:
         """End all replicas; the next start runs them again."""

@@ -44,8 +44,11 @@ def read(path: Path) -> Dockerfile:
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     for line in re.sub(r"\\\n", " ", "\n".join(lines)).splitlines():
         if line.strip():
-            name, _, rest = line.strip().partition(" ")
-            _follow(name.upper(), " ".join(rest.split()), found, defaults)
+            name, *rest = line.split(None, 1)
+            try:
+                _follow(name.upper(), "".join(rest).strip(), found, defaults)
+            except (ValueError, LookupError):  # an open quote, a list that is none, nothing at all
+                raise DockerfileError(f"{path}: {line.strip()!r} cannot be read") from None
     if not found.base:
         raise DockerfileError(f"{path} has no FROM")
     return found
@@ -63,7 +66,7 @@ def _follow(name: str, rest: str, found: Dockerfile, defaults: dict[str, str]) -
         found.base = _substituted(image[0], known) if image else ""
     elif name == "ARG":
         argument, _, default = rest.partition("=")
-        defaults[argument] = default
+        defaults[argument] = "".join(shlex.split(default))  # without its quotes
     elif name == "ENV":
         found.variables |= _assignments(rest, known)
     elif name == "WORKDIR":
@@ -71,13 +74,13 @@ def _follow(name: str, rest: str, found: Dockerfile, defaults: dict[str, str]) -
             posixpath.join(found.folder, _substituted(rest.strip(), known))
         )
     elif name in ("COPY", "ADD"):
-        found.copies.append(_copied(name, _substituted(rest, known), found.folder))
+        found.copies.append(_copied(name, _substituted(rest, known), found))
     elif name == "ENTRYPOINT":
         found.entrypoint = _words(rest)  # which resets the CMD of the base, not this file's
     elif name == "CMD":
         found.arguments = _words(rest)
     elif name not in WITHOUT_EFFECT:
-        found.not_run.append(f"{name} {rest}")
+        found.not_run.append(f"{name} {' '.join(rest.split())}")
 
 
 def _substituted(text: str, known: dict[str, str]) -> str:
@@ -94,15 +97,17 @@ def _assignments(rest: str, known: dict[str, str]) -> dict[str, str]:
     return {name: _substituted(value, known) for name, value in pairs if name != "PATH"}
 
 
-def _copied(name: str, rest: str, folder: str) -> tuple[list[str], str]:
+def _copied(name: str, rest: str, found: Dockerfile) -> tuple[list[str], str]:
+    """The sources, and the target: with a slash at its end, a folder."""
     if "--from=" in rest or "://" in rest:
         raise DockerfileError(f"{name} {rest}: only files beside the Dockerfile are copied here")
     words = json.loads(rest) if rest.startswith("[") else shlex.split(rest)
     *sources, target = [word for word in words if not word.startswith("--")]
     if not sources:
         raise DockerfileError(f"{name} {rest}: a source and a target are needed")
-    whole = posixpath.normpath(posixpath.join(folder, target))
-    return sources, f"{whole}/" if target.endswith(("/", ".")) else whole
+    whole = posixpath.normpath(posixpath.join(found.folder, target))
+    is_folder = target.endswith(("/", ".")) or f"{found.folder}/".startswith(f"{whole}/")
+    return sources, f"{whole}/" if is_folder else whole
 
 
 def _words(rest: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import formatdate
@@ -60,6 +61,10 @@ def _xml(status: int, head: dict[str, str], root: str, content: Iterator[str]) -
     return Response(body, status, head, "application/xml")
 
 
+# What no header may have; a request's cannot have them either, except in its query.
+CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+
 def headers(operation: OperationModel, result: Json) -> dict[str, str]:
     """Those parts of a result that travel in headers."""
     found: dict[str, str] = {}
@@ -76,7 +81,7 @@ def headers(operation: OperationModel, result: Json) -> dict[str, str]:
 
 def _header(name: str, value: str) -> str:
     """Headers travel as Latin-1; what does not fit there is sent as UTF-8."""
-    if not value.isprintable():
+    if CONTROL.search(value):
         raise invalid(f"Invalid value for {name}: {value!r}")
     try:
         value.encode("latin-1")

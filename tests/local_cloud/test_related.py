@@ -55,7 +55,10 @@ def test_a_body_that_ends_early_is_refused(end: int) -> None:
         related.finish()
 
 
-@pytest.mark.parametrize("content_type", ["", "text/plain", "multipart/related", "multipart/mixed"])
+@pytest.mark.parametrize(
+    "content_type",
+    ["", "text/plain", "multipart/related", "multipart/mixed", 'multipart/related; boundary=""'],
+)
 def test_another_type_is_refused(content_type: str) -> None:
     with pytest.raises(BadBody):
         Related(content_type)

@@ -152,9 +152,11 @@ class PipelineRunner:
     def _begin(self, step: Step, attempt: int = 1) -> None:
         """Begin a step; one that calls nothing, or whose call is refused, ends at once."""
         start = self._steps.get(step.name, {}).get("start", time.time())
-        name = pipeline_steps.job_name(step.kind, step.arguments, self._id, step.name, attempt)
         facts: Json = {"kind": step.kind, "attempt": attempt, "start": start} | step.display
         try:
+            chosen = step.arguments.get(pipeline_steps.NAMES.get(step.kind, ""))
+            chosen = resolve(chosen, self._scope(step, ""))
+            name = pipeline_steps.job_name(chosen, self._id, step.name, attempt)
             scope = self._scope(step, name)
             if step.kind == "Condition":
                 facts |= self._decide(step, scope)

@@ -18,7 +18,7 @@ from local_cloud.aws.model import check, service_model
 from local_cloud.engine.spec import Job
 from local_cloud.sagemaker.model_registry import GROUP, GROUP_NAME, ModelRegistry
 from local_cloud.sagemaker.models import Models
-from local_cloud.sagemaker.pipelines.values import as_text
+from local_cloud.sagemaker.pipelines.values import ValueProblem, as_text
 from local_cloud.sagemaker.processing.jobs import Processing
 from local_cloud.sagemaker.training import Training
 
@@ -127,13 +127,16 @@ class StepKinds:
         self.training.engine.stop(self.job(kind, name).id)
 
 
-def job_name(kind: str, arguments: Json, execution: str, step: str, attempt: int) -> str:
+def job_name(chosen: Any, execution: str, step: str, attempt: int) -> str:
     """The name of what a step makes: always the same for the same attempt.
 
-    A step that an earlier server began finds what it has made by this name.
+    A step that an earlier server began finds what it has made by this name. chosen: the name in its
+    arguments, or None. Raises ValueProblem for one that is no text.
     """
+    if chosen is not None and not isinstance(chosen, str):
+        raise ValueProblem(f"the name of what the step {step} makes is {chosen!r}, not a text")
     end = hashlib.sha256(f"{execution}/{step}/{attempt}".encode()).hexdigest()[:10]
-    prefix = arguments.get(NAMES.get(kind, "")) or f"pipelines-{execution}-{step}"
+    prefix = chosen or f"pipelines-{execution}-{step}"
     if execution not in prefix:  # a name of one's own begins the job's name
         prefix = f"{prefix[: LONGEST_NAME - len(execution) - len(end) - 2]}-{execution}"
     words = prefix.replace("_", "-").split("-")

@@ -159,8 +159,9 @@ class Processing:
                 processing_launch.upload(request, hosts, self.objects)
         except StoreError as problem:
             raise EngineError(str(problem)) from problem
-        processing_launch.forget(hosts)
-        launch.forget(folder)
+        finally:
+            processing_launch.forget(hosts)
+            launch.forget(folder)
 
     def _folder(self, job_id: str) -> Path:
         """The job's own folder."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,20 @@ def test_flags_of_from_and_a_command_before_the_entrypoint(tmp_path: Path) -> No
     found = dockerfile.read(written(tmp_path, text))
     assert found.base == "x:1"
     assert (*found.entrypoint, *found.arguments) == ("python", "t.py", "--epochs", "3")
+
+
+def test_a_copy_into_the_working_folder_goes_into_it(tmp_path: Path) -> None:
+    text = 'ARG BASE="x:1"\nFROM\t${BASE}\nWORKDIR /opt/app\nCOPY src/main.py /opt/app\n'
+    found = dockerfile.read(written(tmp_path, text + "CMD [\"python\", \"-c\", \"print('a  b')\"]"))
+    assert found.base == "x:1"
+    assert found.copies == [(["src/main.py"], "/opt/app/")]
+    assert found.arguments == ("python", "-c", "print('a  b')")
+
+
+@pytest.mark.parametrize("line", ["COPY", 'COPY ["a"', 'COPY "a b', 'ENV A="b', "ENV"])
+def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, line: str) -> None:
+    with pytest.raises(DockerfileError, match=f"Dockerfile: {re.escape(repr(line))} cannot be read"):
+        dockerfile.read(written(tmp_path, f"FROM x\n{line}\n"))
 
 
 def test_a_built_image_has_its_files_and_its_command(tmp_path: Path) -> None:

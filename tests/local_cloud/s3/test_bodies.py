@@ -271,3 +271,6 @@ def test_a_presigned_address_works_until_it_has_expired(s3: Any, bucket: str, ve
     assert b"<Message>Request has expired</Message>" in body
     status, body, _ = send("GET", re.sub("Expires=[0-9]+", "Expires=soon", old))
     assert (status, b"AuthorizationQueryParametersError" in body) == (400, True)
+    for never in ("-99999999999999", "0"):
+        query = f"AWSAccessKeyId=x&Signature=y&Expires={never}"
+        assert send("GET", f"/{bucket}/k?{query}")[0] == 403

@@ -99,6 +99,24 @@ def test_what_was_said_of_an_object_is_said_again(s3: Any, bucket: str) -> None:
     assert {name: head[name] for name in HEADERS} == HEADERS
 
 
+@pytest.mark.parametrize("value", ["x\ty", "\u00e0", "\xa0", "caf\u00e9", "\U0001f600"])
+def test_whatever_a_header_may_hold_comes_back(s3: Any, bucket: str, value: str) -> None:
+    """Sent as UTF-8, as curl does; what was stored can always be read."""
+    about = {"x-amz-meta-a": value.encode().decode("latin-1"), "cache-control": "a\tb"}
+    assert send("PUT", f"/{bucket}/k", b"text", about)[0] == 200
+    status, body, headers = send("GET", f"/{bucket}/k")
+    assert (status, body, headers["cache-control"]) == (200, b"text", "a\tb")
+    assert headers["x-amz-meta-a"].encode("latin-1").decode() == value
+
+
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])
+def test_a_time_outside_the_calendar_is_none(s3: Any, bucket: str, time: str) -> None:
+    assert send("PUT", f"/{bucket}/k", b"text", {"Expires": time})[0] == 200
+    assert send("GET", f"/{bucket}/k")[:2] == (200, b"text")
+    offset = "Mon, 01 Jan 2020 00:00:00 +99999999999999"
+    assert send("GET", f"/{bucket}/k", headers={"If-Modified-Since": offset})[0] == 200
+
+
 def test_without_words_an_object_is_bytes(s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k.txt")
     found = s3.get_object(Bucket=bucket, Key="k.txt")

@@ -322,6 +322,21 @@ def test_a_call_that_is_refused_fails_its_step(client: Any) -> None:
     assert 'No S3 objects found under S3 URL "s3://nobodys/x"' in reason
 
 
+def test_a_jobs_name_may_come_from_a_parameter_and_has_to_be_a_text(client: Any) -> None:
+    named = processing("step", "")
+    named["Arguments"]["ProcessingJobName"] = get("Parameters.Name")
+    name = make(client, text(named, parameters=(parameter("Name", "String"),)))
+    execution = start(client, name, Name="chosen")
+    ended(client, execution, "Succeeded")
+    made = steps(client, execution)["step"]["Metadata"]["ProcessingJob"]["Arn"]
+    assert "/chosen-" in made
+    named["Arguments"]["ProcessingJobName"] = get("Parameters.Number")
+    number = {"Name": "Number", "Type": "Integer", "DefaultValue": 7}
+    execution = start(client, make(client, text(named, parameters=(number,))))
+    ended(client, execution, "Failed")
+    assert "is 7, not a text" in steps(client, execution)["step"]["FailureReason"]
+
+
 SLEEPS = "import time; time.sleep(600)"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from lesson.exercises import Exercise
@@ -64,9 +65,10 @@ def _judge_overridden(record: Any) -> str:
     if not pools:
         return "the answer is what recorded(name) returns."
     flags = pools[0].get("pythonPackageSpec", {}).get("args", [])
-    if "--epochs=5" not in flags:
+    words = [word for flag in flags for word in str(flag).split("=", 1)]  # "--epochs", "5" as well
+    if ("--epochs", "5") not in pairwise(words):
         return f"its flags are {' '.join(flags)}: --epochs=5 is not among them."
-    missing = [name for name in ("train", "val") if not any(f"--{name}=" in each for each in flags)]
+    missing = [name for name in ("train", "val") if f"--{name}" not in words]
     if missing:
         return f"it has no --{missing[0]}: --args replaces all flags of the file."
     return ""

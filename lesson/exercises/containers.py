@@ -42,9 +42,12 @@ ENTRYPOINT python /app/main.py
 
 
 def _judge_dockerfile(text: str) -> str:
-    lines = [line.split(maxsplit=1) for line in text.strip().splitlines() if line.strip()]
-    found = {words[0].upper(): words[1].strip() for words in lines if len(words) == 2}
-    if not {"FROM", "COPY", "RUN", "USER", "ENTRYPOINT"} <= found.keys():
+    whole = re.sub(r"\\\n", " ", text)  # a line may go on in the next
+    lines = [line.split(maxsplit=1) for line in whole.splitlines() if line.strip()]
+    lines = [words for words in lines if len(words) == 2 and not words[0].startswith("#")]
+    found = {words[0].upper(): words[1].strip() for words in lines}
+    found["RUN"] = "\n".join(words[1] for words in lines if words[0].upper() == "RUN")
+    if not all(found.get(name) for name in ("FROM", "COPY", "RUN", "USER", "ENTRYPOINT")):
         return "keep all five lines: FROM, COPY, RUN, USER and ENTRYPOINT."
     if lines[0][0].upper() != "FROM":
         return "FROM comes first: the other lines add to that image."
@@ -52,8 +55,12 @@ def _judge_dockerfile(text: str) -> str:
         return "FROM: `latest` is another Python next month; name a version, such as python:3.11."
     if not re.search(r"torch==\d", found["RUN"]):
         return "RUN: say which version of torch, or two builds of one file differ."
-    if found["USER"] in ("root", "0"):
+    user = found["USER"].partition(":")[0]
+    if user in ("root", "0"):
         return "USER: training needs none of root's permissions; name another user."
+    made = user.isdecimal() or user == "nobody"  # which every image of Python has
+    if not made and not re.search(rf"(useradd|adduser)\b.*\b{user}\b", found["RUN"]):
+        return f"USER: no line makes a user {user}; a number, such as 1000, needs none."
     if not re.fullmatch(r'\[\s*"python3?"\s*,\s*"/app/main\.py"\s*\]', found["ENTRYPOINT"]):
         return (
             'ENTRYPOINT: as a list in double quotes, ["python", "/app/main.py"]; a line for the '

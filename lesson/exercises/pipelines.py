@@ -150,10 +150,11 @@ def _judge_price(answer: float) -> str:
         2 * (task + FEE): "the fee is for the run, not for each task.",
         2 * MINUTES * HOUR + FEE: "the price is for an hour, and a task takes minutes.",
     }
-    if abs(answer - (2 * task + FEE)) < 0.0005:
+    if near := [said for value, said in wrong.items() if abs(answer - value) < 0.0005]:
+        return near[0]
+    if abs(answer - (2 * task + FEE)) < 0.0009:  # whole cents are right
         return ""
-    near = [said for value, said in wrong.items() if abs(answer - value) < 0.0005]
-    return near[0] if near else "add up the minutes of the tasks that run, and the fee."
+    return "add up the minutes of the tasks that run, and the fee."
 
 
 price = Exercise(

@@ -53,6 +53,8 @@ def _judge_there(again: Any, s3: Any, bucket: str) -> str:
         return f"the object has {size} bytes; runs/data/val_data.npz has {VAL.stat().st_size}."
     if "X_val" not in getattr(again, "files", ()):
         return "the object is there; read it with numpy.load, which wants a file or a BytesIO."
+    if VAL.samefile(again.zip.filename or "/"):
+        return "the object is there, but `again` is the file on this machine: read the object."
     return ""
 
 

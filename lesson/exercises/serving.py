@@ -33,9 +33,17 @@ def _judge_fixed(answer: Any, predict: Callable[[list[Any]], Any]) -> str:
             )
     predict(answer)  # LessonError, with the index and the reason, if it is still refused
     for index, (given, right) in enumerate(zip(answer, FIXED, strict=True)):
-        if wrong := [name for name, value in right.items() if given[name] != value]:
+        if wrong := [name for name, value in right.items() if not _same(given[name], value)]:
             return f"instance {index}: its {wrong[0]} is that of another passenger."
     return ""
+
+
+def _same(given: Any, right: Any) -> bool:
+    """Whether the endpoint takes both for the same: it reads the number in a text, too."""
+    try:
+        return float(given) == float(right)
+    except (TypeError, ValueError):
+        return bool(given == right)
 
 
 fixed = Exercise(

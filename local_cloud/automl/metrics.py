@@ -65,7 +65,7 @@ def classification(truth: np.ndarray, probabilities: np.ndarray) -> dict[str, fl
     )
     return {
         "logLoss": float(metrics.log_loss(truth, probabilities, labels=labels)),
-        "auRoc": float(metrics.roc_auc_score(*(both if classes == 2 else (wanted, found)))),
+        "auRoc": _area(*both) if classes == 2 else _area(wanted, found),
         "auPrc": float(metrics.average_precision_score(wanted, found)),
         "accuracy": float((best == truth).mean()),
         "balancedAccuracy": float(recalls[there].mean()),
@@ -76,6 +76,11 @@ def classification(truth: np.ndarray, probabilities: np.ndarray) -> dict[str, fl
         "precisionMacro": float(np.mean(precisions)),
         "recallMacro": float(np.mean(recalls)),
     }
+
+
+def _area(truth: np.ndarray, scores: np.ndarray) -> float:
+    """The area under the ROC curve; 0 where there is none, because only one class is there."""
+    return float(metrics.roc_auc_score(truth, scores)) if len(set(truth.tolist())) > 1 else 0.0
 
 
 def regression(truth: np.ndarray, values: np.ndarray) -> dict[str, float]:

@@ -15,7 +15,7 @@ from local_cloud.bigquery.names import check_dataset_id
 from local_cloud.bigquery.outcome import Cursor, Outcome
 from local_cloud.bigquery.resolve import Resolver, is_cte
 from local_cloud.bigquery.translate import name_columns, to_duckdb
-from local_cloud.bigquery.types import checked
+from local_cloud.bigquery.types import Field, checked, quoted
 from local_cloud.bigquery.writing import Writer, fields_of
 
 
@@ -70,7 +70,9 @@ class Change:
     def _create_table(self, tree: Any) -> Outcome:
         if any(isinstance(one, exp.TemporaryProperty) for one in tree.find_all(exp.Property)):
             raise not_implemented("temporary tables")
-        name, _, operation = self._target(tree)
+        name, found, operation = self._target(tree)
+        if found and found["type"] != "TABLE" and operation == "REPLACE":
+            raise invalid_query(f"{name} cannot be replaced: it is currently a {found['type']}")
         kind = "CREATE_TABLE_AS_SELECT" if tree.expression else "CREATE_TABLE"
         if operation == "SKIP":
             return self._outcome(kind, name, operation)
@@ -84,9 +86,14 @@ class Change:
             query = tree.expression
             name_columns(query)
             sql = to_duckdb(self.resolver.resolve(query), self.resolver.reads.values())
+            if fields and not clone:
+                sql = self._renamed(sql, fields)
             check_columns(more, fields or fields_of(self.cursor, sql))
             self.writer.fill(
-                self.cursor, name, sql, "WRITE_TRUNCATE", more=more, schema=fields or None
+                *(self.cursor, name, sql, "WRITE_TRUNCATE"),
+                more=more,
+                schema=fields or None,
+                afresh=True,
             )
         elif not fields:
             raise invalid_query("CREATE TABLE needs columns or a query")
@@ -96,7 +103,16 @@ class Change:
                 self.catalog.create(self.cursor, name, fields, more)
         return self._outcome(kind, name, operation)
 
+    def _renamed(self, sql: str, fields: list[Field]) -> str:
+        """A query whose columns have the fields' names: they belong together by position."""
+        count = len(fields_of(self.cursor, sql))
+        if count != len(fields):
+            raise invalid_query(f"the list has {len(fields)} columns, and the query {count}")
+        return f"SELECT * FROM ({sql}) AS t({', '.join(quoted(one['name']) for one in fields)})"
+
     def _create_view(self, tree: Any) -> Outcome:
+        if isinstance(tree.this, exp.Schema):
+            raise not_implemented("names of a view's columns: give them with AS in its query")
         name, found, operation = self._target(tree)
         if operation == "SKIP":
             return self._outcome("CREATE_VIEW", name, operation)

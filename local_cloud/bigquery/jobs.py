@@ -8,7 +8,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from local_cloud import billed_queries
 from local_cloud.bigquery.catalog import HIDDEN, Catalog, Document, Name, now
@@ -85,11 +85,7 @@ class Jobs:
     def cancel(self, project: str, job: str) -> Document:
         """Have it end soon; returns its document."""
         name = f"{project}/{job}"
-        with self._lock:
-            if name in self._running:
-                self._cancelled.add(name)
-            if cursor := self._cursors.get(name):
-                cursor.interrupt()
+        self._stop([name])
         return self.get(project, job)
 
     def check(self, document: Document) -> None:
@@ -105,11 +101,24 @@ class Jobs:
 
     def close(self) -> None:
         """End what runs."""
-        with self._lock:
-            self._cancelled |= set(self._running)
-            for cursor in self._cursors.values():
-                cursor.interrupt()
+        self._stop([*self._running])
         self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _stop(self, names: list[str]) -> None:
+        """Have these jobs end soon."""
+        with self._lock:
+            running = {name: self._running[name] for name in names if name in self._running}
+            self._cancelled |= running.keys()
+        for name, future in running.items():
+            threading.Thread(target=self._interrupt, args=(name, future), daemon=True).start()
+
+    def _interrupt(self, name: str, future: Future[None]) -> None:
+        """Interrupt a job until it has ended: between two of its statements, that is not heard."""
+        while not future.done():
+            with self._lock, contextlib.suppress(Exception):  # the cursor may be closed just now
+                if cursor := self._cursors.get(name):
+                    cursor.interrupt()
+            wait([future], timeout=0.05)
 
     def result(self, document: Document) -> Name:
         """The table for the rows of a query without a destination."""

@@ -52,11 +52,17 @@ class Source:
             "compression": "gzip" if self._zipped else "none",
             "encoding": {"ISO-8859-1": "latin-1"}.get(str(given.get("encoding")), "utf-8"),
         }
-        if said["delim"] == "\t" or len(said["delim"]) == 1:
-            pass
-        elif said["delim"].lower() == "tab":
+        if said["delim"].lower() == "tab":
             said["delim"] = "\t"
-        skip = int(given.get("skipLeadingRows") or 0)
+        for name, text, most in (("fieldDelimiter", "delim", 1), ("quote", "quote", 1)):
+            if len(said[text]) > most:
+                raise invalid(f"Invalid value for {name}: {said[text]!r} is not one character")
+        if given.get("ignoreUnknownValues"):
+            raise not_implemented("load jobs of CSV with ignoreUnknownValues")
+        try:
+            skip = int(given.get("skipLeadingRows") or 0)
+        except ValueError:
+            raise invalid("Invalid value for skipLeadingRows: not a number") from None
         if not fields:
             if skip:
                 said |= {"skip": skip - 1, "header": True}
@@ -82,7 +88,10 @@ class Source:
                 quotechar=quote,
                 quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
             )
-            self._header = next(islice(rows, skip, None), [])
+            try:
+                self._header = next(islice(rows, skip, None), [])
+            except csv.Error as problem:
+                raise invalid(f"Error while reading data, error message: {problem}") from None
 
     def _json(self, fields: list[Field]) -> None:
         said: dict[str, Any] = {
@@ -94,10 +103,14 @@ class Source:
             rows = f"read_ndjson_objects(?, compression = '{said['compression']}')"
             keys = f"SELECT DISTINCT unnest(json_keys(json)) FROM {rows}"
             found = self._reader.execute(keys, self.values).fetchall()
-            self._no_other([str(key) for (key,) in found], fields)
-            said["columns"] = {one["name"]: _json_type(one) for one in fields}
+            names = [str(key) for (key,) in found]
+            self._no_other(names, fields)
+            there = {name.lower(): name for name in names}  # a field's name in whatever case
+            keys_of = [there.get(one["name"].lower(), one["name"]) for one in fields]
+            pairs = [*zip(keys_of, fields, strict=True)]
+            said["columns"] = {key: _json_type(one) for key, one in pairs}
             table = self._call("read_json", said)
-            columns = [_parsed(one["name"], one) for one in fields]
+            columns = [_parsed(key, one, r"[-+]?\d+(\.0+)?") for key, one in pairs]
             self.sql, self.fields = f"SELECT {', '.join(columns)} FROM {table}", fields
             return
         self._select(self._call("read_json", said), [], detected=True)
@@ -161,10 +174,14 @@ def _starts(file: Path) -> bytes:
         return opened.read(2)
 
 
-def _parsed(column: str, field: Field) -> str:
-    """A column of text as the field's type."""
+def _parsed(column: str, field: Field, whole: str = r"\s*[-+]?\d+\s*") -> str:
+    """A column of text as the field's type; whole: how an INTEGER looks, which is not rounded."""
     found = quoted(column)
-    if field["type"] == "BYTES" and field["mode"] != "REPEATED":
+    if field["type"] == "INTEGER" and field["mode"] != "REPEATED":
+        said = f"error('Could not parse ''' || {found} || ''' as INT64')"
+        fits = f"{found} IS NULL OR regexp_full_match({found}, '{whole}')"
+        found = f"CAST(CASE WHEN {fits} THEN {found} ELSE {said} END AS BIGINT)"
+    elif field["type"] == "BYTES" and field["mode"] != "REPEATED":
         found = f"from_base64({found})"
     elif field["type"] not in KEPT_TEXT:
         found = f"CAST({found} AS {duckdb_type(field)})"
@@ -172,7 +189,7 @@ def _parsed(column: str, field: Field) -> str:
 
 
 def _json_type(field: Field) -> str:
-    if field["type"] == "BYTES" and field["mode"] != "REPEATED":
+    if field["type"] in ("BYTES", "INTEGER") and field["mode"] != "REPEATED":
         return "VARCHAR"
     return duckdb_type(field)
 

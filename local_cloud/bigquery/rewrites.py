@@ -47,6 +47,8 @@ def rewritten(node: Any, columns: Columns) -> Any:
             return _date(node, columns)
         case exp.Add() | exp.Sub():
             return _days(node, columns)
+        case exp.Round() | exp.Trunc() if node.args.get("decimals"):
+            node.set("decimals", exp.cast(node.args["decimals"], "INT"))
         case exp.Extract() if node.this.name.upper() not in ("MILLISECOND", "MICROSECOND"):
             return _extract(node)
         case exp.SafeFunc():
@@ -117,6 +119,8 @@ def kind_of(node: Any, columns: Columns) -> str | None:
             return columns.get(node.name.lower())
         case exp.Paren() | exp.Alias() | exp.DateAdd() | exp.DateSub() | exp.DateTrunc():
             return kind_of(node.this, columns)
+        case exp.Max() | exp.Min() | exp.AnyValue():
+            return kind_of(node.this, columns)
     for kinds, name in ((_DATES, "DATE"), (_TIMESTAMPS, "TIMESTAMP"), (_DATETIMES, "DATETIME")):
         if isinstance(node, kinds):
             return name
@@ -156,12 +160,31 @@ def _require_names(query: Any) -> None:
         raise not_implemented("SELECT * of UNPIVOT: name the columns")
 
 
+def _is_of_another(column: Any, query: Any, name: str) -> bool:
+    """Whether a nested query has an offset of this name itself; refused if it may have a column."""
+    inner = column.find_ancestor(exp.Select)
+    while inner is not None and inner is not query:
+        sources = [inner.args.get("from_"), *(inner.args.get("joins") or [])]
+        found = [one.this for one in sources if one is not None]
+        offsets = [one.args["offset"].name.lower() for one in found if one.args.get("offset")]
+        if name.lower() in offsets:
+            return True
+        if any(isinstance(one, exp.Table | exp.Subquery) for one in found):
+            raise not_implemented(
+                f"a column {name} in a query inside one WITH OFFSET AS {name}: use another name"
+            )
+        inner = inner.find_ancestor(exp.Select)
+    return False
+
+
 def _count_from_zero(node: Any) -> None:
     """WITH OFFSET counts from 0, DuckDB's WITH ORDINALITY from 1."""
     name = node.args["offset"].name
     query = node.find_ancestor(exp.Select)
     for column in list(query.find_all(exp.Column)) if query else []:
         if column.name.lower() == name.lower() and not column.table:
+            if _is_of_another(column, query, name):
+                continue
             counted: Any = exp.paren(exp.Sub(this=column.copy(), expression=exp.Literal.number(1)))
             if isinstance(column.parent, exp.Select) and column.arg_key == "expressions":
                 counted = exp.alias_(counted, name)

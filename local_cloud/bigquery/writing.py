@@ -29,15 +29,16 @@ class Writer:
         create: str = "CREATE_IF_NEEDED",
         more: dict[str, Any] | None = None,
         schema: list[Field] | None = None,
+        afresh: bool = False,
     ) -> int:
         """Put a query's rows into a table as writeDisposition says; returns how many.
 
         write: "" for a result's own table. schema: the table's if it is to be other than the
-        query's. The query runs before the lock is taken: only its rows are written under it.
+        query's. afresh: nothing else of a table that is replaced stays. The query runs before the lock is taken: only its rows are written under it.
         """
         fields = schema or fields_of(cursor, sql)
         new_rows(cursor, sql, fields)
-        return self.place(cursor, target, fields, write, create, more or {})
+        return self.place(cursor, target, fields, write, create, more or {}, afresh)
 
     def place(
         self,
@@ -47,6 +48,7 @@ class Writer:
         write: str,
         create: str,
         more: dict[str, Any],
+        afresh: bool = False,
     ) -> int:
         """Put the new rows, which have these fields, into a table; returns how many."""
         self.database.require_room()
@@ -61,7 +63,7 @@ class Writer:
                 self.catalog.get(target)
             if found is not None and found["type"] != "TABLE":
                 raise invalid(f"{target} is a {found['type']}, which cannot be written")
-            self._place(cursor, target, found, write, fields, more)
+            self._place(cursor, target, None if afresh else found, write, fields, more)
         cursor.execute("DROP TABLE IF EXISTS temp.main.new_rows")
         return int(count)
 

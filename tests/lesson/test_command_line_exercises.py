@@ -49,7 +49,10 @@ ANSWERS: Answers = {
     ),
     "epochs": (["C", "c"], [("A", "counts more"), ("B", "not joined"), ("D", "choose one of")]),
     "overridden": (
-        [record("--train=gs://b/t.npz", "--val=gs://b/v.npz", "--epochs=5")],
+        [
+            record("--train=gs://b/t.npz", "--val=gs://b/v.npz", "--epochs=5"),
+            record("--train", "gs://b/t.npz", "--val=gs://b/v.npz", "--epochs", "5"),
+        ],
         [
             (record("--train=t", "--val=v", "--epochs=50"), "not among them"),
             (record("--epochs=5"), "no --train"),

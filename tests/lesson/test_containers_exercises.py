@@ -30,8 +30,15 @@ ANSWERS: Answers = {
         [("A", "only named"), ("C", "has scikit-learn too"), ("D", "a process"), ("E", "choose")],
     ),
     "dockerfile": (
-        [RIGHT, RIGHT.replace("1000", "nobody").replace("3.11", "3.11.14-slim-bookworm")],
         [
+            RIGHT,
+            RIGHT.replace("1000", "nobody").replace("3.11", "3.11.14-slim-bookworm"),
+            "# mine\n" + RIGHT.replace("install", "install \\\n   "),
+            RIGHT.replace("USER 1000", "RUN useradd -m learner\nUSER learner:learner"),
+        ],
+        [
+            (RIGHT.replace("1000", "root:root"), "root's permissions"),
+            (RIGHT.replace("1000", "learner"), "no line makes a user learner"),
             (exercises.FAULTY, "name a version"),
             (RIGHT.replace("FROM python:3.11\n", "") + "FROM python:3.11", "comes first"),
             (RIGHT.replace("==2.13.0", ""), "which version of torch"),

@@ -101,7 +101,7 @@ ANSWERS: Answers = {
     "rebuilt": (["B", "b"], [("A", "has changed"), ("C", "as before"), ("D", "choose one")]),
     "stale": (["B", "b"], [("A", "into the file"), ("C", "same inputs"), ("D", "choose one")]),
     "price": (
-        [2 * 0.1 * 0.154 + 0.03, "0.0608 dollars"],
+        [2 * 0.1 * 0.154 + 0.03, "0.0608 dollars", 0.06],
         [
             (4 * 0.1 * 0.154 + 0.03, "two are skipped"),
             (2 * 0.1 * 0.154, "has a price, too"),

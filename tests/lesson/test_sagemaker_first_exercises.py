@@ -128,6 +128,7 @@ def archives(
         answer = s3.get_object(Bucket=bucket, Key="there/val_data.npz")
         right = ([np.load(io.BytesIO(answer["Body"].read()))], [
             (np.load(data.train), "numpy.load"),
+            (np.load(data.val), "is the file on this machine"),
             ("s3://lesson/there/val_data.npz", "numpy.load"),
         ])  # fmt: skip
         request.cls.answers = DATA_ANSWERS | {"there": right}

@@ -50,7 +50,11 @@ def variants(*weights: float) -> dict[str, Any]:
 FIXED = list(exercises.FIXED)
 ANSWERS: Answers = {
     "fixed": (
-        [FIXED, [*FIXED[:2], FIXED[2] | {"Fare": 12.5}]],
+        [
+            FIXED,
+            [*FIXED[:2], FIXED[2] | {"Fare": 12.5}],
+            [*FIXED[:2], FIXED[2] | {"Age": str(FIXED[2]["Age"])}],  # the endpoint takes it
+        ],
         [
             ([FIXED[0], FIXED[1] | {"Sex": "Male"}, FIXED[2]], "instance 1: Sex is"),
             ([*FIXED[:2], FIXED[2] | {"Embarked": "Southampton"}], "choose"),

@@ -27,3 +27,9 @@ def test_values_get_errors_and_the_logarithmic_one_where_there_is_one() -> None:
     assert found["rootMeanSquaredError"] == found["meanAbsoluteError"] == 1.0
     assert found["rSquared"] == pytest.approx(-0.5)
     assert "rootMeanSquaredLogError" not in metrics.of("regression", -truth, truth)
+
+
+def test_two_classes_of_which_one_is_there_have_no_area() -> None:
+    found = metrics.classification(np.array([1, 1]), np.array([[0.2, 0.8], [0.6, 0.4]]))
+    assert found["auRoc"] == 0.0
+    assert all(np.isfinite(list(found.values())))

@@ -106,6 +106,12 @@ def test_files_that_do_not_fit_are_refused_and_change_nothing(
             "with schemaUpdateOptions",
         ),
         (b"1\n", {"write_disposition": "WRITE_ALL"}, BadRequest, "is none of WRITE_APPEND"),
+        (b"1.5\n", {}, BadRequest, "Could not parse '1.5' as INT64"),
+        (b'{"a":1.5}\n', {"source_format": lines}, BadRequest, "Could not parse '1.5' as INT64"),
+        (b"1\n", {"field_delimiter": "||"}, BadRequest, "fieldDelimiter: '||' is not one"),
+        (b"1\n", {"quote_character": "''"}, BadRequest, "quote: \"''\" is not one"),
+        (b"1\n", {"ignore_unknown_values": True}, MethodNotImplemented, "ignoreUnknownValues"),
+        (b"a" * 200_000 + b"\n", {"autodetect": True}, BadRequest, "field larger than"),
     ):
         if "autodetect" not in settings:
             settings["schema"] = schema
@@ -115,6 +121,9 @@ def test_files_that_do_not_fit_are_refused_and_change_nothing(
             ).result()
         assert "bigquery-" not in str(caught.value)
     assert run("SELECT count(*) FROM f") == [(0,)]
+    cased = config(schema=schema, source_format=lines)  # a key's case does not count
+    client.load_table_from_file(io.BytesIO(b'{"A":2.0}\n'), "d.g", job_config=cased).result()
+    assert run("SELECT * FROM g") == [(2,)]
     settings = config(schema=schema, source_format=lines, ignore_unknown_values=True)
     client.load_table_from_file(io.BytesIO(b'{"a":1,"b":2}\n'), "d.f", job_config=settings).result()
     assert run("SELECT * FROM f") == [(1,)]

@@ -73,6 +73,14 @@ VALUES = [
     ("TO_HEX(MD5('a'))", "0cc175b9c0f1b6a831c399e269772661", "STRING"),
     ('JSON_VALUE(\'{"a": {"b": "x"}}\', \'$.a.b\')', "x", "STRING"),
     ("ROUND(2.5)", 3.0, "FLOAT"),
+    ("ROUND(1234.5, -2)", 1200.0, "FLOAT"),
+    ("TRUNC(1234.5, -2)", 1200.0, "FLOAT"),
+    (
+        "ARRAY(SELECT ARRAY_LENGTH(ARRAY(SELECT y FROM UNNEST([7, 8, 9]) AS y WITH OFFSET"
+        " WHERE offset < 2)) + offset FROM UNNEST([1, 1]) AS x WITH OFFSET ORDER BY 1)",
+        [2, 3],
+        "INTEGER",
+    ),
     ("CAST(2.5 AS INT64)", 3, "INTEGER"),
     ("SAFE.PARSE_DATE('%Y', 'x')", None, "DATE"),
     ("COALESCE(NULL, 2)", 2, "INTEGER"),
@@ -309,6 +317,26 @@ def test_a_table_is_partitioned_as_it_says(run: Run, client: bigquery.Client) ->
     assert (partitioning.type_, partitioning.field) == ("HOUR", "x")
 
 
+def test_a_query_fills_listed_columns_by_position(run: Run) -> None:
+    run("CREATE TABLE t (b INT64, a INT64) AS SELECT 1 AS a, 2 AS b")
+    assert run("SELECT a, b FROM t") == [(2, 1)]
+    run("CREATE OR REPLACE TABLE t (a INT64, b STRING) AS SELECT 1, 'x'")
+    assert run("SELECT a, b FROM t") == [(1, "x")]
+    with pytest.raises(BadRequest, match="the list has 1 columns, and the query 2"):
+        run("CREATE OR REPLACE TABLE t (a INT64) AS SELECT 1, 2")
+
+
+def test_a_table_that_is_replaced_keeps_nothing(run: Run, client: bigquery.Client) -> None:
+    run("CREATE TABLE t (d DATE, x INT64) PARTITION BY d CLUSTER BY x OPTIONS(description='old')")
+    run("CREATE OR REPLACE TABLE t AS SELECT 1 AS z")
+    found = client.get_table("d.t")
+    assert (found.time_partitioning, found.clustering_fields, found.description) == (None,) * 3
+    run("CREATE VIEW v AS SELECT 1 AS x")
+    with pytest.raises(BadRequest, match="cannot be replaced: it is currently a VIEW"):
+        run("CREATE OR REPLACE TABLE v (x INT64)")
+    assert run("SELECT x FROM v") == [(1,)]
+
+
 def test_jobs_are_listed_and_known_by_their_id(run: Run, client: bigquery.Client) -> None:
     job = client.query("SELECT 1 AS x", job_id_prefix="of-tests-")
     job.result()
@@ -377,6 +405,12 @@ def test_a_mistake_is_named(run: Run, query: str, said: str) -> None:
         ("#legacySQL\nSELECT 1", "legacy SQL"),
         ("SELECT * FROM UNNEST([1]) AS x WITH OFFSET", r"SELECT \* of UNNEST"),
         ("CREATE FUNCTION d.f(x INT64) AS (x + 1)", "statement CREATE FUNCTION"),
+        ("SELECT SUM(NUMERIC '19.99') * 2", "products of aggregates of NUMERIC"),
+        ("CREATE VIEW d.v (a) AS SELECT 1", "names of a view's columns"),
+        (
+            "SELECT (SELECT MAX(n) FROM (SELECT 7 AS n)) FROM UNNEST([1]) AS x WITH OFFSET AS n",
+            "a column n in a query inside one WITH OFFSET",
+        ),
     ],
 )
 def test_what_is_missing_is_refused_by_name(run: Run, query: str, what: str) -> None:

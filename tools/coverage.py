@@ -230,7 +230,10 @@ def of_sagemaker() -> Iterator[str]:
     yield ""
     yield f"- Works: {', '.join(f'`{name}`' for name in runtime.operations)}."
     yield from (f"- Missing: {', '.join(others)}.", "")
-    yield "Notebook instances are records: no Jupyter server is started, because you already work in one."
+    yield (
+        "Notebook instances are records: no Jupyter server is started, because you already work"
+        " in one."
+    )
     yield from (
         "",
         "These fields of a training job are checked and kept, and have no effect here.",

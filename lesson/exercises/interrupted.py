@@ -162,7 +162,7 @@ def _judge_spot(answer: float) -> str:
         NEEDED * SPOT_PRICE: "the hours before the stop are paid, too.",
         NEEDED * LIST_PRICE: "that is the job on a machine at the list price.",
         NEEDED + BEFORE_STOP: "so many hours, yes; at which price?",
-        (NEEDED - BEFORE_STOP) * SPOT_PRICE: "from what could it resume, and the first seven hours?",
+        (NEEDED - BEFORE_STOP) * SPOT_PRICE: "where could it resume, and the first seven hours?",
         BEFORE_STOP * SPOT_PRICE: "those are the hours before the stop; and those after it?",
         BEFORE_STOP * SPOT_PRICE + NEEDED: "after the stop it is a spot job still.",
     }

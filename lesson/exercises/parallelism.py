@@ -42,7 +42,8 @@ copies = choice(
         "A": "the rows are halved. Which line of a step could do without half of the weights?",
         "C": "each replica holds one copy; two copies are those of both together.",
     },
-    "The rows are shared out, the model is not: a second machine does not make room for a larger model.",
+    "The rows are shared out, the model is not: a second machine does not make room for a larger "
+    "model.",
     "which of the weights does a replica need to compute the loss of its own rows?",
 )
 

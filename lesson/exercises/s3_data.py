@@ -83,7 +83,8 @@ def _judge_prefix(answer: int) -> str:
 prefix = Exercise(
     int,
     _judge_prefix,
-    "A prefix is the first letters of a key, not a folder: whole URIs, or a slash at the end, are safer.",
+    "A prefix is the first letters of a key, not a folder: whole URIs, or a slash at the end, are "
+    "safer.",
     "write the four keys that begin with data/ below each other, and compare their first ten "
     "letters.",
     unit="objects",

@@ -7,7 +7,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from local_cloud import billed_queries
@@ -104,7 +104,7 @@ class Jobs:
         self._stop([*self._running])
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def _stop(self, names: list[str]) -> None:
+    def _stop(self, names: Iterable[str]) -> None:
         """Have these jobs end soon."""
         with self._lock:
             running = {name: self._running[name] for name in names if name in self._running}

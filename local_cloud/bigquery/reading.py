@@ -106,7 +106,7 @@ class Source:
             names = [str(key) for (key,) in found]
             self._no_other(names, fields)
             there = {name.lower(): name for name in names}  # a field's name in whatever case
-            keys_of = [there.get(one["name"].lower(), one["name"]) for one in fields]
+            keys_of = [there.get(one["name"].lower()) or str(one["name"]) for one in fields]
             pairs = [*zip(keys_of, fields, strict=True)]
             said["columns"] = {key: _json_type(one) for key, one in pairs}
             table = self._call("read_json", said)

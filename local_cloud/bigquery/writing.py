@@ -34,7 +34,8 @@ class Writer:
         """Put a query's rows into a table as writeDisposition says; returns how many.
 
         write: "" for a result's own table. schema: the table's if it is to be other than the
-        query's. afresh: nothing else of a table that is replaced stays. The query runs before the lock is taken: only its rows are written under it.
+        query's. afresh: nothing else of a table that is replaced stays. The query runs before the
+        lock is taken: only its rows are written under it.
         """
         fields = schema or fields_of(cursor, sql)
         new_rows(cursor, sql, fields)

@@ -124,6 +124,8 @@ def test_a_damaged_secret_opens_nothing(tmp_path: Path, content: str) -> None:
     home = Home(tmp_path / "home")
     home.secret()
     (home.folder / "secret").write_text(content)
-    with pytest.raises(LocalCloudError, match="secret is damaged: run `python -m local_cloud stop`"):
+    with pytest.raises(
+        LocalCloudError, match="secret is damaged: run `python -m local_cloud stop`"
+    ):
         home.secret()
     assert not Guard(None, "", 80, None, ()).is_secret(b"")  # type: ignore[arg-type]

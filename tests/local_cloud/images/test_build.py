@@ -71,7 +71,7 @@ def test_flags_of_from_and_a_command_before_the_entrypoint(tmp_path: Path) -> No
 
 def test_a_copy_into_the_working_folder_goes_into_it(tmp_path: Path) -> None:
     text = 'ARG BASE="x:1"\nFROM\t${BASE}\nWORKDIR /opt/app\nCOPY src/main.py /opt/app\n'
-    found = dockerfile.read(written(tmp_path, text + "CMD [\"python\", \"-c\", \"print('a  b')\"]"))
+    found = dockerfile.read(written(tmp_path, text + 'CMD ["python", "-c", "print(\'a  b\')"]'))
     assert found.base == "x:1"
     assert found.copies == [(["src/main.py"], "/opt/app/")]
     assert found.arguments == ("python", "-c", "print('a  b')")
@@ -79,7 +79,9 @@ def test_a_copy_into_the_working_folder_goes_into_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["COPY", 'COPY ["a"', 'COPY "a b', 'ENV A="b', "ENV"])
 def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, line: str) -> None:
-    with pytest.raises(DockerfileError, match=f"Dockerfile: {re.escape(repr(line))} cannot be read"):
+    with pytest.raises(
+        DockerfileError, match=f"Dockerfile: {re.escape(repr(line))} cannot be read"
+    ):
         dockerfile.read(written(tmp_path, f"FROM x\n{line}\n"))
 
 

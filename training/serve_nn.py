@@ -160,8 +160,7 @@ class Server:
         self.model, self.turn = model, asyncio.Lock()
         self.health = {"/ping", os.environ.get("AIP_HEALTH_ROUTE")}
         self.predict = {"/invocations", os.environ.get("AIP_PREDICT_ROUTE")}
-        self.batch: list[Any] = []  # rows that wait for the next forward pass, then its result
-        self.active = 0  # requests that have begun to arrive
+        self.batch, self.active = list[Any](), 0  # rows that wait; requests that begin to arrive
 
     async def probabilities(self, rows: np.ndarray) -> list[float]:
         """Compute these rows together with all that wait."""
@@ -173,15 +172,8 @@ class Server:
                 self.batch, whole = [], np.concatenate(batch)
                 batch.clear()
                 quick, compute = len(whole) <= self.model.quick, self.model.probabilities
-                found: Any
-                try:
-                    found = compute(whole) if quick else await asyncio.to_thread(compute, whole)
-                except (MemoryError, RuntimeError) as problem:
-                    found = Refused(f"the model failed on {len(whole)} rows: {problem}", [], 500)
-                batch.append(found)
-        if isinstance(batch[0], Refused):
-            raise batch[0]
-        return [*map(float, batch[0][start : start + len(rows)])]
+                batch.append(compute(whole) if quick else await asyncio.to_thread(compute, whole))
+        return [*map(float, batch[0][start : start + len(rows)])]  # IndexError if the first failed
 
     async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of a connection, one after the other."""
@@ -216,8 +208,9 @@ class Server:
                 text, kind = output_fn(await self.probabilities(rows), headers.get("accept", ""))
             else:
                 raise Refused(f"there is no {method} {path}; POST to /invocations", [], 404)
-        except Refused as problem:
-            why, bad, status = (*problem.args, [], 400)[:3]
+        except (Refused, IndexError, MemoryError, RuntimeError) as problem:
+            ours = f"the model failed on this or another request: {problem!r}", [], 500
+            why, bad, status = (*(problem.args if type(problem) is Refused else ours), [], 400)[:3]
             text = json.dumps({"error": {"message": why, "instances": bad}})
         end = "" if keep else "\r\nConnection: close"
         about = f"Content-Type: {kind}\r\nContent-Length: {len(text)}{end}"

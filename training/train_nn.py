@@ -542,10 +542,8 @@ def main(flags: Any) -> int:
         with checkpoints or contextlib.nullcontext():  # from now on it hears SIGTERM
             run(flags, [], checkpoints)
         return 0
-    except KeyboardInterrupt:
-        code, why = 130, f"interrupted{after}"
-    except SystemExit as problem:  # asked to end, and has said so
-        code, why = int(problem.code or 0), ""
+    except (KeyboardInterrupt, SystemExit) as end:  # the latter was asked to end, and has said so
+        code, why = getattr(end, "code", 130), "" if hasattr(end, "code") else f"interrupted{after}"
     except Refused as problem:
         once = os.environ.get("LOCAL_RANK") or "0"  # all refuse, one of each machine says so
         code, why = 2, str(problem) if once == "0" else ""

@@ -266,21 +266,28 @@ def test_what_is_quick_is_computed_together_without_a_thread(trained: Trained) -
 
 
 def test_a_forward_pass_that_fails_is_the_answer_to_all_in_it(trained: Trained) -> None:
-    model = serve_nn.model_fn(str(trained.folder))
+    model, port = serve_nn.model_fn(str(trained.folder)), free_port()
 
     def fails(rows: np.ndarray) -> np.ndarray:
         raise MemoryError("there is no room")
 
     vars(model)["probabilities"] = fails
+    body = json.dumps({"instances": trained.rows.tolist()})
 
-    async def run() -> list[object]:
-        server = serve_nn.Server(model)
-        parts = (server.probabilities(trained.rows) for _ in range(3))
-        return await asyncio.gather(*parts, return_exceptions=True)
+    def client() -> list[Answer]:
+        wait_until(lambda: _listens(port))
+        with ThreadPoolExecutor(9) as pool:
+            answers = [pool.submit(ask, port, "POST", "/invocations", body) for _ in range(9)]
+            found = [each.result() for each in answers]
+        os.kill(os.getpid(), signal.SIGTERM)
+        return found
 
-    for problem in asyncio.run(run()):
-        assert isinstance(problem, serve_nn.Refused)
-        assert problem.args == ("the model failed on 9 rows: there is no room", [], 500)
+    with ThreadPoolExecutor(1) as pool:
+        answers = pool.submit(client)
+        asyncio.run(serve_nn.serve(model, "127.0.0.1", port))
+        for answer in answers.result():
+            assert answer.status == 500
+            assert answer.json["error"]["message"].startswith("the model failed on this or another")
 
 
 def test_a_connection_ends_if_the_client_says_so_in_whatever_case(port: int) -> None:

@@ -209,7 +209,7 @@ class Server:
             else:
                 raise Refused(f"there is no {method} {path}; POST to /invocations", [], 404)
         except (Refused, IndexError, MemoryError, RuntimeError) as problem:
-            ours = f"the model failed on this or another request: {problem!r}", [], 500
+            ours = (f"the model failed on this or another request: {problem!r}", list[Any](), 500)
             why, bad, status = (*(problem.args if type(problem) is Refused else ours), [], 400)[:3]
             text = json.dumps({"error": {"message": why, "instances": bad}})
         end = "" if keep else "\r\nConnection: close"

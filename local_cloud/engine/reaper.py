@@ -19,6 +19,7 @@ from collections.abc import Collection, Mapping
 import psutil
 
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # by the reaper
+AGAIN = 0.02  # seconds between two looks
 AFTER_KILL = 5.0  # seconds; what SIGKILL has not ended by then hangs in the kernel
 
 
@@ -89,6 +90,12 @@ def entries(marks: Mapping[str, str]) -> list[str]:
     return [f"{name}={text}" for name, text in marks.items()]
 
 
+def _second_look(groups: Collection[int], marks: Collection[str]) -> set[int]:
+    """What `living` misses while a process begins its program: just then it has no environment."""
+    time.sleep(AGAIN)
+    return living(groups, marks)
+
+
 def end(groups: Collection[int], marks: Collection[str], grace: float) -> bool:
     """Ask the processes that `living` finds to end, wait, and kill those that still run.
 
@@ -99,7 +106,7 @@ def end(groups: Collection[int], marks: Collection[str], grace: float) -> bool:
     killing = time.monotonic() + grace
     requested: set[int] = set()
     pause = 0.002
-    while left := living(groups, marks):
+    while left := living(groups, marks) or _second_look(groups, marks):
         now = time.monotonic()
         if now > killing + AFTER_KILL:
             return False

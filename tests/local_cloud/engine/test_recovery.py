@@ -239,3 +239,14 @@ def test_a_process_that_hides_its_environment_is_found_by_its_session() -> None:
 
 def test_no_group_and_no_mark_is_nothing() -> None:
     assert reaper.living((), ()) == set()
+
+
+def test_a_process_that_begins_its_program_just_then_is_ended_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """For a moment it has neither its parent's environment nor its own."""
+    looks, look = [set[int]()], reaper.living
+    monkeypatch.setattr(reaper, "living", lambda *both: looks.pop() if looks else look(*both))
+    process = subprocess.Popen(["sleep", "60"], env={"MARK": "mine"}, start_new_session=True)
+    assert reaper.end((), ["MARK=mine"], grace=5)
+    assert process.wait(5) == -signal.SIGTERM

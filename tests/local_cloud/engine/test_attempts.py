@@ -323,11 +323,11 @@ class TestEnd:
     def test_a_limit_that_is_over_before_the_next_attempt(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(attempt_runner, "PAUSE", 0.5)
+        monkeypatch.setattr(attempt_runner, "PAUSE", 2.5)
 
         async def story() -> None:
             async with engine(
-                tmp_path, Cloud(a=plan(SLEEP, interruptions=9, deadline=0.4))
+                tmp_path, Cloud(a=plan(SLEEP, interruptions=9, deadline=2.0))
             ) as here:
                 here.submit("cloud", "a", 1)
                 await until(here, "a", State.RUNNING)

@@ -38,7 +38,7 @@ def console() -> str:
 
 def command(arguments: list[str]) -> list[str]:
     """The command line that starts JupyterLab in the lesson's folder."""
-    start = f"--LabApp.default_url=/lab/tree/work/{start_page.NAME}"
+    start = f"--LabApp.default_url=/lab/tree/{Path('work', start_page.NAME)}"
     return [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}", start, *arguments]
 
 

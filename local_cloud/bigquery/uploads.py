@@ -96,8 +96,9 @@ class Uploads:
         project, body = json.loads(known.read_text())
         try:
             document = await run_in_threadpool(self._start, project, body, file)
-        except Problem:  # the job is refused: sent again, it would be again
-            self._forget(upload)
+        except Problem as problem:
+            if problem.code < 500:  # the job is refused: sent again, it would be again
+                self._forget(upload)
             raise
         known.unlink(missing_ok=True)
         return JSONResponse(document)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from google.cloud import storage
+from starlette.applications import Starlette
 
 from local_cloud import LocalCloudError
 from local_cloud.control import Status
@@ -128,4 +129,8 @@ def test_a_damaged_secret_opens_nothing(tmp_path: Path, content: str) -> None:
         LocalCloudError, match="secret is damaged: run `python -m local_cloud stop`"
     ):
         home.secret()
-    assert not Guard(None, "", 80, None, ()).is_secret(b"")  # type: ignore[arg-type]
+
+
+def test_an_empty_secret_is_nobodys() -> None:
+    app = Starlette()
+    assert not Guard(app, "", 80, app, ()).is_secret(b"")

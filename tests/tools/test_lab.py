@@ -16,7 +16,7 @@ from tools.lab import command, console, use_settings
 def test_it_opens_the_start_page_in_the_lessons_folder() -> None:
     line = command(["--no-browser"])
     assert line[1:3] == ["-m", "jupyterlab"] and line[-1] == "--no-browser"
-    assert f"--LabApp.default_url=/lab/tree/work/{start_page.NAME}" in line
+    assert f"--LabApp.default_url=/lab/tree/{Path('work', start_page.NAME)}" in line
     assert f"--ServerApp.root_dir={ROOT}" in line
 
 

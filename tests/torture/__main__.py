@@ -1,7 +1,8 @@
 """`python -m tests.torture [--minutes N] [PART …]`: treat a local cloud badly, and count.
 
 Prints what goes wrong as it goes, and at the end a table: tried, survived, lost (acknowledged and
-gone), let in (somebody who may not). The exit code is 1 unless all that was tried was survived.
+gone), let in (somebody who may not), and the longest time in which the server gave no answer while
+it was to be up (the goal is under 1 s). The exit code is 1 unless all that was tried was survived.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from tests.torture.tally import Tally, table
 
 # Each with its share of the time; what a part needs to come to its end is on top.
 PARTS = {
-    "kills": 0.3,
-    "load": 0.15,
-    "mutated": 0.1,
-    "archives": 0.1,
-    "tables": 0.2,
-    "second_user": 0.15,
+    "kills": 0.45,
+    "load": 0.1,
+    "mutated": 0.05,
+    "archives": 0.05,
+    "tables": 0.1,
+    "second_user": 0.1,
 }
 
 
@@ -32,7 +33,7 @@ def main() -> int:
     """Run the parts that the command line names; 1 if anything went wrong."""
     parser = argparse.ArgumentParser("python -m tests.torture", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--minutes", type=float, default=5.0, help="about how long (default: 5)")
+    parser.add_argument("--minutes", type=float, default=10.0, help="about how long (default: 10)")
     flags = parser.parse_args()
     if unknown := {*flags.parts} - {*PARTS}:
         parser.error(f"there is no part {', '.join(sorted(unknown))}")

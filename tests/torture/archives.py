@@ -20,7 +20,7 @@ BOMB = 3 * 2**30  # bytes that an archive of 3 MB unpacks to
 def run(folder: Path, seconds: float) -> Tally:
     """Send each archive to each place; every job ends, and nothing lands outside its folder."""
     tally = Tally("archives")
-    with Rig(folder / "archives") as rig:
+    with Rig(folder / "archives", tally) as rig:
         canary = folder / "canary"
         for name, content in hostile(canary):
             if name.startswith("bomb") and _free(folder) < BOMB * 2:

@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.torture.rig import ENDED, PARENT, Rig, processes
 from tests.torture.tally import Tally
 
+KILLS = 100  # at most; fewer where there is no time for so many
 WRITERS = 3
 JOB = ["python", "-c", "import time; time.sleep(0.2); print('done')"]
 
@@ -63,13 +64,13 @@ def reading(path: str) -> str:
 def run(folder: Path, seconds: float) -> Tally:
     """Kill, restart and compare for about that long."""
     tally = Tally("kills")
-    with Rig(folder / "kills") as rig:
+    with Rig(folder / "kills", tally) as rig:
         writers = [Writer(rig, number) for number in range(WRITERS)]
         for writer in writers:
             writer.start()
-        chosen, end, kills = random.Random(0), time.monotonic() + seconds * 0.6, 0
-        while time.monotonic() < end:
-            time.sleep(chosen.uniform(0.2, 2.0))
+        chosen, end, kills = random.Random(0), time.monotonic() + seconds * 0.85, 0
+        while kills < KILLS and time.monotonic() < end:
+            time.sleep(chosen.uniform(0.1, 0.7))
             rig.kill()
             kills += 1
             rig.start()
@@ -78,6 +79,7 @@ def run(folder: Path, seconds: float) -> Tally:
         for writer in writers:
             writer.join(90)
         tally.survives(kills)
+        tally.done = f"{kills} kills"
         print(f"  {kills} kills; comparing", flush=True)
         for writer in writers:
             _compare(rig, writer, tally)
@@ -102,7 +104,7 @@ def _compare(rig: Rig, writer: Writer, tally: Tally) -> None:
 
 def _end(rig: Rig, jobs: list[str], seconds: float, tally: Tally) -> None:
     """Every acknowledged job is there, and ends."""
-    end = time.monotonic() + max(30.0, seconds * 0.4)
+    end = time.monotonic() + max(30.0, seconds * 0.15)
     for job in jobs:
         try:
             state = rig.wait(job, max(0.0, end - time.monotonic()))

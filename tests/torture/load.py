@@ -16,7 +16,7 @@ JOB = ["python", "-c", "print('done')"]
 def run(folder: Path, seconds: float) -> Tally:
     """Send as many jobs as end in about that long: two thirds of it are for sending."""
     tally = Tally("load")
-    with Rig(folder / "load") as rig:
+    with Rig(folder / "load", tally) as rig:
         end = time.monotonic() + seconds
         most = max(2, int(seconds / CLIENTS))  # of each client: a second for each job
         sent: list[str] = []

@@ -7,10 +7,9 @@ import time
 from pathlib import Path
 
 import local_cloud
-from local_cloud import control
-from local_cloud.home import Home
 from tests.local_cloud.mutated import send_mutated
 from tests.local_cloud.recorded import record
+from tests.torture.rig import Rig
 from tests.torture.tally import Tally
 
 AT_A_TIME = 200
@@ -22,21 +21,21 @@ def run(folder: Path, seconds: float) -> Tally:
     before = os.environ.copy()
     os.environ["LOCAL_CLOUD_HOME"] = str(folder / "mutated")
     os.environ.pop("LOCAL_CLOUD_VERTEX_URL", None)
-    end = time.monotonic() + seconds
     try:
-        url = local_cloud.activate().url
-        assert url
-        recorded = record(url)
-        while seed == 0 or time.monotonic() < end:
-            tried, let_in, errors = send_mutated(url, recorded, AT_A_TIME, seed)
-            tally.survives(tried - let_in - len(errors))
-            for line in errors:
-                tally.breaks(line)
-            for _ in range(let_in):
-                tally.lets_in("a request without the secret, or of a foreign page, was answered")
-            seed += 1
+        with Rig(folder / "mutated", tally):
+            url = local_cloud.activate().url
+            assert url
+            recorded = record(url)
+            end = time.monotonic() + seconds
+            while seed == 0 or time.monotonic() < end:
+                tried, let_in, errors = send_mutated(url, recorded, AT_A_TIME, seed)
+                tally.survives(tried - let_in - len(errors))
+                for line in errors:
+                    tally.breaks(line)
+                for _ in range(let_in):
+                    tally.lets_in("a request without the secret, or of a foreign page, got through")
+                seed += 1
     finally:
-        control.stop(Home(folder / "mutated"))
         os.environ.clear()
         os.environ.update(before)
         if "LOCAL_CLOUD_VERTEX_URL" in before:  # the SDKs have kept the address of this one

@@ -8,11 +8,14 @@ import json
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from local_cloud import control
 from local_cloud.home import Home
+from tests.torture.probe import Probe
+from tests.torture.tally import Tally
 
 Json = dict[str, Any]
 PARENT = "/v1/projects/torture/locations/us-central1"
@@ -23,11 +26,17 @@ ENDED = ("JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED")
 
 
 class Rig:
-    """A server in a folder of its own, and what the parts do with it."""
+    """A server in a folder of its own, and what the parts do with it.
 
-    def __init__(self, folder: Path) -> None:
-        """folder: for the home, new."""
+    A probe asks it all the time for its status. A part that ends or stops the server on purpose
+    does so with `kill`, `stop` and `start`, or inside `with rig.away():`.
+    """
+
+    def __init__(self, folder: Path, tally: Tally | None = None) -> None:
+        """folder: for the home, new. tally: where the longest time without an answer is noted."""
         self.home = Home(folder)
+        self.tally = tally
+        self._probe = Probe(self.home)
 
     def __enter__(self) -> Rig:
         """Start the server."""
@@ -36,21 +45,38 @@ class Rig:
 
     def __exit__(self, *_: object) -> None:
         """Stop it, whatever state it is in."""
+        longest = self._probe.end()
         control.stop(self.home)
+        if self.tally:
+            self.tally.silent(longest)
 
     def start(self) -> None:
         """Start the server; both clouds have a bucket then."""
         control.start(self.home)
+        self._probe.say("back")
         self.ask("POST", "/storage/v1/b?project=torture", {"name": BUCKET})
         self.ask("PUT", f"/aws/{BUCKET}")
 
+    def stop(self) -> None:
+        """Stop the server as `python -m local_cloud stop` does."""
+        self._probe.say("away")
+        control.stop(self.home)
+
     def kill(self) -> None:
         """End the server by SIGKILL, and wait until it is gone."""
+        self._probe.say("away")
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.home.address()["pid"], signal.SIGKILL)
         end = time.monotonic() + 10
         while self.home.running() and time.monotonic() < end:
             time.sleep(0.01)
+
+    @contextlib.contextmanager
+    def away(self) -> Iterator[None]:
+        """The server is away on purpose in here, and answers again at the end."""
+        self._probe.say("away")
+        yield
+        self._probe.say("back")
 
     @property
     def port(self) -> int:

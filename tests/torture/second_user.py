@@ -97,7 +97,7 @@ def run(folder: Path, seconds: float) -> Tally:
         return tally
     # The owner's own umask counts too: it is what a shared machine has.
     os.umask(0o022)
-    with Rig(folder / "second-user") as rig:
+    with Rig(folder / "second-user", tally) as rig:
         _look(rig, stranger, tally, max(2.0, seconds / 8))
         _replicas(rig, stranger, tally, folder, max(5.0, seconds / 4))
         _link(rig, stranger, tally, folder)
@@ -198,11 +198,11 @@ def _restart(rig: Rig, stranger: Stranger, tally: Tally, folder: Path, seconds: 
     with _notebook(rig.home, code), stranger.start("port", **facts) as process:
         assert process.stdout
         process.stdout.readline()  # ready
-        control.stop(rig.home)
+        rig.stop()
         if process.stdout.readline().strip() != "taken":
             tally.breaks("port: the stranger did not get it, so nothing was tried")
         control.status(rig.home)
-        control.start(rig.home)
+        rig.start()
         control.status(rig.home)
         time.sleep(seconds / 4)
         flag.touch()

@@ -11,19 +11,30 @@ from tests.torture.tally import Tally, table
 
 
 def test_the_table_adds_up() -> None:
-    kills, load = Tally("kills"), Tally("load", skipped="no time")
+    kills, load = Tally("kills", done="2 kills"), Tally("load", skipped="no time")
     kills.survives(5)
     kills.loses("an object", 2)
+    kills.silent(0.25)
+    kills.silent(0.125)
     load.lets_in("a stranger")
     load.check(True, "")
     assert not kills.well
     assert table([kills, load]).splitlines() == [
-        "                   tried  survived      lost    let in",
-        "kills                  7         5         2         0",
-        "load                   2         1         0         1",
-        "all                    9         6         2         1",
+        "                   tried  survived      lost    let in no answer",
+        "kills                  7         5         2         0    0.25 s",
+        "load                   2         1         0         1         -",
+        "all                    9         6         2         1    0.25 s",
+        "kills: 2 kills",
         "load: skipped: no time",
+        "longest time without an answer: 0.25 s, in kills"
+        " (goal: under 1 s while any part runs; reached)",
     ]
+
+
+def test_a_goal_that_is_missed_is_said() -> None:
+    looks = Tally("looks")
+    looks.silent(6)
+    assert table([looks]).endswith("6.00 s, in looks (goal: under 1 s while any part runs; missed)")
 
 
 def well(tally: Tally) -> None:

@@ -1,0 +1,94 @@
+"""Read a file as far as a limit. Raises OverLimit for what is longer."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, TextIO
+
+from local_cloud.bounded.errors import OverLimit, size
+
+LONGEST_LINE = 8 << 20  # bytes or characters
+LONGEST_READ = 16 << 20  # tarfile reads the header of a member as a whole
+
+
+def read(path: Path, most: int) -> bytes:
+    """Return what a file holds: so many bytes at most."""
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OverLimit(f"larger than {size(most)}")
+    return content
+
+
+def lines(file: IO[Any], longest: int = LONGEST_LINE) -> Iterator[Any]:
+    """Yield the lines of an open file, of texts or bytes; each is so long at most."""
+    while line := file.readline(longest + 1):
+        if len(line) > longest:
+            raise OverLimit(f"a line of it is larger than {size(longest)}")
+        yield line
+
+
+def rows(file: TextIO, longest: int = LONGEST_LINE, **dialect: Any) -> Iterator[list[str]]:
+    """Yield the rows of a CSV file; each is so many characters long at most, over all its lines."""
+    source = _Lines(file, longest)
+    for row in csv.reader(source, **dialect):
+        source.left = longest
+        yield row
+
+
+class _Lines:
+    """The lines of a file, as long as a row has some characters left."""
+
+    def __init__(self, file: TextIO, longest: int) -> None:
+        self._file = file
+        self._longest = self.left = longest
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = self._file.readline(self.left + 1)
+        self.left -= len(line)
+        if self.left < 0:
+            raise OverLimit(f"a row of it is larger than {size(self._longest)}")
+        if not line:
+            raise StopIteration
+        return line
+
+
+class Unpacked(io.RawIOBase):
+    """What a packed file holds, as far as a limit; nobody reads very much of it at once.
+
+    A header in an archive may claim any length, and a seek unpacks all that it passes.
+    """
+
+    def __init__(self, file: IO[bytes], most: int, at_once: int = LONGEST_READ) -> None:
+        """most: bytes from the beginning; at_once: bytes that one read may want."""
+        self._file, self._most, self._at_once = file, most, at_once
+
+    def read(self, count: int = -1) -> bytes:
+        """Return the next bytes."""
+        if not 0 <= count <= self._at_once:
+            raise OverLimit(f"a header in it is larger than {size(self._at_once)}")
+        self._check(self._file.tell() + count)
+        return self._file.read(count)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place; only forward from the beginning, as tarfile does."""
+        self._check(offset)
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        """Return the place."""
+        return self._file.tell()
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def _check(self, place: int) -> None:
+        if place > self._most:
+            raise OverLimit(f"unpacked, it is larger than {size(self._most)}")

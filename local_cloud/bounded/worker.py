@@ -1,0 +1,51 @@
+"""The process of process.call(): `python -m local_cloud.bounded.worker`, the task on its input.
+
+The limits hold before the function's module is loaded. The answer is JSON on the output.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from typing import NoReturn
+
+from local_cloud.bounded.errors import OverLimit, size
+from local_cloud.bounded.limits import (
+    LARGEST_ANSWER,
+    OUT_OF_MEMORY,
+    OVER_LIMIT,
+    Limits,
+    limit,
+)
+
+NICE = 5  # others go first
+
+
+def main() -> None:
+    """Call the function, write its answer."""
+    task = json.load(sys.stdin)
+    os.nice(NICE)
+    limit(Limits(**task["limits"]))
+    try:
+        function = getattr(importlib.import_module(task["module"]), task["function"])
+        answer = json.dumps(function(*task["arguments"]))
+        if len(answer) > LARGEST_ANSWER:
+            raise OverLimit(f"what can be shown is larger than {size(LARGEST_ANSWER)}")
+    except MemoryError:
+        _end(OUT_OF_MEMORY, "")
+    except OverLimit as problem:
+        _end(OVER_LIMIT, json.dumps(str(problem)))
+    _end(0, answer)
+
+
+def _end(code: int, said: str) -> NoReturn:
+    """End at once: clearing away may need memory that there is not."""
+    sys.stdout.write(said)
+    sys.stdout.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

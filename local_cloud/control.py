@@ -18,7 +18,14 @@ from urllib.parse import urlsplit
 
 from local_cloud import peers
 from local_cloud.errors import LocalCloudError
-from local_cloud.home import CHECKOUT, Home, default_folder, identity, missing_packages
+from local_cloud.home import (
+    CHECKOUT,
+    Home,
+    default_folder,
+    difference,
+    identity,
+    missing_packages,
+)
 
 START_SECONDS = 60.0  # a cold disk on a busy shared machine; two seconds are usual
 STOP_SECONDS = 30.0  # running jobs are given a grace period
@@ -45,19 +52,29 @@ class Status:
 
     def __str__(self) -> str:
         """As `python -m local_cloud status` prints it."""
+        others = "".join(f"\n  beside   {_describe(each)}" for each in self.home.beside())
         if not self.running:
-            return f"The local cloud is not running (its folder: {self.home.folder})."
+            return f"The local cloud is not running (its folder: {self.home.folder}).{others}"
         jobs = ", ".join(f"{count} {state}" for state, count in self.facts["jobs"].items())
         return (
             f"The local cloud runs as process {self.facts['pid']}: {self.facts['buckets']} buckets,"
             f" jobs: {jobs or 'none'}.\n  folder   {self.home.folder}\n"
-            f"  code     {self.facts['checkout']}\n  python   {self.facts['interpreter']}"
+            f"  code     {self.facts['checkout']}\n  python   {self.facts['interpreter']}{others}"
         )
 
 
+def _describe(home: Home) -> str:
+    """Return a home's folder, and who has used it last."""
+    used_by = home.address()
+    return f"{home.folder} (used by {used_by.get('interpreter')}, {used_by.get('checkout')})"
+
+
 def status(home: Home | None = None) -> Status:
-    """Whether the local cloud runs, where its folder is, what it holds."""
-    home = home or Home(default_folder())
+    """Whether the local cloud runs, where its folder is, what it holds.
+
+    Without a `home` it is the one that `activate` uses from here, and so it is for `stop`.
+    """
+    home = home or own(Home(default_folder()))
     address = home.address()
     port = address.get("port")
     if port is None:
@@ -155,7 +172,7 @@ def _say(text: str) -> None:
 
 def stop(home: Home | None = None) -> Status:
     """Stop the server, and with it the jobs that run; buckets, records and logs stay."""
-    home = home or Home(default_folder())
+    home = home or own(Home(default_folder()))
     if not home.running():
         return Status(home)
     _say("Stopping the local cloud ...")
@@ -236,13 +253,13 @@ def in_use() -> Status:
 
 
 def own(home: Home) -> Home:
-    """This home, or another one if the server in it runs other code or other packages.
+    """This home, or another one beside it if this one is used by other code or other packages.
 
     An interpreter that cannot run a server uses one of the same checkout, whoever started it.
     """
-    found = status(home)
-    theirs = {name: found.facts.get(name) for name in identity()}
-    if theirs == identity():
+    used_by = home.address()
+    why = difference(used_by, identity())
+    if not why:
         return home
     if lacking := missing_packages():
         for other in (home, *home.beside()):
@@ -253,11 +270,23 @@ def own(home: Home) -> Home:
                     f" Python, {sys.executable}, lacks {_shortly(lacking)}."
                 )
                 return other
-    if not found.running:
+    kept = _kept(home)
+    pid = home.server()
+    if pid is None and not (kept and used_by):
         return home
-    other = home.own_for(identity())
+    other = kept or home.own_for(identity())
     _say(
-        f"A local cloud of {theirs['checkout']} ({theirs['interpreter']}) runs in {home.folder}; "
-        f"this one keeps its own folder, {other.folder}."
+        f"Using the folder {other.folder}: {home.folder} is used by another local cloud"
+        f" ({_runs(pid)}{used_by.get('interpreter')}, {used_by.get('checkout')}); {why}."
     )
     return other
+
+
+def _runs(pid: int | None) -> str:
+    return f"process {pid}, " if pid else "not running, "
+
+
+def _kept(home: Home) -> Home | None:
+    """The home beside this one that this environment has used last; None if it has none."""
+    ours = [each for each in home.beside() if not difference(each.address(), identity())]
+    return max(ours, key=lambda each: (each.running(), each.last_start()), default=None)

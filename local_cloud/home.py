@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import hashlib
 import importlib.util
 import json
@@ -32,8 +33,34 @@ def default_folder() -> Path:
 
 
 def identity() -> dict[str, str]:
-    """Whose code and packages a server started from here would run."""
-    return {"checkout": str(CHECKOUT), "interpreter": sys.executable}
+    """Whose code and packages a server started from here would run.
+
+    `interpreter` is for people: one environment has several names for it, such as
+    .venv/bin/python and .venv/bin/python3.11, and a link may lead to the environment.
+    """
+    return {
+        "checkout": str(CHECKOUT),
+        "environment": os.path.realpath(sys.prefix),
+        "python": f"{sys.version_info.major}.{sys.version_info.minor}{sys.abiflags}",
+        "interpreter": sys.executable,
+    }
+
+
+def difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
+    """Return what is not the same in two identities, in words; "" if nothing is."""
+    if theirs.get("checkout") != ours["checkout"]:
+        return "its code is of another folder"
+    if _environment(theirs) != ours["environment"]:
+        return "its packages are of another environment"
+    if theirs.get("python", ours["python"]) != ours["python"]:
+        return f"its Python is {theirs['python']}, and this one is {ours['python']}"
+    return ""
+
+
+def _environment(who: dict[str, Any]) -> str:
+    """Its environment; an earlier local cloud has written only the path of its interpreter."""
+    interpreter = Path(who.get("interpreter", "/"))
+    return str(who.get("environment") or os.path.realpath(interpreter.parent.parent))
 
 
 # What the server imports beside the standard library; a client does without.
@@ -90,13 +117,18 @@ class Home:
         return self.folder / "server.log"
 
     def own_for(self, who: dict[str, str]) -> Home:
-        """Another home beside this one, for another checkout or interpreter."""
-        digest = hashlib.sha256(json.dumps(who, sort_keys=True).encode()).hexdigest()[:8]
-        return Home(self.folder.with_name(f"{self.folder.name}-{digest}"))
+        """Another home beside this one, for another checkout or environment."""
+        counts = {name: text for name, text in who.items() if name != "interpreter"}
+        digest = hashlib.sha256(json.dumps(counts, sort_keys=True).encode()).hexdigest()[:8]
+        folder = self.folder.resolve()
+        return Home(folder.with_name(f"{folder.name}-{digest}"))
 
     def beside(self) -> list[Home]:
-        """The homes that other checkouts or interpreters have made beside this one."""
-        return [Home(folder) for folder in sorted(self.folder.parent.glob(f"{self.folder.name}-*"))]
+        """The homes that other checkouts or environments of this user have made beside this one."""
+        folder = self.folder.resolve()
+        found = sorted(folder.parent.glob(f"{glob.escape(folder.name)}-*/address.json"))
+        homes = [Home(address.parent) for address in found]
+        return [home for home in homes if home.folder.lstat().st_uid == os.geteuid()]
 
     def make(self) -> None:
         """Make the folder, for the owner's eyes only.
@@ -161,6 +193,12 @@ class Home:
         except (FileNotFoundError, ValueError):
             return {}
         return found
+
+    def last_start(self) -> float:
+        """When the last server wrote about itself, in seconds since 1970; 0 before the first."""
+        with contextlib.suppress(FileNotFoundError):
+            return (self.folder / "address.json").stat().st_mtime
+        return 0.0
 
     def write_address(self, address: dict[str, Any]) -> None:
         """Write it whole or not at all."""

@@ -99,7 +99,7 @@ def test_a_server_of_another_checkout_is_not_used(
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """This interpreter is taken for one of an environment that has an SDK and no more."""
-    monkeypatch.setattr(control, "identity", lambda: identity() | {"interpreter": "/bare/python"})
+    monkeypatch.setattr(control, "identity", lambda: identity() | {"environment": "/bare"})
     monkeypatch.setattr(control, "missing_packages", lambda: ["starlette", "uvicorn"])
 
 
@@ -122,7 +122,7 @@ def test_it_never_uses_one_of_another_checkout(
     with monkeypatch.context() as able:
         able.setattr(control, "missing_packages", list)
         control.start(own)
-    here = identity() | {"interpreter": "/bare/python", "checkout": "/elsewhere"}
+    here = identity() | {"environment": "/bare", "checkout": "/elsewhere"}
     monkeypatch.setattr(control, "identity", lambda: here)
     assert control.own(own).folder != own.folder
     with pytest.raises(LocalCloudError, match="lacks starlette and 1 more"):

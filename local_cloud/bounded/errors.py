@@ -13,6 +13,10 @@ class OverLimit(CannotRead):
     """It is larger than a limit, or takes longer than one."""
 
 
+class Damaged(CannotRead):
+    """It does not hold what it should."""
+
+
 class ReaderEnded(CannotRead):
     """The process that read it has ended for another reason than a limit."""
 

@@ -59,26 +59,23 @@ class _Lines:
         return line
 
 
-class Unpacked(io.RawIOBase):
-    """What a packed file holds, as far as a limit; nobody reads very much of it at once.
+class Pieces(io.RawIOBase):
+    """A file of which nobody reads very much at once, as a header of any length would have it."""
 
-    A header in an archive may claim any length, and a seek unpacks all that it passes.
-    """
-
-    def __init__(self, file: IO[bytes], most: int, at_once: int = LONGEST_READ) -> None:
-        """most: bytes from the beginning; at_once: bytes that one read may want."""
-        self._file, self._most, self._at_once = file, most, at_once
+    def __init__(self, file: IO[bytes] | io.BufferedIOBase, at_once: int = LONGEST_READ) -> None:
+        """at_once: bytes that one read may return."""
+        self._file, self._at_once = file, at_once
 
     def read(self, count: int = -1) -> bytes:
-        """Return the next bytes."""
-        if not 0 <= count <= self._at_once:
-            raise OverLimit(f"a header in it is larger than {size(self._at_once)}")
-        self._check(self._file.tell() + count)
-        return self._file.read(count)
+        """Return the next bytes; without a count all that are left."""
+        most = self._at_once
+        content = self._file.read(most + 1 if count < 0 else count) if count <= most else b""
+        if max(count, len(content)) > most:
+            raise OverLimit(f"a header of it is larger than {size(most)}")
+        return content
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place; only forward from the beginning, as tarfile does."""
-        self._check(offset)
+        """Go to a place."""
         return self._file.seek(offset, whence)
 
     def tell(self) -> int:
@@ -88,6 +85,28 @@ class Unpacked(io.RawIOBase):
     def seekable(self) -> bool:
         """Return True."""
         return True
+
+
+class Unpacked(Pieces):
+    """What a packed file holds, as far as a limit: a seek unpacks all that it passes."""
+
+    def __init__(
+        self, file: IO[bytes] | io.BufferedIOBase, most: int, at_once: int = LONGEST_READ
+    ) -> None:
+        """most: bytes from the beginning."""
+        super().__init__(file, at_once)
+        self._most = most
+
+    def read(self, count: int = -1) -> bytes:
+        """Return the next bytes."""
+        content = super().read(count)
+        self._check(self.tell())
+        return content
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place, which tarfile counts from the beginning."""
+        self._check(offset)
+        return super().seek(offset, whence)
 
     def _check(self, place: int) -> None:
         if place > self._most:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 # The exit codes of a process of process.call().
 OVER_LIMIT = 3  # the function itself found something to be too large
 OUT_OF_MEMORY = 4
+DAMAGED = 5
 LARGEST_ANSWER = 4 << 20
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import local_cloud
-from local_cloud.bounded.errors import OverLimit, ReaderEnded, size
-from local_cloud.bounded.limits import OUT_OF_MEMORY, OVER_LIMIT, Limits
+from local_cloud.bounded.errors import Damaged, OverLimit, ReaderEnded, size
+from local_cloud.bounded.limits import DAMAGED, OUT_OF_MEMORY, OVER_LIMIT, Limits
 
 KEPT = ("PATH", "HOME", "TMPDIR", "LANG")  # variables of the server that the process gets
 TAIL = 4000  # bytes of what the process said at its end
@@ -28,8 +28,8 @@ DEFAULT = Limits()
 def call(function: Callable[..., Any], *arguments: Any, limits: Limits = DEFAULT) -> Any:
     """Return what a function of a module returns, called in a new process.
 
-    Arguments and answer are JSON. Raises OverLimit for a function that takes more than the limits
-    or raises OverLimit itself, ReaderEnded for one that ends in another error or kills its process.
+    Arguments and answer are JSON. Raises OverLimit for a function that takes more than the limits,
+    OverLimit and Damaged if it raises these, and ReaderEnded for another error or end.
     """
     task = {
         "module": function.__module__,
@@ -64,6 +64,8 @@ def _check(done: subprocess.CompletedProcess[bytes], limits: Limits, errors: Any
         return
     if code == OVER_LIMIT:
         raise OverLimit(json.loads(done.stdout))
+    if code == DAMAGED:
+        raise Damaged(json.loads(done.stdout))
     if code == OUT_OF_MEMORY:
         raise OverLimit(f"larger than {size(limits.memory)} in memory")
     if code == -signal.SIGALRM:

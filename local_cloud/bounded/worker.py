@@ -11,8 +11,9 @@ import os
 import sys
 from typing import NoReturn
 
-from local_cloud.bounded.errors import OverLimit, size
+from local_cloud.bounded.errors import Damaged, OverLimit, size
 from local_cloud.bounded.limits import (
+    DAMAGED,
     LARGEST_ANSWER,
     OUT_OF_MEMORY,
     OVER_LIMIT,
@@ -37,6 +38,8 @@ def main() -> None:
         _end(OUT_OF_MEMORY, "")
     except OverLimit as problem:
         _end(OVER_LIMIT, json.dumps(str(problem)))
+    except Damaged as problem:
+        _end(DAMAGED, json.dumps(str(problem)))
     _end(0, answer)
 
 

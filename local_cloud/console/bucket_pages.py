@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from local_cloud.bounded.turns import in_turn
 from local_cloud.console import previews, words
 from local_cloud.console.site import ROOT, NotHere, Site
 from local_cloud.console.tables import Cell, Table
@@ -117,7 +118,7 @@ class BucketPages:
 
     async def object(self, request: Request) -> Response:
         """One file, with as much of it as can be shown."""
-        return await run_in_threadpool(self._shown, request)
+        return await in_turn(self._shown, request)
 
     def _shown(self, request: Request) -> Response:
         scheme, name, found = self._object(request)

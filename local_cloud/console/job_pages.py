@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from local_cloud.bounded.turns import in_turn
 from local_cloud.console import charts, jobs, logs, words
 from local_cloud.console.curves import Curves, Series
 from local_cloud.console.requests import Refused
@@ -82,7 +83,7 @@ class JobPages:
     async def one(self, request: Request) -> Response:
         """One job."""
         found = self._find(request)
-        return await run_in_threadpool(self._one, request, found)
+        return await in_turn(self._one, request, found)
 
     def _one(self, request: Request, found: jobs.Shown) -> Response:
         job = found.job

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-import tarfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
-from local_cloud.console import words
+from local_cloud.console import job_metrics, words
 from local_cloud.engine.spec import Job, NoSuchJob, State
 from local_cloud.service import Platform
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
-from local_cloud.store.values import Object
 
 Json = dict[str, Any]
 VERTEX, SAGEMAKER = "vertex", "sagemaker"
@@ -35,8 +31,6 @@ AMAZON = {
     SAGEMAKER: Kind("training-job", "TrainingJob"),
     "sagemaker-processing": Kind("processing-job", "ProcessingJob", "processing."),
 }
-LARGEST_ARCHIVE, MEMBERS = 16 << 20, 100  # that is looked into
-LARGEST_METRICS = 4 << 20  # bytes of a metrics.json that is read
 
 
 @dataclass(frozen=True)
@@ -125,7 +119,7 @@ def objects_of(platform: Platform, found: Shown) -> Objects:
 
 
 _ROWS = re.compile(r"^replica (\d+) of (\d+), rows (.+)$")
-_ALL = re.compile(r"^(\d+) rows, \d+ features")
+_ALL = re.compile(r"^(\d{1,18}) rows, \d+ features")
 _HEAD = 1 << 16  # bytes of a log in which a replica says which rows it has
 
 
@@ -135,7 +129,7 @@ def replicas(platform: Platform, found: Shown) -> list[Json]:
     Rows and memory are what `train_nn.py` says of itself: in metrics.json once it is there, and
     the rows in its log before that.
     """
-    told = {str(one.get("rank")): one for one in _metrics(platform, found).get("replicas", [])}
+    memory = job_metrics.memory(_metrics(platform, found))
     listed: list[Json] = []
     for place, (name, log) in enumerate(platform.engine.logs(found.job.id).items()):
         one: Json = {"name": name, "size": log.stat().st_size, "rows": "", "memory": None}
@@ -147,9 +141,7 @@ def replicas(platform: Platform, found: Shown) -> list[Json]:
                 rank, one["rows"] = said[1], said[3]
             elif (said := _ALL.match(line)) and not one["rows"]:
                 one["rows"] = f"0 to {int(said[1]) - 1}"
-        held = told.get(rank, {}).get("bytes")
-        if isinstance(held, dict) and all(isinstance(each, int) for each in held.values()):
-            one["memory"] = sum(held.values())
+        one["memory"] = memory.get(rank)
         listed.append(one)
     return listed
 
@@ -162,20 +154,7 @@ def _metrics(platform: Platform, found: Shown) -> Json:
     names = [f"{prefix}model/metrics.json", f"{prefix}model.tar.gz"]
     try:
         for seen in objects_of(platform, found).select(bucket, names):
-            text = _in_archive(seen) if seen.name.endswith(".gz") else seen.path.read_bytes()
-            told = json.loads(text) if len(text) <= LARGEST_METRICS else {}
-            return told if isinstance(told, dict) else {}
-    except (StoreError, OSError, EOFError, ValueError, tarfile.TarError):
-        pass  # a job may write there what it likes
+            return job_metrics.read(seen.path, seen.name, seen.size, seen.generation)
+    except StoreError:  # the bucket was deleted
+        pass
     return {}
-
-
-def _in_archive(found: Object) -> bytes:
-    """metrics.json of a small archive; "{}" of another one."""
-    if found.size <= LARGEST_ARCHIVE:
-        with tarfile.open(found.path) as archive:
-            for member in islice(archive, MEMBERS):
-                if member.name.removeprefix("./") == "metrics.json":
-                    file = archive.extractfile(member)
-                    return file.read(LARGEST_METRICS + 1) if file else b"{}"
-    return b"{}"

@@ -10,24 +10,23 @@ import csv
 import io
 import itertools
 import json
-import lzma
-import struct
-import tarfile
-import tokenize
-import zipfile
-import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from local_cloud.console import words
+from local_cloud.bounded import files, process
+from local_cloud.bounded.errors import CannotRead, Damaged
+from local_cloud.console import archive_contents, words
 
 SHOWN = 1 << 16  # bytes of a text
 ROWS, COLUMNS = 100, 40  # of a table
 LARGEST_JSON = 1 << 20
-LARGEST_ARCHIVE = 64 << 20
-MEMBERS = 200
-ENCRYPTED = 1  # this flag of a zip file's member
+LONGEST_PRETTY = 4 << 20  # characters of JSON with its lines indented
+READERS = {
+    (".npz", ".zip"): archive_contents.of_zip,
+    (".tar.gz", ".tgz", ".tar"): archive_contents.of_tar,
+}
 # The first bytes of what is sent as a picture, and nothing else is.
 PICTURES = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -47,14 +46,6 @@ class Preview:
     note: str = ""
 
 
-# What bad bytes make the decoders raise; NumPy reads a header as a literal of Python.
-BROKEN = (
-    *(OSError, EOFError, ValueError, TypeError, KeyError, IndexError, RuntimeError, MemoryError),
-    *(SyntaxError, tokenize.TokenError, struct.error, zlib.error, lzma.LZMAError),
-    *(tarfile.TarError, zipfile.BadZipFile),
-)
-
-
 def picture_type(path: Path) -> str:
     """The type of a picture, by its first bytes; "" for what is none that is shown."""
     with path.open("rb") as file:
@@ -68,13 +59,9 @@ def of(path: Path, name: str, size: int) -> Preview:
     """What can be shown of a file; name: the object's."""
     if picture_type(path):
         return Preview("picture")
-    try:
-        if name.endswith((".npz", ".zip")):
-            return _zip(path)
-        if name.endswith((".tar.gz", ".tgz", ".tar")) and size <= LARGEST_ARCHIVE:
-            return _tar(path)
-    except BROKEN as problem:
-        return Preview("none", note=f"It cannot be read as the archive it is named: {problem}")
+    for endings, reader in READERS.items():
+        if name.endswith(endings):
+            return _archive(path, reader)
     with path.open("rb") as file:
         head = file.read(SHOWN)
     if b"\0" in head:
@@ -89,17 +76,36 @@ def of(path: Path, name: str, size: int) -> Preview:
     if name.endswith((".csv", ".tsv")):
         return _table(text, "\t" if name.endswith(".tsv") else ",", note)
     if name.endswith(".json") and SHOWN < size <= LARGEST_JSON:
-        text, note = path.read_text(errors="replace"), ""
+        text, note = files.read(path, LARGEST_JSON).decode(errors="replace"), ""
     if name.endswith(".json") and not note:
         return Preview("text", _pretty(text))
     return Preview("text", text, note=note)
 
 
-def _pretty(text: str) -> str:
+def _archive(path: Path, reader: Callable[[str], Any]) -> Preview:
+    """The members of an archive, read in a process with limits."""
     try:
-        return words.pretty(json.loads(text))
+        rows, note = process.call(reader, str(path))
+    except Damaged as problem:
+        return Preview("none", note=f"It cannot be read as the archive it is named: {problem}")
+    except CannotRead as problem:
+        return Preview("none", note=f"Cannot be shown: {problem}.")
+    return Preview("table", rows=rows, note=note)
+
+
+def _pretty(text: str) -> str:
+    """JSON for a reader; as it is if it is none, or if it would become too long."""
+    try:
+        encoder = json.JSONEncoder(indent=2, ensure_ascii=False)
+        made, length = [], 0
+        for piece in encoder.iterencode(json.loads(text)):
+            made.append(piece)
+            length += len(piece)
+            if length > LONGEST_PRETTY:
+                return text
     except (ValueError, RecursionError):
-        return text  # as it is
+        return text
+    return "".join(made)
 
 
 def _table(text: str, delimiter: str, note: str) -> Preview:
@@ -109,49 +115,6 @@ def _table(text: str, delimiter: str, note: str) -> Preview:
         return Preview("text", text, note=note)
     if len(rows) > ROWS:
         note = f"The first {ROWS} rows."
-    width = max((len(row) for row in rows), default=0)
-    rows = [[*row, *[""] * (width - len(row))][:COLUMNS] for row in rows]
+    width = min(max((len(row) for row in rows), default=0), COLUMNS)
+    rows = [[*row[:width], *[""] * (width - len(row))] for row in rows]
     return Preview("table", rows=rows, note=note)
-
-
-def _zip(path: Path) -> Preview:
-    rows = [["name", "size", "array"]]
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist()[:MEMBERS]:
-            array = _array(archive, member) if member.filename.endswith(".npy") else ""
-            rows.append([member.filename, words.size(member.file_size), array])
-        note = f"{len(archive.infolist())} members."
-    return Preview("table", rows=rows, note=note)
-
-
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> str:
-    """The shape and the type of a member that is a NumPy array, or why they cannot be read."""
-    if member.flag_bits & ENCRYPTED:
-        return "encrypted"
-    try:
-        with archive.open(member) as file:
-            return _header(file)  # type: ignore[arg-type]
-    except NotImplementedError:
-        return "its compression is not supported"
-    except BROKEN:
-        return "not an array"
-
-
-def _header(file: io.BufferedIOBase) -> str:
-    """The shape and the type of a NumPy array; its values are not read."""
-    from numpy.lib import format as npy
-
-    version = npy.read_magic(file)
-    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, _, kind = read(file)
-    return f"{' × '.join(map(str, shape)) or 'one value'}, {kind}"
-
-
-def _tar(path: Path) -> Preview:
-    rows = [["name", "size"]]
-    with tarfile.open(path) as archive:
-        for member in itertools.islice(archive, MEMBERS):
-            rows.append([member.name, words.size(member.size) if member.isfile() else "folder"])
-    return Preview(
-        "table", rows=rows, note=f"The first {MEMBERS} members." if len(rows) > MEMBERS else ""
-    )

@@ -108,10 +108,12 @@ class Site:
             refused=request.query_params.get("refused", ""),
             **facts,
         )
-        mark = f'"{hashlib.sha256(text.encode()).hexdigest()[:24]}"'
+        # Half a surrogate pair, as a file or its name may have it, is no text that can be sent.
+        content = text.encode(errors="backslashreplace")
+        mark = f'"{hashlib.sha256(content).hexdigest()[:24]}"'
         if request.headers.get("if-none-match") == mark:
             return Response(status_code=304, headers={"ETag": mark})
-        return Response(text, status, {"ETag": mark}, "text/html")
+        return Response(content, status, {"ETag": mark}, "text/html")
 
 
 class RequireSession:

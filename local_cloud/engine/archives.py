@@ -9,7 +9,6 @@ own filters came with 3.11.4).
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import shutil
 import stat
@@ -23,17 +22,19 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from local_cloud.bounded.errors import OverLimit
+from local_cloud.bounded.files import Pieces, Unpacked
 from local_cloud.engine.spec import EngineError
 
 MOST_BYTES = 1 << 30  # of the code of a job: far more than any has
 MOST_MEMBERS = 100_000
+MOST_OF_HEADERS = 256 << 20  # bytes, of all members together
 CHUNK = 1 << 20
-LONGEST_READ = 16 << 20  # tarfile reads the header of a member as a whole
 # What the two modules raise for a file that is none or is broken, each in its own way; of these,
 # RuntimeError is a zip file that asks for a password or has an unknown compression.
 DAMAGED = (
     *(OSError, EOFError, ValueError, RuntimeError, LookupError, TypeError, OverflowError),
-    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, struct.error),
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, struct.error, OverLimit),
 )
 
 
@@ -73,7 +74,7 @@ def examine(archive: Path, most: int = MOST_BYTES) -> None:
     """Read a whole archive as extract() does, and write nothing; or ArchiveError."""
     left = most
     try:
-        for member in members(archive):
+        for member in members(archive, most):
             if member.content:
                 for chunk in iter(lambda file=member.content: file.read(CHUNK), b""):  # type: ignore[misc]
                     left = _less(left, len(chunk), most)
@@ -97,7 +98,7 @@ def _less(left: int, written: int, most: int) -> int:
 def _write(archive: Path, into: Path, most: int) -> None:
     links: list[Member] = []
     left = most
-    for member in members(archive):
+    for member in members(archive, most):
         path = into / member.path
         if member.symlink:
             links.append(member)
@@ -140,12 +141,12 @@ def _link(original: Path, path: Path) -> int:
     return path.stat().st_size
 
 
-def members(archive: Path) -> Iterator[Member]:
+def members(archive: Path, most: int) -> Iterator[Member]:
     """The members in their order; each one's content is to be read before the next is asked for.
 
-    Raises any of DAMAGED.
+    most: bytes of all contents. Raises any of DAMAGED.
     """
-    found = _of_zip(archive) if archive.suffix in (".whl", ".zip") else _of_tar(archive)
+    found = _of_zip(archive) if archive.suffix in (".whl", ".zip") else _of_tar(archive, most)
     for count, member in enumerate(found):
         if count >= MOST_MEMBERS:
             raise ValueError(f"it has more than {MOST_MEMBERS} members")
@@ -163,7 +164,7 @@ def _safe(name: str) -> PurePosixPath:
 
 
 def _of_zip(archive: Path) -> Iterator[Member]:
-    with zipfile.ZipFile(archive) as file:
+    with archive.open("rb") as packed, zipfile.ZipFile(Pieces(packed)) as file:
         for info in file.infolist():
             path = _safe(info.filename)
             if info.is_dir():
@@ -173,10 +174,10 @@ def _of_zip(archive: Path) -> Iterator[Member]:
                 yield Member(path, content, bool(info.external_attr >> 16 & stat.S_IXUSR))
 
 
-def _of_tar(archive: Path) -> Iterator[Member]:
+def _of_tar(archive: Path, most: int) -> Iterator[Member]:
     with (
         gzip.open(archive) as unpacked,
-        tarfile.open(fileobj=_Bounded(unpacked), mode="r:") as file,
+        tarfile.open(fileobj=Unpacked(unpacked, most + MOST_OF_HEADERS), mode="r:") as file,
     ):
         for info in file:
             path = _safe(info.name)
@@ -194,24 +195,3 @@ def _of_tar(archive: Path) -> Iterator[Member]:
                 yield Member(path, content, bool(info.mode & stat.S_IXUSR))
             else:
                 raise ValueError(f"its member {info.name!r} is neither a file nor a folder")
-
-
-class _Bounded(io.RawIOBase):
-    """A file of which nobody reads very much at once, as a header of any length would have it."""
-
-    def __init__(self, file: gzip.GzipFile) -> None:
-        self._file = file
-
-    def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= LONGEST_READ:
-            raise ValueError(f"a header of {size} bytes")
-        return self._file.read(size)
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def seekable(self) -> bool:
-        return True

@@ -36,8 +36,8 @@ def test_a_row_has_a_limit_over_all_its_lines() -> None:
     [
         (lambda file: file.seek(101), "unpacked, it is larger than"),
         (lambda file: [file.read(50) for _ in range(3)], "unpacked, it is larger than"),
-        (lambda file: file.read(51), "a header in it is larger than"),
-        (lambda file: file.read(), "a header in it is larger than"),
+        (lambda file: file.read(51), "a header of it is larger than"),
+        (lambda file: file.read(), "a header of it is larger than"),
     ],
 )
 def test_what_is_unpacked_has_a_limit_and_each_read_too(step: object, said: str) -> None:

@@ -149,6 +149,21 @@ def test_a_header_of_gigabytes_is_not_read(tmp_path: Path) -> None:
         extract(tmp_path / "a.tar.gz", tmp_path / "into")
 
 
+def test_headers_are_counted_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each header is small enough, and holds nothing that would be written."""
+    monkeypatch.setattr(archives, "MOST_OF_HEADERS", 50_000)
+    header = tarfile.TarInfo("header")
+    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 4096
+    named = header.tobuf() + b"x".ljust(4096, b"\0") + tarfile.TarInfo("x").tobuf()
+    (tmp_path / "a.tar.gz").write_bytes(gzip.compress(named * 20 + bytes(1024)))
+    for use in (
+        lambda: extract(tmp_path / "a.tar.gz", tmp_path / "into", 5000),
+        lambda: examine(tmp_path / "a.tar.gz", 5000),
+    ):
+        with pytest.raises(ArchiveError, match="unpacked, it is larger than"):
+            use()
+
+
 def pax(*records: bytes) -> bytes:
     """A PAX header with these records, as they are, and a file behind it."""
     body = b"".join(records)

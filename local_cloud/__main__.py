@@ -72,7 +72,8 @@ def main(arguments: list[str] | None = None) -> int:
     if command == "env":
         found = control.status(home)
         if found.url is None:
-            print("local_cloud: it is not running; `python -m local_cloud start`", file=sys.stderr)
+            why = str(found) if found.silent else "it is not running; `python -m local_cloud start`"
+            print(f"local_cloud: {why}", file=sys.stderr)
             return 1
         print(export_lines(found))
         return 0

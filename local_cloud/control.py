@@ -26,6 +26,7 @@ from local_cloud.home import (
     identity,
     missing_packages,
 )
+from local_cloud.suspended import is_suspended
 
 START_SECONDS = 60.0  # a cold disk on a busy shared machine; two seconds are usual
 STOP_SECONDS = 30.0  # running jobs are given a grace period
@@ -38,6 +39,7 @@ class Status:
     home: Home
     url: str | None = field(default=None, repr=False)  # the secret is in it
     facts: dict[str, Any] = field(default_factory=dict)
+    silent: int | None = None  # the process of a server that runs and does not answer
 
     @property
     def port(self) -> int:
@@ -52,6 +54,8 @@ class Status:
 
     def __str__(self) -> str:
         """As `python -m local_cloud status` prints it."""
+        if self.silent:
+            return self.why_silent()
         others = "".join(f"\n  beside   {_describe(each)}" for each in self.home.beside())
         if not self.running:
             return f"The local cloud is not running (its folder: {self.home.folder}).{others}"
@@ -60,6 +64,19 @@ class Status:
             f"The local cloud runs as process {self.facts['pid']}: {self.facts['buckets']} buckets,"
             f" jobs: {jobs or 'none'}.\n  folder   {self.home.folder}\n"
             f"  code     {self.facts['checkout']}\n  python   {self.facts['interpreter']}{others}"
+        )
+
+    def why_silent(self) -> str:
+        """Of a server that does not answer: what it does, and the next step."""
+        said = f"The local cloud runs as process {self.silent}, but does not answer"
+        if self.silent and is_suspended(self.silent):
+            return (
+                f"{said}: that process is suspended. `kill -CONT {self.silent}` lets it continue,"
+                " `python -m local_cloud stop` ends it; nothing is lost."
+            )
+        return (
+            f"{said}: it is starting or busy. Try again in a minute; if it stays so,"
+            f" `python -m local_cloud stop` ends it (its log is {self.home.log})."
         )
 
 
@@ -83,10 +100,12 @@ def status(home: Home | None = None) -> Status:
     # A server that has only begun, or ends, does not have this port, and a stranger may.
     if pid is None or pid != address["pid"] or peers.is_taken(port):
         return Status(home)
+    if is_suspended(pid):
+        return Status(home, silent=pid)
     try:
         facts = ask(port, f"/{home.secret()}/status")
     except (OSError, ValueError, http.client.HTTPException):
-        return Status(home)
+        return Status(home, silent=pid if home.server() == pid else None)
     return Status(home, home.url(port), facts)
 
 
@@ -118,10 +137,41 @@ def start(home: Home | None = None) -> Status:
     found = status(home)
     if found.running:
         return found
+    with home.starting(START_SECONDS + STOP_SECONDS):
+        return _start(home)
+
+
+def _start(home: Home) -> Status:
+    """Start it; the caller sees to it that no other process does so at the same time."""
+    process, begun = None, 0
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        found = status(home)
+        if found.running:
+            if process and found.facts["pid"] != process.pid:
+                process.terminate()  # another was first; ours might outlive that one's stop()
+            return found
+        if found.silent and is_suspended(found.silent):
+            raise LocalCloudError(str(found))
+        if process is None and not home.running():  # one that ends is waited for
+            process, begun = _launch(home)
+        if process and process.returncode is not None and not home.running():
+            break
+        time.sleep(0.05)
+    if found.silent:
+        raise LocalCloudError(str(found))
+    said = home.log.read_bytes()[begun:].decode(errors="replace").strip().splitlines()
+    raise LocalCloudError(
+        f"the local cloud did not start ({said[-1] if said else 'it said nothing'}); "
+        f"its log is {home.log}"
+    )
+
+
+def _launch(home: Home) -> tuple[subprocess.Popen[bytes], int]:
+    """Run the server's program; its process, and where its words begin in the log."""
     _require_packages()
     _say("Starting the local cloud ...")
     home.make()
-    end = time.monotonic() + START_SECONDS
     with open(home.log, "a") as log:
         begun = log.tell()
         process = subprocess.Popen(
@@ -134,20 +184,7 @@ def start(home: Home | None = None) -> Status:
         )
     # The server outlives this process; if it does not, it must not stay as a zombie.
     threading.Thread(target=process.wait, daemon=True).start()
-    while time.monotonic() < end:
-        found = status(home)
-        if found.running:
-            if found.facts["pid"] != process.pid:
-                process.terminate()  # another was first; ours might outlive that one's stop()
-            return found
-        if process.returncode is not None and not home.running():
-            break
-        time.sleep(0.05)
-    said = home.log.read_bytes()[begun:].decode(errors="replace").strip().splitlines()
-    raise LocalCloudError(
-        f"the local cloud did not start ({said[-1] if said else 'it said nothing'}); "
-        f"its log is {home.log}"
-    )
+    return process, begun
 
 
 def _require_packages() -> None:
@@ -173,9 +210,16 @@ def _say(text: str) -> None:
 def stop(home: Home | None = None) -> Status:
     """Stop the server, and with it the jobs that run; buckets, records and logs stay."""
     home = home or own(Home(default_folder()))
-    if not home.running():
-        return Status(home)
-    _say("Stopping the local cloud ...")
+    runs = home.running()
+    home.note_stop()  # first, so that no client starts it again
+    if runs:
+        _say("Stopping the local cloud ...")
+        _end(home)
+    return Status(home)
+
+
+def _end(home: Home) -> None:
+    """End the server's process."""
     end = time.monotonic() + STOP_SECONDS
     told = None
     while home.running():
@@ -183,13 +227,13 @@ def stop(home: Home | None = None) -> Status:
         # and whoever takes it would be sent the secret.
         pid = home.server()
         with contextlib.suppress(ProcessLookupError):
-            if pid not in (None, told):
+            if pid is not None and pid != told:
                 os.kill(pid, signal.SIGTERM)
+                os.kill(pid, signal.SIGCONT)  # one that is suspended would not see it
                 told = pid
             if time.monotonic() > end:
                 os.kill(home.address()["pid"], signal.SIGKILL)  # its reaper ends the jobs
         time.sleep(0.02)
-    return Status(home)
 
 
 def reset(home: Home | None = None) -> Status:
@@ -198,16 +242,25 @@ def reset(home: Home | None = None) -> Status:
     Without a `home` it is the one that `activate` uses from here, never another checkout's.
     """
     home = home or own(Home(default_folder()))
-    ran = home.running()
-    if ran:
-        _require_packages()
-        stop(home)
+    if not home.running():
+        _clear(home)
+        return Status(home)
+    _require_packages()
+    # Clients that find it gone meanwhile wait for its start.
+    with home.starting(START_SECONDS + STOP_SECONDS):
+        _say("Stopping the local cloud ...")
+        _end(home)
+        _clear(home)
+        return _start(home)
+
+
+def _clear(home: Home) -> None:
+    """Remove the data of a server that does not run."""
     lock = home.lock(tries=100)
     if lock is None:
         raise LocalCloudError(f"{home.folder}: another process started it again; reset once more")
-    home.clear()
-    lock.close()
-    return start(home) if ran else Status(home)
+    with lock:
+        home.clear()
 
 
 def empty(home: Home) -> None:

@@ -13,6 +13,7 @@ import secrets
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -268,20 +269,61 @@ class Home:
         return None
 
     def running(self) -> bool:
-        """Whether a server holds the lock."""
+        """Whether a server holds the lock. Processes that look at the same time do not disturb."""
         if not self.folder.exists():
             return False
-        lock = self.lock()
-        if lock:
-            lock.close()
-        return lock is None
+        self.make()
+        with (self.folder / "lock").open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
 
     def server(self) -> int | None:
         """The process id of the server that holds the lock and listens; None if none does."""
         if not self.running():
             return None
-        written = (self.folder / "lock").read_text()
-        return int(written) if written else None
+        written = (self.folder / "lock").read_bytes()
+        return int(written) if written.isdigit() else None
+
+    @contextlib.contextmanager
+    def starting(self, seconds: float) -> Iterator[None]:
+        """Let one process at a time start a server here; LocalCloudError after so many seconds.
+
+        Whoever waited looks again, because the server may run by then.
+        """
+        self.make()
+        end = time.monotonic() + seconds
+        with (self.folder / "starting").open("a") as file:
+            while True:
+                with contextlib.suppress(BlockingIOError):
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                if time.monotonic() > end:
+                    raise LocalCloudError(
+                        f"another process has been starting the local cloud in {self.folder} for"
+                        f" {seconds:.0f} s: look at {self.log}, then try again"
+                    )
+                time.sleep(0.02)
+            yield
+
+    def note_stop(self) -> None:
+        """Remember that the server was stopped on purpose, and when."""
+        if self.folder.exists():
+            (self.folder / "stopped").touch()
+
+    def forget_stop(self) -> None:
+        """A server runs again."""
+        (self.folder / "stopped").unlink(missing_ok=True)
+
+    def stopped(self) -> str:
+        """When the last server was stopped on purpose, as HH:MM:SS; "" if it was not."""
+        try:
+            at = (self.folder / "stopped").stat().st_mtime
+        except FileNotFoundError:
+            return ""
+        return time.strftime("%H:%M:%S", time.localtime(at))
 
     def clear(self) -> None:
         """Remove the data; the secret and the port stay, so that open notebooks go on."""

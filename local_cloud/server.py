@@ -193,13 +193,14 @@ def allow_files() -> None:
 class Server(uvicorn.Server):
     """uvicorn's; clients see that it ends before it gives its port up."""
 
-    def __init__(self, config: uvicorn.Config, lock: TextIO) -> None:
+    def __init__(self, config: uvicorn.Config, home: Home, lock: TextIO) -> None:
         """`lock` is the home's, with this process's id in it."""
         super().__init__(config)
-        self.lock = lock
+        self.home, self.lock = home, lock
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """From here on no client sends anything to the port, which may soon be a stranger's."""
+        self.home.note_stop()  # by a signal: clients do not start it again by themselves
         self.lock.truncate(0)
         await super().shutdown(sockets)
 
@@ -220,6 +221,7 @@ def main(folder: str) -> None:
     home.write_sdk_files()
     home.write_address({"port": port, "pid": os.getpid(), **identity()})
     print(os.getpid(), end="", file=lock, flush=True)
+    home.forget_stop()
     config = uvicorn.Config(
         build(home, port),
         log_level="warning",
@@ -232,7 +234,7 @@ def main(folder: str) -> None:
         backlog=BACKLOG,
     )
     spare("asyncio", "uvicorn.error", "local_cloud.connections")
-    Server(config, lock).run(sockets=[listener])
+    Server(config, home, lock).run(sockets=[listener])
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from local_cloud import control
+from local_cloud import control, revival
 from local_cloud.environment import added_to, taken_from
 from local_cloud.errors import LocalCloudError
 from local_cloud.sdks import HOOKS
@@ -31,6 +31,7 @@ def activate() -> control.Status:
     for name in taken_from(os.environ):
         del os.environ[name]
     os.environ.update(wanted)
+    revival.use(found)
     redact_log_records()
     for module, hook in HOOKS.items():
         after_import(module, hook)

@@ -141,6 +141,35 @@ def start(home: Home | None = None) -> Status:
         return _start(home)
 
 
+def start_again(home: Home) -> Status:
+    """Start a server that has ended by itself: the same code in the same folder, at the same port.
+
+    LocalCloudError, with the next step, for one that was stopped on purpose, that runs and does
+    not answer, or that this interpreter cannot run.
+    """
+    with home.starting(START_SECONDS + STOP_SECONDS):
+        if at := home.stopped():
+            raise LocalCloudError(
+                f"the local cloud was stopped at {at}: start it with local_cloud.activate() or"
+                " `python -m local_cloud start`, then run this again; its buckets, jobs and logs"
+                " are kept"
+            )
+        found = status(home)
+        if found.silent:
+            raise LocalCloudError(str(found))
+        if found.running:
+            return found
+        before = home.address()
+        if before and (why := difference(before, identity())):
+            where, python = (shlex.quote(before[name]) for name in ("checkout", "interpreter"))
+            raise LocalCloudError(
+                f"the local cloud has ended, and this Python cannot start it again ({why}): run"
+                f" `cd {where} && {python} -m local_cloud start`"
+            )
+        _say("The local cloud has ended without being stopped.")
+        return _start(home)
+
+
 def _start(home: Home) -> Status:
     """Start it; the caller sees to it that no other process does so at the same time."""
     process, begun = None, 0

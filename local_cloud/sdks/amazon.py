@@ -12,10 +12,13 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
+from local_cloud import revival
 from local_cloud.sdks.console_links import link_here
 from local_cloud.sdks.redaction import redacting
 from local_cloud.target import is_local, refuse_elsewhere
 
+# What the names of operations begin with that change nothing.
+READING = ("Describe", "List", "Get", "Search", "Query", "Filter", "BatchGet")
 LOOK = 0.25  # seconds between two looks at a SageMaker job
 
 
@@ -30,9 +33,33 @@ def _guard_botocore(module: ModuleType) -> None:
     @functools.wraps(original)
     def send(self: Any, request: Any) -> Any:
         _keep_here(request)
-        return original(self, request)
+        sent = False
+
+        def once() -> Any:
+            nonlocal sent
+            if sent:
+                request.reset_stream()
+            sent = True
+            return original(self, request)
+
+        return revival.send(
+            request.method,
+            request.url,
+            once,
+            failures=(module.EndpointConnectionError, module.HTTPClientError),
+            repeatable=_is_repeatable(request),
+        )
 
     session.send = send
+
+
+def _is_repeatable(request: Any) -> bool:
+    """Whether an operation may be sent twice: by its HTTP method, or because it only reads."""
+    if request.method in revival.REPEATABLE:
+        return True
+    target = request.headers.get("X-Amz-Target", b"")
+    operation = (target.decode() if isinstance(target, bytes) else target).rpartition(".")[2]
+    return operation.startswith(READING)
 
 
 def _keep_here(request: Any) -> None:
@@ -54,6 +81,7 @@ def _guard_aiobotocore(module: ModuleType) -> None:
     @functools.wraps(original)
     async def send(self: Any, request: Any) -> Any:
         _keep_here(request)
+        revival.require_server(request.url)
         return await original(self, request)
 
     session.send = send

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from local_cloud import revival
 from local_cloud.errors import LocalCloudError
 from local_cloud.sdks.redaction import redacting
 from local_cloud.target import is_local, refuse_elsewhere
@@ -89,7 +90,15 @@ def _guard_requests(module: ModuleType) -> None:
             # Endpoint.raw_predict() names this host itself, whatever init() was given.
             url = os.environ["LOCAL_CLOUD_VERTEX_URL"] + url[found.end() :]
         refuse_elsewhere(url)
-        return original(self, method, url, *args, **kwargs)
+        body = args[0] if args else kwargs.get("data")
+        is_kept = body is None or isinstance(body, (bytes, str, dict))  # a stream is read once
+        return revival.send(
+            method,
+            url,
+            lambda: original(self, method, url, *args, **kwargs),
+            failures=(module.requests.exceptions.ConnectionError,),
+            repeatable=method in revival.REPEATABLE and is_kept,
+        )
 
     session.request = request
 
@@ -189,6 +198,7 @@ def _guard_gcsfs(module: ModuleType) -> None:
     def format_path(self: Any, *args: Any) -> str:
         url: str = original(self, *args)
         refuse_elsewhere(url)
+        revival.require_server(url)
         return url
 
     system._format_path = format_path

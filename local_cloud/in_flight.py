@@ -1,0 +1,75 @@
+"""Requests that wait for an answer: they are cut off when the server's process is suspended.
+
+A server that was killed closes its connections, and the client sees it at once. One that is
+suspended keeps them open, and an SDK would wait a minute and more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+from local_cloud.home import Home
+from local_cloud.suspended import is_suspended
+
+PERIOD = 1.0  # seconds between two looks at the server's process
+
+_lock = threading.Lock()
+_waiting: dict[Home, int] = {}  # how many requests wait for an answer of the server in a home
+_watcher: threading.Thread | None = None
+
+
+@contextlib.contextmanager
+def watched(home: Home) -> Iterator[None]:
+    """Watch the server in this home while a request waits for its answer."""
+    with _lock:
+        _waiting[home] = _waiting.get(home, 0) + 1
+        _start_watcher()
+    try:
+        yield
+    finally:
+        with _lock:
+            _waiting[home] -= 1
+            if not _waiting[home]:
+                del _waiting[home]
+
+
+def _start_watcher() -> None:
+    """Have a thread look, unless one does. It does not survive a fork, so its life is asked."""
+    global _watcher
+    if _watcher is None or not _watcher.is_alive():
+        _watcher = threading.Thread(target=_watch, name="local-cloud-in-flight", daemon=True)
+        _watcher.start()
+
+
+def _watch() -> None:
+    """Look as long as there are requests in flight."""
+    global _watcher
+    while True:
+        time.sleep(PERIOD)
+        with _lock:
+            homes = list(_waiting)
+            if not homes:
+                _watcher = None
+                return
+        for home in homes:
+            address = home.address()
+            if address and is_suspended(address["pid"]):
+                cut(address["port"])
+
+
+def cut(port: int) -> None:
+    """Shut down this process's connections to a port of loopback; who waits on one gets an error.
+
+    Whichever library has opened them: they are found among the open files.
+    """
+    for name in os.listdir("/dev/fd"):
+        with contextlib.suppress(OSError):  # one that was closed meanwhile, or is not a socket
+            copy = socket.socket(fileno=os.dup(int(name)))
+            with copy:
+                if copy.getpeername() == ("127.0.0.1", port):
+                    copy.shutdown(socket.SHUT_RDWR)

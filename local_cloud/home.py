@@ -10,7 +10,6 @@ import importlib.util
 import json
 import os
 import secrets
-import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from local_cloud.errors import LocalCloudError
+from local_cloud.store import trees
 
 NEVER = 4_102_444_800  # in the year 2100
 SECRET = 32  # bytes of chance in it
@@ -331,4 +331,4 @@ class Home:
             doomed = self.data.with_name(f"data.removed-{secrets.token_hex(4)}")
             self.data.replace(doomed)  # at once, whatever happens while files are being deleted
         for doomed in self.folder.glob("data.removed-*"):
-            shutil.rmtree(doomed, ignore_errors=True)
+            trees.remove(doomed)

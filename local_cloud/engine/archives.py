@@ -25,6 +25,7 @@ from typing import IO
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.bounded.files import Pieces, Unpacked
 from local_cloud.engine.spec import EngineError
+from local_cloud.store import trees
 
 MOST_BYTES = 1 << 30  # of the code of a job: far more than any has
 MOST_MEMBERS = 100_000
@@ -66,7 +67,7 @@ def extract(archive: Path, into: Path, most: int = MOST_BYTES) -> None:
         _write(archive, into, most)
     except DAMAGED as problem:
         if new:
-            shutil.rmtree(into, ignore_errors=True)
+            trees.remove(into)
         raise _refusal(archive, problem) from problem
 
 

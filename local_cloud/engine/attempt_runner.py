@@ -7,8 +7,8 @@ import functools
 import logging
 import os
 import re
-import shutil
 import signal
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -18,6 +18,7 @@ from pathlib import Path
 from local_cloud.engine import failures, log_timestamps, reaper, system
 from local_cloud.engine.failures import Rehearsed
 from local_cloud.engine.rehearsal import Reader
+from local_cloud.engine.remover import remove_soon
 from local_cloud.engine.replica import (
     NotStarted,
     ReplicaContext,
@@ -28,7 +29,9 @@ from local_cloud.engine.replica import (
 )
 from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, Refused, State
 from local_cloud.failures import LOST_WORKER, MEMORY, SLOW
+from local_cloud.store import trees
 from local_cloud.store.errors import StoreError
+from local_cloud.store.interruption import interruptible
 from local_cloud.store.records import NOT_WRITTEN
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")  # of a job or a replica: it names a file
@@ -54,7 +57,7 @@ def clear(folder: Path) -> None:
     """Remove what an attempt has left in the job's folder; the logs, which are files, stay."""
     for entry in folder.iterdir():
         if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry)
+            trees.remove(entry)
 
 
 class AttemptRunner:
@@ -85,6 +88,7 @@ class AttemptRunner:
         self._begun: dict[str, int] = {}  # how long each replica's log was before
         self._timers: list[asyncio.TimerHandle] = []
         self._decided = asyncio.Event()
+        self._stop_staging = threading.Event()  # between two pieces of its inputs
         self._outcome: Outcome | None = None
         self.again = False  # whether the outcome is this attempt's only, and another one follows
 
@@ -94,6 +98,7 @@ class AttemptRunner:
             return False
         self._outcome, self.again = outcome, False
         self._decided.set()
+        self._stop_staging.set()
         return True
 
     def interrupt(self, note: str) -> bool:
@@ -141,7 +146,8 @@ class AttemptRunner:
         self, stage: Callable[[], Awaitable[Plan]], running: Callable[[], None]
     ) -> Outcome:
         """Run to the end, when no process of the job is left; running is called once it runs."""
-        await self._stage(stage)
+        with interruptible(self._stop_staging):
+            await self._stage(stage)
         stamping = asyncio.create_task(log_timestamps.follow(self._logs(), self._context.hidden))
         try:
             if self._plan and not self._outcome:
@@ -315,7 +321,7 @@ class AttemptRunner:
         await self._all_ended.wait()
         for one in self._started:
             self._guard.remove(one.process.pid)
-            shutil.rmtree(one.temporary, ignore_errors=True)
+            await remove_soon(one.temporary)
 
 
 def _signal_name(number: int) -> str:

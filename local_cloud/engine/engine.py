@@ -6,7 +6,6 @@ import asyncio
 import functools
 import logging
 import secrets
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from pathlib import Path
 from local_cloud.engine import job_table, machine, mounts, reaper, rehearsal, scheduler
 from local_cloud.engine.attempt_runner import AttemptRunner, check_name
 from local_cloud.engine.base import Base, BaseOf, own_only, server_base
+from local_cloud.engine.collecting import Collecting
 from local_cloud.engine.dialect import TrainingDialect
 from local_cloud.engine.environments import Environments
 from local_cloud.engine.failures import Failures
@@ -22,6 +22,7 @@ from local_cloud.engine.fork_server import ForkServer
 from local_cloud.engine.job_environment import write_scripts
 from local_cloud.engine.job_space import watch_space
 from local_cloud.engine.job_table import JobTable, cut_off, ended_with, with_attempt
+from local_cloud.engine.remover import Remover
 from local_cloud.engine.rental import Rented
 from local_cloud.engine.replica import ReplicaContext, environment, log_path
 from local_cloud.engine.scheduler import Scheduler
@@ -76,8 +77,10 @@ class Engine:
         self._jobs = JobTable(records)
         self._turn = 0  # of the latest job
         self._runs: dict[str, AttemptRunner] = {}
+        self._collecting: dict[str, Collecting] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._looking: asyncio.Task[None] | None = None
+        self._remover = Remover(self._folder)
         self._open = False
         # By the first mark a later server finds what this one left, by the second the reaper
         # finds this server's replicas and not those of a server that has taken its place.
@@ -100,6 +103,7 @@ class Engine:
             asyncio.to_thread(machine.gpus),
             asyncio.to_thread(mounts.available),  # asked now, so that no job waits for the answer
         )
+        self._remover.start()
         self._scheduler = Scheduler(self._cores, self._gpus)
         for job in self._jobs.load():
             self._turn = job.turn
@@ -116,6 +120,8 @@ class Engine:
         self._open = False
         for run in self._runs.values():
             run.decide(LOST)
+        for collecting in self._collecting.values():
+            collecting.stop(LOST)
         if self._looking:
             self._looking.cancel()
         if self._tasks:
@@ -123,6 +129,7 @@ class Engine:
         self._jobs.write_all()
         await asyncio.to_thread(self._fork_server.close)
         await asyncio.to_thread(self.reaper.close)
+        await asyncio.to_thread(self._remover.close)
 
     @property
     def gpus(self) -> int:
@@ -163,13 +170,16 @@ class Engine:
     def stop(self, job_id: str) -> Job:
         """Stop a job: a queued one at once, a running one by SIGTERM and after a grace SIGKILL.
 
-        A job whose end is settled already stays as it is.
+        While results are brought away, that stops; a job whose end is settled stays as it is.
         """
         job = self.get(job_id)
         if job.state is State.QUEUED:
             loop = asyncio.get_running_loop()
             self._jobs.put(ended_with(job, STOPPED), then=lambda: loop.call_soon(self._next))
         elif job_id in self._runs and self._runs[job_id].decide(STOPPED):
+            self._jobs.update(replace(self._jobs.latest(job_id), state=State.STOPPING))
+        elif job_id in self._collecting:
+            self._collecting[job_id].stop(STOPPED)
             self._jobs.update(replace(self._jobs.latest(job_id), state=State.STOPPING))
         return self.get(job_id)
 
@@ -220,9 +230,8 @@ class Engine:
         """Forget an ended job, with its folder and its logs."""
         if not self.get(job_id).state.ended:
             raise EngineError(f"job {job_id} has not ended: stop it first")
-        folder = self._folder / job_id
         self.failures.forget(job_id)
-        self._jobs.remove(job_id, then=lambda: shutil.rmtree(folder, ignore_errors=True))
+        self._jobs.remove(job_id, then=lambda: self._remover.remove(self._folder / job_id))
 
     def _finish(self, job: Job, outcome: Outcome) -> None:
         self._jobs.update(ended_with(job, outcome))
@@ -358,13 +367,16 @@ class Engine:
     async def _collect(self, job_id: str, outcome: Outcome) -> Outcome:
         """Let the dialect take the results; a success that cannot be taken away is none."""
         final = ended_with(self._jobs.latest(job_id), outcome)
+        collecting = self._collecting[job_id] = Collecting()
         try:
-            await asyncio.to_thread(self._dialects[final.dialect].collect, final)
+            return await collecting.run(self._dialects[final.dialect].collect, final)
         except (EngineError, StoreError, *NOT_WRITTEN) as problem:
             if outcome.state is State.SUCCEEDED:
                 return replace(outcome, state=State.FAILED, reason="collect", message=str(problem))
             logging.getLogger(__name__).error("job %s: collecting failed: %s", job_id, problem)
-        return outcome
+            return outcome
+        finally:
+            del self._collecting[job_id]
 
     def _left(self, job_id: str, task: asyncio.Task[None]) -> None:
         """A job has left the machine: its cores are free."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from local_cloud.engine import pip_command
 from local_cloud.engine.base import Base
 from local_cloud.engine.job_environment import JobEnvironment
+from local_cloud.store import trees
 
 
 class Environments:
@@ -49,5 +49,5 @@ class Environments:
         """Remove all that were made; the next one is made again."""
         with self._making:
             for environment in self._by_image.values():
-                shutil.rmtree(environment.folder, ignore_errors=True)
+                trees.remove(environment.folder)
             self._by_image.clear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +18,7 @@ from local_cloud.engine.replica import (
     start,
 )
 from local_cloud.engine.served import ServingPlan
+from local_cloud.store import trees
 
 LOOK = 0.05  # seconds between two health checks of a replica that is not ready
 CHECK = 10.0  # of one that is
@@ -139,5 +139,5 @@ class ServedReplica:
             await asyncio.to_thread(reaper.end, (group,), marks, self.grace)
             await asyncio.to_thread(self._started.process.wait)  # the loop may end before it looks
             self._guard.remove(group)
-            await asyncio.to_thread(shutil.rmtree, self._started.temporary, ignore_errors=True)
+            await asyncio.to_thread(trees.remove, self._started.temporary)
         self._network.close()

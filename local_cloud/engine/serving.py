@@ -17,7 +17,6 @@ import contextlib
 import functools
 import logging
 import random
-import shutil
 import time
 from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import replace
@@ -42,6 +41,7 @@ from local_cloud.engine.served import (
     Unanswered,
 )
 from local_cloud.engine.spec import EngineError
+from local_cloud.store import trees
 from local_cloud.store.records import NOT_WRITTEN, Records
 
 KIND, TRAFFIC, FIGURES = "deployment", "traffic", "deployment-figures"
@@ -84,7 +84,7 @@ class Serving:
         """Remove the folders of deployments whose end an earlier server did not live to see."""
         for folder in self._folder.glob("*"):
             if folder.name not in self._deployments:
-                shutil.rmtree(folder, ignore_errors=True)
+                trees.remove(folder)
 
     async def close(self) -> None:
         """End all replicas; the next start runs them again."""
@@ -193,7 +193,7 @@ class Serving:
     async def _end(self, deployment_id: str, runner: DeploymentRunner | None) -> None:
         if runner:
             await runner.close(drain=True)
-        await asyncio.to_thread(shutil.rmtree, self._folder / deployment_id, ignore_errors=True)
+        await asyncio.to_thread(trees.remove, self._folder / deployment_id)
         self._ending.discard(deployment_id)
 
     def ending(self, deployment_id: str) -> bool:

@@ -9,10 +9,12 @@ from pathlib import Path
 from local_cloud.engine import mounts
 from local_cloud.engine.spec import Refused
 from local_cloud.sagemaker.layout import Host
+from local_cloud.store import trees
 
 CHANNEL = "sm_drivers"
 CODE = "code"
 SCRIPTS = (".py", ".sh", ".json")
+LARGEST_SCRIPT = 10_000_000  # bytes; larger files are data
 
 # Lines of scripts/environment.py, which tells the job where the first host is and what it has.
 ADDRESS = re.compile(r"^SM_MASTER_ADDR = .*$", re.MULTILINE)
@@ -54,10 +56,17 @@ def fit(host: Host, port: int, gpus: int, places: Mapping[str, Path]) -> None:
         if path.is_file():
             path.write_text(pattern.sub(ours, _read(path)), encoding="utf-8")
     if not mounts.available():
-        for file in [*folder.rglob("*"), *host.channel(CODE).rglob("*")]:
-            rewrite(file, places)
+        for each in (folder, host.channel(CODE)):
+            rewrite_all(each, places)
     if (folder / "sm_train.sh").is_file():
         (folder / "sm_train.sh").chmod(0o755)
+
+
+def rewrite_all(folder: Path, places: Mapping[str, Path]) -> None:
+    """Put the folders' own paths in the place of the mounts', in all scripts of a folder."""
+    for entry in trees.walk(folder):
+        if entry.is_file and entry.found.st_size <= LARGEST_SCRIPT:
+            rewrite(Path(entry.path), places)
 
 
 def rewrite(script: Path, places: Mapping[str, Path]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from local_cloud.engine.attempt_runner import AGAIN
 from local_cloud.engine.spec import Outcome
 from local_cloud.sagemaker import rehearsed
+from local_cloud.store import interruption
 
 MOST = 1024  # characters of a FailureReason, and of output/failure that are read
 
@@ -51,6 +52,7 @@ def own_words(log: Iterable[str]) -> str:
     said = called = ""
     over = False
     for line in log:
+        interruption.check()
         if line.startswith(AGAIN):  # what was said before did not end the job
             said, called, over = "", "", False
         over = over or bool(LAUNCHERS.match(line))

@@ -261,8 +261,7 @@ def _bring_code(request: Json, host: Host, objects: Objects) -> None:
     except EngineError as problem:
         raise Refused(f"{uri}: {problem}") from None
     if not mounts.available():
-        for script in code.rglob("*"):
-            drivers.rewrite(script, {ML: host.ml})
+        drivers.rewrite_all(code, {ML: host.ml})
 
 
 def _install(host: Host, image: str, context: JobContext) -> list[str]:

@@ -7,7 +7,6 @@ containers' sagemaker-inference-toolkit and sagemaker-pytorch-inference-toolkit 
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +21,7 @@ from local_cloud.sagemaker.failure import OURS
 from local_cloud.sagemaker.instances import gpus_of
 from local_cloud.sagemaker.layout import ML
 from local_cloud.sagemaker.names import split_s3_uri
+from local_cloud.store import trees
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 
@@ -58,8 +58,7 @@ def plan(
         _check(container, made, program, base_of_image.note)
     notes = [*_notes(base_of_image.note, variant), *_installed(made / "code", image, context)]
     if not mounts.available():
-        for script in (made / "code").rglob("*"):
-            drivers.rewrite(script, {ML: folder})
+        drivers.rewrite_all(made / "code", {ML: folder})
     shared = {
         **base,
         "SAGEMAKER_BASE_DIR": ML,
@@ -94,7 +93,7 @@ def plan(
 
 def bring(container: Json, folder: Path, objects: Objects) -> None:
     """Bring a model's data to a folder: an archive unpacked, or the objects below a prefix."""
-    shutil.rmtree(folder, ignore_errors=True)  # of the last time, before the server was restarted
+    trees.remove(folder)  # of the last time, before the server was restarted
     folder.mkdir(parents=True)
     source = (container.get("ModelDataSource") or {}).get("S3DataSource") or {}
     uri = container.get("ModelDataUrl") or source.get("S3Uri")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,7 +26,7 @@ from local_cloud.sagemaker.names import arn
 from local_cloud.sagemaker.request import check, invalid, limit
 from local_cloud.sagemaker.tags import Tags
 from local_cloud.service import Platform
-from local_cloud.store.errors import StoreError
+from local_cloud.store import trees
 
 Json = dict[str, Any]
 
@@ -247,12 +246,9 @@ class Training:
             failure=self._failure_reason(job, job.outcome, hosts),
             **({"report": launch.report(folder)} if document.get("autopilot") else {}),
         )
-        try:
-            outputs.upload(request, hosts, self.objects)
-        except StoreError as problem:
-            raise EngineError(str(problem)) from problem
+        outputs.upload(request, hosts, self.objects)
         for host in hosts:  # the instances are gone, and their disks with them
-            shutil.rmtree(host.ml, ignore_errors=True)
+            trees.remove(host.ml)
         launch.forget(folder)
 
     def _folder(self, job_id: str) -> Path:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from io import FileIO
@@ -13,7 +15,7 @@ from typing import Any, BinaryIO
 
 import google_crc32c
 
-from local_cloud.store import names
+from local_cloud.store import interruption, names
 
 BLOCK = 1 << 20
 
@@ -53,6 +55,7 @@ def digest(path: Path) -> tuple[Digests, list[int], bool]:
         before = os.fstat(file.fileno())
         left = before.st_size
         while left > 0 and (block := file.read(min(BLOCK, left))):
+            interruption.check()
             md5.update(block)
             crc32c = google_crc32c.extend(crc32c, block)
             left -= len(block)
@@ -118,16 +121,48 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def open_file(path: Path) -> FileIO:
-    """Open for reading; raises OSError for a link, too."""
-    return open(path, "rb", buffering=0, opener=lambda at, how: os.open(at, how | os.O_NOFOLLOW))
+def open_file(path: str | Path) -> FileIO:
+    """Open for reading; raises OSError for what is not a regular file, a link too."""
+    return open(path, "rb", buffering=0, opener=_open_regular)
 
 
-def append(target: BinaryIO | FileIO, source: BinaryIO, size: int) -> None:
-    """Copy the first `size` bytes of one file to the end of another."""
-    while size > 0 and (block := source.read(min(BLOCK, size))):
-        target.write(block)
-        size -= len(block)
+def _open_regular(path: str, flags: int) -> int:
+    # Opening a pipe would wait for somebody who writes to it.
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise FileNotFoundError(errno.ENOENT, "not a regular file", path)
+
+
+def append(target: FileIO, source: BinaryIO | FileIO, size: int) -> None:
+    """Copy the next `size` bytes of one file to the end of another; holes stay holes."""
+    first, end_of_target = source.tell(), target.seek(0, os.SEEK_END)
+    end = max(first, min(first + size, os.fstat(source.fileno()).st_size))
+    for start, stop in _data(source.fileno(), first, end):
+        source.seek(start)
+        target.seek(end_of_target + start - first)
+        left = stop - start
+        while left > 0 and (block := source.read(min(BLOCK, left))):
+            interruption.check()
+            target.write(block)
+            left -= len(block)
+    target.truncate(end_of_target + end - first)
+
+
+def _data(descriptor: int, first: int, end: int) -> Iterator[tuple[int, int]]:
+    """(start, stop) of what a file holds between its holes, from one byte to another."""
+    stop = first
+    while stop < end:
+        try:
+            start = os.lseek(descriptor, stop, os.SEEK_DATA)
+            stop = min(end, os.lseek(descriptor, start, os.SEEK_HOLE))
+        except OSError as problem:
+            if problem.errno == errno.ENXIO:  # the rest is a hole
+                return
+            start, stop = stop, end  # a file system that does not know of holes
+        if start < stop:
+            yield start, stop
 
 
 def _make_folders(root: Path, folder: Path) -> None:

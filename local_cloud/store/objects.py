@@ -5,6 +5,7 @@ folder can be mounted in a job, live both ways: a file that a job writes is an o
 on. What the record says of an object counts as long as the file is the one it was made for (same
 inode, size and modification time); otherwise it is derived from the file. Links, and what else is
 neither a regular file nor a folder, are no objects, so nobody reads beyond the bucket's folder.
+Nor is a file that has more bytes (most of them holes, say) than all objects may have together.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from local_cloud.store import files, history, names
+from local_cloud.store import files, history, names, trees
 from local_cloud.store.errors import (
     BadName,
     BucketExists,
     BucketNotEmpty,
     DigestMismatch,
+    NoSpace,
     NoSuchBucket,
     NoSuchObject,
     Unsteady,
@@ -35,7 +37,7 @@ from local_cloud.store.errors import (
 from local_cloud.store.files import Digests
 from local_cloud.store.history import Held
 from local_cloud.store.records import Document, Records
-from local_cloud.store.space import Space, limit
+from local_cloud.store.space import GB, VARIABLE, Space, limit
 from local_cloud.store.values import ALWAYS, Attributes, Bucket, Condition, Object
 from local_cloud.store.walk import Walk
 
@@ -135,9 +137,7 @@ class Objects:
                 self.records.delete("bucket", name)
                 self.records.clear(f"object/{name}")
             # Folders that jobs left empty; what is neither a folder nor an object stays.
-            for folder, _, _ in os.walk(self.folder / name, topdown=False):
-                with suppress(OSError):
-                    os.rmdir(folder)
+            trees.remove_empty(self.folder / name)
 
     # Writing objects
 
@@ -295,7 +295,16 @@ class Objects:
         self.bucket(bucket)
         for found in self.select(bucket, [names.check(name)]):
             return found
+        if (file := files.find(self.folder / bucket, name)) and self._is_huge(file[1].st_size):
+            raise NoSpace(
+                f"the file {name!r} in bucket {bucket} has {file[1].st_size / GB:.3g} GB, more than"
+                f" {VARIABLE} allows ({self.space.most / GB:g} GB): delete it, or write less"
+            )
         raise NoSuchObject(bucket, name)
+
+    def _is_huge(self, size: int) -> bool:
+        """Whether a file is no object because it has more bytes than all may have together."""
+        return size > self.space.most
 
     def open(self, bucket: str, name: str) -> tuple[Object, BinaryIO]:
         """The object, and its file, open for reading; later writes of the name do not touch it.
@@ -346,6 +355,7 @@ class Objects:
         with self._lock(bucket):
             seen = [found for name in wanted if (found := self._look(bucket, name))]
         # Without the lock, for large files take long to read.
+        seen = [found for found in seen if found.digests or not self._is_huge(found.size)]
         seen = [found for found in seen if found.digests or _derive(found)]
         if any(found.unrecorded for found in seen):
             # What was derived is kept for the next time.

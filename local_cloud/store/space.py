@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.errors import LocalCloudError
+from local_cloud.store import interruption
 from local_cloud.store.errors import NoSpace
 
 VARIABLE = "LOCAL_CLOUD_MAX_GB"
@@ -35,12 +36,13 @@ def limit(environment: Mapping[str, str]) -> int:
 
 
 def size(folder: Path) -> int:
-    """The bytes that the files below a folder take on the disk; what vanishes meanwhile is 0."""
+    """The bytes that the files below a folder take on the disk; what cannot be read counts 0."""
     found, folders = 0, [str(folder)]
     while folders:
         try:
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:
+                    interruption.check()
                     try:
                         if entry.is_dir(follow_symlinks=False):
                             folders.append(entry.path)
@@ -48,7 +50,7 @@ def size(folder: Path) -> int:
                             found += entry.stat(follow_symlinks=False).st_blocks * 512
                     except FileNotFoundError:
                         continue
-        except (FileNotFoundError, PermissionError):
+        except OSError:  # it vanished, is closed, or its path is too long
             continue
     return found
 
@@ -110,6 +112,7 @@ class Counted(FileIO):
 
     def write(self, data: Any) -> int:
         """Write all of it, or raise."""
+        interruption.check()
         view = memoryview(data)
         self._space.take(view.nbytes)
         done = 0

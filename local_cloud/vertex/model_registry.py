@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import time
+from pathlib import Path
 
 from local_cloud.filters import compile_filter
 from local_cloud.projects import project_number
+from local_cloud.store import trees
 from local_cloud.store.errors import NoSuchBucket
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
@@ -271,7 +272,7 @@ class ModelRegistry:
 def _remove_files(model: Json) -> None:
     """Remove what AutoML has trained: nothing else uses it once the version is gone."""
     if "automl" in model:
-        shutil.rmtree(model["automl"]["folder"], ignore_errors=True)
+        trees.remove(Path(model["automl"]["folder"]))
 
 
 def _shown(model: Json) -> Json:

@@ -18,7 +18,6 @@ from local_cloud.sagemaker.processing.request import check
 from local_cloud.sagemaker.request import invalid, limit
 from local_cloud.sagemaker.tags import Tags
 from local_cloud.service import Platform
-from local_cloud.store.errors import StoreError
 
 Json = dict[str, Any]
 
@@ -157,8 +156,6 @@ class Processing:
         try:
             if job.outcome.state is State.SUCCEEDED:
                 processing_launch.upload(request, hosts, self.objects)
-        except StoreError as problem:
-            raise EngineError(str(problem)) from problem
         finally:
             processing_launch.forget(hosts)
             launch.forget(folder)

@@ -7,7 +7,6 @@ guide (read 2026).
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -22,6 +21,7 @@ from local_cloud.sagemaker.names import arn
 from local_cloud.sagemaker.processing.request import ROOT, inputs
 from local_cloud.sagemaker.processing.request import outputs as outputs_of
 from local_cloud.sagemaker.request import limit
+from local_cloud.store import trees
 from local_cloud.store.objects import Objects
 
 Json = dict[str, Any]
@@ -55,14 +55,14 @@ def upload(request: Json, places: Sequence[Host], objects: Objects) -> None:
     for each in outputs_of(request):
         target = each["S3Output"]
         folders = [at for host in places if not (at := _inside(host, target)).is_symlink()]
-        entries = list(outputs.merged(folders))
+        entries = outputs.merged(folders, target["LocalPath"], objects.space)
         outputs.upload_files(entries, folders, target["S3Uri"], objects)
 
 
 def forget(places: Sequence[Host]) -> None:
     """Remove the instances' folders: they are gone, and their disks with them."""
     for host in places:
-        shutil.rmtree(host.ml, ignore_errors=True)
+        trees.remove(host.ml)
 
 
 def _make(host: Host, request: Json, objects: Objects) -> None:
@@ -80,8 +80,7 @@ def _make(host: Host, request: Json, objects: Objects) -> None:
         folder = _inside(host, each["S3Input"])
         layout.fill(folder, f"input {each['InputName']}", each["S3Input"], host, objects)
         if real:
-            for script in folder.rglob("*"):
-                drivers.rewrite(script, real)
+            drivers.rewrite_all(folder, real)
     for each in outputs_of(request):
         _inside(host, each["S3Output"]).mkdir(parents=True, exist_ok=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
@@ -19,10 +20,12 @@ from local_cloud.store.errors import (
     BucketExists,
     BucketNotEmpty,
     DigestMismatch,
+    NoSpace,
     NoSuchBucket,
     NoSuchObject,
     PreconditionFailed,
 )
+from local_cloud.store.interruption import Interrupted, interruptible
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 from local_cloud.store.values import Condition, Object
@@ -532,3 +535,45 @@ def test_a_crash_before_the_record_leaves_a_whole_object(
 
 def _die(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_a_copy_of_a_sparse_file_is_sparse(objects: Objects, tmp_path: Path) -> None:
+    """Its holes would fill the disk, and reading them takes time."""
+    source, copy = tmp_path / "source", tmp_path / "copy"
+    with source.open("wb") as file:
+        file.write(b"begin")
+        file.seek(50_000_000)
+        file.write(b"middle")
+        file.truncate(100_000_000)
+    copy.write_bytes(b"before")
+    with source.open("rb", buffering=0) as file, objects.space.open(copy, "r+b") as target:
+        files.append(target, file, 80_000_000)
+    assert copy.stat().st_size == 80_000_006
+    assert copy.stat().st_blocks * 512 < 1_000_000
+    content = copy.read_bytes()
+    assert content.startswith(b"beforebegin\0")
+    assert content[50_000_006:].strip(b"\0") == b"middle" and content[50_000_006:].startswith(b"m")
+
+
+def test_a_file_that_claims_more_than_all_may_hold_is_not_an_object(objects: Objects) -> None:
+    """To tell its digests it would have to be read: 300 GB of zeros take many minutes."""
+    with (objects.folder / "k/huge").open("wb") as file:
+        file.truncate(300 * 10**9)
+    put(objects, "small")
+    assert [found.name for found in objects.list("k")] == ["small"]
+    with pytest.raises(NoSpace, match="'huge' in bucket k has 300 GB, more than LOCAL_CLOUD_MAX_G"):
+        objects.get("k", "huge")
+    objects.delete("k", "huge")
+    assert not (objects.folder / "k/huge").exists()
+
+
+def test_work_on_objects_stops_when_it_is_to_stop(objects: Objects) -> None:
+    found = put(objects, "a")
+    wanted = threading.Event()
+    with interruptible(wanted):
+        body = objects.upload_file()
+        wanted.set()
+        with pytest.raises(Interrupted), objects.space.open(body) as file:
+            file.write(b"x")
+        with pytest.raises(Interrupted):
+            files.digest(found.path)

@@ -1,0 +1,53 @@
+"""Bring the results of one job away, in a thread, until that is done or is to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from local_cloud.engine.spec import Job, Outcome, State
+from local_cloud.store.interruption import Interrupted, interruptible
+
+# Seconds in which the results of a job are brought away that has been stopped, or that the
+# server's own end cuts off: others wait.
+OF_STOPPED, OF_LOST = 60.0, 3.0
+
+
+class Collecting:
+    """The work on one job's results."""
+
+    def __init__(self) -> None:
+        """Nothing happens before run()."""
+        self._stopping = threading.Event()
+        self._instead: Outcome | None = None
+
+    def stop(self, instead: Outcome | None = None) -> None:
+        """Stop between two pieces of a file; instead: the outcome of a job that had succeeded."""
+        self._instead = self._instead or instead
+        self._stopping.set()
+
+    async def run(self, collect: Callable[[Job], None], job: Job) -> Outcome:
+        """Collect, and return how the job ended; raises what collect raises, but Interrupted."""
+        assert job.outcome
+        timers = [
+            asyncio.get_running_loop().call_later(seconds, self.stop)
+            for reason, seconds in (("stopped", OF_STOPPED), ("lost", OF_LOST))
+            if job.outcome.reason == reason
+        ]
+        try:
+            with interruptible(self._stopping):
+                await asyncio.to_thread(collect, job)
+        except Interrupted:
+            return self._cut_short(job.outcome)
+        finally:
+            for timer in timers:
+                timer.cancel()
+        return job.outcome
+
+    def _cut_short(self, outcome: Outcome) -> Outcome:
+        """The outcome, when not all results have been brought away."""
+        if outcome.state is State.SUCCEEDED and self._instead:
+            outcome = self._instead
+        return replace(outcome, message=f"{outcome.message} Not all of its results were kept.")

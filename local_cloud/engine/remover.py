@@ -1,0 +1,58 @@
+"""Remove what jobs have left, however many files that are, without anybody's waiting for it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+from local_cloud.store import trees
+from local_cloud.store.interruption import Interrupted, interruptible
+
+ASIDE = ".removed-"  # so begin the names of folders that are about to be removed
+SECONDS = 5.0  # for what a job's end waits for; what is left goes with the job's folder
+
+
+class Remover:
+    """Removes the folders of forgotten jobs in a thread of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        """folder: the one with the jobs' folders."""
+        self._folder = folder
+        self._closing = threading.Event()
+        self._thread = ThreadPoolExecutor(1, "remover")
+
+    def start(self) -> None:
+        """Remove what an earlier server has left of such folders."""
+        for doomed in self._folder.glob(f"{ASIDE}*"):
+            self._thread.submit(self._remove, doomed)
+
+    def remove(self, folder: Path) -> None:
+        """Put a folder aside at once, if it is there, and remove it a little later."""
+        doomed = self._folder / f"{ASIDE}{secrets.token_hex(4)}"
+        with suppress(FileNotFoundError):
+            folder.replace(doomed)
+            self._thread.submit(self._remove, doomed)
+
+    def _remove(self, doomed: Path) -> None:
+        with interruptible(self._closing), suppress(Interrupted):
+            trees.remove(doomed)
+
+    def close(self) -> None:
+        """Stop; the next start goes on."""
+        self._closing.set()
+        self._thread.shutdown()
+
+
+async def remove_soon(folder: Path) -> None:
+    """Remove a folder, but do not spend more than a few seconds on it."""
+    late = threading.Event()
+    timer = asyncio.get_running_loop().call_later(SECONDS, late.set)
+    try:
+        with interruptible(late), suppress(Interrupted):
+            await asyncio.to_thread(trees.remove, folder)
+    finally:
+        timer.cancel()

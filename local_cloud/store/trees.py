@@ -1,0 +1,158 @@
+"""Walk, measure and remove folders that somebody else has filled, whatever is in them.
+
+Nothing here recurses, for folders may be nested more deeply than Python calls functions, and no
+link is followed. Each step looks whether the work is to stop (interruption.py).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from local_cloud.store import interruption
+from local_cloud.store.errors import StoreError
+
+MOST_ENTRIES = 200_000  # in one folder that is walked: their names are held in memory
+
+
+class BadTree(StoreError):
+    """A folder cannot be used as it is; the message says why."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something in a folder: where it is, its path below the folder, and what it is."""
+
+    path: str
+    below: str
+    found: os.stat_result  # of a link: its own
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file."""
+        return stat.S_ISREG(self.found.st_mode)
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder."""
+        return stat.S_ISDIR(self.found.st_mode)
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link."""
+        return stat.S_ISLNK(self.found.st_mode)
+
+
+def walk(root: Path) -> Iterator[Entry]:
+    """Everything below a folder: by name, and a folder before what is in it.
+
+    What vanishes meanwhile is left out. BadTree: a folder cannot be read (its path may be longer
+    than the system allows), or there are more than MOST_ENTRIES.
+    """
+    count = 0
+    waiting = _entries(str(root), "")  # the next one last
+    while waiting:
+        interruption.check()
+        entry = waiting.pop()
+        count += 1
+        if count > MOST_ENTRIES:
+            raise _too_many(str(root))
+        yield entry
+        if entry.is_folder:
+            waiting += _entries(entry.path, f"{entry.below}/")
+
+
+def _entries(folder: str, below: str) -> list[Entry]:
+    """What is in a folder, the first by name last."""
+    found: list[Entry] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                interruption.check()
+                if len(found) == MOST_ENTRIES:
+                    raise _too_many(folder)
+                with suppress(FileNotFoundError):
+                    status = entry.stat(follow_symlinks=False)
+                    found.append(Entry(entry.path, below + entry.name, status))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as problem:
+        raise BadTree(f"the folder {shown(folder)} cannot be read: {problem.strerror}") from problem
+    return sorted(found, key=lambda entry: entry.below, reverse=True)
+
+
+def _too_many(folder: str) -> BadTree:
+    return BadTree(
+        f"the folder {shown(folder)} holds more than {MOST_ENTRIES:,} files and folders: put them"
+        " into an archive"
+    )
+
+
+def shown(path: str) -> str:
+    """A path as a message can hold it: cut in the middle, and valid UTF-8."""
+    text = os.fsencode(path).decode(errors="backslashreplace")
+    return text if len(text) <= 200 else f"{text[:100]}…{text[-99:]}"
+
+
+def remove(root: Path) -> None:
+    """Remove a folder with all that is in it, or a file; nothing happens if it is not there.
+
+    Folders that are inside others are moved up before they are emptied, so that no path gets too
+    long. What cannot be removed stays. Raises Interrupted.
+    """
+    if root.is_symlink() or not root.is_dir():
+        with suppress(OSError):
+            root.unlink()
+        return
+    folders = [str(root)]
+    while folders:
+        folder = folders.pop()
+        folders += _empty(folder, root)
+        with suppress(OSError):
+            os.rmdir(folder)
+    with suppress(OSError):
+        os.rmdir(root)
+
+
+def _empty(folder: str, root: Path) -> list[str]:
+    """Remove the files of a folder; the folders in it, which are now in the root."""
+    inner = []
+    with suppress(OSError):
+        os.chmod(folder, stat.S_IRWXU)  # a job may have closed it
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                interruption.check()
+                with suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        inner.append(_moved(entry.path, root))
+                    else:
+                        os.unlink(entry.path)
+    return inner
+
+
+def _moved(folder: str, root: Path) -> str:
+    """Where a folder is when it has been moved into the root."""
+    if os.path.dirname(folder) == str(root):
+        return folder
+    os.chmod(folder, stat.S_IRWXU)  # its own entry ".." changes
+    above = os.path.join(root, f".removed-{secrets.token_hex(8)}")
+    os.rename(folder, above)
+    return above
+
+
+def remove_empty(root: Path) -> None:
+    """Remove the folders below this one, and itself, that hold nothing but such folders."""
+    found, waiting = [], [str(root)]
+    while waiting:
+        folder = waiting.pop()
+        found.append(folder)
+        with suppress(OSError), os.scandir(folder) as entries:
+            waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    for folder in reversed(found):
+        with suppress(OSError):
+            os.rmdir(folder)

@@ -1,0 +1,86 @@
+"""Folders that a job has filled with whatever makes trouble."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from local_cloud.store import trees
+from local_cloud.store.interruption import Interrupted, interruptible
+from local_cloud.store.trees import BadTree, remove, walk
+from tests.local_cloud.deep import nested
+
+DEEP = 1500  # more folders than Python calls functions
+
+
+def test_a_walk_goes_by_name_and_a_folder_comes_before_what_is_in_it(tmp_path: Path) -> None:
+    for name in ("b/2", "b/1/x", "a/y"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "c").symlink_to(tmp_path / "b")
+    assert [entry.below for entry in walk(tmp_path)] == [
+        *("a", "a/y", "b", "b/1", "b/1/x", "b/2", "c"),
+    ]
+
+
+def test_folders_may_be_nested_more_deeply_than_python_calls_functions(tmp_path: Path) -> None:
+    with nested(tmp_path / "deep", DEEP) as deep:
+        assert sum(1 for _ in walk(deep)) == DEEP + 1
+    assert not deep.exists()
+
+
+def test_a_path_that_is_too_long_is_refused_in_a_sentence_and_removed_all_the_same(
+    tmp_path: Path,
+) -> None:
+    too_long = pytest.raises(BadTree, match=r"^the folder .*….* cannot be read: File name too long")
+    with nested(tmp_path / "deep", 3000) as deep, too_long:
+        list(walk(deep))
+    assert not deep.exists()
+
+
+def test_too_many_entries_are_refused_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trees, "MOST_ENTRIES", 3)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").touch()
+    with pytest.raises(BadTree, match="holds more than 3 files and folders: put them into an arch"):
+        list(walk(tmp_path))
+
+
+def test_removing_ends_whatever_is_there_and_follows_no_link(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    (root / "closed").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "kept").touch()
+    os.mkfifo(root / "closed/pipe")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(root / "socket"))
+    (root / "link").symlink_to(outside)
+    (Path(os.fsdecode(os.fsencode(root) + b"/\xff"))).mkdir()
+    (root / "closed").chmod(0)
+    remove(root)
+    assert not root.exists() and (outside / "kept").exists()
+    remove(root)  # nothing is there
+
+
+@pytest.mark.parametrize("work", [remove, lambda root: list(walk(root))])
+def test_work_that_is_to_stop_stops(tmp_path: Path, work: object) -> None:
+    (tmp_path / "file").touch()
+    wanted = threading.Event()
+    wanted.set()
+    with interruptible(wanted), pytest.raises(Interrupted):
+        work(tmp_path)  # type: ignore[operator]
+    assert (tmp_path / "file").exists()
+
+
+def test_empty_folders_are_removed_and_what_a_job_left_stays(tmp_path: Path) -> None:
+    with nested(tmp_path / "deep", DEEP) as deep:
+        (deep / "empty/inner").mkdir(parents=True)
+        trees.remove_empty(deep)
+        assert os.listdir(deep) == ["d"]

@@ -59,9 +59,7 @@ def test_what_claims_to_be_larger_than_all_that_is_allowed_is_refused_at_once(
     objects: Objects, host: Host, compression: str
 ) -> None:
     sparse(host.ml / "model/huge", 300 * GB)
-    with pytest.raises(
-        BadTree, match=r"^the files in /opt/ml/model have 300 GB or more, and"
-    ):
+    with pytest.raises(BadTree, match=r"^the files in /opt/ml/model have 300 GB or more, and"):
         outputs.upload(request(compression), [host], objects)
     assert list(objects.names("bucket")) == []
 

@@ -98,7 +98,7 @@ class Site:
         """Answer with a page; one that the browser has already is not sent again."""
         path = request.scope["path"].removeprefix(ROOT)
         section = path.split("/")[1] if "/" in path else ""
-        cookie = request.cookies.get(self.sessions.cookie, "")
+        cookie = next(iter(self.valid_cookies(request)), "")
         text = TEMPLATES.get_template(template).render(
             root="../" * (path.count("/") - 1) or "./",
             place=SECTIONS.get(section, section),
@@ -114,6 +114,19 @@ class Site:
         if request.headers.get("if-none-match") == mark:
             return Response(status_code=304, headers={"ETag": mark})
         return Response(content, status, {"ETag": mark}, "text/html")
+
+    def valid_cookies(self, request: Request) -> list[str]:
+        """Return the request's cookies that the server has given.
+
+        There may be others of the same name, which a page on another port of this machine has set.
+        """
+        pairs = [
+            pair.strip().partition("=")
+            for header in request.headers.getlist("cookie")
+            for pair in header.split(";")
+        ]
+        values = [value for name, _, value in pairs if name == self.sessions.cookie]
+        return [value for value in values if self.sessions.is_valid(value)]
 
 
 class RequireSession:
@@ -157,8 +170,8 @@ class RequireSession:
             return Response("only the console's own pages may send this request", 403)
         if path == "/enter":
             return self._enter(request)
-        cookie = request.cookies.get(self.site.sessions.cookie, "")
-        if not self.site.sessions.is_valid(cookie):
+        cookies = self.site.valid_cookies(request)
+        if not cookies:
             # A cookie does not come with a click on another site's link (SameSite=Strict), but
             # with the page's own second look.
             again = _came_from_elsewhere(request)
@@ -167,7 +180,8 @@ class RequireSession:
             if request.headers.get("origin") is None:
                 return Response("the request does not say from which page it comes", 403)
             form = await _form(request)
-            if not self.site.sessions.is_form_token(form.pop("form_token", ""), cookie):
+            token = form.pop("form_token", "")
+            if not any(self.site.sessions.is_form_token(token, one) for one in cookies):
                 return Response("this form belongs to another session: reload its page", 403)
             request.scope["form"] = form
         return None

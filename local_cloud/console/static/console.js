@@ -8,13 +8,51 @@ const seen = new Map(); // what the server has last sent of each part
 for (const part of document.querySelectorAll("[data-live]")) seen.set(part, part.innerHTML);
 let mark = null;
 
+// Whether the server answers: while it does not, the page says since when, and fades what was live.
+const PATIENCE = 2500; // milliseconds until an answer that does not come is missed
+const notice = document.getElementById("connection");
+let asked = 0; // when the request was sent that waits for its answer; 0 if none does
+let heard = new Date(); // the last answer
+let connected = true;
+
+function note(answers) {
+  if (answers) heard = new Date();
+  if (answers === connected) return;
+  connected = answers;
+  const since = heard.toLocaleTimeString("en-GB");
+  notice.textContent = answers ? "" : `No connection to the local cloud since ${since}. `
+    + "What this page shows may have changed; it continues by itself when the local cloud runs again.";
+  notice.hidden = answers;
+  document.body.classList.toggle("unconnected", !answers);
+  const state = document.getElementById("log-state");
+  if (state?.textContent === "Live") state.textContent = "No connection";
+  if (answers) said.textContent = "The local cloud answers again.";
+}
+
+async function page() {
+  asked = Date.now();
+  try {
+    const answer = await fetch(location.href, { headers: mark ? { "If-None-Match": mark } : {} });
+    const text = await answer.text();
+    note(answer.status < 502); // what a proxy says when nobody is behind it
+    return { answer, text };
+  } catch {
+    note(false);
+    return null;
+  } finally {
+    asked = 0;
+  }
+}
+
 async function again() {
-  if (document.hidden) return;
-  const answer = await fetch(location.href, { headers: mark ? { "If-None-Match": mark } : {} });
+  if (document.hidden || asked) return;
+  const found = await page();
+  if (!found) return;
+  const { answer, text } = found;
   if (answer.status === 401) return void location.reload();
   if (answer.status !== 200) return;
   mark = answer.headers.get("ETag");
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const fresh = new DOMParser().parseFromString(text, "text/html");
   for (const old of document.querySelectorAll("[data-live]")) {
     const now = fresh.getElementById(old.id);
     if (!now || seen.get(old) === now.innerHTML || old.querySelector("details.ask[open]")) continue;
@@ -93,7 +131,7 @@ async function piece(log, query) {
 
 async function follow(log) {
   const found = await piece(log, { from: log.dataset.from });
-  if (!found) return false;
+  if (!found) return true; // an error of the server says nothing about the log's end
   show(log, found.lines, false);
   log.dataset.from = found.next;
   while (log.childElementCount > MOST_LINES) log.firstElementChild.remove();
@@ -118,7 +156,7 @@ async function live(log) {
   const state = document.getElementById("log-state");
   let alive = !log.dataset.ended;
   while (alive) {
-    state.textContent = "Live";
+    state.textContent = connected ? "Live" : "No connection";
     alive = document.hidden ? true : await follow(log).catch(() => true);
     if (alive) await new Promise((then) => setTimeout(then, 1000));
   }
@@ -134,6 +172,8 @@ if (log && log.dataset.replica) {
 }
 if (document.querySelector("[data-live]")) {
   setInterval(() => again().catch(() => { }), EVERY);
+  setInterval(() => { if (asked && Date.now() - asked > PATIENCE) note(false); }, 500);
+  document.addEventListener("visibilitychange", () => again().catch(() => { }));
 }
 const menu = document.querySelector(".menu");
 const wide = matchMedia("(min-width: 56rem)");

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import http.server
+import os
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,8 +23,10 @@ import pytest
 from local_cloud import control
 from local_cloud.control import Status
 from tests.local_cloud.console.filled import BUCKET, Filled, pipeline, pool, training_request
+from tests.local_cloud.test_suspended import suspend
 from tests.tools import axe as axe_core
 from tests.tools.browser import Browser, find
+from tests.torture.rig import Rig
 
 pytestmark = pytest.mark.slow
 
@@ -140,6 +144,44 @@ def test_the_page_before_signing_in_can_be_read_too(
     settle(browser, "document.title.startsWith('Sign in')")
     browser.js(axe + "; true")
     assert browser.js(axe_core.VIOLATIONS) == []
+
+
+SLEEPING = "import time; print('begun', flush=True); time.sleep(600)"
+UNCONNECTED = "/^No connection to the local cloud since \\d\\d:\\d\\d:\\d\\d/"
+
+
+def test_the_page_of_a_server_that_does_not_answer_says_since_when(
+    tmp_path: Path, browser: Browser
+) -> None:
+    """Killed or suspended; and it continues by itself."""
+    rig = Rig(tmp_path / "home")
+    with rig:
+        job = rig.send(["python", "-c", SLEEPING]).rpartition("/")[2]
+        browser.open(control.console_link(rig.home))
+        browser.open(f"http://127.0.0.1:{rig.port}/console/jobs/{job}")
+        notice = "document.getElementById('connection')"
+        state = "document.getElementById('log-state').textContent"
+        settle(browser, "document.getElementById('state').textContent.includes('Running')")
+        browser.open(f"http://127.0.0.1:{rig.port}/console/jobs/{job}")
+        settle(browser, f"{state} === 'Live' && {notice}.hidden")
+
+        suspend(rig.home.address()["pid"])
+        settle(browser, f"{UNCONNECTED}.test({notice}.textContent) && !{notice}.hidden")
+        settle(browser, f"{state} === 'No connection'")
+        os.kill(rig.home.address()["pid"], signal.SIGCONT)
+        settle(browser, f"{state} === 'Live' && {notice}.hidden")
+
+        rig.kill()
+        settle(browser, f"{UNCONNECTED}.test({notice}.textContent) && !{notice}.hidden")
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        browser.picture(PICTURES / "no-connection.png")
+        browser.look(dark=True, width=390)
+        browser.picture(PICTURES / "no-connection-390-dark.png")
+        browser.look()
+        control.start(rig.home)
+        settle(browser, f"{notice}.hidden")
+        settle(browser, "document.getElementById('state').textContent.includes('Failed')")
+    browser.said.clear()  # Chromium writes there that it got no answer
 
 
 def test_no_address_that_the_browser_keeps_signs_anybody_in(root: str, browser: Browser) -> None:

@@ -117,6 +117,26 @@ def test_a_button_needs_the_token_of_its_session(cloud: Status, visitor: Visitor
     assert body.status == 403, "a form without an Origin is no browser's"
 
 
+@pytest.mark.parametrize("order", ["{own}; {other}", "{other}; {own}"])
+def test_a_second_cookie_of_the_same_name_neither_lets_in_nor_locks_out(
+    cloud: Status, visitor: Visitor, order: str
+) -> None:
+    """A page on another port of this machine can set one for a folder, which is sent first."""
+    ((name, value),) = visitor.cookies.items()
+    forged = f"{name}={2**40}.x.{'0' * 64}"
+    (others,) = Visitor.of(cloud).cookies.values()
+    signed_in, stranger = Visitor(cloud.port), Visitor(cloud.port)
+    for second in (forged, f"{name}=", f"{name}={others}"):
+        sent = order.format(own=f"{name}={value}", other=second)
+        assert signed_in.get("/console/jobs", Cookie=sent).status == 200
+        token = Sessions(urlsplit(cloud.url or "").path[1:], cloud.port).form_token(value)
+        pressed = signed_in.post("/console/jobs/1/stop", {"form_token": token}, Cookie=sent)
+        assert pressed.status != 403
+    assert (
+        stranger.get("/console/jobs", Cookie=order.format(own=forged, other=forged)).status == 401
+    )
+
+
 def test_a_click_on_a_link_elsewhere_looks_again_for_the_cookie(cloud: Status) -> None:
     """SameSite=Strict keeps it from the first request: the page then asks for itself."""
     click = {"Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}

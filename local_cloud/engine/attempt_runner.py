@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from local_cloud.engine import failures, log_timestamps, reaper, system
+from local_cloud.engine import control_groups, failures, log_timestamps, reaper, system
 from local_cloud.engine.failures import Rehearsed
 from local_cloud.engine.rehearsal import Reader
 from local_cloud.engine.remover import remove_soon
@@ -319,6 +319,7 @@ class AttemptRunner:
             )
             return
         await self._all_ended.wait()
+        control_groups.remove(self._context.marks)
         for one in self._started:
             self._guard.remove(one.process.pid)
             await remove_soon(one.temporary)

@@ -11,7 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from local_cloud.engine import job_table, machine, mounts, reaper, rehearsal, scheduler
+from local_cloud.engine import (
+    control_groups,
+    job_table,
+    machine,
+    mounts,
+    reaper,
+    rehearsal,
+    scheduler,
+)
 from local_cloud.engine.attempt_runner import AttemptRunner, check_name
 from local_cloud.engine.base import Base, BaseOf, own_only, server_base
 from local_cloud.engine.collecting import Collecting
@@ -99,9 +107,10 @@ class Engine:
         self._own = server_base(await asyncio.to_thread(write_scripts, self._folder / ".bin"))
         # What is left is ended before a record says so.
         await asyncio.to_thread(reaper.end, (), reaper.entries(self._engine_mark), LEFTOVER_GRACE)
-        self._gpus, _ = await asyncio.gather(
+        self._gpus, *_ = await asyncio.gather(
             asyncio.to_thread(machine.gpus),
             asyncio.to_thread(mounts.available),  # asked now, so that no job waits for the answer
+            asyncio.to_thread(control_groups.remove, self._engine_mark),
         )
         self._remover.start()
         self._scheduler = Scheduler(self._cores, self._gpus)

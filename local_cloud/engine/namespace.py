@@ -31,7 +31,7 @@ libc.mount.argtypes = [ctypes.c_char_p] * 3 + [ctypes.c_ulong, ctypes.c_char_p]
 
 OLD = "/.old-root"
 # The environment entries by which the processes of a job are found. They name the new root's
-# source too, for a process may leave its environment behind, and the namespace it cannot.
+# source too, for a process may leave its environment behind more easily than its root.
 MARKS = ("LOCAL_CLOUD_ENGINE", "LOCAL_CLOUD_RUN", "LOCAL_CLOUD_JOB")
 
 Tree = dict[str, "Tree | str"]

@@ -7,6 +7,8 @@ the script ends those groups and then itself.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import re
 import signal
@@ -19,16 +21,19 @@ from collections.abc import Collection, Mapping
 import psutil
 
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # by the reaper
+PREFIX = "local-cloud."  # so begin the names of control groups
 AGAIN = 0.02  # seconds between two looks
 AFTER_KILL = 5.0  # seconds; what SIGKILL has not ended by then hangs in the kernel
 
 
 def living(groups: Collection[int], marks: Collection[str]) -> set[int]:
-    """The processes of these groups, and those whose environment or namespace holds all the marks.
+    """The processes of these groups, and those that bear all the marks.
 
     A group here is what a process started as a session's leader began: the session counts too.
-    The environment is the one that the program began with. macOS hides that of the programs that
-    come with it: one of those that has left both its group and its session is not found there.
+    A process bears the marks in the name of its control group, in the environment that its program
+    began with, or in the name of its root. Where there are no control groups, one is not found
+    that has left its session, its environment and its root; macOS has neither these groups nor
+    roots, and hides the environment of the programs that come with it.
     """
     wanted = {tuple(mark.split("=", 1)) for mark in marks}
     return {one.pid for one in psutil.process_iter() if _belongs(one, groups, wanted)}
@@ -51,17 +56,53 @@ def _belongs(process: psutil.Process, groups: Collection[int], marks: set[tuple[
     pid = process.pid
     try:
         found = os.getpgid(pid) in groups or os.getsid(pid) in groups
+        # Everybody may read the name of a control group: it comes before what may be hidden.
+        found = found or bool(marks and _signs(marks) <= _group_signs(pid))
         found = found or bool(marks and marks <= process.environ().items())
         found = found or bool(marks and marks <= _namespace_marks(pid))
-        return found and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+        return found and _runs(process)
     except (psutil.Error, OSError):  # it ended meanwhile, or is another user's
         return False
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Whether a process, which may have ended, is more than a zombie."""
+    try:
+        gone = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+        return process.is_running() and process.status() not in gone
+    except psutil.Error:
+        return False
+
+
+def group_name(marks: Collection[str]) -> str:
+    """The name of the control group of the processes with these marks (control_groups.py)."""
+    return PREFIX + ".".join(_sign(mark) for mark in marks)
+
+
+def _sign(mark: str) -> str:
+    """A mark as a part of a control group's name, which can be neither long nor hold a slash."""
+    return hashlib.sha256(mark.encode(errors="surrogateescape")).hexdigest()[:16]
+
+
+def _signs(marks: set[tuple[str, ...]]) -> set[str]:
+    return {_sign("=".join(mark)) for mark in marks}
+
+
+def _group_signs(pid: int) -> set[str]:
+    """The signs in the names of a process's control groups; on Linux alone."""
+    if sys.platform != "linux":
+        return set()
+    with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="surrogateescape") as file:
+        names = file.read().replace("\n", "/").split("/")
+    found = (name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
+    return {sign for name in found for sign in name.split(".")}
 
 
 def _namespace_marks(pid: int) -> set[tuple[str, ...]]:
     """The marks in the name of a process's root, which namespace.py made; on Linux alone.
 
-    A process that leaves its group, its session and its environment behind cannot leave that.
+    A process that leaves its group, its session and its environment behind keeps its root, unless
+    it unshares its mounts and pivots to another one.
     """
     own, theirs = "/proc/self/ns/mnt", f"/proc/{pid}/ns/mnt"
     if sys.platform != "linux" or os.readlink(own) == os.readlink(theirs):
@@ -90,6 +131,15 @@ def entries(marks: Mapping[str, str]) -> list[str]:
     return [f"{name}={text}" for name, text in marks.items()]
 
 
+def _processes(pids: Collection[int]) -> set[psutil.Process]:
+    """Those of the processes that are still there."""
+    found = set()
+    for pid in pids:
+        with contextlib.suppress(psutil.Error):
+            found.add(psutil.Process(pid))
+    return found
+
+
 def _second_look(groups: Collection[int], marks: Collection[str]) -> set[int]:
     """What `living` misses while a process begins its program: just then it has no environment."""
     time.sleep(AGAIN)
@@ -101,12 +151,18 @@ def end(groups: Collection[int], marks: Collection[str], grace: float) -> bool:
 
     SIGCONT follows SIGTERM, or a stopped process would not see it. Children that appear meanwhile
     are asked too. grace: seconds between SIGTERM and SIGKILL. Returns when nothing is left, or
-    False when something outlived SIGKILL by 5 seconds.
+    False when something outlived SIGKILL by 5 seconds. A process that was found once is waited for
+    until it has gone: while it ends it may have no environment any more.
     """
     killing = time.monotonic() + grace
     requested: set[int] = set()
+    found = set[psutil.Process]()
     pause = 0.002
-    while left := living(groups, marks) or _second_look(groups, marks):
+    while left := (
+        living(groups, marks) | {one.pid for one in found if _runs(one)}
+        or _second_look(groups, marks)
+    ):
+        found |= _processes(left)
         now = time.monotonic()
         if now > killing + AFTER_KILL:
             return False

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from local_cloud.engine import image_files, mounts, system
+from local_cloud.engine import control_groups, image_files, mounts, system
 from local_cloud.engine.environments import Environments
 from local_cloud.engine.fork_server import Forked, ForkServer, suits
 from local_cloud.engine.network import Network
@@ -132,6 +132,7 @@ def start(
         except (OSError, ValueError, IndexError) as problem:
             log.write(f"The replica cannot be started: {problem}\n".encode(errors="replace"))
             raise NotStarted(str(problem)) from problem
+    control_groups.add(process.pid, context.marks)
     return Started(process, temporary)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from local_cloud.engine import log_timestamps, reaper, system
+from local_cloud.engine import control_groups, log_timestamps, reaper, system
 from local_cloud.engine.http_client import Client, HttpRequest, HttpResponse, Lost, TooLong
 from local_cloud.engine.network import Network
 from local_cloud.engine.replica import (
@@ -139,5 +139,6 @@ class ServedReplica:
             await asyncio.to_thread(reaper.end, (group,), marks, self.grace)
             await asyncio.to_thread(self._started.process.wait)  # the loop may end before it looks
             self._guard.remove(group)
+            control_groups.remove(self._context.marks)
             await asyncio.to_thread(trees.remove, self._started.temporary)
         self._network.close()

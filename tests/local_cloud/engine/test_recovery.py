@@ -250,3 +250,21 @@ def test_a_process_that_begins_its_program_just_then_is_ended_too(
     process = subprocess.Popen(["sleep", "60"], env={"MARK": "mine"}, start_new_session=True)
     assert reaper.end((), ["MARK=mine"], grace=5)
     assert process.wait(5) == -signal.SIGTERM
+
+
+def test_a_process_that_was_found_once_is_waited_for_until_it_has_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While it ends it has no environment any more, and is not found by it."""
+    slow = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.5), sys.exit(7)))\n"
+        "print('ready', flush=True)\ntime.sleep(60)"
+    )
+    command = [sys.executable, "-c", slow]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout and process.stdout.readline()
+        looks = [{process.pid}]
+        monkeypatch.setattr(reaper, "living", lambda *_: looks.pop() if looks else set())
+        assert reaper.end((), ["MARK=mine"], grace=10)
+        assert process.poll() == 7

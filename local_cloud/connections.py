@@ -35,6 +35,7 @@ _log = logging.getLogger(__name__)
 class Connection(HttpToolsProtocol):
     """uvicorn's, closed at once if it is another user's, and after a while if it stalls."""
 
+    shared = True  # the listener, with the other users of this machine
     silent: ClassVar[dict[Connection, None]] = {}  # the oldest first
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -47,7 +48,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take it, unless it comes from another user of the machine."""
         client, server = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
-        if client is None or not peers.is_trusted(client, server):
+        if client is None or (self.shared and not peers.is_trusted(client, server)):
             _log.warning("a connection of another user of this machine was closed")
             self.transport = transport
             transport.abort()
@@ -122,3 +123,9 @@ class Connection(HttpToolsProtocol):
         if self.timer:
             self.timer.cancel()
         super().connection_lost(exc)
+
+
+class JobConnection(Connection):
+    """One that comes from the network of a job, which no other user can enter."""
+
+    shared = False  # nor does the system tell anything about sockets of another network

@@ -12,6 +12,7 @@ import os
 import resource
 import socket
 import sys
+import weakref
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -27,7 +28,7 @@ from starlette.types import Receive, Scope, Send
 from local_cloud import amazon, bodies, google
 from local_cloud.answers import handlers
 from local_cloud.billing.ledger import bill
-from local_cloud.connections import Connection
+from local_cloud.connections import Connection, JobConnection
 from local_cloud.console import service as console
 from local_cloud.console.sessions import Sessions
 from local_cloud.engine import failures
@@ -51,12 +52,26 @@ BACKLOG = 256  # connections that asyncio accepts before it looks at any of them
 IDLE = 75
 
 
+class Door:
+    """How the processes of a job reach the server from a network of their own."""
+
+    def __init__(self, port: int) -> None:
+        """port: the server's, in every network."""
+        self.port = port
+        self.server: Server | None = None  # as soon as it is made
+
+    async def admit(self, listener: socket.socket) -> asyncio.Server:
+        """Have the server take the connections of this listener too, until it is closed."""
+        assert self.server
+        return await self.server.admit(listener)
+
+
 class LocalCloud:
     """The application: the store and the engine in a home, and the dialects on top."""
 
     def __init__(self, home: Home, port: int) -> None:
         """port: the one that the server listens on."""
-        self.home, self.port = home, port
+        self.home, self.port, self.door = home, port, Door(port)
         self.sessions = Sessions(home.secret(), port)
         self._lifespan = Starlette(lifespan=self._lives)
         self._open()
@@ -81,6 +96,7 @@ class LocalCloud:
             hook=IN_JOB,
             hidden=home.secret(),
             base_of=PulledImages(home.images).base_of,
+            door=self.door,
         )
         self._clouds = [google.service(self._platform), amazon.service(self._platform)]
         routes = [
@@ -161,8 +177,12 @@ class LocalCloud:
 
 def build(home: Home, port: int) -> Guard:
     """The application behind its guard."""
-    cloud = LocalCloud(home, port)
-    return Guard(cloud, home.secret(), port, cloud.pages, cloud.sessions.origins)
+    return guarded(LocalCloud(home, port))
+
+
+def guarded(cloud: LocalCloud) -> Guard:
+    """Put the guard before the application."""
+    return Guard(cloud, cloud.home.secret(), cloud.port, cloud.pages, cloud.sessions.origins)
 
 
 def listen(port: int | None) -> socket.socket:
@@ -197,11 +217,27 @@ class Server(uvicorn.Server):
         """`lock` is the home's, with this process's id in it."""
         super().__init__(config)
         self.home, self.lock = home, lock
+        self._of_jobs: weakref.WeakSet[asyncio.Server] = weakref.WeakSet()
+
+    async def admit(self, listener: socket.socket) -> asyncio.Server:
+        """Answer on a listener to which only the processes of a job can connect."""
+
+        def connection() -> JobConnection:
+            return JobConnection(
+                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(connection, sock=listener, backlog=BACKLOG)
+        self._of_jobs.add(server)
+        return server
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """From here on no client sends anything to the port, which may soon be a stranger's."""
         self.home.note_stop()  # by a signal: clients do not start it again by themselves
         self.lock.truncate(0)
+        for server in self._of_jobs:
+            server.close()
         await super().shutdown(sockets)
 
 
@@ -222,8 +258,9 @@ def main(folder: str) -> None:
     home.write_address({"port": port, "pid": os.getpid(), **identity()})
     print(os.getpid(), end="", file=lock, flush=True)
     home.forget_stop()
+    cloud = LocalCloud(home, port)
     config = uvicorn.Config(
-        build(home, port),
+        guarded(cloud),
         log_level="warning",
         access_log=False,
         proxy_headers=False,
@@ -234,7 +271,8 @@ def main(folder: str) -> None:
         backlog=BACKLOG,
     )
     spare("asyncio", "uvicorn.error", "local_cloud.connections")
-    Server(config, home, lock).run(sockets=[listener])
+    cloud.door.server = Server(config, home, lock)
+    cloud.door.server.run(sockets=[listener])
 
 
 if __name__ == "__main__":

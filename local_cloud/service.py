@@ -16,6 +16,7 @@ from local_cloud.aws.dispatcher import Api
 from local_cloud.engine.base import BaseOf, own_only
 from local_cloud.engine.dialect import Dialect
 from local_cloud.engine.engine import Engine
+from local_cloud.engine.job_network import Door
 from local_cloud.engine.serving import Serving
 from local_cloud.engine.studies import Studies
 from local_cloud.projects import Projects
@@ -82,14 +83,15 @@ class Platform:
         hook: Path | None = None,
         hidden: str = "",
         base_of: BaseOf = own_only,
+        door: Door | None = None,
     ) -> Platform:
         """Open what is in the folder, or make it; the engine is not started.
 
-        space: how much may be written there; cores, hook, hidden, base_of: the
+        space: how much may be written there; cores, hook, hidden, base_of, door: the
         engine's.
         """
         records, s3_records = Records(folder / "records.sqlite"), Records(folder / "s3.sqlite")
-        engine = Engine(folder / "jobs", records, cores, hook, space, hidden, base_of)
+        engine = Engine(folder / "jobs", records, cores, hook, space, hidden, base_of, door)
         return cls(
             records=records,
             gs=Objects(folder / "buckets", records, space),

@@ -15,8 +15,16 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from local_cloud.engine import control_groups, failures, log_timestamps, reaper, system
+from local_cloud.engine import (
+    control_groups,
+    failures,
+    job_network,
+    log_timestamps,
+    reaper,
+    system,
+)
 from local_cloud.engine.failures import Rehearsed
+from local_cloud.engine.job_network import JobNetwork
 from local_cloud.engine.rehearsal import Reader
 from local_cloud.engine.remover import remove_soon
 from local_cloud.engine.replica import (
@@ -69,16 +77,18 @@ class AttemptRunner:
         context: ReplicaContext,
         guard: reaper.Reaper,
         failure: Rehearsed | None = None,
+        network: JobNetwork | None = None,
     ) -> None:
         """job: with its earlier attempts; context: what the replicas get.
 
         guard: what ends the replicas if this process is killed. failure: is rehearsed, by the
-        first attempt.
+        first attempt. network: that the replicas share; None: this machine's.
         """
         self._job = job
         self._failure = failure if failure and not job.attempts else None
         self._context = context
         self._guard = guard
+        self._network = network
         self._plan: Plan | None = None
         self._started: list[Started] = []
         self._living: set[int] = set()  # by their index in the plan
@@ -161,6 +171,9 @@ class AttemptRunner:
             for timer in self._timers:
                 timer.cancel()
             stamping.cancel()
+            if self._network:
+                self._network.close()
+                self._explain()
             for log in self._logs():
                 log_timestamps.mark(log, self._context.hidden)
         assert self._outcome  # decided later, perhaps, than what has ended the replicas
@@ -177,7 +190,7 @@ class AttemptRunner:
                 return
             if self._failure and self._failure.failure == SLOW and await self._provisioned():
                 return
-            plan = await stage()
+            plan = await self._staged(stage)
             for one in plan.replicas:
                 check_name(one.name)
             names = {one.name for one in plan.replicas}
@@ -191,6 +204,17 @@ class AttemptRunner:
         except (EngineError, StoreError, *NOT_WRITTEN) as problem:
             reason = problem.reason if isinstance(problem, Refused) else "staging"
             self.decide(Outcome(State.FAILED, reason, str(problem)))
+
+    async def _staged(self, stage: Callable[[], Awaitable[Plan]]) -> Plan:
+        """Stage, and make the replicas' network meanwhile; wait for both, also if one fails."""
+        if not self._network:
+            return await stage()
+        plan, made = await asyncio.gather(stage(), self._network.open(), return_exceptions=True)
+        for each in (plan, made):
+            if isinstance(each, BaseException):
+                raise each
+        assert isinstance(plan, Plan)
+        return plan
 
     async def _paused(self) -> bool:
         """Clear up after the attempt before, and wait a while; whether the job ends meanwhile."""
@@ -219,13 +243,15 @@ class AttemptRunner:
             notes = (*notes, failures.NOTE.format(self._failure.failure))
         for index, one in enumerate(plan.replicas):
             try:
-                started = start(one, notes, self._context)
+                started = start(one, notes, self._context, self._network)
             except NotStarted:
                 self._exited(index, NOT_FOUND)
                 return
             except OSError as problem:  # no room for its folders or its log
                 self._settle(Outcome(State.FAILED, "staging", str(problem)))
                 return
+            if len(plan.replicas) > 1:
+                system.work_through(started.process.pid)
             self._guard.add(started.process.pid, min(plan.grace, LOST_GRACE))
             self._started.append(started)
             self._living.add(index)
@@ -306,6 +332,13 @@ class AttemptRunner:
     def _logs(self) -> list[Path]:
         names = [one.name for one in self._plan.replicas] if self._plan else []
         return [log_path(self._context.folder, name) for name in names]
+
+    def _explain(self) -> None:
+        """Say in the log of a replica that reached no host why it may not have."""
+        name = self._outcome.replica if self._outcome else None
+        if name and job_network.UNREACHED.search("\n".join(self._lines(name))):
+            with log_path(self._context.folder, name).open("a", encoding="utf-8") as file:
+                file.write(f"{job_network.WHY}\n")
 
     def _lines(self, name: str | None) -> tuple[str, ...]:
         return last_lines(log_path(self._context.folder, name)) if name else ()

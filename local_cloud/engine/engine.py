@@ -13,6 +13,7 @@ from pathlib import Path
 
 from local_cloud.engine import (
     control_groups,
+    job_network,
     job_table,
     machine,
     mounts,
@@ -28,6 +29,7 @@ from local_cloud.engine.environments import Environments
 from local_cloud.engine.failures import Failures
 from local_cloud.engine.fork_server import ForkServer
 from local_cloud.engine.job_environment import write_scripts
+from local_cloud.engine.job_network import JobNetwork
 from local_cloud.engine.job_space import watch_space
 from local_cloud.engine.job_table import JobTable, cut_off, ended_with, with_attempt
 from local_cloud.engine.remover import Remover
@@ -66,18 +68,20 @@ class Engine:
         space: Space | None = None,
         hidden: str = "",
         base_of: BaseOf = own_only,
+        door: job_network.Door | None = None,
     ) -> None:
         """folder: where the jobs' folders and logs are, this engine's alone; cores: None, all.
 
         hook: a file that every Python of a job runs when it starts. space: how much may be
         written; None: what a learner's machine allows by default. hidden: a text that nobody is to
-        read in a log. base_of: what jobs of an image stand on.
+        read in a log. base_of: what jobs of an image stand on. door: how jobs that have a
+        network of their own reach the server.
         """
         self._folder = folder.resolve()
         self._records = records
         self._dialects: Mapping[str, TrainingDialect] = {}
         self._cores = cores or machine.cores()
-        self._hook, self._base_of, self._space = hook, base_of, space
+        self._hook, self._base_of, self._space, self._door = hook, base_of, space, door
         self.hidden = hidden.encode()
         self._gpus: tuple[int, ...] = ()
         self.ports = machine.Ports()
@@ -111,6 +115,7 @@ class Engine:
             asyncio.to_thread(machine.gpus),
             asyncio.to_thread(mounts.available),  # asked now, so that no job waits for the answer
             asyncio.to_thread(control_groups.remove, self._engine_mark),
+            asyncio.to_thread(job_network.available),
         )
         self._remover.start()
         self._scheduler = Scheduler(self._cores, self._gpus)
@@ -292,10 +297,16 @@ class Engine:
             hidden=self.hidden,
         )  # fmt: skip
 
+    def _network(self, size: int) -> JobNetwork | None:
+        """Return the network that so many replicas share; None: this machine's."""
+        return JobNetwork(self._door) if size > 1 and job_network.available() else None
+
     def _begin(self, job: Job, gpus: tuple[int, ...]) -> None:
         context = self.replica_context(job.id, self._folder / job.id, job.size, gpus)
         failure = self.failures.of(job.id)
-        self._runs[job.id] = AttemptRunner(job, context, self.reaper, failure)
+        self._runs[job.id] = AttemptRunner(
+            job, context, self.reaper, failure, self._network(job.size)
+        )
         task = asyncio.get_running_loop().create_task(self._live(job.id, context))
         self._tasks[job.id] = task
         task.add_done_callback(functools.partial(self._left, job.id))
@@ -307,7 +318,9 @@ class Engine:
         while self._runs[job_id].again:
             # Nothing is awaited before the next one is there, for stop() to find.
             job = with_attempt(self._jobs.latest(job_id), ended=time.time())
-            self._runs[job_id] = AttemptRunner(job, context, self.reaper)
+            self._runs[job_id] = AttemptRunner(
+                job, context, self.reaper, network=self._network(job.size)
+            )
             self._jobs.update(replace(job, state=State.STAGING))
             outcome = await self._attempt(job_id, context)
         ended = time.time()

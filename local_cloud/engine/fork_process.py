@@ -31,6 +31,7 @@ from typing import Any
 
 JOB = "LOCAL_CLOUD_JOB"  # the variable by which the processes of a job are found
 ROOM = 200  # bytes for its name
+DESCRIPTORS = 5  # of a request: the log, the line, the request, a network's namespaces
 
 
 def may_fork() -> bool:
@@ -60,12 +61,13 @@ def main(orders: socket.socket, modules: Sequence[str]) -> None:
                 with line, contextlib.suppress(OSError):
                     line.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
                 continue
-            _, descriptors, _, _ = socket.recv_fds(orders, 1, 3)
+            _, descriptors, _, _ = socket.recv_fds(orders, 1, DESCRIPTORS)
             if not descriptors:  # the server wants no more, or is gone
                 asking.clear()
                 break
-            log, line = descriptors[0], socket.socket(fileno=descriptors[1])
-            with open(descriptors[2], encoding="utf-8") as file:
+            log, number, request, *network = descriptors
+            line = socket.socket(fileno=number)
+            with open(request, encoding="utf-8") as file:
                 file.seek(0)
                 requested = json.load(file)
             pid = os.fork()
@@ -74,13 +76,16 @@ def main(orders: socket.socket, modules: Sequence[str]) -> None:
                 for watch, (_, other) in lines.items():
                     os.close(watch)
                     other.close()
-                become(requested, log, line)
+                become(requested, log, line, network)
                 return
-            os.close(log)
+            for each in (log, *network):
+                os.close(each)
             lines[os.pidfd_open(pid)] = pid, line
 
 
-def become(requested: Mapping[str, Any], log: int, line: socket.socket) -> None:
+def become(
+    requested: Mapping[str, Any], log: int, line: socket.socket, network: Sequence[int]
+) -> None:
     """Turn this process into a replica, and run its command."""
     os.setsid()
     with line:
@@ -92,8 +97,10 @@ def become(requested: Mapping[str, Any], log: int, line: socket.socket) -> None:
     os.close(log)
     os.chdir(requested["folder"])
     adopt(requested["environment"])
+    if network:
+        beside("network_namespace").enter(network)
     if requested["mounts"]:
-        namespace().enter(requested["mounts"], requested["read_only"])
+        beside("namespace").enter(requested["mounts"], requested["read_only"], requested["hosts"])
     enter_environment(os.environ["VIRTUAL_ENV"])
     mark(os.environ.get(JOB, ""))
     _, *words = requested["command"]
@@ -177,10 +184,10 @@ def source(path: str) -> bytes:
         sys.exit(2)
 
 
-def namespace() -> Any:
-    """What gives a process its mounts."""
-    path = Path(__file__).with_name("namespace.py")
-    spec = importlib.util.spec_from_file_location("namespace", path)
+def beside(name: str) -> Any:
+    """A module beside this file: what gives a process its network, or its mounts."""
+    path = Path(__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

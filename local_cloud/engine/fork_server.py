@@ -158,20 +158,24 @@ class ForkServer:
     def fork(
         self, command: Sequence[str], environment: Mapping[str, str], folder: str,
         mounts: Mapping[str, str], read_only: Sequence[str], log: int,
+        hosts: Sequence[str] = (), network: Sequence[int] = (),
     ) -> Forked:  # fmt: skip
-        """Start a replica that writes into this log; OSError if no process can fork it."""
+        """Start a replica that writes into this log; OSError if no process can fork it.
+
+        hosts: names of loopback; network: the namespaces of a network that it enters.
+        """
         if self._line is None or self._early != early(environment):
             raise OSError("no process has been started for such a replica")
         requested = {
             "command": command, "environment": environment, "folder": folder, "mounts": mounts,
-            "read_only": read_only,
+            "read_only": read_only, "hosts": hosts,
         }  # fmt: skip
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # A request may be longer than a packet: it goes through a file in memory.
         with theirs, open(os.memfd_create("request"), "w+", encoding="utf-8") as file:
             json.dump(requested, file)
             file.flush()
-            socket.send_fds(self._line, [b"+"], [log, theirs.fileno(), file.fileno()])
+            socket.send_fds(self._line, [b"+"], [log, theirs.fileno(), file.fileno(), *network])
         return Forked(ours)
 
     def _send_home(self) -> None:

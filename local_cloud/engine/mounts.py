@@ -27,7 +27,8 @@ def mounted(replica: Replica, read_only: Sequence[str]) -> Replica:
     """
     mounts = replica.mounts
     if available():
-        return replace(replica, command=inside(replica.command, mounts, read_only))
+        command = inside(replica.command, mounts, read_only, replica.hosts)
+        return replace(replica, command=command)
     return replace(
         replica,
         command=tuple(rewrite(word, mounts) for word in replica.command),
@@ -36,14 +37,17 @@ def mounted(replica: Replica, read_only: Sequence[str]) -> Replica:
 
 
 def inside(
-    command: tuple[str, ...], mounts: Mapping[str, Path], read_only: Sequence[str] = ()
+    command: tuple[str, ...],
+    mounts: Mapping[str, Path],
+    read_only: Sequence[str] = (),
+    hosts: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """The command that runs `command`, in the same process, where the mounts are to be seen.
 
-    read_only: folders that it cannot change.
+    read_only: folders that it cannot change; hosts: names that stand for loopback there.
     """
     places = {path: str(folder) for path, folder in mounts.items()}
-    words = (json.dumps(places), json.dumps(list(read_only)))
+    words = (json.dumps(places), json.dumps(list(read_only)), json.dumps(list(hosts)))
     return (sys.executable, "-I", "-S", str(LAUNCHER), *words, *command)
 
 

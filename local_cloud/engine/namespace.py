@@ -1,8 +1,8 @@
-"""Become a command that sees folders mounted at given paths: `namespace.py JSON JSON COMMAND …`.
+"""Become a command that sees folders at given paths: `namespace.py JSON JSON JSON COMMAND …`.
 
 Runs as a script with the standard library only (`python -I -S`), between fork and the command, in
-the command's own process. JSON: {"/gcs": "/folder", …}, and a list of folders that the command
-may read and not change. The new root is a small file system in
+the command's own process. JSON: {"/gcs": "/folder", …}, a list of folders that the command may read
+and not change, and a list of names that stand for loopback. The new root is a small file system in
 memory in which everything of the old root is bound, and the folders besides: so neither need the
 path exist nor need the root be writable. An unprivileged user gets a user namespace for this in
 which his own id is mapped to itself, so that files are his, inside and outside.
@@ -112,23 +112,24 @@ def protect(folder: str) -> None:
     mount("none", folder, "", MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
 
 
-def name_loopback() -> None:
-    """Give 127.0.0.1, written as an IPv6 address, a name in /etc/hosts.
+def name_loopback(names: list[str]) -> None:
+    """Let these names stand for 127.0.0.1 in /etc/hosts, and give it one as an IPv6 address.
 
-    torch's store asks for that name for its log, and would ask a DNS server elsewhere.
+    torch's store asks for the name of the latter for its log, and would ask a DNS server elsewhere.
     """
+    ours = f"127.0.0.1 {' '.join(['localhost', *names])}\n" if names else ""
     try:
         with open("/etc/hosts", encoding="utf-8", errors="surrogateescape") as file:
             hosts = file.read()
         with open("/.hosts", "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(f"{hosts}\n::ffff:127.0.0.1 loopback\n")
+            file.write(f"{ours}{hosts}\n::ffff:127.0.0.1 loopback\n")
         mount("/.hosts", "/etc/hosts", "", MS_BIND)
         os.unlink("/.hosts")
     except OSError:  # a machine without that file: nothing is lost but a name
         return
 
 
-def enter(mounts: dict[str, str], read_only: list[str]) -> None:
+def enter(mounts: dict[str, str], read_only: list[str], hosts: list[str]) -> None:
     """Give this process a new root with everything of the old one, and the mounts."""
     here = os.getcwd()
     own_namespace()
@@ -144,7 +145,7 @@ def enter(mounts: dict[str, str], read_only: list[str]) -> None:
     os.rmdir(OLD)
     for folder in read_only:
         protect(folder)
-    name_loopback()
+    name_loopback(hosts)
     # What a replica writes to / would be lost with it: better that it is told.
     mount("none", "/", "", MS_REMOUNT | MS_BIND | MS_RDONLY)
     os.chdir(here)
@@ -152,8 +153,8 @@ def enter(mounts: dict[str, str], read_only: list[str]) -> None:
 
 def main() -> None:
     """Enter, then become the command; exit 127 (as a shell does) when it is not there."""
-    _, places, read_only, *command = sys.argv
-    enter(json.loads(places), json.loads(read_only))
+    _, places, read_only, hosts, *command = sys.argv
+    enter(json.loads(places), json.loads(read_only), json.loads(hosts))
     try:
         os.execvp(command[0], command)
     except OSError as problem:

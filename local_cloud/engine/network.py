@@ -16,26 +16,32 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from local_cloud.engine import system
 from local_cloud.engine.machine import Ports
+from local_cloud.engine.outgoing import pass_on
 
 LAUNCHER = Path(__file__).with_name("network_namespace.py")
-CHUNK = 1 << 16
 ENTERING = 30.0  # seconds for a replica's process to enter its network
 
 
-class Network(Protocol):
-    """A replica's network, as the server sees it."""
+class Entered(Protocol):
+    """A network, as the start of a replica sees it."""
 
-    port: int  # on which the replica is to listen
     fds: tuple[int, ...]  # that its process has to inherit
+    variables: Mapping[str, str]  # for its environment
 
     def inside(self, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command that runs `command` in this network."""
+
+
+class Network(Entered, Protocol):
+    """A replica's network, as the server sees it."""
+
+    port: int  # on which the replica is to listen
 
     async def entered(self) -> None:
         """To be called once, when the process has been started; OSError if it did not get there."""
@@ -51,6 +57,7 @@ class Shared:
     """The machine's own loopback."""
 
     fds: tuple[int, ...] = ()
+    variables: Mapping[str, str] = {}
 
     def __init__(self, ports: Ports) -> None:
         """ports: of which it takes a free one."""
@@ -75,6 +82,8 @@ class Shared:
 class Own:
     """A network namespace."""
 
+    variables: Mapping[str, str] = {}
+
     def __init__(self, port: int, outside: Sequence[int] = ()) -> None:
         """port: the replica's; outside: ports of this machine's loopback that it may reach."""
         self.port, self._outside = port, tuple(outside)
@@ -87,7 +96,7 @@ class Own:
     def inside(self, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command that runs `command` in this network, in the same process."""
         words = (str(self.fds[0]), json.dumps(self._outside))
-        return (sys.executable, "-I", "-S", str(LAUNCHER), *words, *command)
+        return (sys.executable, "-I", "-S", str(LAUNCHER), "serve", *words, *command)
 
     async def entered(self) -> None:
         """Take the sockets on which the replica reaches this machine's ports, and serve them."""
@@ -144,15 +153,7 @@ async def _pass_on(port: int, reader: asyncio.StreamReader, writer: asyncio.Stre
     with contextlib.suppress(OSError), contextlib.closing(writer):
         theirs, ours = await asyncio.open_connection("127.0.0.1", port)
         with contextlib.closing(ours):
-            await asyncio.gather(_copy(reader, ours), _copy(theirs, writer))
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while chunk := await reader.read(CHUNK):
-        writer.write(chunk)
-        await writer.drain()
-    if writer.can_write_eof():
-        writer.write_eof()
+            await pass_on((reader, writer), (theirs, ours))
 
 
 @functools.cache
@@ -163,7 +164,16 @@ def available() -> bool:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.settimeout(10)
-        words = (sys.executable, "-I", "-S", str(LAUNCHER), str(theirs.fileno()), "[1]", "true")
+        words = (
+            sys.executable,
+            "-I",
+            "-S",
+            str(LAUNCHER),
+            "serve",
+            str(theirs.fileno()),
+            "[1]",
+            "true",
+        )
         try:
             done = subprocess.run(
                 words,

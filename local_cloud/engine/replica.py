@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from typing import BinaryIO
 from local_cloud.engine import control_groups, image_files, mounts, system
 from local_cloud.engine.environments import Environments
 from local_cloud.engine.fork_server import Forked, ForkServer, suits
-from local_cloud.engine.network import Network
+from local_cloud.engine.network import Entered
 from local_cloud.engine.spec import EngineError, JobContext, Replica
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -103,7 +104,7 @@ def start(
     replica: Replica,
     notes: Sequence[str],
     context: ReplicaContext,
-    network: Network | None = None,
+    network: Entered | None = None,
 ) -> Started:
     """Start a replica as a session of its own, writing straight into its log.
 
@@ -112,6 +113,11 @@ def start(
     network: where a replica runs that is not to share this machine's.
     """
     own = context.folder / replica.name
+    if network:
+        variables = {**network.variables, **replica.environment}
+        # Its name may stand for an address that the network does not have.
+        hosts = (*replica.hosts, socket.gethostname())
+        replica = replace(replica, environment=variables, hosts=hosts)
     if replica.command[:1] == (sys.executable,):  # the server's stands for the job's
         python = str(context.pythons.of(replica.image).python)
         replica = replace(replica, command=(python, *replica.command[1:]))
@@ -125,7 +131,7 @@ def start(
         log.flush()
         try:
             unchanged = context.pythons.base(replica.image).unchanged
-            process = _forked(replica, context, temporary, log) or _spawned(
+            process = _forked(replica, context, temporary, log, network) or _spawned(
                 mounts.mounted(replica, unchanged) if replica.mounts else replica,
                 *(context, temporary, log, network),
             )
@@ -141,7 +147,7 @@ def _spawned(
     context: ReplicaContext,
     temporary: Path,
     log: BinaryIO,
-    network: Network | None,
+    network: Entered | None,
 ) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         network.inside(replica.command) if network else replica.command,
@@ -156,7 +162,11 @@ def _spawned(
 
 
 def _forked(
-    replica: Replica, context: ReplicaContext, temporary: Path, log: BinaryIO
+    replica: Replica,
+    context: ReplicaContext,
+    temporary: Path,
+    log: BinaryIO,
+    network: Entered | None,
 ) -> Forked | None:
     """The replica as a process that is forked, if that is asked for and possible."""
     python = context.pythons.of(replica.image)
@@ -172,8 +182,9 @@ def _forked(
     variables = environment(replica, context, temporary)
     try:
         return context.fork_server.fork(
-            replica.command, variables, folder, places, python.base.unchanged, log.fileno()
-        )
+            replica.command, variables, folder, places, python.base.unchanged, log.fileno(),
+            replica.hosts, network.fds if network else (),
+        )  # fmt: skip
     except OSError:
         return None
 

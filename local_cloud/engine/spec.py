@@ -59,6 +59,7 @@ class Replica:
     # One of many alike: may be forked from a process that has torch imported.
     forkable: bool = False
     image: str = ""  # whose environment it runs in
+    hosts: tuple[str, ...] = ()  # names of loopback, where the machine allows mounts
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,7 @@ def plan(document: Json, context: JobContext, objects: Objects, base: Json) -> P
                 mounts=places,
                 forkable=bool(document.get("tuning")),
                 image=image,
+                hosts=host.hosts,
             )
         )
     spot = request.get("EnableManagedSpotTraining")
@@ -133,8 +134,10 @@ def forget(folder: Path) -> None:
 def _environment(request: Json, port: int, other_port: int, base: Mapping[str, str]) -> Json:
     """The variables that are the same on every instance; the request's own come last."""
     name = request["TrainingJobName"]
+    names = layout.names(request["ResourceConfig"]["InstanceCount"])
     return {
         **base,
+        **without_proxy(base, names),
         "TRAINING_JOB_NAME": name,
         "TRAINING_JOB_ARN": arn(f"training-job/{name}"),
         # A torchrun that is told no port (of one instance) would take the same one in every job.
@@ -145,6 +148,12 @@ def _environment(request: Json, port: int, other_port: int, base: Mapping[str, s
         **({} if mounts.available() else {"SAGEMAKER_BASE_DIR": ML}),
         **(request.get("Environment") or {}),
     }
+
+
+def without_proxy(base: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    """Return the variables by which no proxy is asked for these hosts either."""
+    found = {name: base.get(name) for name in ("NO_PROXY", "no_proxy")}
+    return {name: ",".join([hosts, *names]) for name, hosts in found.items() if hosts}
 
 
 def _gpus(request: Json, given: tuple[int, ...], rank: int) -> tuple[int, ...]:

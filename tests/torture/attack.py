@@ -7,6 +7,7 @@ and then attacks. Prints JSON: how much was tried, and a sentence for each time 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import encodings.idna  # noqa: F401 - what the attacks need, for later nothing can be imported
 import http.client
 import json
@@ -161,7 +162,12 @@ def _taken(number: int, end: float) -> socket.socket | None:
 
 
 def ports(facts: Facts, report: Report) -> None:
-    """Say things to every port of a job's replicas: HTTP, pickles, noise, and nothing at all."""
+    """Say things to every port of a job's replicas: HTTP, pickles, noise, and nothing at all.
+
+    Where the job has a network of its own, nobody is to answer, and nobody can enter it.
+    """
+    for pid in facts["pids"] if facts["private"] else ():
+        report.attempt(_entered(pid), f"entered the network of process {pid}")
     bomb, end = pickle.dumps(Trap(facts["loot"])), time.monotonic() + facts["seconds"]
     long = len(bomb).to_bytes(8, "little") + bomb
     silent = []
@@ -169,14 +175,24 @@ def ports(facts: Facts, report: Report) -> None:
         for number in facts["ports"]:
             for words in (b"GET / HTTP/1.1\r\n\r\n", bomb, bytes(64), long, b""):
                 with contextlib.suppress(OSError):
+                    report.tried += 1
                     line = socket.create_connection(("127.0.0.1", number), 0.5)
+                    if facts["private"]:
+                        report.entered.append(f"port {number} of a job's own network answers")
                     line.sendall(words)
-                    report.attempt(False, "")
                     if words or len(silent) > 100:
                         line.close()
                     else:
                         silent.append(line)
         time.sleep(0.05)
+
+
+def _entered(pid: int) -> bool:
+    """Whether this process could enter the network of another one."""
+    with contextlib.suppress(OSError):
+        network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+        return ctypes.CDLL(None).setns(network, 0) == 0
+    return False
 
 
 class Trap:
@@ -191,6 +207,11 @@ class Trap:
 
 def rendezvous(facts: Facts, report: Report) -> None:
     """Join a job as the rank that has not come yet, and send everybody a pickle."""
+    with contextlib.suppress(OSError):
+        report.tried += 1
+        socket.create_connection(("127.0.0.1", facts["port"]), 5).close()
+        if facts["private"]:
+            report.entered.append(f"port {facts['port']} of a job's own network answers")
     for way in (_by_its_own_rules, _by_the_usual_rules):
         report.attempt(False, "")
         child = os.fork()

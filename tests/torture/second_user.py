@@ -20,6 +20,7 @@ from typing import Any
 import psutil
 
 from local_cloud import control
+from local_cloud.engine import job_network
 from local_cloud.home import CHECKOUT, Home
 from tests.torture.rig import ENDED, Rig, processes
 from tests.torture.tables import SCRIPT, table
@@ -129,11 +130,13 @@ def _replicas(rig: Rig, stranger: Stranger, tally: Tally, folder: Path, seconds:
     loot.mkdir(exist_ok=True)
     loot.chmod(0o777)
     joined, said = loot / "joined", loot / "said"
+    private = job_network.available()
     # The second one comes when the stranger has had his time.
     late = ["sh", "-c", f"sleep {seconds + 5:.0f}; exec " + " ".join(train)]
     job = rig.send(train, late)
     if ports := _ports(rig, 1):
-        stranger.attack(tally, "rendezvous", port=ports[0], loot=str(joined), seconds=seconds)
+        facts = {"loot": str(joined), "private": private}
+        stranger.attack(tally, "rendezvous", port=ports[0], seconds=seconds, **facts)
     state = rig.wait(job, seconds + 150)
     tally.check(bool(ports), "rendezvous: no port was found, so nothing was tried")
     tally.check(state in ENDED, f"rendezvous: the job has not ended: {state}")
@@ -143,7 +146,8 @@ def _replicas(rig: Rig, stranger: Stranger, tally: Tally, folder: Path, seconds:
     if ports := _ports(rig, 2):
         time.sleep(3)  # they have met, and train
         ports = _ports(rig, 2)
-        stranger.attack(tally, "ports", ports=ports, loot=str(said), seconds=seconds / 2)
+        facts = {"loot": str(said), "private": private, "pids": processes(rig)}
+        stranger.attack(tally, "ports", ports=ports, seconds=seconds / 2, **facts)
     tally.check(bool(ports), "ports: none were found, so nothing was tried")
     state, log = rig.state(job), rig.log(job)[-600:]
     tally.check(state == "JOB_STATE_RUNNING", f"ports: noise has ended a job: {state}: {log}")
@@ -157,15 +161,35 @@ def _ports(rig: Rig, least: int) -> list[int]:
     """The ports on which replicas listen, as soon as there are so many; none in the end."""
     end = time.monotonic() + 30
     while time.monotonic() < end:
-        found = set()
-        for pid in processes(rig):
-            with contextlib.suppress(psutil.Error):
-                for line in psutil.Process(pid).net_connections("tcp"):
-                    found |= {line.laddr.port} if line.status == psutil.CONN_LISTEN else set()
+        found = set().union(*map(_listening, processes(rig))) - {rig.port, job_network.PROXY}
+        if job_network.available():  # an equal number here is somebody else's
+            found -= _in_the_network_of("self")
         if len(found) >= least:
             return sorted(found)
         time.sleep(0.05)
     return []
+
+
+def _listening(pid: int) -> set[int]:
+    """The ports on which a process listens, or others of its own network."""
+    try:
+        if os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net"):
+            return _in_the_network_of(str(pid))
+        lines = psutil.Process(pid).net_connections("tcp")
+    except (psutil.Error, OSError):  # it has ended
+        return set()
+    return {line.laddr.port for line in lines if line.status == psutil.CONN_LISTEN}
+
+
+def _in_the_network_of(pid: str) -> set[int]:
+    """The ports on which anything listens in the network of this process."""
+    found = set()
+    for name in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
+            _, local, _, state, *_ = line.split()
+            if state == "0A":  # TCP_LISTEN
+                found.add(int(local.rpartition(":")[2], 16))
+    return found
 
 
 def _link(rig: Rig, stranger: Stranger, tally: Tally, folder: Path) -> None:

@@ -15,7 +15,7 @@ from local_cloud.engine import mounts
 from local_cloud.engine.spec import JobContext, Plan, Refused, Replica
 from local_cloud.sagemaker import drivers, layout, outputs
 from local_cloud.sagemaker.instances import gpus_of
-from local_cloud.sagemaker.launch import GRACE_SECONDS, hosts, notes
+from local_cloud.sagemaker.launch import GRACE_SECONDS, hosts, notes, without_proxy
 from local_cloud.sagemaker.layout import ML, Host
 from local_cloud.sagemaker.names import arn
 from local_cloud.sagemaker.processing.request import ROOT, inputs
@@ -34,14 +34,17 @@ def plan(document: Json, context: JobContext, objects: Objects, base: Json) -> P
     image = request["AppSpecification"]["ImageUri"]
     cluster = request["ProcessingResources"]["ClusterConfig"]
     command = _command(request, context)
-    variables = _environment(request, base)
+    variables = _environment(request, cluster["InstanceCount"], base)
     replicas = []
     for host in hosts(context.folder, cluster["InstanceCount"]):
         _make(host, request, objects)
         count = gpus_of(cluster["InstanceType"]) if context.gpus else 0
         own = context.gpus[host.rank * count : (host.rank + 1) * count]
         env = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, own))} | variables
-        replicas.append(Replica(host.name, command, env, mounts={ML: host.ml}, image=image))
+        places = {ML: host.ml}
+        replicas.append(
+            Replica(host.name, command, env, mounts=places, image=image, hosts=host.hosts)
+        )
     return Plan(
         replicas=tuple(replicas),
         timeout=float(limit(request)),
@@ -90,9 +93,13 @@ def _inside(host: Host, part: Json) -> Path:
     return host.ml / PurePosixPath(part["LocalPath"]).relative_to(ML)
 
 
-def _environment(request: Json, base: Json) -> Json:
+def _environment(request: Json, count: int, base: Json) -> Json:
     """The variables of every instance; the request's own come last."""
-    return {**base, **(request.get("Environment") or {})}
+    return {
+        **base,
+        **without_proxy(base, layout.names(count)),
+        **(request.get("Environment") or {}),
+    }
 
 
 def _command(request: Json, context: JobContext) -> tuple[str, ...]:

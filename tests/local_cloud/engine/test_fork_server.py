@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from local_cloud.engine import fork_server, mounts, system
+from local_cloud.engine import fork_server, job_network, mounts, system
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.spec import Job, Plan, Replica, State
 from tests.local_cloud.engine.support import SLEEP, Cloud, alive, engine, run, until, written
@@ -141,6 +141,24 @@ if __name__ == "__main__":
     loader = torch.utils.data.DataLoader(rows, batch_size=4, num_workers=1)
     print([batch.sum().item() for batch, in loader])
 """
+
+
+@pytest.mark.skipif(not job_network.available(), reason="no job has a network of its own here")
+def test_forked_replicas_of_a_job_share_its_network(tmp_path: Path, script: Path) -> None:
+    script.write_text('import os, sys; print(os.stat("/proc/self/ns/net").st_ino, *sys.modules)\n')
+    (first,) = plan(str(script)).replicas
+    both = Plan((first, dataclasses.replace(first, name="second")))
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(both=both)) as running:
+            running.submit("cloud", "both", 2)
+            await until(running, "both")
+            said = [log.read_text().split() for log in running.logs("both").values()]
+            assert all("numpy" in modules for _, *modules in said)  # they were forked
+            (network,) = {number for number, *_ in said}
+            assert network != str(os.stat("/proc/self/ns/net").st_ino)
+
+    run(story())
 
 
 @pytest.mark.usefixtures("with_torch")

@@ -107,6 +107,13 @@ class TestNamespace:
         seen = sh(f'{sys.executable} -c "{asks}"', {"/gcs": tmp_path})
         assert seen.stdout == "loopback\n", seen.stderr
 
+    def test_names_of_hosts_stand_for_loopback(self, tmp_path: Path) -> None:
+        asks = "import socket; print(socket.gethostbyname('algo-2'), socket.getfqdn('127.0.0.1'))"
+        command = (sys.executable, "-c", asks)
+        known = inside(command, {"/gcs": tmp_path}, hosts=["algo-1", "algo-2"])
+        seen = subprocess.run(known, capture_output=True, text=True, check=False)
+        assert seen.stdout == "127.0.0.1 localhost\n", seen.stderr
+
     def test_it_takes_little_time(self, tmp_path: Path) -> None:
         began = time.monotonic()
         for _ in range(5):

@@ -56,6 +56,12 @@ def now() -> str:
     return str(time.time_ns() // 10**6)
 
 
+def now_after(statistics: Document) -> str:
+    """The same, but not before a job was made and started: the clock may have been set back."""
+    times = (now(), statistics["creationTime"], statistics.get("startTime", "0"))
+    return str(max(map(int, times)))
+
+
 class Catalog:
     """What there is. Methods with a cursor are part of its transaction."""
 

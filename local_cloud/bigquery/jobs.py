@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from local_cloud import billed_queries
-from local_cloud.bigquery.catalog import HIDDEN, Catalog, Document, Name, now
+from local_cloud.bigquery.catalog import HIDDEN, Catalog, Document, Name, now, now_after
 from local_cloud.bigquery.database import Database
 from local_cloud.bigquery.errors import LOCATION, Problem, duplicate, invalid, mistake
 from local_cloud.bigquery.outcome import Cursor, Outcome
@@ -141,7 +141,7 @@ class Jobs:
             known = _stopped() if name in self._cancelled else _known(problem)
             document["status"] = {"errorResult": known.entry(), "errors": [known.entry()]}
         document["status"] = document.get("status", {}) | {"state": "DONE"}
-        document["statistics"]["endTime"] = now()
+        document["statistics"]["endTime"] = now_after(document["statistics"])
         with contextlib.suppress(Exception):  # a full disk: the job is then as unfinished as it is
             self._records.put(KIND, name, document)
         with self._lock:
@@ -168,7 +168,7 @@ class Jobs:
             if document["status"]["state"] != "DONE":
                 status = {"errorResult": stopped.entry(), "errors": [stopped.entry()]}
                 document["status"] = status | {"state": "DONE"}
-                document["statistics"]["endTime"] = now()
+                document["statistics"]["endTime"] = now_after(document["statistics"])
                 self._records.put(KIND, name, document)
 
     def _drop_old_results(self) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from local_cloud import clock
 from local_cloud.console import job_metrics, words
 from local_cloud.engine.spec import Job, NoSuchJob, State
 from local_cloud.service import Platform
@@ -49,7 +49,7 @@ class Shown:
     def seconds(self) -> float | None:
         """How long it has run so far; None before it does."""
         job = self.job
-        return (job.ended or time.time()) - job.started if job.started else None
+        return (job.ended or clock.now_after(job.started)) - job.started if job.started else None
 
     @property
     def message(self) -> str:

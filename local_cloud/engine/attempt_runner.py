@@ -275,7 +275,7 @@ class AttemptRunner:
         """
         now, earlier = time.time(), self._job.attempts
         ran = sum((each.ended or now) - (each.started or now) for each in earlier)
-        passed = now - (earlier[0].staged if earlier else self._made)
+        passed = max(0.0, now - (earlier[0].staged if earlier else self._made))
         for reason, did, seconds, used in (
             ("timeout", "ran for", plan.timeout, ran),
             ("deadline", "took", plan.deadline, passed),

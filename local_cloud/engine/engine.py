@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from local_cloud import clock
 from local_cloud.engine import (
     control_groups,
     job_network,
@@ -263,7 +264,8 @@ class Engine:
         for turn in starting:
             job = self._jobs.get(turn.id)
             try:
-                began = replace(job, state=State.STAGING, attempts=(Attempt(time.time()),))
+                attempt = Attempt(clock.now_after(job.created))
+                began = replace(job, state=State.STAGING, attempts=(attempt,))
                 self._jobs.put(began)
             except NOT_WRITTEN as problem:
                 logging.getLogger(__name__).error("job %s waits: %s", job.id, problem)
@@ -347,7 +349,8 @@ class Engine:
 
         async def stage() -> Plan:
             if (job := self._jobs.latest(job_id)).attempts[-1].ended:
-                self._jobs.update(replace(job, attempts=(*job.attempts, Attempt(time.time()))))
+                attempt = Attempt(clock.now_after(job.attempts[-1].ended))
+                self._jobs.update(replace(job, attempts=(*job.attempts, attempt)))
             job_context = context.of_job(port)
             await self.make_environment(context)
             plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, job_context)
@@ -379,9 +382,8 @@ class Engine:
             self.interrupt(job_id, INTERRUPTED.format(epoch))
 
     def _running(self, job_id: str) -> None:
-        now = time.time()
-        job = with_attempt(self._jobs.latest(job_id), started=now)
-        job = replace(job, started=job.started or now)
+        job = with_attempt(self._jobs.latest(job_id), started=time.time())
+        job = replace(job, started=job.started or job.attempts[-1].started)
         if job.state is State.STAGING:
             job = replace(job, state=State.RUNNING)
         self._jobs.update(job)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from local_cloud import clock
 from local_cloud.engine.rentals import JOB as KIND
 from local_cloud.engine.rentals import Rentals
 from local_cloud.engine.spec import Job, NoSuchJob, Outcome
@@ -123,7 +123,9 @@ class JobTable:
 
 def ended_with(job: Job, outcome: Outcome) -> Job:
     """The job with its end, which is now."""
-    return replace(job, state=outcome.state, ended=time.time(), outcome=outcome)
+    latest = job.attempts[-1].latest if job.attempts else None
+    ended = clock.now_after(job.created, job.started, latest)
+    return replace(job, state=outcome.state, ended=ended, outcome=outcome)
 
 
 def cut_off(job: Job, folder: Path) -> Job:
@@ -137,4 +139,5 @@ def cut_off(job: Job, folder: Path) -> Job:
 def with_attempt(job: Job, **facts: float) -> Job:
     """The job as it stands when this has come to be known of its latest attempt."""
     *earlier, latest = job.attempts
+    facts = {fact: max(moment, latest.latest) for fact, moment in facts.items()}
     return replace(job, attempts=(*earlier, latest if latest.ended else replace(latest, **facts)))

@@ -68,6 +68,8 @@ class Rental:
         if times == self.times:
             return self
         spans = self.spans
+        if spans:  # the clock may have been set back since
+            now = max(now, spans[-1].since, spans[-1].until or 0.0)
         if self.is_running:
             spans = (*spans[:-1], spans[-1]._replace(until=now))
         return replace(self, spans=(*spans, Span(now, None, times)) if times else spans)
@@ -82,12 +84,13 @@ class Rental:
             for span in self.spans:
                 if span.times < place:
                     continue
+                until = max(now, span.since) if span.until is None else span.until
                 if begun and span.since == ended:  # it goes on
-                    ended = now if span.until is None else span.until
+                    ended = until
                     continue
                 if begun:
                     yield Span(begun, ended, 1)
-                begun, ended = span.since, now if span.until is None else span.until
+                begun, ended = span.since, until
             yield Span(begun, ended, 1)
 
     def document(self) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from local_cloud import clock
 from local_cloud.engine import job_space, network
 from local_cloud.engine.attempt_runner import check_name
 from local_cloud.engine.deployment_runner import DeploymentRunner, Moved
@@ -294,7 +295,8 @@ class Serving:
         old = self._deployments.get(deployment_id)
         if old is None:  # it has been removed meanwhile
             return
-        ready = old.ready or (time.time() if state is ServingState.READY else None)
+        is_ready = state is ServingState.READY
+        ready = old.ready or (clock.now_after(old.created) if is_ready else None)
         made = replace(old, state=state, message=message, ready=ready)
         self._deployments[made.id] = made
         try:

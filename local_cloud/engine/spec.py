@@ -111,6 +111,12 @@ class Attempt:
     interrupted: float | None = None  # its replicas were sent SIGTERM, to be started again
     ended: float | None = None  # none of its processes is left
 
+    @property
+    def latest(self) -> float:
+        """The latest of its times."""
+        times = (self.staged, self.started, self.interrupted, self.ended)
+        return max(moment for moment in times if moment is not None)
+
 
 @dataclass(frozen=True)
 class Job:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from local_cloud import clock
 from local_cloud.engine import study_runner
 from local_cloud.engine.dialect import TuningDialect
 from local_cloud.engine.engine import Engine
@@ -100,4 +101,6 @@ class Studies:
                 if not trial.ended:
                     self._engine.stop(trial.job)
                     self._table.note(study_id, place, reason=reason)
-            self._table.put(replace(self.get(study_id), state=State.FAILED, ended=time.time()))
+            study = self.get(study_id)
+            ended = clock.now_after(study.created)
+            self._table.put(replace(study, state=State.FAILED, ended=ended))

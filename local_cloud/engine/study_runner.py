@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from local_cloud import clock
 from local_cloud.engine import early_stopping, job_table
 from local_cloud.engine.dialect import TuningDialect
 from local_cloud.engine.engine import Engine
@@ -76,7 +77,9 @@ class StudyRunner:
             pass
         if all(trial.ended for trial in self._study.trials):
             study = self._study
-            self._table.put(replace(study, state=_ending(study), ended=time.time()))
+            self._table.put(
+                replace(study, state=_ending(study), ended=clock.now_after(study.created))
+            )
         else:
             await self._news()
 

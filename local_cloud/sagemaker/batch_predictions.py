@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+from local_cloud import clock
 from local_cloud.aws.errors import ServiceError, not_implemented
 from local_cloud.engine.http_client import HttpRequest
 from local_cloud.engine.served import Deployment, NoSuchDeployment, ServingState, Unanswered
@@ -161,7 +162,8 @@ class BatchPredictions:
             raise
 
     async def _transform(self, name: str) -> None:
-        job = self._put(name, {"TransformStartTime": time.time()})
+        started = clock.now_after(self._get(name)["CreationTime"])
+        job = self._put(name, {"TransformStartTime": started})
         given = job["TransformInput"]
         bucket, prefix = split_s3_uri(given["DataSource"]["S3DataSource"]["S3Uri"])
         keys = [key for key in self.objects.names(bucket, prefix) if not key.endswith("/")]
@@ -217,7 +219,9 @@ class BatchPredictions:
 
     # ---- inside ---------------------------------------------------------------------------------
     def _end(self, name: str, word: str, reason: str = "") -> None:
-        changes = {"TransformJobStatus": word, "TransformEndTime": time.time()}
+        job = self._get(name)
+        ended = clock.now_after(job["CreationTime"], job.get("TransformStartTime"))
+        changes = {"TransformJobStatus": word, "TransformEndTime": ended}
         job = self._put(name, changes | ({"FailureReason": reason} if reason else {}))
         self._release(job["deployment"])
 
@@ -228,7 +232,8 @@ class BatchPredictions:
             self.serving.remove(deployment_id)
 
     def _put(self, name: str, changes: Json) -> Json:
-        job = self._get(name) | changes | {"LastModifiedTime": time.time()}
+        job = self._get(name) | changes
+        job["LastModifiedTime"] = clock.now_after(job["CreationTime"], job.get("TransformEndTime"))
         self.records.put(KIND, name, job)
         return job
 

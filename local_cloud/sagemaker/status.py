@@ -89,7 +89,8 @@ def transitions(job: Job, moments: Json) -> list[Json]:
             if not (stopping and stopping < (attempt.ended or 0)):
                 times += [("Starting", attempt.ended)]
     times += [("Stopping", stopping), ("Uploading", moments.get("uploading"))]
-    if job.ended:
+    if job.ended:  # the clock may have been set back while the results were brought away
+        times = [(name, at and min(at, job.ended)) for name, at in times]
         times += [(_time_up(job) or status(job), job.ended)]
     begun = sorted(((at, name) for name, at in times if at), key=lambda step: step[0])
     steps: list[Json] = [

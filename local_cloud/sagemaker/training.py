@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from local_cloud import clock
 from local_cloud.aws.errors import ServiceError, not_implemented
 from local_cloud.engine import log_timestamps
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
@@ -155,7 +155,7 @@ class Training:
         """StopTrainingJob: begin to stop it; one that has ended cannot be."""
         job = self._living(params)
         if self.engine.stop(job.id).state is State.STOPPING and job.state is not State.STOPPING:
-            self._note(job.id, stopping=time.time())
+            self._note(job.id, stopping=_after(job))
         return {}
 
     def delete(self, params: Json) -> Json:
@@ -241,7 +241,7 @@ class Training:
         logs = [self.engine.log(job.id, host.name) for host in hosts]
         self._note(
             job.id,
-            uploading=time.time(),
+            uploading=_after(job),
             metrics=_metrics(definitions, logs),
             failure=self._failure_reason(job, job.outcome, hosts),
             **({"report": launch.report(folder)} if document.get("autopilot") else {}),
@@ -282,6 +282,11 @@ def _metrics(definitions: Sequence[Json], logs: Sequence[Path]) -> list[Json]:
             log.write(f"{failure.OURS}MetricDefinitions: {problem}; no metric was read\n")
         log_timestamps.mark(written[0])
         return []
+
+
+def _after(job: Job) -> float:
+    """The time, which is after all that has happened to a job's attempts."""
+    return clock.now_after(job.created, *(attempt.latest for attempt in job.attempts))
 
 
 def _arn(name: str) -> str:

@@ -36,7 +36,7 @@ from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.model_registry import DEPLOYED, ModelRegistry
 from local_cloud.vertex.request import GS_URI
 from local_cloud.vertex.resources import numbered
-from local_cloud.vertex.schema import Json, checked, new_id, require, timestamp
+from local_cloud.vertex.schema import Json, checked, new_id, require, timestamp, timestamp_after
 
 ENDED = ("JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED")
 BATCH = 64  # instances of a request: ManualBatchTuningParameters.batch_size
@@ -185,7 +185,8 @@ class BatchPredictions:
         self._end(name, {"state": "JOB_STATE_FAILED", "error": error})
 
     def _end(self, name: str, changes: Json) -> None:
-        self._put(name, changes | {"endTime": timestamp(time.time())})
+        job = resources.get(self.records, name)
+        self._put(name, changes | {"endTime": timestamp_after(job)})
         self._release(_id(name))
         if event := self._changed.pop(name, None):
             event.set()
@@ -199,7 +200,7 @@ class BatchPredictions:
     def _put(self, name: str, changes: Json) -> Json:
         job = resources.get(self.records, name)
         if job["state"] not in ENDED:
-            job |= changes | {"updateTime": timestamp(time.time())}
+            job |= changes | {"updateTime": timestamp_after(job | changes)}
             self.records.put("vertex", name, job)
         return job
 

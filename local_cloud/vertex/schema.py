@@ -22,6 +22,7 @@ from google.cloud.aiplatform_v1.types.model_service import (
 )
 from google.protobuf import json_format
 
+from local_cloud import clock
 from local_cloud.vertex.errors import ApiError
 
 Json = dict[str, Any]
@@ -94,6 +95,12 @@ def require(fulfilled: object, message: str) -> None:
 def timestamp(seconds: float) -> str:
     """Seconds since the epoch as the JSON form of google.protobuf.Timestamp."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+
+
+def timestamp_after(resource: Json) -> str:
+    """Return the timestamp of now, or the resource's latest if the clock has been set back."""
+    times = ("createTime", "startTime", "endTime")
+    return max(timestamp(clock.now_after()), *(str(resource.get(name, "")) for name in times))
 
 
 def new_id() -> str:

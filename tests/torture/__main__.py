@@ -24,6 +24,7 @@ PARTS = {
     "load": 0.1,
     "mutated": 0.05,
     "archives": 0.05,
+    "outputs": 0.1,
     "tables": 0.1,
     "second_user": 0.1,
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture import archives, mutated, second_user, tables
+from tests.torture import archives, mutated, outputs, second_user, tables
 from tests.torture.tally import Tally, table
 
 
@@ -55,6 +55,11 @@ def test_another_user_of_the_machine_gets_nowhere(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_hostile_archives_break_nothing(tmp_path: Path) -> None:
     well(archives.run(tmp_path, 10))
+
+
+@pytest.mark.slow
+def test_hostile_outputs_break_nothing(tmp_path: Path) -> None:
+    well(outputs.run(tmp_path, 20))
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from local_cloud import clock
 from local_cloud.store.records import Records
 
 Json = dict[str, Any]
@@ -30,7 +31,8 @@ class PipelineTable:
 
     def put(self, execution: str, **changes: Any) -> Json:
         """Record a new execution, or what has changed of one."""
-        document = (self.get(execution) or {}) | changes | {"modified": time.time()}
+        document = (self.get(execution) or {}) | changes
+        document["modified"] = clock.now_after(document.get("created"))
         self.records.put(EXECUTION, execution, document)
         return document
 
@@ -43,6 +45,8 @@ class PipelineTable:
         """Record a step that begins, or what has changed of one."""
         key = f"{execution}/{name}"
         document = (self.records.get(STEP, key) or {"name": name}) | changes
+        if "end" in document:  # the clock may have been set back since its start
+            document["end"] = max(document["end"], document["start"])
         self.records.put(STEP, key, document)
         return document
 

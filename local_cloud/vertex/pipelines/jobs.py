@@ -26,7 +26,7 @@ from local_cloud.vertex.pipelines.runner import PipelineRunner, new_task
 from local_cloud.vertex.pipelines.spec import PipelineSpec, inputs_of
 from local_cloud.vertex.pipelines.task import Task, TaskTable
 from local_cloud.vertex.request import GS_URI
-from local_cloud.vertex.schema import Json, checked, new_id, require, timestamp
+from local_cloud.vertex.schema import Json, checked, new_id, require, timestamp, timestamp_after
 from local_cloud.vertex.tracking.metadata import Metadata
 from local_cloud.vertex.training import Training
 
@@ -220,8 +220,9 @@ class PipelineJobs:
         self._end(runner.job["name"], root.state, _error(root) if root.error else {})
 
     def _end(self, name: str, state: str, error: Json) -> None:
-        changes: Json = {"state": f"PIPELINE_STATE_{state}", "endTime": timestamp(time.time())}
-        self._put(self.get(name), changes | ({"error": error} if error else {}))
+        job = self.get(name)
+        changes: Json = {"state": f"PIPELINE_STATE_{state}", "endTime": timestamp_after(job)}
+        self._put(job, changes | ({"error": error} if error else {}))
         if event := self._changed.pop(name, None):
             event.set()
 

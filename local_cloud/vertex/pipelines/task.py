@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from local_cloud import clock
 from local_cloud.store.records import Records
 from local_cloud.vertex.schema import Json
 
@@ -51,7 +51,7 @@ class Task:
 
     def now(self, state: str, **changes: Any) -> Task:
         """The task in another state, since now."""
-        at = time.time()
+        at = clock.now_after(self.created, self.started, *(at for at, _ in self.history[-1:]))
         history = (*self.history, (at, state))
         if state in ENDED:
             changes.setdefault("ended", at)

@@ -21,6 +21,7 @@ class InvalidFilter(LocalCloudError):
 
 
 Test = Callable[[dict[str, Any]], bool]
+Bounds = dict[str, tuple[str, str]]  # of a field, the least and the greatest value; "": any
 # What a filter may call, `in_context("...")`: whether a resource passes with this argument.
 Functions = dict[str, Callable[[dict[str, Any], str], bool]]
 
@@ -44,12 +45,25 @@ def compile_filter(text: str, functions: Functions | None = None) -> Test:
     return _Parser(text, functions or {}).whole() if text.strip() else lambda _: True
 
 
+def bounds(text: str) -> Bounds:
+    """The least and the greatest text that a filter allows in each field that it restricts.
+
+    So a search need not look at what cannot pass. InvalidFilter as for compile_filter.
+    """
+    if not text.strip():
+        return {}
+    parser = _Parser(text, {})
+    parser.whole()
+    return parser.bounds
+
+
 class _Parser:
     """Recursive descent over the tokens: expression, factor, term, restriction."""
 
     def __init__(self, text: str, functions: Functions) -> None:
         self.text = text
         self.functions = functions
+        self.bounds: Bounds = {}  # of what was parsed last
         self.tokens: list[tuple[str, str]] = []
         at, end = 0, len(text.rstrip())
         while at < end:
@@ -86,24 +100,29 @@ class _Parser:
         return test
 
     def expression(self) -> Test:
-        tests = [self.factor()]
+        tests, limits = [self.factor()], self.bounds
         while self.tokens and not self.next_is(")"):
             if self.next_is("AND"):
                 self.tokens.pop(0)
             tests.append(self.factor())
+            limits = _both(limits, self.bounds)
+        self.bounds = limits
         return lambda resource: all(test(resource) for test in tests)
 
     def factor(self) -> Test:
-        tests = [self.term()]
+        tests, limits = [self.term()], self.bounds
         while self.next_is("OR"):
             self.tokens.pop(0)
             tests.append(self.term())
+            limits = _either(limits, self.bounds)
+        self.bounds = limits
         return lambda resource: any(test(resource) for test in tests)
 
     def term(self) -> Test:
         if self.next_is("NOT"):
             self.tokens.pop(0)
             negated = self.term()
+            self.bounds = {}
             return lambda resource: not negated(resource)
         if self.next_is("("):
             self.tokens.pop(0)
@@ -115,6 +134,7 @@ class _Parser:
         return self.restriction()
 
     def restriction(self) -> Test:
+        self.bounds = {}
         if len(self.tokens) > 1 and self.tokens[0][1] in self.functions:
             return self.call(self.functions[self.take("word")])
         path, op = self.path(), self.take("op")
@@ -123,6 +143,7 @@ class _Parser:
             self.tokens.pop(0)
             wanted.append(self.take("word", "string"))
         tests = [_comparison(path, op, one) for one in wanted]
+        self.bounds = _bounds(".".join(path), op, wanted[0])
         return lambda resource: all(test(resource) for test in tests)
 
     def path(self) -> list[str]:
@@ -144,6 +165,35 @@ class _Parser:
             if bracket == "(":
                 argument = self.take("word", "string")
         return lambda resource: function(resource, argument)
+
+
+def _bounds(field: str, op: str, wanted: str) -> Bounds:
+    """What one comparison allows."""
+    if op == "=" and "*" not in wanted:
+        return {field: (wanted, wanted)}
+    if op in (">", ">="):
+        return {field: (wanted, "")}
+    if op in ("<", "<="):
+        return {field: ("", wanted)}
+    return {}
+
+
+def _both(one: Bounds, other: Bounds) -> Bounds:
+    """What is left when both hold."""
+    found = one | other
+    for field in one.keys() & other.keys():
+        (low, high), (low_too, high_too) = one[field], other[field]
+        found[field] = max(low, low_too), min(high or high_too, high_too or high)
+    return found
+
+
+def _either(one: Bounds, other: Bounds) -> Bounds:
+    """What is allowed when one of them holds."""
+    found = {}
+    for field in one.keys() & other.keys():
+        (low, high), (low_too, high_too) = one[field], other[field]
+        found[field] = min(low, low_too), max(high, high_too) if high and high_too else ""
+    return found
 
 
 def matches(text: str, pattern: str) -> bool:

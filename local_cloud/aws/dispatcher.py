@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol
 from urllib.parse import parse_qsl
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -80,7 +81,10 @@ class Dispatcher:
         if not (service := self.by_target.get(prefix)):
             return json_protocol.render(not_implemented(target))
         try:
-            return service.answer(operation, await bodies.read(request))
+            body = await bodies.read(request)
+            if service.in_thread:
+                return await run_in_threadpool(service.answer, operation, body)
+            return service.answer(operation, body)
         except bodies.TooLarge as problem:
             return json_protocol.render(too_large(problem))
 

@@ -18,11 +18,15 @@ Operation = Callable[[Json], Json]
 class JsonService:
     """A service of this protocol: operations that take and return what botocore's model says.
 
-    Times are seconds since the epoch, in both directions. Operations run on the loop.
+    Times are seconds since the epoch, in both directions. Operations run on the loop, or in a
+    thread if they read much and change nothing.
     """
 
-    def __init__(self, model: str, operations: Mapping[str, Operation]) -> None:
+    def __init__(
+        self, model: str, operations: Mapping[str, Operation], *, in_thread: bool = False
+    ) -> None:
         """`model` is botocore's name of the service."""
+        self.in_thread = in_thread
         self.model = service_model(model)
         self.target: str = self.model.metadata["targetPrefix"]
         self.operations = operations

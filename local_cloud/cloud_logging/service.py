@@ -6,8 +6,13 @@ the log of a replica, with the resource `ml_job` that Vertex AI writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import heapq
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -17,12 +22,13 @@ from starlette.routing import Route
 
 from local_cloud import bodies
 from local_cloud.engine import log_timestamps
-from local_cloud.engine.spec import Job
-from local_cloud.filters import InvalidFilter, compile_filter
+from local_cloud.engine.spec import Job, NoSuchJob
+from local_cloud.filters import InvalidFilter, bounds, compile_filter
 from local_cloud.projects import project_number
 from local_cloud.service import Platform, Service
 
 LARGEST = 1000  # entries of a page
+MOST_SEARCHED = 50_000  # lines, for one page: as on the service, it may be empty and others follow
 METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
 
 
@@ -48,28 +54,74 @@ def service(platform: Platform) -> Service:
     )
 
 
+@dataclass(frozen=True)
+class _Log:
+    """The log of one replica, and what its entries have in common."""
+
+    name: str  # JOB/REPLICA
+    path: Path
+    ended: bool
+    hidden: bytes  # what nobody is to read in it
+    head: Mapping[str, Any]  # the fields of an entry that are the same in all
+
+
 def _page(platform: Platform, body: dict[str, Any]) -> dict[str, Any]:
-    """The answer to entries.list; a page's token is how many entries came before it."""
-    passes = compile_filter(body.get("filter") or "")
+    """The answer to entries.list; a page's token says how far each log has been read."""
+    text = str(body.get("filter") or "")
+    passes, limits = compile_filter(text), bounds(text)
     by = body.get("orderBy") or "timestamp asc"
     if by not in ("timestamp asc", "timestamp desc"):
         raise InvalidFilter(f"orderBy: {by!r} is neither 'timestamp asc' nor 'timestamp desc'")
-    numbers = {_number(name) for name in body.get("resourceNames") or []}
-    found = [
-        entry
-        for job in platform.engine.jobs()
-        if job.dialect == "vertex" and (project := _project(platform, job)) in numbers
-        for entry in _entries(platform, job, project)
-        if passes(entry)
-    ]
-    found.sort(key=lambda entry: (entry["timestamp"], entry["insertId"]), reverse="desc" in by)
+    back = by.endswith("desc")
     size = min(int(body.get("pageSize") or LARGEST), LARGEST)
-    token = str(body.get("pageToken") or 0)
-    if not token.isdecimal():
+    places = _places(str(body.get("pageToken") or ""))
+    numbers = {_number(name) for name in body.get("resourceNames") or []}
+    lowest, highest = (_moment(limit) for limit in limits.get("timestamp", ("", "")))
+    merged = heapq.merge(
+        *(
+            _entries(log, places.get(log.name), lowest, highest, back=back)
+            for log in _logs(platform, numbers, limits)
+        ),
+        key=lambda found: (found[2]["timestamp"], found[2]["insertId"]),
+        reverse=back,
+    )
+    page: list[dict[str, Any]] = []
+    for searched, (name, place, entry) in enumerate(merged, 1):
+        if passes(entry):
+            if len(page) == size:
+                return {"entries": page, "nextPageToken": _token(places)}
+            page.append(entry)
+        places[name] = place
+        if searched == MOST_SEARCHED:
+            return {"entries": page, "nextPageToken": _token(places)}
+    return {"entries": page}
+
+
+def _token(places: dict[str, int]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(places).encode()).decode()
+
+
+def _places(token: str) -> dict[str, int]:
+    """Where each log is read on, by its name."""
+    if not token:
+        return {}
+    try:
+        found = json.loads(base64.urlsafe_b64decode(token))
+        places = {str(name): int(place) for name, place in found.items()}
+    except (ValueError, AttributeError, TypeError):
+        places = {"": -1}
+    if not all(0 <= place <= log_timestamps.ALL for place in places.values()):
         raise InvalidFilter(f"page_token {token!r} is none that an answer had")
-    start = int(token)
-    more = {"nextPageToken": str(start + size)} if start + size < len(found) else {}
-    return {"entries": found[start : start + size]} | more
+    return places
+
+
+def _moment(text: str) -> float | None:
+    """A time of a filter in seconds since the epoch; None if it is not in UTC."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found.timestamp() if found.tzinfo and not found.utcoffset() else None
 
 
 def _number(resource: str) -> str:
@@ -86,23 +138,77 @@ def _project(platform: Platform, job: Job) -> str:
     return str(record["name"]).split("/")[1]
 
 
-def _entries(platform: Platform, job: Job, project: str) -> Iterator[dict[str, Any]]:
-    name = platform.projects.id_of(project)
-    for replica, log in platform.engine.logs(job.id).items():
-        if not job.state.ended:  # times that were shown once stay as they are
-            log_timestamps.mark(log, platform.engine.hidden)
-        for line in log_timestamps.lines(log, ended=job.state.ended):
-            yield {
+def _logs(
+    platform: Platform, numbers: set[str], limits: Mapping[str, tuple[str, str]]
+) -> Iterator[_Log]:
+    """The logs of the projects' jobs, or of the one that the filter names."""
+    first, last = limits.get("resource.labels.job_id", ("", ""))
+    for job in platform.engine.jobs():
+        if job.dialect != "vertex" or (first and first == last != job.id):
+            continue
+        if (project := _project(platform, job)) not in numbers:
+            continue
+        name = platform.projects.id_of(project)
+        try:
+            logs = platform.engine.logs(job.id)
+        except NoSuchJob:  # it has been deleted meanwhile
+            continue
+        for replica, path in logs.items():
+            labels = {"job_id": job.id, "project_id": name, "task_name": replica}
+            head = {
                 "logName": f"projects/{name}/logs/{replica}",
-                "resource": {
-                    "type": "ml_job",
-                    "labels": {"job_id": job.id, "project_id": name, "task_name": replica},
-                },
-                "timestamp": f"{datetime.fromtimestamp(line.time, UTC):%Y-%m-%dT%H:%M:%S.%f}000Z",
-                "severity": "INFO",
-                "insertId": f"{line.start:012d}-{replica}",
-                "textPayload": line.text,
+                "resource": {"type": "ml_job", "labels": labels},
             }
+            yield _Log(f"{job.id}/{replica}", path, job.state.ended, platform.engine.hidden, head)
+
+
+def _entries(
+    log: _Log, place: int | None, lowest: float | None, highest: float | None, *, back: bool
+) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """The log's name, where it is read on, and an entry, for each line between two times.
+
+    place: where it is read on; None: at its beginning or, if back, its end.
+    """
+    # A filter compares times as texts, which may have fewer digits than a second has.
+    lowest = None if lowest is None else lowest - 1
+    highest = None if highest is None else highest + 1
+    marked = log_timestamps.marked(log.path, log.hidden, ended=log.ended)
+    try:
+        if back:
+            found = _before(log, place, highest, marked)
+        else:
+            start = 0 if lowest is None else log_timestamps.since(log.path, lowest)
+            found = log_timestamps.lines(log.path, max(place or 0, start), ended=log.ended)
+        for line in found:
+            early = lowest is not None and line.time < lowest
+            late = highest is not None and line.time > highest
+            if line.end > marked or (early if back else late):
+                return
+            yield log.name, line.start if back else line.end, _entry(log, line)
+    except FileNotFoundError:  # its job has been deleted meanwhile
+        return
+
+
+def _before(
+    log: _Log, place: int | None, highest: float | None, marked: int
+) -> Iterator[log_timestamps.Line]:
+    """The lines before a byte and, but for one, before a time, the last one first."""
+    end = log.path.stat().st_size if place is None else place
+    end = min(end, marked)
+    if highest is not None:
+        latest = log_timestamps.since(log.path, highest)
+        end = min(end, next((line.end for line in log_timestamps.lines(log.path, latest)), end))
+    return log_timestamps.lines_before(log.path, end, ended=log.ended)
+
+
+def _entry(log: _Log, line: log_timestamps.Line) -> dict[str, Any]:
+    return {
+        **log.head,
+        "timestamp": f"{datetime.fromtimestamp(line.time, UTC):%Y-%m-%dT%H:%M:%S.%f}000Z",
+        "severity": "INFO",
+        "insertId": f"{line.start:012d}-{log.path.name.removesuffix('.log')}",
+        "textPayload": line.text,
+    }
 
 
 def _refused(code: int, status: str, message: str) -> JSONResponse:

@@ -20,6 +20,7 @@ PAIR = re.compile(
 )
 LONGEST = 2000  # characters of a line that are looked at
 BLOCK = 1 << 20
+MOST_AT_ONCE = 1 << 30  # bytes that are read for one view; the next one reads on
 MOST_A_BLOCK = 500  # lines that are looked at: a chart shows no more
 MOST_SERIES = 12
 KEPT = 64  # logs whose curves are remembered
@@ -62,10 +63,11 @@ class Curves:
 
 
 def _read_on(log: Path, known: _Known) -> None:
-    """Read the whole lines that have come."""
+    """Read the whole lines that have come, as many as may be read at once."""
+    end = known.offset + MOST_AT_ONCE
     with log.open("rb") as file:
         file.seek(known.offset)
-        while block := file.read(BLOCK):
+        while known.offset < end and (block := file.read(BLOCK)):
             whole = block.rfind(b"\n") + 1
             if not whole:
                 if len(block) < BLOCK:
@@ -73,6 +75,8 @@ def _read_on(log: Path, known: _Known) -> None:
                 whole = len(block)  # a line as long as a block is nobody's epoch
             file.seek(known.offset + whole)
             known.offset += whole
+            if b"poch" not in block and b"POCH" not in block:
+                continue
             text = block[:whole].decode(errors="replace")
             said = [line for line in text.splitlines() if "poch" in line or "POCH" in line]
             step = max(1, len(said) // MOST_A_BLOCK)

@@ -12,15 +12,11 @@ from local_cloud.engine import log_timestamps
 
 Json = dict[str, Any]
 PIECE = 1 << 16  # bytes
-ALL = 1 << 62  # more than any log has
 
 
 def tail(log: Path) -> int:
     """Where the last piece of a log begins; 0 for one that is not there yet."""
-    if not log.exists():
-        return 0
-    size = log.stat().st_size
-    return log_timestamps.line_start(log, size - PIECE) if size > PIECE else 0
+    return log_timestamps.tail(log, PIECE)
 
 
 def asked(log: Path, query: Mapping[str, str], *, ended: bool, hidden: bytes = b"") -> Json:
@@ -38,10 +34,10 @@ def piece(
     `next` is where to go on; `more` says that there is more already. What nobody is to read is
     written over before it is shown.
     """
-    marked = ALL if ended else log_timestamps.mark(log, hidden)
+    marked = log_timestamps.marked(log, hidden, ended=ended)
     lines, end = [], start
     for line in log_timestamps.lines(log, start, ended=ended):
-        if line.end > min(marked, until or ALL) or (until is None and end - start >= PIECE):
+        if line.end > min(marked, until or marked) or (until is None and end - start >= PIECE):
             break
         end = line.end
         clock = time.strftime("%H:%M:%S", time.localtime(line.time))

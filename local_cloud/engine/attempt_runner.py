@@ -174,8 +174,7 @@ class AttemptRunner:
             if self._network:
                 self._network.close()
                 self._explain()
-            for log in self._logs():
-                log_timestamps.mark(log, self._context.hidden)
+            await log_timestamps.finish(self._logs(), self._context.hidden)
         assert self._outcome  # decided later, perhaps, than what has ended the replicas
         return replace(self._outcome, last_lines=self._lines(self._outcome.replica))
 

@@ -16,6 +16,7 @@ from local_cloud.engine import (
     control_groups,
     job_network,
     job_table,
+    log_timestamps,
     machine,
     mounts,
     reaper,
@@ -123,12 +124,17 @@ class Engine:
         for job in self._jobs.load():
             self._turn = job.turn
             if job.state is not State.QUEUED and not job.state.ended:
-                outcome = STOPPED if job.state is State.STOPPING else LOST
-                self._finish(cut_off(job, self._folder / job.id), outcome)
+                await self._recover(job)
         self._rehearsals = rehearsal.Rehearsals(self._records)
         self.reaper = reaper.Reaper(reaper.entries(self._run_mark))
         self._open = True
         self._next()
+
+    async def _recover(self, job: Job) -> None:
+        """End a job that a killed server has left, once nobody reads the secret in its logs."""
+        ended = cut_off(job, self._folder / job.id)
+        await log_timestamps.recover(self.logs(job.id).values(), self.hidden)
+        self._finish(ended, STOPPED if job.state is State.STOPPING else LOST)
 
     async def close(self) -> None:
         """Stop the running jobs, whose outcome is "lost"; queued ones wait for the next start."""
@@ -370,7 +376,8 @@ class Engine:
     async def _watch(self, job_id: str, run: AttemptRunner, reader: rehearsal.Reader) -> None:
         """Interrupt the job as soon as its log gets to an epoch at which it is to be."""
         while run.reader():
-            await asyncio.sleep(0 if reader.news() else rehearsal.PERIOD)
+            more = await asyncio.to_thread(reader.news)
+            await asyncio.sleep(0 if more else rehearsal.PERIOD)
             epoch = self._rehearsals.due(job_id, reader.epoch)
             if epoch is None or not run.reader():
                 continue

@@ -1,8 +1,12 @@
-"""When the lines of a log were written: marks of time and size in a file beside the log.
+"""The lines of a log, and when they were written: by its marks (log_marks.py).
 
 A replica writes its log itself, so that nothing is lost between it and the disk, and a plain file
-knows no times. While the replica runs, its log's size is therefore looked at every half second.
-What nobody is to read there is written over at the same time: scripts print their environment.
+knows no times. While the replica runs, its log is therefore looked at every half second. What
+nobody is to read there is written over at the same time: scripts print their environment. One
+thread does that for all logs, a piece of one log at a time, so that a log that grows by gigabytes
+holds up neither the server nor the other logs.
+
+A log can be large. So nothing here reads more of it, or of its marks, than a window.
 """
 
 from __future__ import annotations
@@ -11,15 +15,22 @@ import asyncio
 import math
 import os
 import time
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from local_cloud.engine.log_marks import Marks
+
 PERIOD = 0.5  # seconds: as precise as the times are
-LONGEST = 1 << 20  # bytes of a line; what is longer counts as several lines
+LONGEST = 1 << 20  # bytes of a line; what is longer counts as several lines (`_cut`)
 BLOCK = 1 << 16  # bytes read at once
+SEARCHED = 1 << 22  # bytes searched at once: each read waits for its turn among the threads
+PIECE = 1 << 24  # bytes of a log that are searched before it is another log's turn
+ALL = 1 << 62  # more bytes than any log has
+
+_thread = ThreadPoolExecutor(1, thread_name_prefix="log-marks")
 
 
 @dataclass(frozen=True)
@@ -34,41 +45,68 @@ class Line:
 
 def marks_path(log: Path) -> Path:
     """The file with the marks of a log."""
-    return log.with_name(f"{log.name}.times")
+    return Marks(log).path
 
 
-def mark(log: Path, hidden: bytes = b"") -> int:
-    """Note that all of the log that is there was written by now; returns how much that is.
+def mark(log: Path, hidden: bytes = b"", *, ended: bool = True, at: float | None = None) -> bool:
+    """Note that the log, or its next PIECE, was written by now; whether there is more of it.
 
-    hidden: a text that nobody is to read in the log; what was written since the last mark is
-    searched for it first.
+    hidden: a text that nobody is to read in the log; it is written over first. Its beginning at
+    the end of the log is left for the next time, unless ended. at: when the log was written, if
+    that was not now.
     """
     try:
         size = log.stat().st_size
     except FileNotFoundError:
-        return 0
-    marks = marks_path(log)
-    known = (_read(marks) or [(0.0, 0)])[-1][1]
-    if size > known:
-        if hidden:
-            _hide(log, hidden, max(0, known - len(hidden)))
-        # On a full disk the times of some lines are lost, and nothing else.
-        with suppress(OSError), marks.open("a", encoding="ascii") as file:
-            # Rounded down: nothing is written after the job's end.
-            file.write(f"{math.floor(time.time() * 1000) / 1000:.3f} {size}\n")
-    return size
+        return False
+    marks = Marks(log)
+    seen, known = marks.last() or (0.0, 0)
+    end = min(size, known + PIECE)
+    if hidden and end > known:
+        _hide(log, hidden, max(0, known - len(hidden) + 1), end)
+        if end < size or not ended:
+            end -= _begun(log, hidden, end)
+    if end > known:
+        # Rounded down: nothing is written after the job's end. A clock that is set back does not
+        # change the order of lines.
+        now = math.floor((at or time.time()) * 1000) / 1000
+        marks.add((max(seen, now), end))
+    return size > known + PIECE
 
 
-def _hide(log: Path, text: bytes, start: int) -> None:
-    """Write over the text, wherever it is from byte start on; a replica only ever appends."""
+def marked(log: Path, hidden: bytes = b"", *, ended: bool) -> int:
+    """Return how much of a log may be shown: what has a mark, and all once it has ended.
+
+    What has been shown with a time keeps it, and nothing in it is still to be hidden. What has
+    just been written is marked first, a piece at most. Waits: not for the event loop.
+    """
+    if ended:
+        return ALL
+    _thread.submit(mark, log, hidden, ended=False).result()
+    latest = Marks(log).last()
+    return latest[1] if latest else 0
+
+
+def _hide(log: Path, text: bytes, start: int, end: int) -> None:
+    """Write over the text, wherever it is between two bytes; a replica only ever appends."""
     instead = b"SECRET".ljust(len(text), b"*")[: len(text)]
     with suppress(OSError), log.open("r+b") as file:
-        while len(block := os.pread(file.fileno(), BLOCK, start)) >= len(text):
+        while end - start >= len(text):
+            block = os.pread(file.fileno(), min(SEARCHED, end - start), start)
+            if len(block) < len(text):
+                return
             at = block.find(text)
             while at >= 0:
                 os.pwrite(file.fileno(), instead, start + at)
                 at = block.find(text, at + len(text))
             start += len(block) - len(text) + 1
+
+
+def _begun(log: Path, text: bytes, end: int) -> int:
+    """How many bytes before byte `end` may be the beginning of the text."""
+    with log.open("rb") as file:
+        tail = os.pread(file.fileno(), len(text) - 1, max(0, end - len(text) + 1))
+    return next((n for n in range(len(tail), 0, -1) if text.startswith(tail[-n:])), 0)
 
 
 async def follow(logs: Iterable[Path], hidden: bytes = b"") -> None:
@@ -77,7 +115,28 @@ async def follow(logs: Iterable[Path], hidden: bytes = b"") -> None:
     while True:
         await asyncio.sleep(PERIOD)
         for log in logs:
-            mark(log, hidden)
+            await _mark_all(log, hidden, ended=False)
+
+
+async def finish(logs: Iterable[Path], hidden: bytes = b"") -> None:
+    """Mark all of the logs, to which nothing more is written."""
+    for log in logs:
+        await _mark_all(log, hidden, ended=True)
+
+
+async def recover(logs: Iterable[Path], hidden: bytes = b"") -> None:
+    """Mark all of the logs that a killed server has left, with the time of their last write."""
+    for log in logs:
+        with suppress(FileNotFoundError):  # its job or deployment has been removed
+            await _mark_all(log, hidden, ended=True, at=log.stat().st_mtime)
+
+
+async def _mark_all(log: Path, hidden: bytes, *, ended: bool, at: float | None = None) -> None:
+    def piece() -> bool:
+        return mark(log, hidden, ended=ended, at=at)
+
+    while await asyncio.get_running_loop().run_in_executor(_thread, piece):
+        pass
 
 
 def lines(log: Path, start: int = 0, *, ended: bool = True) -> Iterator[Line]:
@@ -90,52 +149,92 @@ def lines(log: Path, start: int = 0, *, ended: bool = True) -> Iterator[Line]:
     """
     if not log.exists():
         return
-    marks = _read(marks_path(log))
-    sizes = [size for _, size in marks]
     latest = log.stat().st_mtime
-    while block := _block(log, start):
+    marks = Marks(log).reaching(start + 1)
+    seen, size = next(marks, (latest, ALL))
+    while block := _block(log, start, ended=ended):
         for raw in block:
-            if not raw.endswith(b"\n") and len(raw) < LONGEST and not ended:
-                return
             end = start + len(raw)
-            place = bisect_left(sizes, end)
-            seen = marks[place][0] if place < len(marks) else latest
+            while size < end:
+                seen, size = next(marks, (latest, ALL))
             yield Line(seen, start, end, raw.decode(errors="replace").rstrip("\r\n"))
             start = end
 
 
-def _block(log: Path, start: int) -> list[bytes]:
+def lines_before(log: Path, end: int, *, ended: bool = True) -> Iterator[Line]:
+    """The lines before byte `end`, which begins one or is the log's end, the last one first."""
+    while end > 0:
+        start = line_start(log, max(0, end - BLOCK))
+        block = []
+        for line in lines(log, start, ended=ended):
+            if line.end > end:
+                break
+            block.append(line)
+        yield from reversed(block)
+        end = start
+
+
+def _block(log: Path, start: int, *, ended: bool) -> list[bytes]:
     """The next lines of a log, as many as begin within a block; none at its end."""
     found, size = [], 0
+    begin = _line_begin(log, start)
     with log.open("rb") as file:
         file.seek(start)
-        while size < BLOCK and (raw := file.readline(LONGEST)):
+        while size < BLOCK:
+            place = start + size
+            most = _cut(begin, place) - place
+            raw = file.readline(most)
+            whole = raw.endswith(b"\n")
+            if not raw or not (whole or len(raw) == most or ended):
+                break
             found.append(raw)
             size += len(raw)
+            if whole:
+                begin = start + size
     return found
 
 
 def line_start(log: Path, place: int) -> int:
     """Where the line begins that holds byte `place`."""
-    start = place
+    begin = _line_begin(log, place)
+    if begin is None:
+        return place // LONGEST * LONGEST
+    first = begin + LONGEST
+    return begin if place < first else max(first, place // LONGEST * LONGEST)
+
+
+def tail(log: Path, most: int) -> int:
+    """Where the line begins that holds the byte `most` before the end; 0 for a shorter log."""
+    size = log.stat().st_size if log.exists() else 0
+    return line_start(log, size - most) if size > most else 0
+
+
+def _cut(begin: int | None, place: int) -> int:
+    """Where the line or the part of a line ends that holds byte `place`, if no newline does it.
+
+    A line that begins at `begin` (None: long before) is cut after LONGEST bytes, and then where
+    the place in the log is a multiple of that: so a cut is found without reading far back.
+    """
+    if begin is not None and place < begin + LONGEST:
+        return begin + LONGEST
+    return (place // LONGEST + 1) * LONGEST
+
+
+def _line_begin(log: Path, place: int) -> int | None:
+    """Where the line, whole, begins that holds byte `place`; None: more than two LONGEST before."""
+    start, least = place, max(0, place - 2 * LONGEST)
     with log.open("rb") as file:
-        while start > 0:
-            end, start = start, max(0, start - BLOCK)
-            file.seek(start)
-            if (found := file.read(end - start).rfind(b"\n")) >= 0:
-                start += found + 1
-                break
-    return start + (place - start) // LONGEST * LONGEST
+        while start > least:
+            end, start = start, max(least, start - BLOCK)
+            found = os.pread(file.fileno(), end - start, start).rfind(b"\n")
+            if found >= 0:
+                return start + found + 1
+    return 0 if least == 0 else None
 
 
 def since(log: Path, moment: float) -> int:
     """Where a line begins; all lines before it were written before the moment."""
-    before = 0
-    for seen, size in _read(marks_path(log)):
-        if seen >= moment:
-            break
-        before = size
-    return line_start(log, before)
+    return line_start(log, Marks(log).before(moment))
 
 
 def span(log: Path) -> tuple[float, float] | None:
@@ -146,16 +245,7 @@ def span(log: Path) -> tuple[float, float] | None:
         return None
     if not found.st_size:
         return None
-    marks = _read(marks_path(log))
-    latest = marks[-1][0] if marks and marks[-1][1] >= found.st_size else found.st_mtime
-    return (marks[0][0] if marks else latest), latest
-
-
-def _read(marks: Path) -> list[tuple[float, int]]:
-    """(time, size) of each mark; a last line cut off by a crash is left out."""
-    try:
-        text = marks.read_text(encoding="ascii")
-    except FileNotFoundError:
-        return []
-    whole = (line.split() for line in text.splitlines(keepends=True) if line.endswith("\n"))
-    return [(float(seen), int(size)) for seen, size in whole]
+    marks = Marks(log)
+    first, last = marks.first(), marks.last()
+    latest = last[0] if last and last[1] >= found.st_size else found.st_mtime
+    return (first[0] if first else latest), latest

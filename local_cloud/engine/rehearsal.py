@@ -93,6 +93,6 @@ class Reader:
         self._place += len(block)
         lines, end, rest = (self._rest + block).rpartition(b"\n")
         self._rest = rest[-BLOCK:]
-        if found := EPOCH.findall(lines + end):
+        if b"epoch" in lines and (found := EPOCH.findall(lines + end)):
             self.epoch = max(self.epoch, *map(int, found))
         return len(block) == BLOCK

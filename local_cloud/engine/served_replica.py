@@ -77,7 +77,7 @@ class ServedReplica:
             self._client.close()
             await self._clear()
             stamping.cancel()
-            log_timestamps.mark(log, self._context.hidden)
+            await log_timestamps.finish([log], self._context.hidden)
 
     def _left(self, code: int) -> None:
         self.code = code

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud import clock
-from local_cloud.engine import job_space, network
+from local_cloud.engine import job_space, log_timestamps, network
 from local_cloud.engine.attempt_runner import check_name
 from local_cloud.engine.deployment_runner import DeploymentRunner, Moved
 from local_cloud.engine.engine import Engine
@@ -76,6 +76,8 @@ class Serving:
             deployment = Deployment.of(document)
             self._deployments[deployment.id] = deployment
         self._remove_leftovers()
+        left = [log for name in self._deployments for log in self.logs(name).values()]
+        self._spawn(log_timestamps.recover(left, self._engine.hidden))
         for deployment in self._deployments.values():
             if deployment.state is not ServingState.FAILED:
                 self._run(deployment)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-import functools
 import heapq
 import json
 import re
 import zlib
 from collections.abc import Iterable
-from itertools import takewhile
 
 from local_cloud.aws.account import ACCOUNT, REGION
 from local_cloud.aws.errors import ServiceError, not_implemented
@@ -19,10 +17,10 @@ from local_cloud.engine import log_timestamps
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.serving import Serving
 from local_cloud.logs.patterns import compiled
-from local_cloud.logs.streams import Event, Stream, events, streams
+from local_cloud.logs.streams import Event, Stream, events, events_before, streams
 
 PAGE_EVENTS, PAGE_BYTES = 10_000, 1 << 20  # of GetLogEvents and FilterLogEvents
-MOST_SEARCHED = 100_000  # events, for one page of FilterLogEvents: nobody else is served meanwhile
+MOST_SEARCHED = 100_000  # lines, for one page: a log may hold a thousand times as many
 PAGE_NAMES = 50  # of the lists of groups and streams
 LONGEST_LOG = 1 << 62  # bytes; a file knows no place beyond
 ARN = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:"  # and the group's name
@@ -79,7 +77,10 @@ class Logs:
         return {"logStreams": page} | more
 
     def get_log_events(self, params: Json) -> Json:
-        """A page of one stream, and the tokens of the pages behind and before it."""
+        """A page of one stream, and the tokens of the pages behind and before it.
+
+        As on the service, a page may be empty and others follow; at the end the token is the same.
+        """
         group = {stream.name: stream for stream in self._group(params)}
         stream = _stream(group, params["logStreamName"])
         forward, place = bool(params.get("startFromHead")), None
@@ -87,14 +88,23 @@ class Logs:
             forward, place = _read(token)
         since, before = params.get("startTime"), params.get("endTime")
         limit = params.get("limit", PAGE_EVENTS)
-        if forward:
-            page = _page(events(stream, place or 0, since, before), limit)
+        try:
+            if forward:
+                page, far = _page(events(stream, place or 0, since, before), limit)
+            else:
+                page, far = _page(events_before(stream, place, since, before), limit)
+        except FileNotFoundError:  # its job has been deleted meanwhile
+            raise _missing("stream") from None
+        if not page and far:  # nothing but empty lines so far
+            first, last = far.start, far.end
         else:
-            page = _page_before(stream, place, since, before, limit)
+            page.sort(key=lambda event: event.start)
+            first = page[0].start if page else place or 0
+            last = page[-1].end if page else place or 0
         return {
             "events": [_written(event) for event in page],
-            "nextForwardToken": _token("f", page[-1].end if page else place or 0),
-            "nextBackwardToken": _token("b", page[0].start if page else place or 0),
+            "nextForwardToken": _token("f", last),
+            "nextBackwardToken": _token("b", first),
         }
 
     def filter_log_events(self, params: Json) -> Json:
@@ -120,7 +130,7 @@ class Logs:
         for searched, event in enumerate(merged):
             if more := searched == MOST_SEARCHED:
                 break
-            if matches(event.message):
+            if event.message and matches(event.message):
                 size += event.size
                 more = len(page) == params.get("limit", PAGE_EVENTS)
                 more = more or (bool(page) and size > PAGE_BYTES)
@@ -166,41 +176,25 @@ def api(engine: Engine, serving: Serving) -> JsonService:
         "GetLogEvents": logs.get_log_events,
         "FilterLogEvents": logs.filter_log_events,
     }
-    return JsonService("logs", operations)
+    return JsonService("logs", operations, in_thread=True)
 
 
-def _page(found: Iterable[Event], limit: int) -> list[Event]:
-    """As many as fit on a page; one at least."""
+def _page(found: Iterable[Event], limit: int) -> tuple[list[Event], Event | None]:
+    """As many events as fit on a page, one at least, if so many lines have any.
+
+    And the last line that was read, where the search was given up before the log's end.
+    """
     page: list[Event] = []
     size = 0
-    for event in found:
-        size += event.size
-        if len(page) == limit or (page and size > PAGE_BYTES):
-            break
-        page.append(event)
-    return page
-
-
-def _page_before(
-    stream: Stream, place: int | None, since: int | None, before: int | None, limit: int
-) -> list[Event]:
-    """The last events before byte `place` (None: of all) that fit on a page, the oldest first.
-
-    The log is read from there backwards, some lines at a time, for it can be large.
-    """
-    size = stream.log.stat().st_size
-    end = size if place is None else min(place, size)
-    found: list[Event] = []
-    while end > 0 and len(_page(reversed(found), limit)) == len(found) < limit:
-        start = log_timestamps.line_start(stream.log, max(0, end - 2 * log_timestamps.LONGEST))
-        block = events(stream, start, since, before)
-        found[:0] = takewhile(functools.partial(_ends_by, end), block)
-        end = start
-    return _page(reversed(found), limit)[::-1]
-
-
-def _ends_by(place: int, event: Event) -> bool:
-    return event.end <= place
+    for searched, event in enumerate(found, 1):
+        if event.message:
+            size += event.size
+            if len(page) == limit or (page and size > PAGE_BYTES):
+                break
+            page.append(event)
+        if searched == MOST_SEARCHED:
+            return page, event
+    return page, None
 
 
 def _stream(group: dict[str, Stream], name: str) -> Stream:

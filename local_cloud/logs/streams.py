@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from local_cloud.engine import log_timestamps
 from local_cloud.engine.engine import Engine
-from local_cloud.engine.served import ServingState
+from local_cloud.engine.served import NoSuchDeployment, ServingState
 from local_cloud.engine.serving import Serving
+from local_cloud.engine.spec import NoSuchJob
 
 # The group of each kind of jobs, by the name under which the engine has them.
 GROUPS = {
@@ -64,7 +65,7 @@ def streams(engine: Engine, serving: Serving) -> list[Stream]:
         )
         for job in engine.jobs()
         if job.dialect in GROUPS and job.started
-        for replica, log in engine.logs(job.id).items()
+        for replica, log in _job_logs(engine, job.id).items()
     ]
     found += [
         Stream(
@@ -79,27 +80,66 @@ def streams(engine: Engine, serving: Serving) -> list[Stream]:
         )
         for deployment in serving.deployments()
         if deployment.dialect == "sagemaker"
-        for replica, log in serving.logs(deployment.id).items()
+        for replica, log in _served_logs(serving, deployment.id).items()
     ]
     return sorted(found, key=lambda stream: stream.name)
+
+
+def _job_logs(engine: Engine, job_id: str) -> dict[str, Path]:
+    """The logs of a job; none if it has been deleted meanwhile, for this runs in a thread."""
+    with suppress(NoSuchJob):
+        return engine.logs(job_id)
+    return {}
+
+
+def _served_logs(serving: Serving, deployment_id: str) -> dict[str, Path]:
+    """The logs of a deployment; none if it has been removed meanwhile."""
+    with suppress(NoSuchDeployment):
+        return serving.logs(deployment_id)
+    return {}
 
 
 def events(
     stream: Stream, start: int = 0, since: int | None = None, before: int | None = None
 ) -> Iterator[Event]:
-    """The events from byte `start`, stamped from `since` and before `before` (milliseconds).
+    """The lines from byte `start`, stamped from `since` and before `before` (milliseconds).
 
-    CloudWatch Logs has no empty messages (the service model's minimum is 1), so an empty line is
-    no event.
+    CloudWatch Logs has no empty messages (the service model's minimum is 1): an empty line is no
+    event, but whoever searches has to read it, too.
     """
     if since is not None:
-        # Times are milliseconds, rounded: an event at `since` was written half of one before.
-        start = max(start, log_timestamps.since(stream.log, (since - 0.5) / 1000))
-    # What has been shown with a time keeps it: a client that goes on from there relies on that.
-    marked = math.inf if stream.ended else log_timestamps.mark(stream.log, stream.hidden)
+        start = max(start, log_timestamps.since(stream.log, _earliest(since)))
+    marked = log_timestamps.marked(stream.log, stream.hidden, ended=stream.ended)
     for line in log_timestamps.lines(stream.log, start, ended=stream.ended):
-        stamp = round(line.time * 1000)
-        if line.end > marked or (before is not None and stamp >= before):
+        event = _event(stream, line)
+        if line.end > marked or (before is not None and event.stamp >= before):
             return
-        if line.text and (since is None or stamp >= since):
-            yield Event(stream.name, stamp, line.text, line.start, line.end)
+        if since is None or event.stamp >= since:
+            yield event
+
+
+def events_before(
+    stream: Stream, end: int | None, since: int | None = None, before: int | None = None
+) -> Iterator[Event]:
+    """The lines before byte `end` (None: all), the last one first; else as in events."""
+    log = stream.log
+    end = log.stat().st_size if end is None else end
+    end = min(end, log_timestamps.marked(log, stream.hidden, ended=stream.ended))
+    if before is not None:
+        place = log_timestamps.since(log, _earliest(before))  # one more line may be earlier
+        end = min(end, next((line.end for line in log_timestamps.lines(log, place)), end))
+    for line in log_timestamps.lines_before(log, end, ended=stream.ended):
+        event = _event(stream, line)
+        if since is not None and event.stamp < since:
+            return
+        if before is None or event.stamp < before:
+            yield event
+
+
+def _earliest(stamp: int) -> float:
+    """Seconds: times are milliseconds, rounded, so what has this stamp was written from here on."""
+    return (stamp - 0.5) / 1000
+
+
+def _event(stream: Stream, line: log_timestamps.Line) -> Event:
+    return Event(stream.name, round(line.time * 1000), line.text, line.start, line.end)

@@ -11,6 +11,7 @@ from local_cloud.engine.spec import Outcome
 from local_cloud.sagemaker import rehearsed
 from local_cloud.store import interruption
 
+WINDOW = 1 << 20  # bytes at the end of a log that are searched for the reason
 MOST = 1024  # characters of a FailureReason, and of output/failure that are read
 
 # From here on a log tells of the launcher's end, no more of the script's.
@@ -26,7 +27,8 @@ OF_A_DRIVER = ("subprocess.CalledProcessError", "Training Execution failed")
 def reason(outcome: Outcome, failure: Path | None, log: Iterable[str]) -> str:
     """FailureReason: the kind of error, what is known of it, and the exit code.
 
-    failure: /opt/ml/output/failure of the instance that failed, if any did; log: its log's lines.
+    failure: /opt/ml/output/failure of the instance that failed, if any did; log: the last lines of
+    its log, those of a WINDOW.
     """
     if outcome.reason == "lost":
         return _cut("InternalServerError: We encountered an internal error. ", outcome.message)

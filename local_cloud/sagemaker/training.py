@@ -259,9 +259,10 @@ class Training:
         failed = next((host for host in hosts if host.name == outcome.replica), None)
         if failed is None:
             return ""
-        log = log_timestamps.lines(self.engine.log(job.id, failed.name))
+        log = self.engine.log(job.id, failed.name)
+        last = log_timestamps.lines(log, log_timestamps.tail(log, failure.WINDOW))
         return failure.reason(
-            outcome, failed.ml / "output" / "failure", (line.text for line in log)
+            outcome, failed.ml / "output" / "failure", (line.text for line in last)
         )
 
     def _note(self, job_id: str, **facts: Any) -> None:

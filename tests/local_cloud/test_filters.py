@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud.filters import InvalidFilter, compile_filter, matches, order
+from local_cloud.filters import InvalidFilter, bounds, compile_filter, matches, order
 
 JOB = {
     "displayName": "trial one",
@@ -163,3 +163,24 @@ def test_order_by_several_fields_and_newest_first_without_any() -> None:
     assert [job["createTime"][-2:] for job in by_both] == ["10", "12", "11"]
     with pytest.raises(InvalidFilter, match="orderBy"):
         order(jobs, "display_name upwards")
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("", {}),
+        ("a=1", {"a": ("1", "1")}),
+        ("a=1*", {}),
+        ("a:1", {}),
+        ("NOT a=1", {}),
+        ("a>=1 AND a<3", {"a": ("1", "3")}),
+        ("a>=1 AND a>2", {"a": ("2", "")}),
+        ("a>=1 OR b>2", {}),
+        ("a>=1 OR a>2", {"a": ("1", "")}),
+        ("a=1 OR a=2", {"a": ("1", "2")}),
+        ("a<1 OR a>2", {"a": ("", "")}),
+        ('x=y AND ((t="5" AND i>"7") OR t>"6")', {"x": ("y", "y"), "t": ("5", "")}),
+    ],
+)
+def test_what_a_filter_allows(text: str, allowed: dict[str, tuple[str, str]]) -> None:
+    assert bounds(text) == allowed

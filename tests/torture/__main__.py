@@ -26,6 +26,7 @@ PARTS = {
     "archives": 0.05,
     "outputs": 0.1,
     "tables": 0.1,
+    "log_flood": 0.05,
     "second_user": 0.1,
 }
 

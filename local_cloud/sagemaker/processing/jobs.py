@@ -169,8 +169,9 @@ class Processing:
         outcome = job.outcome
         if not outcome or outcome.replica not in [host.name for host in hosts]:
             return ""
-        log = log_timestamps.lines(self.engine.log(job.id, outcome.replica))
-        return failure.reason(outcome, None, (line.text for line in log))
+        log = self.engine.log(job.id, outcome.replica)
+        last = log_timestamps.lines(log, log_timestamps.tail(log, failure.WINDOW))
+        return failure.reason(outcome, None, (line.text for line in last))
 
 
 def _message(hosts: Sequence[Host]) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,6 +105,34 @@ class TestLines:
             for place in (line.start, line.end - 1):
                 assert log_timestamps.line_start(log, place) == line.start
 
+    def test_one_that_never_ends_is_found_without_reading_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its parts are the same from wherever one looks, forwards and backwards."""
+        monkeypatch.setattr(log_timestamps, "LONGEST", 10)
+        monkeypatch.setattr(log_timestamps, "BLOCK", 7)
+        log = tmp_path / "r0.log"
+        written(log, "one\n", "x" * 1234, "\n", "two\n")
+        lines = list(log_timestamps.lines(log))
+        assert "".join(line.text for line in lines) == f"one{'x' * 1234}two"
+        for line in lines:
+            assert line.end - line.start <= 10
+            for place in range(line.start, line.end):
+                assert log_timestamps.line_start(log, place) == line.start
+            assert next(log_timestamps.lines(log, line.start)) == line
+        assert list(log_timestamps.lines_before(log, log.stat().st_size)) == lines[::-1]
+
+    @given(st.text(st.sampled_from("ab\n")), st.data())
+    def test_backwards_are_those_forwards(self, text: str, data: st.DataObject) -> None:
+        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(log_timestamps, "BLOCK", 3)
+            log = Path(folder, "r0.log")
+            log.write_text(text)
+            lines = list(log_timestamps.lines(log))
+            end = data.draw(st.sampled_from([0, *(line.end for line in lines)]))
+            found = list(log_timestamps.lines_before(log, end))
+            assert found == [line for line in lines if line.end <= end][::-1]
+
     # A log is written in pieces that need not be lines, and marked in between or not.
     @given(st.lists(st.tuples(st.text(st.sampled_from("ab\n")), st.booleans())))
     def test_are_the_log_and_their_times_never_go_back(
@@ -161,6 +193,73 @@ class TestMark:
                     log_timestamps.mark(log, b"word")
             log_timestamps.mark(log, b"word")
             assert log.read_bytes() == b"".join(pieces).replace(b"word", b"SECR")
+
+    @given(
+        st.lists(st.sampled_from([b"word", b"wo", b"rd\n", b"x" * 7, b"w"])),
+        st.integers(4, 9),
+        st.data(),
+    )
+    def test_what_may_be_shown_of_a_running_log_holds_nothing_hidden_and_no_part_of_it(
+        self, written: list[bytes], piece: int, data: st.DataObject
+    ) -> None:
+        """Wherever a piece of the search ends, and whatever the replica has got to."""
+        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(log_timestamps, "PIECE", piece)
+            patch.setattr(log_timestamps, "SEARCHED", 5)
+            log = Path(folder, "r0.log")
+            log.touch()
+            whole = b"".join(written)
+            expected = whole.replace(b"word", b"SECR")
+            for each in written:
+                with log.open("ab") as file:
+                    file.write(each)
+                if data.draw(st.booleans()):
+                    shown = log_timestamps.marked(log, b"word", ended=False)
+                    assert log.read_bytes()[:shown] == expected[:shown]
+            while log_timestamps.mark(log, b"word"):
+                pass
+            assert log.read_bytes() == expected
+            last = log_timestamps.Marks(log).last()
+            assert (last[1] if last else 0) == len(whole)
+
+    def test_a_clock_that_is_set_back_does_not_change_the_order_of_lines(
+        self, tmp_path: Path
+    ) -> None:
+        log = tmp_path / "r0.log"
+        written(log, "one\n")
+        log_timestamps.mark(log, at=500)
+        written(log, "two\n")
+        log_timestamps.mark(log, at=100)
+        assert [line.time for line in log_timestamps.lines(log)] == [500, 500]
+
+    def test_a_flood_is_searched_in_a_thread_and_the_loop_goes_on(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        log = tmp_path / "r0.log"
+        written(log, "one\n")
+        went_on = threading.Event()
+        hide = log_timestamps._hide
+
+        def slowly(*facts: Any) -> None:
+            assert went_on.wait(30), "the loop stands still while a log is searched"
+            hide(*facts)
+
+        monkeypatch.setattr(log_timestamps, "_hide", slowly)
+
+        async def story() -> None:
+            asyncio.get_running_loop().call_later(0.01, went_on.set)
+            await log_timestamps.finish([log], b"word")
+
+        asyncio.run(story())
+        assert log_timestamps.Marks(log).last()
+
+    def test_what_a_killed_server_left_is_searched_and_keeps_its_time(self, tmp_path: Path) -> None:
+        log = tmp_path / "r0.log"
+        written(log, "the word\n")
+        os.utime(log, (500, 500))
+        asyncio.run(log_timestamps.recover([log, tmp_path / "gone.log"], b"word"))
+        (line,) = log_timestamps.lines(log)
+        assert (line.text, line.time) == ("the SECR", 500)
 
     def test_a_running_jobs_lines_are_marked(self, tmp_path: Path) -> None:
         code = "import time; print('one', flush=True); time.sleep(1.2); print('two')"

@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from local_cloud.engine import reaper
+from local_cloud.engine.engine import Engine
 from local_cloud.engine.spec import Job, State
 from local_cloud.store.records import Records
 from tests.local_cloud.engine.support import (
@@ -192,6 +193,26 @@ def test_what_a_start_makes_of_a_record(
             assert job.ended and abs(job.ended - time.time()) < 60
 
     run(story())
+
+
+def test_the_secret_in_the_log_of_a_killed_servers_job_is_masked_before_its_end_is_seen(
+    tmp_path: Path,
+) -> None:
+    """The killed server had not searched the last half second of it."""
+    records = Records(tmp_path / "records.db")
+    records.put("job", "a", Job("a", "cloud", 1, State.RUNNING, created=1.0).document())
+    (log := tmp_path / "jobs" / "a" / "r0.log").parent.mkdir(parents=True)
+    log.write_text("the word\n")
+
+    async def story() -> None:
+        here = Engine(tmp_path / "jobs", records, 4, hidden="word")
+        await here.start({"cloud": Cloud()})
+        assert here.get("a").state.ended
+        assert log.read_text() == "the SECR\n"
+        await here.close()
+
+    run(story())
+    records.close()
 
 
 def test_a_closed_engine_leaves_queued_jobs_queued_and_says_what_was_lost(tmp_path: Path) -> None:

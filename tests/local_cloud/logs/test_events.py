@@ -12,11 +12,13 @@ from botocore.exceptions import ClientError
 
 from local_cloud.engine import log_timestamps
 from local_cloud.engine.spec import Plan, Replica
+from local_cloud.logs import operations
 from tests.local_cloud.logs.support import START, Served, ended, served
 
 MANY = f"many/algo-1-{START}"
 LONG = f"long/algo-1-{START}"
 LARGE = f"large/algo-1-{START}"
+EMPTY = f"empty/algo-1-{START}"
 SHORT = f"short/algo-1-{START}"
 
 
@@ -27,6 +29,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     ended(folder, "many", algo_1=[(n, f"line {n}\n") for n in range(10)])
     ended(folder, "long", algo_1=[(1, "x" * 400_000 + "\n")] * 5)
     ended(folder, "large", algo_1=[(n, f"line {n} {'x' * 500}\n" * 200) for n in range(60)])
+    ended(folder, "empty", algo_1=[(1, "first\n" + "\n" * 5000 + "last\n")])
     ended(folder, "short", algo_1=[(1, "first\n\n \r\nünïcode\n"), (2, "cut off")])
     with served(folder) as found:
         yield found
@@ -111,8 +114,8 @@ def test_the_end_of_a_large_log_is_read_without_the_rest(
     read: list[int] = []
     block = log_timestamps._block
 
-    def counted(log: Path, start: int) -> list[bytes]:
-        read.append(sum(map(len, found := block(log, start))))
+    def counted(log: Path, start: int, *, ended: bool) -> list[bytes]:
+        read.append(sum(map(len, found := block(log, start, ended=ended))))
         return found
 
     monkeypatch.setattr(log_timestamps, "_block", counted)
@@ -179,3 +182,21 @@ print("o"); print("the end", end="")
         assert began * 1000 - 1 <= rest[0]["timestamp"] <= time.time() * 1000
         job, replica = name.split("/")
         assert job == "grows" and began - 1 <= int(replica.removeprefix("algo-1-")) <= time.time()
+
+
+@pytest.mark.parametrize("from_head", [False, True])
+def test_a_page_is_given_up_where_too_many_lines_are_empty(
+    jobs: Served, from_head: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on the service it is empty, and its token leads on."""
+    monkeypatch.setattr(operations, "MOST_SEARCHED", 1000)
+    seen, pages, token = [], 0, {}
+    while True:
+        answer = jobs.get(EMPTY, startFromHead=from_head, **token)
+        found = answer["nextForwardToken" if from_head else "nextBackwardToken"]
+        if found == token.get("nextToken"):
+            break
+        seen += [event["message"] for event in answer["events"]]
+        pages, token = pages + 1, {"nextToken": found}
+    assert sorted(seen) == ["first", "last"]
+    assert pages > 5

@@ -1,0 +1,98 @@
+"""The marks of a log: lines of a time and a size, in a file beside it, read where they are needed.
+
+A mark says that all of the log up to its size was written by its time. Neither ever goes back, so
+that a mark is found by bisection: a day of log has 4 MB of marks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+Mark = tuple[float, int]  # seconds since the epoch, bytes of the log
+
+LONGEST = 64  # bytes of a mark, at most
+BLOCK = 4096  # bytes read at once
+
+
+class Marks:
+    """The marks of one log; a last one that a crash has cut off is left out."""
+
+    def __init__(self, log: Path) -> None:
+        """Nothing is read yet."""
+        self.path = log.with_name(f"{log.name}.times")
+
+    def add(self, mark: Mark) -> None:
+        """Append a mark. On a full disk the times of some lines are lost, and nothing else."""
+        with suppress(OSError), self.path.open("ab") as file:
+            end = file.tell()
+            begun = len(self._read(max(0, end - LONGEST), LONGEST).rpartition(b"\n")[2])
+            file.truncate(end - begun)  # of one that a crash has cut off
+            file.write(b"%.3f %d\n" % mark)
+
+    def first(self) -> Mark | None:
+        """The first mark; None if there is none."""
+        return next(self._from(0), None)
+
+    def last(self) -> Mark | None:
+        """The latest mark; None if there is none."""
+        latest = [*self._from(self._next_line(max(0, self._size() - 3 * LONGEST)))]
+        return latest[-1] if latest else None
+
+    def reaching(self, size: int) -> Iterator[Mark]:
+        """The first mark whose size is at least this, and those after it."""
+        return self._from(self._find(lambda mark: mark[1] >= size))
+
+    def before(self, moment: float) -> int:
+        """The size of the last mark that is earlier than the moment; 0 if there is none."""
+        place = self._find(lambda mark: mark[0] >= moment)
+        earlier = 0
+        for seen, size in self._from(self._next_line(max(0, place - 3 * LONGEST))):
+            if seen >= moment:
+                break
+            earlier = size
+        return earlier
+
+    def _find(self, wanted: Callable[[Mark], bool]) -> int:
+        """Where the first mark begins that is wanted, as are all after it; else the end."""
+        low, high = 0, self._size()
+        while low < high:
+            middle = (low + high) // 2
+            place = self._next_line(middle)
+            mark = next(self._from(place), None) if place < high else None
+            if mark and not wanted(mark):
+                low = place + 1
+            else:
+                high = middle
+        return self._next_line(low)
+
+    def _size(self) -> int:
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def _next_line(self, place: int) -> int:
+        """Where the first line begins that begins at this byte or behind it."""
+        if place == 0:
+            return 0
+        block = self._read(place - 1, LONGEST)
+        found = block.find(b"\n")
+        return place + found if found >= 0 else place - 1 + len(block)
+
+    def _from(self, place: int) -> Iterator[Mark]:
+        """The marks from this byte on, which begins one."""
+        while lines := self._read(place, BLOCK).rpartition(b"\n")[0]:
+            for line in lines.split(b"\n"):
+                seen, size = line.split()
+                yield float(seen), int(size)
+            place += len(lines) + 1
+
+    def _read(self, place: int, most: int) -> bytes:
+        try:
+            with self.path.open("rb") as file:
+                return os.pread(file.fileno(), most, place)
+        except FileNotFoundError:
+            return b""

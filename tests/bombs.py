@@ -12,9 +12,14 @@ BLOCK = 16 << 20  # a multiple of what is packed at once
 PICTURE = 60_000  # pixels of a side
 
 
+def _gzip(content: bytes) -> bytes:
+    """The same bytes at any time."""
+    return gzip.compress(content, 9, mtime=0)
+
+
 def zeros(count: int) -> bytes:
     """A gzip file of so many zeros: a file may have several parts, and here all are the same."""
-    return gzip.compress(bytes(BLOCK), 9) * -(-count // BLOCK)
+    return _gzip(bytes(BLOCK)) * -(-count // BLOCK)
 
 
 def npz(count: int, blank: bytes = b" ") -> bytes:
@@ -43,13 +48,13 @@ def tar(kind: bytes, count: int, name: str = "x") -> bytes:
     """A .tar.gz file whose first member has this type and so many bytes, and a second member."""
     first, second = tarfile.TarInfo(name), tarfile.TarInfo("second")
     first.type, first.size = kind, count
-    head = gzip.compress(first.tobuf(tarfile.GNU_FORMAT))
-    return head + zeros(count) + gzip.compress(second.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
+    head = _gzip(first.tobuf(tarfile.GNU_FORMAT))
+    return head + zeros(count) + _gzip(second.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
 
 
 def csv_line(count: int) -> bytes:
     """A gzip file of CSV with one line of so many zeros."""
-    return gzip.compress(b"a\n") + zeros(count)
+    return _gzip(b"a\n") + zeros(count)
 
 
 def nested_json(depth: int) -> bytes:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 OVER_LIMIT = 3  # the function itself found something to be too large
 OUT_OF_MEMORY = 4
 DAMAGED = 5
-LARGEST_ANSWER = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,7 @@ class Limits:
 
     memory: int = 512 << 20  # bytes that it allocates
     seconds: int = 10
+    answer: int = 4 << 20  # bytes of what it returns, as JSON
 
 
 def limit_memory(count: int) -> None:

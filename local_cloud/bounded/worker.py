@@ -14,7 +14,6 @@ from typing import NoReturn
 from local_cloud.bounded.errors import Damaged, OverLimit, size
 from local_cloud.bounded.limits import (
     DAMAGED,
-    LARGEST_ANSWER,
     OUT_OF_MEMORY,
     OVER_LIMIT,
     Limits,
@@ -28,12 +27,13 @@ def main() -> None:
     """Call the function, write its answer."""
     task = json.load(sys.stdin)
     os.nice(NICE)
-    limit(Limits(**task["limits"]))
+    limits = Limits(**task["limits"])
+    limit(limits)
     try:
         function = getattr(importlib.import_module(task["module"]), task["function"])
         answer = json.dumps(function(*task["arguments"]))
-        if len(answer) > LARGEST_ANSWER:
-            raise OverLimit(f"what can be shown is larger than {size(LARGEST_ANSWER)}")
+        if len(answer) > limits.answer:
+            raise OverLimit(f"what was read is larger than {size(limits.answer)}")
     except MemoryError:
         _end(OUT_OF_MEMORY, "")
     except OverLimit as problem:

@@ -6,10 +6,14 @@ The statistics are those of an AutoML training (automl/statistics.py), of the fi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from local_cloud.automl.errors import BadData
+from local_cloud.bounded import process
+from local_cloud.bounded.errors import CannotRead, Damaged
+from local_cloud.bounded.limits import Limits
 from local_cloud.console import words
 from local_cloud.console.tables import Cell, Table
 from local_cloud.filters import matches
@@ -18,13 +22,15 @@ from local_cloud.store.objects import Objects
 
 Json = dict[str, Any]
 LARGEST = 16 << 20  # bytes: of larger tables a page would take seconds
+LIMITS = Limits(memory=1 << 30, seconds=20)
+LONGEST = 60  # characters of a value
 COLUMNS = ("Column", "Type", "Missing", "Distinct", "Mean or most frequent", "From", "To")
 
 
 def table_of(document: Json, objects: Objects) -> Table | None:
     """Return the statistics of a dataset of CSV files in buckets; None for another dataset.
 
-    Reads the files: call it in a thread.
+    Waits for a process that reads the files: call it in turn (bounded/turns.py).
     """
     try:
         uris = document["metadata"]["inputConfig"]["gcsSource"]["uri"]
@@ -34,21 +40,47 @@ def table_of(document: Json, objects: Objects) -> Table | None:
         return None
     try:
         rows, note, empty = _rows(uris, objects)
-    except (BadData, StoreError) as problem:
+    except (CannotRead, OSError, StoreError) as problem:
         rows, note, empty = [], "", f"There are no statistics: {problem}."
     return Table("statistics", "Statistics", COLUMNS, rows, empty, note)
 
 
 def _rows(uris: Sequence[str], objects: Objects) -> tuple[list[list[Cell]], str, str]:
     """The rows, what stands above them, and what stands there if there are none."""
-    from local_cloud.automl import columns, statistics  # pandas: not before somebody looks
-
     files = [file for uri in sorted(uris) for file in _files(uri, objects)]
-    if sum(file.stat().st_size for file in files) > LARGEST:
+    found = [(file, file.stat()) for file in files]
+    if sum(facts.st_size for _, facts in found) > LARGEST:
         return [], "", f"The files have more than {words.size(LARGEST)}; see a training's."
-    found = statistics.of(columns.read(files))
-    rows = [_row(name, about) for name, about in found["columns"].items()]
-    return rows, f"{found['rows']:,} rows", ""
+    known = _statistics(
+        tuple((str(file), facts.st_mtime_ns, facts.st_ino) for file, facts in found)
+    )
+    if isinstance(known, CannotRead):
+        raise known
+    rows = [_row(name, about) for name, about in known["columns"].items()]
+    return rows, f"{known['rows']:,} rows", ""
+
+
+@lru_cache(maxsize=32)  # a page that is open asks again every few seconds
+def _statistics(files: tuple[tuple[str, int, int], ...]) -> Json | CannotRead:
+    """The statistics of these files as they are at a time, or why there are none."""
+    try:
+        found: Json = process.call(describe, [path for path, *_ in files], limits=LIMITS)
+    except CannotRead as problem:
+        return problem
+    return found
+
+
+def describe(paths: list[str]) -> Json:
+    """Return the statistics of CSV files: a function for a process with limits."""
+    from local_cloud.automl import columns, statistics
+
+    try:
+        found = statistics.of(columns.read([Path(path) for path in paths]))
+    except BadData as problem:
+        raise Damaged(str(problem)) from None
+    for about in found["columns"].values():
+        about["top"] = [one | {"value": one["value"][:LONGEST]} for one in about["top"][:1]]
+    return found
 
 
 def _files(uri: str, objects: Objects) -> Iterator[Path]:
@@ -65,6 +97,6 @@ def _row(name: str, about: Json) -> list[Cell]:
         usual = words.number(about["mean"])
     elif about["top"]:
         most = about["top"][0]
-        usual = f"{most['value'][:60]} ({most['count']:,})"
+        usual = f"{most['value']} ({most['count']:,})"
     counts = [f"{about[each]:,}" for each in ("missing", "distinct")]
     return [Cell(each) for each in (name, about["type"], *counts, usual, low, high)]

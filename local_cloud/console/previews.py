@@ -17,7 +17,7 @@ from typing import Any
 
 from local_cloud.bounded import files, process
 from local_cloud.bounded.errors import CannotRead, Damaged
-from local_cloud.console import archive_contents, words
+from local_cloud.console import archive_contents, picture_size, words
 
 SHOWN = 1 << 16  # bytes of a text
 ROWS, COLUMNS = 100, 40  # of a table
@@ -58,7 +58,7 @@ def picture_type(path: Path) -> str:
 def of(path: Path, name: str, size: int) -> Preview:
     """What can be shown of a file; name: the object's."""
     if picture_type(path):
-        return Preview("picture")
+        return _picture(path)
     for endings, reader in READERS.items():
         if name.endswith(endings):
             return _archive(path, reader)
@@ -80,6 +80,17 @@ def of(path: Path, name: str, size: int) -> Preview:
     if name.endswith(".json") and not note:
         return Preview("text", _pretty(text))
     return Preview("text", text, note=note)
+
+
+def _picture(path: Path) -> Preview:
+    """A picture that a browser can show, or why it is not shown."""
+    try:
+        process.call(picture_size.check, str(path))
+    except Damaged:
+        return Preview("none", note="It cannot be read as the picture that it begins as.")
+    except CannotRead as problem:
+        return Preview("none", note=f"Cannot be shown: {problem}.")
+    return Preview("picture")
 
 
 def _archive(path: Path, reader: Callable[[str], Any]) -> Preview:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from local_cloud.bounded.turns import in_turn
 from local_cloud.console import resources
 from local_cloud.console.dataset_statistics import table_of
 from local_cloud.console.site import ROOT, NotHere, Site
@@ -65,5 +65,5 @@ class ResourcePages:
             state=resources.state(word) if word else None,
             pairs=facts,
             document=document,
-            statistics=await run_in_threadpool(table_of, document, self.site.platform.gs),
+            statistics=await in_turn(table_of, document, self.site.platform.gs),
         )

@@ -7,6 +7,7 @@ Sources: InputDataConfig in types/training_pipeline.py, and Vertex AI's page "Us
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -14,6 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from local_cloud.automl.errors import BadData
+from local_cloud.bounded import process
+from local_cloud.bounded.errors import CannotRead
+from local_cloud.bounded.limits import Limits
 from local_cloud.engine.spec import EngineError, Refused
 from local_cloud.store.errors import StoreError
 from local_cloud.vertex.automl import inputs
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from local_cloud.automl.splits import Split
 
 SEED = 0
+TABLE = Limits(memory=4 << 30, seconds=600)
 Write = Callable[[BinaryIO, str], None]  # a file, and the part that it gets
 
 
@@ -51,10 +56,12 @@ def written(known: Datasets, parent: str, config: Json) -> dict[str, str]:
     try:
         dataset = known.get(f"{parent}/datasets/{config['datasetId']}")
         if dataset["metadataSchemaUri"] == datasets.TABLES:
-            return _put(known, dataset, config, "csv", "tables", _table(known, dataset, config))
+            with tempfile.TemporaryDirectory() as folder:
+                write = _table(known, dataset, config, Path(folder))
+                return _put(known, dataset, config, "csv", "tables", write)
         write = _pictures(known, dataset, config)
         return _put(known, dataset, config, "jsonl", "image_classification", write)
-    except (ApiError, BadData, EngineError, StoreError) as problem:
+    except (ApiError, BadData, CannotRead, EngineError, StoreError) as problem:
         raise Refused(f"inputDataConfig: {problem}") from None
 
 
@@ -77,16 +84,18 @@ def _put(
     return variables
 
 
-def _table(known: Datasets, dataset: Json, config: Json) -> Write:
-    """What writes the rows of a part, with the header."""
-    from local_cloud.automl import columns
+def _table(known: Datasets, dataset: Json, config: Json, folder: Path) -> Write:
+    """What writes the rows of a part, with the header; folder: for files that it makes."""
+    from local_cloud.automl import table_parts
 
-    with tempfile.TemporaryDirectory() as folder:
-        rows = columns.read(known.tables(dataset, Path(folder)))
-    parts = _split(config).parts(rows, SEED)
+    split = _split(config)
+    paths = [str(path) for path in known.tables(dataset, folder)]
+    arguments = (paths, (split.fractions, split.column, split.time), SEED, str(folder))
+    process.call(table_parts.write, *arguments, limits=TABLE)
 
     def write(body: BinaryIO, part: str) -> None:
-        body.write(rows[parts == part].to_csv(index=False).encode())
+        with (folder / f"{part}.csv").open("rb") as file:
+            shutil.copyfileobj(file, body)
 
     return write
 

@@ -1,15 +1,13 @@
-"""Read TensorBoard's event files: a program of its own, so that the server never loads TensorBoard.
+"""Read TensorBoard's event files: a function for a process with limits, which loads TensorBoard.
 
-It is given `{run: [path, …]}` as JSON on its input, and prints a line of JSON for each series:
+It is given `{run: [path, …]}`, and returns for each series
 `{"run", "tag", "points": [[step, seconds since the epoch, value], …]}`. A restarted run's files are
 read as TensorBoard reads them: what the restart did again replaces what was there.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,23 +41,21 @@ def series(paths: list[str]) -> Iterator[tuple[str, list[tuple[int, float, float
                 )
 
 
-def main() -> None:
-    """Read what the input names."""
-    for run, paths in json.load(sys.stdin).items():
+def read(runs: dict[str, list[str]]) -> list[dict[str, Any]]:
+    """Return the series of the files of each run."""
+    found = []
+    for run, paths in runs.items():
         for tag, points in series(paths):
             # JSON knows no NaN; a proto's JSON form has it as a text.
             told = [
                 [step, wall, value if math.isfinite(value) else _name(value)]
                 for step, wall, value in points
             ]
-            print(json.dumps({"run": run, "tag": tag, "points": told}))
+            found.append({"run": run, "tag": tag, "points": told})
+    return found
 
 
 def _name(value: float) -> str:
     if math.isnan(value):
         return "NaN"
     return "Infinity" if value > 0 else "-Infinity"
-
-
-if __name__ == "__main__":
-    main()

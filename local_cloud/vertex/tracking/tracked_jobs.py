@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
+from local_cloud.bounded import process
+from local_cloud.bounded.errors import CannotRead
+from local_cloud.bounded.limits import Limits
 from local_cloud.engine.spec import State
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
@@ -22,7 +21,7 @@ from local_cloud.vertex.tracking.metadata import Metadata
 from local_cloud.vertex.tracking.tensorboards import Tensorboards
 
 DEFAULT_RUN = "default"  # of event files in the log folder itself: the SDK's uploader names it so
-MINUTES = 5  # that reading a job's event files may take
+EVENTS = Limits(memory=1 << 30, seconds=300, answer=64 << 20)  # of reading a job's event files
 # How the SDK tells such experiments from those of `aiplatform.init(experiment=…)`, which it lists:
 # metadata/constants.py, TENSORBOARD_CUSTOM_JOB_EXPERIMENT_FIELD.
 LINK = "tensorboard_link"
@@ -100,7 +99,7 @@ class Tracking:
         if "tensorboard" in spec:
             try:
                 runs += self._take_up(document)
-            except (ApiError, StoreError, OSError, ValueError, subprocess.SubprocessError) as error:
+            except (ApiError, CannotRead, StoreError, OSError, ValueError) as error:
                 problem = f"the events could not be taken up into {spec['tensorboard']}: {error}"
         for name in map(numbered, runs):
             context = self.records.get(self.metadata.contexts.kind, name)
@@ -124,7 +123,7 @@ class Tracking:
         owner = document.get("tuning") or job["name"]
         experiment = _Experiment(self, owner, numbered(spec["tensorboard"]), job["displayName"])
         names = set()
-        for line in _read(paths):
+        for line in process.call(event_files.read, paths, limits=EVENTS) if paths else ():
             run = "/".join(filter(None, [str(document.get("trial", "")), line["run"]]))
             names.add(experiment.add(run, line["tag"], line["points"]))
         return sorted(names)
@@ -181,18 +180,3 @@ class _Experiment:
                 ],
             )
             return self.tracking._run_context(self.context, run_id, folder)
-
-
-def _read(paths: dict[str, list[str]]) -> list[Json]:
-    """What event_files.py prints of these files, in a process of its own."""
-    if not paths:
-        return []
-    # -I: the folder of the program is not searched for modules.
-    command = [sys.executable, "-I", "-W", "ignore", str(Path(event_files.__file__))]
-    done = subprocess.run(
-        command, input=json.dumps(paths), capture_output=True, text=True, timeout=60 * MINUTES
-    )
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise ValueError(f"reading {len(paths)} runs failed: {last}")
-    return [json.loads(line) for line in done.stdout.splitlines()]

@@ -154,6 +154,8 @@ def test_json_that_grows_when_it_is_indented_is_shown_as_it_is(tmp_path: Path) -
         ("a.parquet", bombs.parquet(), "none"),
         ("a.csv.gz", bombs.csv_line(LARGE), "none"),
         ("a.png", bombs.png(2000), "picture"),
+        ("a.png", bombs.png(8000), "none"),
+        ("a.png", bombs.png(8000)[:20], "none"),
     ],
 )
 def test_other_hostile_files_are_harmless(

@@ -1,0 +1,22 @@
+"""The rows of a table's parts, as CSV files: a function for a process with limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from local_cloud.automl import columns
+from local_cloud.automl.errors import BadData
+from local_cloud.automl.splits import PARTS, Split
+from local_cloud.bounded.errors import Damaged
+
+
+def write(paths: Sequence[str], split: Sequence[object], seed: int, folder: str) -> None:
+    """Write FOLDER/PART.csv for each part; split: the fields of a Split. Raises Damaged."""
+    try:
+        rows = columns.read([Path(path) for path in paths])
+        parts = Split(*split).parts(rows, seed)  # type: ignore[arg-type]
+    except BadData as problem:
+        raise Damaged(str(problem)) from None
+    for part in PARTS:
+        rows[parts == part].to_csv(Path(folder, f"{part}.csv"), index=False)

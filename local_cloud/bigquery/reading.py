@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import gzip
 import re
+import zlib
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from local_cloud.bigquery.errors import invalid, not_implemented
 from local_cloud.bigquery.types import Field, duckdb_type, field_of, quoted
+from local_cloud.bounded import files
+from local_cloud.bounded.errors import OverLimit
 
 GZIP = b"\x1f\x8b"
 KEPT_TEXT = {"STRING", "JSON"}
@@ -40,7 +43,7 @@ class Source:
         else:
             raise not_implemented(f"load jobs with sourceFormat {kind}")
 
-    def _csv(self, fields: list[Field], files: list[Path]) -> None:
+    def _csv(self, fields: list[Field], sources: list[Path]) -> None:
         given = self._settings
         said: dict[str, Any] = {
             "delim": str(given.get("fieldDelimiter") or ",").replace("\\t", "\t"),
@@ -66,7 +69,7 @@ class Source:
         if not fields:
             if skip:
                 said |= {"skip": skip - 1, "header": True}
-            self._first_row(said, files[0], max(0, skip - 1))
+            self._first_row(said, sources[0], max(0, skip - 1))
             self._select(self._call("read_csv", said), [], detected=True)
             return
         if any(one["mode"] == "REPEATED" or one["type"] == "RECORD" for one in fields):
@@ -82,7 +85,7 @@ class Source:
         opened = gzip.open if self._zipped else open
         with opened(file, "rt", encoding=said["encoding"], errors="replace", newline="") as text:
             quote = said["quote"] or None
-            rows = csv.reader(
+            rows = files.rows(
                 text,
                 delimiter=said["delim"],
                 quotechar=quote,
@@ -90,7 +93,7 @@ class Source:
             )
             try:
                 self._header = next(islice(rows, skip, None), [])
-            except csv.Error as problem:
+            except (csv.Error, EOFError, OSError, zlib.error, OverLimit) as problem:
                 raise invalid(f"Error while reading data, error message: {problem}") from None
 
     def _json(self, fields: list[Field]) -> None:

@@ -20,11 +20,14 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from local_cloud.bounded import files
+from local_cloud.bounded.errors import OverLimit
 from local_cloud.engine import archives, uv
 from local_cloud.engine.job_environment import JobEnvironment
 from local_cloud.engine.spec import EngineError
 
 ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2")
+LARGEST_PROJECT = 1 << 20  # bytes of a pyproject.toml
 ITSELF = ("pip", "uv")  # asked to update itself, it is new enough
 
 
@@ -222,10 +225,12 @@ def build_requirements(file: Path) -> list[Requirement]:
         import tomllib
 
         try:
-            wanted = tomllib.loads(project.read_text("utf-8"))["build-system"]["requires"]
+            wanted = tomllib.loads(files.read(project, LARGEST_PROJECT).decode())["build-system"][
+                "requires"
+            ]
         except (KeyError, TypeError):
             pass  # none said: setuptools
-        except ValueError as problem:
+        except (ValueError, RecursionError, OverLimit) as problem:
             raise InstallError(f"{project} cannot be read: {problem}") from None
     return [Requirement(each) for each in wanted]
 

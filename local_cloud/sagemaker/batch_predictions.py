@@ -11,13 +11,15 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from local_cloud import clock
 from local_cloud.aws.errors import ServiceError, not_implemented
+from local_cloud.bounded import files
+from local_cloud.bounded.errors import OverLimit
 from local_cloud.engine.http_client import HttpRequest
 from local_cloud.engine.served import Deployment, NoSuchDeployment, ServingState, Unanswered
 from local_cloud.engine.serving import MOST
@@ -34,6 +36,8 @@ from local_cloud.store.records import NOT_WRITTEN
 
 Json = dict[str, Any]
 KIND, NAME = "transform-job", "TransformJobName"
+LARGEST_PAYLOAD = 100  # MB: the most that MaxPayloadInMB may be
+TOO_MUCH = "Too much data for max payload size: a record has more than {} MB"
 PAYLOAD = 6  # MB of a request, where MaxPayloadInMB is not given
 ANSWER_SECONDS, RETRIES = 600, 3  # of an invocation, where ModelClientConfig does not say
 ALL = "$"  # a filter that leaves everything as it is
@@ -240,15 +244,27 @@ class BatchPredictions:
 
 def records(file: IO[bytes], job: Json) -> Iterator[bytes]:
     """The bodies of the requests for a file: all of it, a line each, or as many lines as fit."""
+    payload = job.get("MaxPayloadInMB", PAYLOAD) or LARGEST_PAYLOAD
+    most = payload << 20
     if job["TransformInput"].get("SplitType", "None") == "None":
-        yield file.read()
+        content = file.read(most + 1)
+        if len(content) > most:
+            raise EngineError(TOO_MUCH.format(payload))
+        yield content
         return
-    most = (job.get("MaxPayloadInMB") or PAYLOAD) << 20
+    try:
+        yield from _parts(files.lines(file, most), job, most)
+    except OverLimit:
+        raise EngineError(TOO_MUCH.format(payload)) from None
+
+
+def _parts(lines: Iterable[bytes], job: Json, most: int) -> Iterator[bytes]:
+    """As many lines at a time as have so many bytes, or one."""
     if job.get("BatchStrategy") == "SingleRecord":
         most = 0
     part: list[bytes] = []
     size = 0
-    for line in file:
+    for line in lines:
         if not line.strip():
             continue
         if part and size + len(line) > most:

@@ -13,8 +13,10 @@ import math
 import re
 import signal
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
+MOST = 200_000  # values that are written: the last ones
 Row = tuple[int, int, float]  # metric, start of the line, value
 
 
@@ -56,14 +58,14 @@ def main() -> None:
     task = json.load(sys.stdin)
     signal.alarm(task["seconds"])
     patterns = [re.compile(regex) for regex in task["metrics"]]
-    found: list[tuple[int, int, int, float]] = []
+    found: deque[tuple[int, int, int, float]] = deque(maxlen=MOST)
     for place, log in enumerate(task["logs"]):
         if task["every"]:
             lines: Iterable[Row] = rows(patterns, log, task["longest"], whole=True)
         else:
             lines = latest(patterns, log, task["longest"])
-        found += [(metric, place, start, number) for metric, start, number in lines]
-    json.dump(found, sys.stdout)
+        found.extend((metric, place, start, number) for metric, start, number in lines)
+    json.dump(list(found), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -11,18 +11,22 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
+from local_cloud.bounded import files
+from local_cloud.bounded.errors import OverLimit
 from local_cloud.engine.spec import EngineError
 from local_cloud.filters import matches
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 
 Json = dict[str, Any]
+MOST_OF_A_CHUNK = 2 << 20  # characters, unless one instance has more
+LARGEST_PICTURE = 8 << 20  # bytes
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Instance:
     key: Any = None
     problem: str = ""
     columns: tuple[str, ...] = ()
+    length: int = 0  # characters that were read
 
 
 def sources(objects: Objects, uris: Iterable[str]) -> list[Path]:
@@ -49,26 +54,41 @@ def sources(objects: Objects, uris: Iterable[str]) -> list[Path]:
     return found
 
 
-def count(files: Iterable[Path], kind: str) -> int:
+def count(paths: Iterable[Path], kind: str) -> int:
     """How many instances there are."""
     total = 0
-    for path in files:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+    for path in paths:
+        with _opened(path) as file:
             if kind == "csv":
-                total += max(0, sum(1 for row in csv.reader(file) if row) - 1)
+                total += max(0, sum(1 for row in files.rows(file) if row) - 1)
             else:
-                total += sum(1 for line in file if line.strip())
+                total += sum(1 for line in files.lines(file) if line.strip())
     return total
 
 
-def chunks(files: Iterable[Path], kind: str, config: Json, size: int) -> Iterator[list[Instance]]:
-    """The instances, so many at a time; each may be taken in another thread."""
+def chunks(paths: Iterable[Path], kind: str, config: Json, size: int) -> Iterator[list[Instance]]:
+    """The instances, so many at a time or fewer long ones; each may be taken in another thread."""
     read = _csv if kind == "csv" else _jsonl
-    for path in files:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            instances = read(file, config)
-            while part := list(islice(instances, size)):
+    for path in paths:
+        with _opened(path) as file:
+            part: list[Instance] = []
+            for instance in read(file, config):
+                part.append(instance)
+                if len(part) == size or sum(each.length for each in part) > MOST_OF_A_CHUNK:
+                    yield part
+                    part = []
+            if part:
                 yield part
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[TextIO]:
+    """A file of instances; EngineError if somebody reads more of a line than there may be."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield file
+    except (OverLimit, csv.Error) as problem:
+        raise EngineError(f"{path.name} cannot be read: {problem}.") from None
 
 
 def with_pictures(parts: Iterable[list[Instance]], objects: Objects) -> Iterator[list[Instance]]:
@@ -88,14 +108,14 @@ def _with_picture(instance: Instance, objects: Objects) -> Instance:
         return instance
     bucket, _, name = content.removeprefix("gs://").partition("/")
     try:
-        picture = objects.get(bucket, name).path.read_bytes()
-    except StoreError as problem:
+        picture = files.read(objects.get(bucket, name).path, LARGEST_PICTURE)
+    except (StoreError, OverLimit) as problem:
         return replace(instance, problem=str(problem))
     return replace(instance, sent=instance.sent | {"content": base64.b64encode(picture).decode()})
 
 
 def _csv(file: TextIO, config: Json) -> Iterator[Instance]:
-    rows = (row for row in csv.reader(file) if row)
+    rows = (row for row in files.rows(file) if row)
     columns = tuple(next(rows, []))
     for row in rows:
         values = dict(zip(columns, map(_value, row), strict=False))
@@ -104,26 +124,28 @@ def _csv(file: TextIO, config: Json) -> Iterator[Instance]:
         problem = ""
         if len(row) != len(columns):
             problem = f"The row has {len(row)} values, and the header {len(columns)}."
-        yield Instance(values, sent, key, problem, columns)
+        yield Instance(values, sent, key, problem, columns, sum(map(len, row)))
 
 
 def _jsonl(file: TextIO, config: Json) -> Iterator[Instance]:
-    for line in file:
+    for line in files.lines(file):
         if not line.strip():
             continue
+        length = len(line)
         try:
             read = json.loads(line)
         except (ValueError, RecursionError) as problem:
-            yield Instance(line.rstrip("\n"), None, problem=f"The line is no JSON: {problem}")
+            told = f"The line is no JSON: {problem}"
+            yield Instance(line.rstrip("\n"), None, problem=told, length=length)
             continue
         if not isinstance(read, dict):
-            yield Instance(read, read)
+            yield Instance(read, read, length=length)
             continue
         fields = [name for name in _fields(config, tuple(read)) if name in read]
         sent: Any = {name: read[name] for name in fields}
         if config.get("instanceType") == "array":
             sent = list(sent.values())
-        yield Instance(read, sent, read.get(config.get("keyField", "")))
+        yield Instance(read, sent, read.get(config.get("keyField", "")), length=length)
 
 
 def _fields(config: Json, columns: tuple[str, ...]) -> Iterable[str]:

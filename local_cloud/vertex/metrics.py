@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+MOST = 16 << 20  # bytes of the file's end that are read
+LONGEST = 1 << 16  # bytes of a report
 OTHERS = ("timestamp", "trial", "global_step", "checkpoint_path")  # fields that are no metric
 
 
@@ -22,13 +25,19 @@ class Report:
 
 
 def reports(file: Path) -> list[Report]:
-    """Return what the file holds, in the order in which it was reported."""
+    """Return what the end of the file holds, in the order in which it was reported."""
     # The trial's script may have written, or made, anything there.
-    text = file.read_text(errors="replace") if file.is_file() else ""
+    if not file.is_file():
+        return []
+    with file.open("rb") as opened:
+        opened.seek(max(0, opened.seek(0, os.SEEK_END) - MOST))
+        lines = opened.read(MOST).splitlines()
     found = []
-    for line in text.splitlines():
+    for line in lines:
+        if len(line) > LONGEST:
+            continue
         try:
-            report = json.loads(line)
+            report = json.loads(line.decode(errors="replace"))
             metrics = {name: _number(v) for name, v in report.items() if name not in OTHERS}
             step, seen = int(report.get("global_step", 0)), float(report.get("timestamp", 0))
             found.append(Report(step, seen, metrics))

@@ -6,6 +6,8 @@ import time
 from typing import Any
 
 from local_cloud.aws.errors import ServiceError, not_implemented
+from local_cloud.bounded import files
+from local_cloud.bounded.errors import OverLimit
 from local_cloud.sagemaker import listing
 from local_cloud.sagemaker.model_registry import CALLER
 from local_cloud.sagemaker.names import arn
@@ -22,6 +24,8 @@ SUMMARY = (
     *("PipelineArn", NAME, "PipelineDisplayName", "PipelineDescription", "RoleArn"),
     *("CreationTime", "LastModifiedTime", "LastExecutionTime"),
 )
+
+LARGEST = 1 << 20  # characters of a PipelineDefinition, in botocore's model
 
 
 class Pipelines:
@@ -145,8 +149,8 @@ class Pipelines:
         uri = f"s3://{place['Bucket']}/{place['ObjectKey']}"
         try:
             found = self.objects.get(place["Bucket"], place["ObjectKey"])
-            return found.path.read_text(encoding="utf-8")
-        except (StoreError, OSError, UnicodeDecodeError) as problem:
+            return files.read(found.path, LARGEST).decode()
+        except (StoreError, OSError, UnicodeDecodeError, OverLimit) as problem:
             raise invalid(f"PipelineDefinitionS3Location: {uri}: {problem}") from None
 
 

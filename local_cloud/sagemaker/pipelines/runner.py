@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from local_cloud.aws.errors import ServiceError
+from local_cloud.bounded import files
+from local_cloud.bounded.errors import OverLimit
 from local_cloud.engine import job_table
 from local_cloud.engine.engine import Engine
 from local_cloud.sagemaker.names import arn, split_s3_uri
@@ -239,10 +241,8 @@ class PipelineRunner:
     def _read(self, uri: str) -> str:
         try:
             found = self._objects.get(*split_s3_uri(uri))
-            if found.size > LARGEST_FILE:
-                raise ValueProblem(f"{uri} is longer than {LARGEST_FILE} bytes")
-            return found.path.read_text(encoding="utf-8")
-        except (StoreError, ValueError, OSError) as problem:
+            return files.read(found.path, LARGEST_FILE).decode()
+        except (StoreError, ValueError, OSError, OverLimit) as problem:
             raise ValueProblem(f"{uri} cannot be read: {problem}") from None
 
     # ---- waiting --------------------------------------------------------------------------------

@@ -53,6 +53,7 @@ class DataItems:
                 )
             for item in self._read(config, single=schema == SINGLE):
                 self._merge(dataset, found, item, single=schema == SINGLE)
+                require(len(found) <= MOST, f"{dataset}: {MOST:,} pictures are the most here")
         with self.records.transaction():
             for name, document in found.items():
                 self.records.put(KIND, name, document)

@@ -6,29 +6,35 @@ Formats: Vertex AI's page "Prepare image training data for classification" (read
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from local_cloud import bodies
+from local_cloud.bounded import files
+from local_cloud.bounded.errors import OverLimit
 from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.schema import Json, require
 
 USE = "aiplatform.googleapis.com/ml_use"
 USES = {"training": "training", "train": "training", "validation": "validation"}
+LONGEST = 1 << 20  # bytes of a line
 USES |= {"validate": "validation", "test": "test", "unassigned": ""}
 
 
 def lines(path: Path, uri: str) -> Iterator[tuple[int, Json]]:
     """Yield the number of each line, and its picture: uri, classes and labels; or an ApiError."""
-    return _json_lines(path, uri) if uri.endswith(".jsonl") else _csv_lines(path, uri)
+    try:
+        yield from _json_lines(path, uri) if uri.endswith(".jsonl") else _csv_lines(path, uri)
+    except OverLimit as problem:
+        raise ApiError("INVALID_ARGUMENT", f"{uri} cannot be imported: {problem}") from None
 
 
 def _csv_lines(path: Path, uri: str) -> Iterator[tuple[int, Json]]:
     """Lines `[ML_USE,]gs://…,label,…`, with their numbers."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            for number, row in enumerate(csv.reader(file), 1):
+            for number, row in enumerate(files.rows(file, LONGEST), 1):
                 cells = [cell.strip() for cell in row]
                 if not any(cells):
                     continue
@@ -50,26 +56,30 @@ def _csv_lines(path: Path, uri: str) -> Iterator[tuple[int, Json]]:
 
 def _json_lines(path: Path, uri: str) -> Iterator[tuple[int, Json]]:
     """Lines of JSON, with their numbers."""
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            given = json.loads(line)
-            one = given.get("classificationAnnotation")
-            marks: list[Any] = given.get("classificationAnnotations") or ([one] if one else [])
-            own = given.get("dataItemResourceLabels", {})
-            labels = {str(key): str(value) for key, value in own.items()}
-            found = {
-                "uri": str(given["imageGcsUri"]),
-                "classes": [str(mark["displayName"]) for mark in marks],
-                "labels": labels,
-            }
-        except (ValueError, LookupError, AttributeError, TypeError, RecursionError):
-            raise ApiError(
-                "INVALID_ARGUMENT",
-                f"{uri}, line {number}: an object with imageGcsUri, and with"
-                " classificationAnnotation {displayName}, is needed",
-            ) from None
-        use = labels.get(USE, "")
-        require(use.lower() in ("", *USES), f"{uri}, line {number}: {USE} is {use!r}")
-        yield number, found | {"labels": labels | ({USE: USES[use.lower()]} if use else {})}
+    with path.open("rb") as file:
+        for number, line in enumerate(files.lines(file, LONGEST), 1):
+            if line.strip():
+                yield number, _picture(line, f"{uri}, line {number}")
+
+
+def _picture(line: bytes, where: str) -> Json:
+    """The picture of a line of JSON."""
+    try:
+        given = bodies.parse(line)
+        one = given.get("classificationAnnotation")
+        marks: list[Any] = given.get("classificationAnnotations") or ([one] if one else [])
+        own = given.get("dataItemResourceLabels", {})
+        labels = {str(key): str(value) for key, value in own.items()}
+        found = {
+            "uri": str(given["imageGcsUri"]),
+            "classes": [str(mark["displayName"]) for mark in marks],
+        }
+    except (ValueError, LookupError, AttributeError, TypeError):
+        raise ApiError(
+            "INVALID_ARGUMENT",
+            f"{where}: an object with imageGcsUri, and with"
+            " classificationAnnotation {displayName}, is needed",
+        ) from None
+    use = labels.get(USE, "")
+    require(use.lower() in ("", *USES), f"{where}: {USE} is {use!r}")
+    return found | {"labels": labels | ({USE: USES[use.lower()]} if use else {})}

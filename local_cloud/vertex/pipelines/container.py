@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from local_cloud.bounded import files
+from local_cloud.bounded.errors import OverLimit
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.vertex.errors import ApiError
@@ -177,6 +179,7 @@ def _text(objects: Objects, uri: str) -> str | None:
         path = objects.get(bucket, name).path
     except StoreError:
         return None
-    if path.stat().st_size > MOST_BYTES:
-        raise ApiError("INVALID_ARGUMENT", f"{uri} is larger than {MOST_BYTES} bytes")
-    return path.read_text("utf-8", errors="replace")
+    try:
+        return files.read(path, MOST_BYTES).decode(errors="replace")
+    except OverLimit as problem:
+        raise ApiError("INVALID_ARGUMENT", f"{uri} is {problem}") from None

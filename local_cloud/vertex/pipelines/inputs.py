@@ -118,7 +118,7 @@ def _selected(value: Any, source: Json, name: str) -> Any:
         value = json.loads(value) if isinstance(value, str) else value
         for step in STEP.findall(match[1]):
             value = value[json.loads(step)]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         raise Unresolved(f"the input {name}: {selector} does not fit {value!r}") from None
     return value
 
@@ -145,7 +145,7 @@ def items(task: Json, given: Json) -> list[Any]:
     found = source["raw"] if "raw" in source else given.get(source["inputParameter"])
     try:
         found = json.loads(found) if isinstance(found, str) else found
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list) or len(found) > MOST_ITEMS:
         raise Unresolved(f"the items of the loop are not a list of at most {MOST_ITEMS}")

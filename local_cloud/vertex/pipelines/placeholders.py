@@ -151,7 +151,7 @@ def _structures(word: str, given: Json) -> list[str]:
         return [word]
     try:
         return _words(json.loads(word), given)
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return [word]
 
 

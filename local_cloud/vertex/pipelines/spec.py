@@ -128,7 +128,7 @@ def parsed(text: str, definition: Json, where: str) -> Any:
         return text
     try:
         return typed(json.loads(text), definition, where)
-    except ValueError:
+    except (ValueError, RecursionError):
         kind = definition.get("parameterType")
         raise ApiError("INVALID_ARGUMENT", f"{where}: {_short(text)} is not a {kind}") from None
 

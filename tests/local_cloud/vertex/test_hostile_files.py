@@ -1,0 +1,136 @@
+"""Files for jobs and datasets of Vertex AI that would fill the server's memory."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local_cloud.automl import table_parts
+from local_cloud.bounded import files, process
+from local_cloud.bounded.errors import CannotRead
+from local_cloud.bounded.limits import Limits
+from local_cloud.engine.spec import EngineError
+from local_cloud.vertex import batch_files, metrics
+from local_cloud.vertex.datasets import import_lists
+from local_cloud.vertex.errors import ApiError
+from local_cloud.vertex.pipelines import inputs, placeholders, spec
+from local_cloud.vertex.tracking import event_files, tracked_jobs
+from tests import bombs
+
+
+def written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+LONG_LINE = b"1" * (files.LONGEST_LINE + 1)
+LONG_ROW = b"a\n" + b'"\n",' * files.LONGEST_ROW
+
+
+@pytest.mark.parametrize(("kind", "content"), [("jsonl", LONG_LINE), ("csv", LONG_ROW)])
+def test_a_line_of_a_batch_prediction_has_a_limit(
+    tmp_path: Path, kind: str, content: bytes
+) -> None:
+    paths = [written(tmp_path / f"input.{kind}", content)]
+    for read in (batch_files.count, lambda *given: list(batch_files.chunks(*given, {}, 8))):
+        with pytest.raises(EngineError, match=rf"input\.{kind} cannot be read: a .* is larger"):
+            read(paths, kind)
+
+
+def test_long_instances_come_in_small_chunks(tmp_path: Path) -> None:
+    line = json.dumps(["x" * (1 << 20)]).encode() + b"\n"
+    found = batch_files.chunks([written(tmp_path / "a.jsonl", line * 5)], "jsonl", {}, 64)
+    assert [len(part) for part in found] == [2, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("uri", "content"),
+    [
+        ("gs://b/a.csv", b"gs://b/x," + b"y," * import_lists.LONGEST),
+        ("gs://b/a.jsonl", b"[" * (import_lists.LONGEST + 1)),
+        ("gs://b/a.jsonl", bombs.nested_json(10_000)),
+        ("gs://b/a.jsonl", b'{"imageGcsUri": "\\ud800"}'),
+    ],
+)
+def test_a_line_of_an_import_has_a_limit(tmp_path: Path, uri: str, content: bytes) -> None:
+    with pytest.raises(ApiError, match=r"^gs://b/a"):
+        list(import_lists.lines(written(tmp_path / "list", content), uri))
+
+
+@pytest.mark.parametrize(
+    "content", [bombs.csv_line(1 << 30), b"\x1f\x8b\x08" + bytes(20)], ids=["bomb", "damaged"]
+)
+def test_a_table_that_unpacks_to_gigabytes_has_no_parts(tmp_path: Path, content: bytes) -> None:
+    path = written(tmp_path / "a.csv.gz", content)
+    split = ((0.8, 0.1, 0.1), "", "")
+    with pytest.raises(CannotRead):
+        process.call(
+            table_parts.write, [str(path)], split, 0, str(tmp_path), limits=Limits(memory=256 << 20)
+        )
+
+
+def test_reports_of_a_trial_are_read_from_their_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "MOST", 2000)
+    lines = [{"loss": value, "global_step": value} for value in range(1000)]
+    text = "\n".join(map(json.dumps, lines)) + "\n" + "[" * 1500 + "\n" + json.dumps({"loss": 7})
+    found = metrics.reports(written(tmp_path / "reports", text.encode()))
+    assert found[-1].metrics == {"loss": 7} and 1 < len(found) < 30
+
+
+def event_file(length: int) -> bytes:
+    """An event file that claims a record of so many bytes, with the checksum that this needs."""
+    from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import crc32c
+
+    head = struct.pack("<Q", length)
+    crc = crc32c(head)
+    masked = ((crc >> 15 | crc << 17 & 0xFFFFFFFF) + 0xA282EAD8) & 0xFFFFFFFF
+    return head + struct.pack("<L", masked) + bytes(100)
+
+
+@pytest.mark.parametrize("length", [1 << 34, 1 << 62])
+def test_an_event_file_that_claims_gigabytes_has_no_curves(tmp_path: Path, length: int) -> None:
+    path = written(tmp_path / "events.out.tfevents.1", event_file(length))
+    try:
+        found = process.call(event_files.read, {"run": [str(path)]}, limits=tracked_jobs.EVENTS)
+    except CannotRead:
+        found = []
+    assert found == []
+
+
+DEEP = bombs.nested_json(100_000).decode()
+LIST = {"parameterType": "LIST"}
+
+
+@pytest.mark.parametrize(
+    ("read", "refused"),
+    [
+        (lambda: spec.parsed(DEEP, LIST, "output a"), ApiError),
+        (
+            lambda: inputs.items({"parameterIterator": {"items": {"raw": DEEP}}}, {}),
+            inputs.Unresolved,
+        ),
+        (
+            lambda: inputs._selected(
+                DEEP, {"parameterExpressionSelector": 'parseJson(string_value)["a"]'}, "a"
+            ),
+            inputs.Unresolved,
+        ),
+    ],
+)
+def test_a_tasks_output_that_is_nested_too_deeply_fails_the_task(
+    read: Callable[[], Any], refused: type[Exception]
+) -> None:
+    with pytest.raises(refused):
+        read()
+
+
+def test_a_word_that_is_nested_too_deeply_is_a_word() -> None:
+    word = '{"Concat":' + DEEP
+    assert placeholders._structures(word, {}) == [word]

@@ -27,6 +27,7 @@ PARTS = {
     "outputs": 0.1,
     "tables": 0.1,
     "log_flood": 0.05,
+    "looks": 0.1,
     "second_user": 0.1,
 }
 

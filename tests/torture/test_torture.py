@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture import archives, log_flood, mutated, outputs, second_user, tables
+from tests.torture import archives, log_flood, looks, mutated, outputs, second_user, tables
 from tests.torture.tally import Tally, table
 
 
@@ -70,6 +70,11 @@ def test_hostile_tables_and_checkpoints_break_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_flood_of_log_lines_is_complete_in_order_and_masked(tmp_path: Path) -> None:
     well(log_flood.run(tmp_path, 2))
+
+
+@pytest.mark.slow
+def test_files_that_are_looked_at_break_nothing(tmp_path: Path) -> None:
+    well(looks.run(tmp_path, 10))
 
 
 @pytest.mark.slow

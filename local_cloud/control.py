@@ -261,7 +261,8 @@ def _end(home: Home) -> None:
                 os.kill(pid, signal.SIGCONT)  # one that is suspended would not see it
                 told = pid
             if time.monotonic() > end:
-                os.kill(home.address()["pid"], signal.SIGKILL)  # its reaper ends the jobs
+                # Its reaper ends the jobs. A server that ends has taken its id out of the lock.
+                os.kill(pid or home.address()["pid"], signal.SIGKILL)
         time.sleep(0.02)
 
 

@@ -9,6 +9,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import secrets
 import sys
 import time
@@ -22,6 +23,12 @@ from local_cloud.store import trees
 
 NEVER = 4_102_444_800  # in the year 2100
 SECRET = 32  # bytes of chance in it
+WORD = re.compile(r"[A-Za-z0-9_-]+")  # what secrets.token_urlsafe makes
+# What is in the folder beside the data; a lost one is made again.
+FILES = (
+    *("lock", "secret", "address.json", "server.log", "starting", "stopped"),
+    *("aws-config", "sagemaker.yaml", "boto"),
+)
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
@@ -149,12 +156,23 @@ class Home:
                 "in LOCAL_CLOUD_HOME"
             )
         found = set(os.listdir(self.folder))
-        if found and "lock" not in found:
+        if found and "lock" not in found and not {"secret", "address.json"} <= found:
             raise LocalCloudError(
                 f"{self.folder} holds other things: name a new folder in LOCAL_CLOUD_HOME"
             )
         self.folder.chmod(0o700)
+        self._require_files()
         (self.folder / "lock").touch()
+
+    def _require_files(self) -> None:
+        """LocalCloudError for what is in the place of a file, or may not be read or written."""
+        for name in FILES:
+            path = self.folder / name
+            if path.exists() and not (path.is_file() and os.access(path, os.R_OK | os.W_OK)):
+                raise LocalCloudError(
+                    f"{path} is not a file that can be read and written: move it out of"
+                    f" {self.folder}, and the local cloud makes a new one"
+                )
 
     def secret(self) -> str:
         """The unguessable word in every URL; kept over restarts, until `forget_secret`.
@@ -165,8 +183,8 @@ class Home:
         if not path.exists():
             self.make()
             self._write_secret(path)
-        found = path.read_text().strip()
-        if len(found) < len(secrets.token_urlsafe(SECRET)):
+        found = path.read_bytes().decode("ascii", "replace").strip()
+        if len(found) < len(secrets.token_urlsafe(SECRET)) or not WORD.fullmatch(found):
             raise LocalCloudError(
                 f"{path} is damaged: run `python -m local_cloud stop`, and remove that file"
             )
@@ -188,12 +206,18 @@ class Home:
         (self.folder / "secret").unlink(missing_ok=True)
 
     def address(self) -> dict[str, Any]:
-        """What the last server wrote about itself: port, pid, identity; empty before the first."""
+        """What the last server wrote about itself: port, pid, identity; empty before the first.
+
+        Empty also if the file is damaged: the next server writes it again, with another port.
+        """
         try:
-            found: dict[str, Any] = json.loads((self.folder / "address.json").read_text())
-        except (FileNotFoundError, ValueError):
+            found = json.loads((self.folder / "address.json").read_bytes())
+        except (OSError, ValueError):
             return {}
-        return found
+        if type(found) is not dict:
+            return {}
+        is_whole = type(found.get("port")) is int and type(found.get("pid")) is int
+        return found if is_whole and 0 < found["port"] < 65536 else {}
 
     def last_start(self) -> float:
         """When the last server wrote about itself, in seconds since 1970; 0 before the first."""

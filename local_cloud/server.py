@@ -34,6 +34,7 @@ from local_cloud.console.sessions import Sessions
 from local_cloud.engine import failures
 from local_cloud.engine.spec import EngineError
 from local_cloud.environment import environment
+from local_cloud.errors import LocalCloudError
 from local_cloud.guard import Guard
 from local_cloud.home import Home, identity
 from local_cloud.images.pulled import PulledImages
@@ -72,6 +73,7 @@ class LocalCloud:
     def __init__(self, home: Home, port: int) -> None:
         """port: the one that the server listens on."""
         self.home, self.port, self.door = home, port, Door(port)
+        self.problem: LocalCloudError | None = None  # why it does not start
         self.sessions = Sessions(home.secret(), port)
         self._lifespan = Starlette(lifespan=self._lives)
         self._open()
@@ -118,7 +120,11 @@ class LocalCloud:
 
     @contextlib.asynccontextmanager
     async def _lives(self, _: Starlette) -> AsyncIterator[None]:
-        await self._platform.start(self._clouds)
+        try:
+            await self._platform.start(self._clouds)
+        except LocalCloudError as problem:
+            self.problem = problem
+            raise
         gc.freeze()  # the SDKs' many objects live to the end: looking at them delays requests
         yield
         await self._platform.close()
@@ -272,8 +278,16 @@ def main(folder: str) -> None:
     )
     spare("asyncio", "uvicorn.error", "local_cloud.connections")
     cloud.door.server = Server(config, home, lock)
-    cloud.door.server.run(sockets=[listener])
+    try:
+        cloud.door.server.run(sockets=[listener])
+    except SystemExit:  # uvicorn's, whose last line does not say why
+        if cloud.problem:
+            raise cloud.problem from None
+        raise
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    try:
+        main(sys.argv[1])
+    except LocalCloudError as problem:
+        sys.exit(str(problem))  # the last line of the log, which start() shows

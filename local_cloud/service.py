@@ -17,12 +17,17 @@ from local_cloud.engine.base import BaseOf, own_only
 from local_cloud.engine.dialect import Dialect
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.job_network import Door
+from local_cloud.engine.served import Deployment
 from local_cloud.engine.serving import Serving
+from local_cloud.engine.spec import Job
 from local_cloud.engine.studies import Studies
+from local_cloud.engine.study import Study
 from local_cloud.projects import Projects
+from local_cloud.store.damage import damaged
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 from local_cloud.store.space import Space
+from local_cloud.store.values import Bucket
 
 ErrorHandler = Callable[[Request, Any], Response]
 
@@ -91,6 +96,8 @@ class Platform:
         engine's.
         """
         records, s3_records = Records(folder / "records.sqlite"), Records(folder / "s3.sqlite")
+        _require_records_of(folder, ("buckets", "jobs", "deployments"), records)
+        _require_records_of(folder, ("s3-buckets",), s3_records)
         engine = Engine(folder / "jobs", records, cores, hook, space, hidden, base_of, door)
         return cls(
             records=records,
@@ -104,8 +111,25 @@ class Platform:
             folder=folder,
         )
 
+    def require_understood(self) -> None:
+        """Raise Damaged for a bucket, job, study or deployment whose record makes no sense.
+
+        It is called before anything runs: a job that was begun and cut off again would be lost.
+        """
+        for records, kind, make in (
+            (self.records, "bucket", lambda document: Bucket(**document)),
+            (self.s3.records, "bucket", lambda document: Bucket(**document)),
+            (self.records, "job", Job.of),
+            (self.records, "deployment", Deployment.of),
+            (self.records, "study", lambda document: Study.of(document, ())),
+        ):
+            for name, document in records.list(kind):
+                with records.understood(kind, name):
+                    make(document)
+
     async def start(self, services: Sequence[Service]) -> None:
         """Start the engine and the studies, with the dialects of these services."""
+        self.require_understood()
         dialects = [service.dialect for service in services if service.dialect]
         await self.engine.start({name: run for one in dialects for name, run in one.jobs.items()})
         self.studies.start({one.name: one.tuning for one in dialects})
@@ -129,3 +153,13 @@ class Platform:
             close()
         self.records.close()
         self.s3.records.close()
+
+
+def _require_records_of(folder: Path, kinds: Sequence[str], records: Records) -> None:
+    """Raise Damaged if there is no record at all, but something that records must tell of."""
+    if not records.is_empty():
+        return
+    for kind in kinds:
+        for found in sorted((folder / kind).glob("[!.]*/*")):
+            why = f"it holds no record, but there is {found.parent.relative_to(folder)}"
+            raise damaged(records.path, why)

@@ -165,7 +165,9 @@ class Jobs:
     def _end_unfinished(self) -> None:
         stopped = Problem(503, "stopped", "the local cloud was stopped while the job ran")
         for name, document in list(self._records.list(KIND)):
-            if document["status"]["state"] != "DONE":
+            with self._records.understood(KIND, name):
+                unfinished = document["status"]["state"] != "DONE"
+            if unfinished:
                 status = {"errorResult": stopped.entry(), "errors": [stopped.entry()]}
                 document["status"] = status | {"state": "DONE"}
                 document["statistics"]["endTime"] = now_after(document["statistics"])

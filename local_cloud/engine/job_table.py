@@ -34,10 +34,11 @@ class JobTable:
 
     def load(self) -> list[Job]:
         """Read the jobs that an earlier server has left, in the order in which they came."""
-        found = sorted(
-            (Job.of(document) for _, document in self._records.list(KIND)),
-            key=lambda job: job.turn,
-        )
+        found = []
+        for name, document in self._records.list(KIND):
+            with self._records.understood(KIND, name):
+                found.append(Job.of(document))
+        found.sort(key=lambda job: job.turn)
         self._jobs = {job.id: job for job in found}
         return found
 

@@ -71,10 +71,11 @@ class Serving:
         """Run what is on record; the engine has been started."""
         self._dialects = dialects
         for name, document in self._records.list(TRAFFIC):
-            self._traffic[name] = document["weights"]
-        for _, document in self._records.list(KIND):
-            deployment = Deployment.of(document)
-            self._deployments[deployment.id] = deployment
+            with self._records.understood(TRAFFIC, name):
+                self._traffic[name] = document["weights"]
+        for name, document in self._records.list(KIND):
+            with self._records.understood(KIND, name):
+                self._deployments[name] = Deployment.of(document)
         self._remove_leftovers()
         left = [log for name in self._deployments for log in self.logs(name).values()]
         self._spawn(log_timestamps.recover(left, self._engine.hidden))

@@ -35,7 +35,8 @@ class StudyTable:
         """Read the studies that an earlier server has left, by name."""
         for name, document in self.records.list(KIND):
             trials = [trial for _, trial in self.records.list(TRIAL, prefix=f"{name}/")]
-            self._studies[name] = Study.of(document, trials)
+            with self.records.understood(KIND, name):
+                self._studies[name] = Study.of(document, trials)
         return list(self)
 
     def __contains__(self, study_id: str) -> bool:

@@ -96,7 +96,9 @@ class Sessions:
         """Forgets the sessions that have expired."""
         self._objects, self._records = objects, objects.records
         for upload, document in self._records.list(_KIND):
-            if time.time() - document["started"] > _LIFETIME:
+            with self._records.understood(_KIND, upload):
+                expired = time.time() - document["started"] > _LIFETIME
+            if expired:
                 self.forget(upload)
 
     def start(self, insert: Insert) -> Session:

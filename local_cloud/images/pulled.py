@@ -6,10 +6,12 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from local_cloud.engine.base import Base, Contents, own_only, server_folders
+from local_cloud.errors import LocalCloudError
 from local_cloud.images import table
 from local_cloud.images.table import Image
 
@@ -88,15 +90,12 @@ class PulledImages:
     def all_built(self) -> Iterator[str]:
         """Return the URIs of the custom images."""
         for path in sorted(self.folder.glob(f"built-*/{BUILT}")):
-            yield json.loads(path.read_text(encoding="utf-8"))["uri"]
+            yield _document(path, Built)["uri"]
 
     def built(self, uri: str) -> Built | None:
         """Return what the Dockerfile of an image says; None for one that was not built here."""
-        try:
-            text = (self.place(uri) / BUILT).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
-        return Built(**json.loads(text))
+        path = self.place(uri) / BUILT
+        return Built(**_document(path, Built)) if path.exists() else None
 
     def place(self, uri: str) -> Path:
         """Return the folder for a custom image."""
@@ -134,10 +133,23 @@ def _remove(folder: Path) -> bool:
 
 
 def _read(folder: Path) -> Pulled | None:
+    path = folder / ABOUT
+    return Pulled(**_document(path, Pulled)) if path.exists() else None
+
+
+def _document(path: Path, kind: type[Pulled] | type[Built]) -> dict[str, Any]:
+    """Read a description; LocalCloudError, with the way out, for one that is damaged."""
     try:
-        return Pulled(**json.loads((folder / ABOUT).read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return None
+        found: dict[str, Any] = json.loads(path.read_bytes())
+        whole = found.keys() == {each.name for each in fields(kind)}
+    except (OSError, ValueError, AttributeError):
+        whole = False
+    if not whole:
+        raise LocalCloudError(
+            f"{path} is damaged: remove the folder {path.parent}, then pull or build the image"
+            " again"
+        )
+    return found
 
 
 def _pulled(uri: str, found: Pulled) -> str:

@@ -9,6 +9,10 @@ class StoreError(LocalCloudError):
     """Any refusal of the store; the message says what and where."""
 
 
+class Damaged(StoreError):
+    """A file of the store is not what the store has written."""
+
+
 class NoSuchBucket(StoreError):
     """There is no bucket of this name."""
 

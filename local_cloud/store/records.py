@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from local_cloud.store.damage import damaged, require_whole
+
 Document = dict[str, Any]
 
 # What is raised when the disk is full, read-only or broken.
@@ -25,8 +27,10 @@ class Records:
     """
 
     def __init__(self, path: Path) -> None:
-        """Opens the file, or makes it."""
+        """Opens the file, or makes it. Raises Damaged."""
         path.parent.mkdir(parents=True, exist_ok=True)
+        require_whole(path)
+        self.path = path
         self._lock = threading.RLock()
         self._actions: list[Callable[[], None]] = []  # once the transaction is on the disk
         self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -80,6 +84,19 @@ class Records:
             if len(rows) < _PAGE:
                 return
             after, comparison = rows[-1][0], ">"
+
+    @contextmanager
+    def understood(self, kind: str, name: str) -> Iterator[None]:
+        """Raise Damaged, with the record's name, if the block cannot make sense of the record."""
+        try:
+            yield
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            why = f"the record of {kind} {name} cannot be understood: {problem!r}"
+            raise damaged(self.path, why) from problem
+
+    def is_empty(self) -> bool:
+        """Whether there is not a single document."""
+        return not self._execute("SELECT 1 FROM record LIMIT 1")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

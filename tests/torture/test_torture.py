@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture import archives, log_flood, looks, mutated, outputs, second_user, tables
+from tests.torture import (
+    archives,
+    dead_server,
+    log_flood,
+    looks,
+    mutated,
+    outputs,
+    second_user,
+    tables,
+)
 from tests.torture.tally import Tally, table
 
 
@@ -80,3 +89,8 @@ def test_files_that_are_looked_at_break_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_mutated_requests_break_nothing(tmp_path: Path) -> None:
     well(mutated.run(tmp_path, 10))
+
+
+@pytest.mark.slow
+def test_a_server_that_ends_in_any_way_is_noticed_and_loses_nothing(tmp_path: Path) -> None:
+    well(dead_server.run(tmp_path, 20))

@@ -18,7 +18,7 @@ from local_cloud.sagemaker.pipelines import values as pipeline_values
 from local_cloud.sagemaker.pipelines.pipelines import Pipelines
 from local_cloud.sagemaker.pipelines.runner import PipelineRunner
 from local_cloud.sagemaker.pipelines.steps import StepKinds
-from local_cloud.sagemaker.pipelines.table import ENDED, PipelineTable
+from local_cloud.sagemaker.pipelines.table import ENDED, EXECUTION, PipelineTable
 from local_cloud.store.objects import Objects
 
 Json = dict[str, Any]
@@ -176,9 +176,11 @@ class PipelineExecutions:
     # ---- the work -------------------------------------------------------------------------------
     def start(self) -> None:
         """Resume what an earlier server has left; the engine has started."""
-        for found in self.table.all():
-            if found["status"] not in ENDED:
-                self._run(found["id"])
+        for name, found in self.table.records.list(EXECUTION):
+            with self.table.records.understood(EXECUTION, name):
+                ended = found["status"] in ENDED
+            if not ended:
+                self._run(name)
 
     async def close(self) -> None:
         """Run them no further; the next start resumes what is under way."""

@@ -56,8 +56,10 @@ class PipelineJobs:
     # ---- the server's -------------------------------------------------------------------------
     def start(self) -> None:
         """Go on with what an earlier server has left; the engine has started."""
-        for _, job in self.records.list(KIND):
-            if job["state"] not in ENDED:
+        for name, job in self.records.list(KIND):
+            with self.records.understood(KIND, name):
+                ended = job["state"] in ENDED
+            if not ended:
                 self._run(job)
 
     async def close(self) -> None:

@@ -7,89 +7,21 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from typing import NamedTuple
+from pathlib import Path
 
 import pytest
 
 from local_cloud import control
 from local_cloud.home import CHECKOUT, Home
+from tests.local_cloud.notebook import Notebook
 from tests.local_cloud.test_suspended import suspend
+from tests.torture.rig import Rig
 
 pytestmark = pytest.mark.slow
 
-# A notebook's kernel, so to speak. For each line that it reads it makes all its calls, each with a
-# clock: the SDKs' own patience is two minutes, so none may come near to that.
-NOTEBOOK = """
-import sys, time
-import local_cloud; local_cloud.activate()
-import boto3
-from google.cloud import aiplatform, bigquery, storage
-aiplatform.init(project="p", location="us-central1")
-gcs, s3, sagemaker = storage.Client(), boto3.client("s3"), boto3.client("sagemaker")
-queries, logs = bigquery.Client(), boto3.client("logs")
-CALLS = {
-    "storage": lambda: list(gcs.list_buckets()),
-    "aiplatform": aiplatform.CustomJob.list,
-    "bigquery": lambda: list(queries.query("SELECT 1").result()),
-    "logs": logs.describe_log_groups,
-    "s3": s3.list_buckets,
-    "sagemaker": sagemaker.list_training_jobs,
-}
-print("ready", flush=True)
-for _ in sys.stdin:
-    for name, call in CALLS.items():
-        begun = time.monotonic()
-        try:
-            call()
-            said = "answered"
-        except Exception as problem:
-            said = f"{type(problem).__name__} {problem}"
-        print(name, round(time.monotonic() - begun, 2), " ".join(said.split()), flush=True)
-"""
-SDKS = 6
 SOON = 30.0  # seconds; a few are usual, and two minutes were before
-
-
-class Said(NamedTuple):
-    """What came of one call."""
-
-    name: str
-    seconds: float
-    text: str
-
-
-class Notebook:
-    """A process with the real SDKs."""
-
-    def __init__(self, home: Home) -> None:
-        named = {"LOCAL_CLOUD_HOME": str(home.folder), "LOCAL_CLOUD_VERTEX_URL": ""}
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", NOTEBOOK],
-            cwd=CHECKOUT,
-            env=os.environ | named,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._line() == "ready"
-
-    def _line(self) -> str:
-        assert self._process.stdout
-        return self._process.stdout.readline().strip()
-
-    def ask(self) -> list[Said]:
-        """Have it make every call."""
-        assert self._process.stdin
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
-        lines = [self._line().split(" ", 2) for _ in range(SDKS)]
-        return [Said(name, float(seconds), text) for name, seconds, text in lines]
-
-    def end(self) -> None:
-        """End it."""
-        self._process.kill()
-        self._process.communicate()
 
 
 @pytest.fixture(scope="module")
@@ -168,3 +100,56 @@ def test_many_notebooks_start_one_server(own: Home) -> None:
         for thread in threads:
             thread.join()
     assert [process.pid for process in begun] == [own.address()["pid"]]
+
+
+# Waits for a job in the two ways of the SDKs, and says how that ends.
+WAITING = """
+import sys
+import local_cloud; local_cloud.activate()
+from tests.local_cloud.console.filled import pool
+from tests.torture.rig import BUCKET, training_job
+code = "import time; time.sleep(600)"
+def vertex():
+    from google.cloud import aiplatform
+    aiplatform.init(project="torture", location="us-central1", staging_bucket=f"gs://{BUCKET}")
+    job = aiplatform.CustomJob("waiting", [pool(code)])
+    job.submit()
+    return job._block_until_complete
+def sagemaker():
+    import boto3
+    from sagemaker.core.resources import TrainingJob
+    boto3.client("sagemaker").create_training_job(**training_job("waiting", ["python", "-c", code]))
+    return TrainingJob.get("waiting").wait
+wait = {"vertex": vertex, "sagemaker": sagemaker}[sys.argv[1]]()
+print("waits", flush=True)
+try:
+    wait()
+except Exception as problem:
+    print(type(problem).__name__, " ".join(str(problem).split()), flush=True)
+"""
+
+
+@pytest.mark.parametrize("cloud", ["vertex", "sagemaker"])
+@pytest.mark.parametrize("end", ["crash", "stop"])
+def test_a_wait_for_a_job_ends(tmp_path: Path, cloud: str, end: str) -> None:
+    """After a crash with the failure of the job, which has ended with the server."""
+    with Rig(tmp_path / "home") as rig:
+        waiting = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", WAITING, cloud],
+            cwd=CHECKOUT,
+            env=os.environ
+            | {"LOCAL_CLOUD_HOME": str(rig.home.folder), "LOCAL_CLOUD_VERTEX_URL": ""},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert waiting.stdout
+        assert "waits\n" in iter(waiting.stdout.readline, "")
+        rig.kill() if end == "crash" else rig.stop()
+        begun = time.monotonic()
+        said = waiting.communicate()[0].splitlines()[-1]
+        assert time.monotonic() - begun < SOON
+        assert rig.home.running() == (end == "crash")
+    if end == "stop":
+        assert said.startswith("LocalCloudError the local cloud was stopped at"), said
+    else:
+        assert "LocalCloudError" not in said and "local cloud" in said, said

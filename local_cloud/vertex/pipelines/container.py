@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from local_cloud import bodies
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.store.errors import StoreError
@@ -161,13 +162,13 @@ def results(task: Task, component: Json, job: Json, objects: Objects) -> tuple[J
 def _json(objects: Objects, uri: str) -> Json:
     text = _text(objects, uri)
     try:
-        found = json.loads(text or "{}")
+        found = bodies.parse((text or "{}").encode())
         if isinstance(found, dict):
             for part in ("parameterValues", "artifacts"):
                 if not isinstance(found.get(part, {}), dict):
                     raise ValueError(part)
             return found
-    except (ValueError, RecursionError):
+    except ValueError:
         pass
     raise ApiError("INVALID_ARGUMENT", f"{uri} is not the JSON of an executor's output")
 

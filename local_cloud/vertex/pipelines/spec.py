@@ -5,12 +5,12 @@ Source: kfp's pipeline_spec.proto (package kfp-pipeline-spec), of which the requ
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from local_cloud import bodies
 from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.pipelines import conditions, placeholders
 from local_cloud.vertex.schema import Json, require
@@ -127,8 +127,8 @@ def parsed(text: str, definition: Json, where: str) -> Any:
     if definition.get("parameterType") == "STRING":
         return text
     try:
-        return typed(json.loads(text), definition, where)
-    except (ValueError, RecursionError):
+        return typed(bodies.parse(text.encode()), definition, where)
+    except ValueError:
         kind = definition.get("parameterType")
         raise ApiError("INVALID_ARGUMENT", f"{where}: {_short(text)} is not a {kind}") from None
 

@@ -18,7 +18,7 @@ from local_cloud.engine.spec import EngineError
 from local_cloud.vertex import batch_files, metrics
 from local_cloud.vertex.datasets import import_lists
 from local_cloud.vertex.errors import ApiError
-from local_cloud.vertex.pipelines import inputs, placeholders, spec
+from local_cloud.vertex.pipelines import container, inputs, placeholders, spec
 from local_cloud.vertex.tracking import event_files, tracked_jobs
 from tests import bombs
 
@@ -37,7 +37,10 @@ def test_a_line_of_a_batch_prediction_has_a_limit(
     tmp_path: Path, kind: str, content: bytes
 ) -> None:
     paths = [written(tmp_path / f"input.{kind}", content)]
-    for read in (batch_files.count, lambda *given: list(batch_files.chunks(*given, {}, 8))):
+    for read in (
+        batch_files.count,
+        lambda paths, kind: list(batch_files.chunks(paths, kind, {}, 8)),
+    ):
         with pytest.raises(EngineError, match=rf"input\.{kind} cannot be read: a .* is larger"):
             read(paths, kind)
 
@@ -129,6 +132,20 @@ def test_a_tasks_output_that_is_nested_too_deeply_fails_the_task(
 ) -> None:
     with pytest.raises(refused):
         read()
+
+
+@pytest.mark.parametrize("value", [DEEP, "NaN", '["\\ud800"]'])
+def test_a_tasks_output_that_no_answer_could_hold_is_refused(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be recorded, and every later look at the pipeline would end in an error."""
+    output = '{"parameterValues": {"a": VALUE}}'.replace("VALUE", value)
+    monkeypatch.setattr(container, "_text", lambda *_: output)
+    with pytest.raises(ApiError, match="is not the JSON of an executor's output"):
+        container._json(None, "gs://b/executor_output.json")  # type: ignore[arg-type]
+    for kind in ("LIST", "NUMBER_DOUBLE"):
+        with pytest.raises(ApiError):
+            spec.parsed(value, {"parameterType": kind}, "output a")
 
 
 def test_a_word_that_is_nested_too_deeply_is_a_word() -> None:

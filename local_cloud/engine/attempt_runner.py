@@ -37,7 +37,7 @@ from local_cloud.engine.replica import (
 )
 from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, Refused, State
 from local_cloud.failures import LOST_WORKER, MEMORY, SLOW
-from local_cloud.store import trees
+from local_cloud.store import files, trees
 from local_cloud.store.errors import StoreError
 from local_cloud.store.interruption import interruptible
 from local_cloud.store.records import NOT_WRITTEN
@@ -119,8 +119,7 @@ class AttemptRunner:
         if not self.reader():
             return False
         for log in self._logs():
-            with log.open("a", encoding="utf-8") as file:
-                file.write(f"{note}\n")
+            files.append_line(log, note)
         count = self._job.interruptions + 1
         message = f"The job was interrupted {count} times, which is once too often."
         self._settle(Outcome(State.FAILED, "interrupted", message))
@@ -336,8 +335,7 @@ class AttemptRunner:
         """Say in the log of a replica that reached no host why it may not have."""
         name = self._outcome.replica if self._outcome else None
         if name and job_network.UNREACHED.search("\n".join(self._lines(name))):
-            with log_path(self._context.folder, name).open("a", encoding="utf-8") as file:
-                file.write(f"{job_network.WHY}\n")
+            files.append_line(log_path(self._context.folder, name), job_network.WHY)
 
     def _lines(self, name: str | None) -> tuple[str, ...]:
         return last_lines(log_path(self._context.folder, name)) if name else ()

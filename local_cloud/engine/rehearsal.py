@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from local_cloud.engine.spec import EngineError
+from local_cloud.store import files
 from local_cloud.store.records import NOT_WRITTEN, Records
 
 KIND = "rehearsal"
@@ -85,7 +86,7 @@ class Reader:
     def news(self) -> bool:
         """Read on, a block at most; whether there may be more."""
         try:
-            with self._log.open("rb") as file:
+            with files.open_file(self._log) as file:
                 file.seek(self._place)
                 block = file.read(BLOCK)
         except FileNotFoundError:

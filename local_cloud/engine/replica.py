@@ -19,6 +19,7 @@ from local_cloud.engine.environments import Environments
 from local_cloud.engine.fork_server import Forked, ForkServer, suits
 from local_cloud.engine.network import Entered
 from local_cloud.engine.spec import EngineError, JobContext, Replica
+from local_cloud.store import files
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # A socket's path may have 103 bytes (macOS; Linux: 107), and multiprocessing makes sockets with
@@ -126,7 +127,7 @@ def start(
     if contents := context.pythons.base(replica.image).contents:
         replica = image_files.placed(replica, contents, own)
     temporary = temporary_folder(own)
-    with log_path(context.folder, replica.name).open("ab") as log:
+    with open(log_path(context.folder, replica.name), "ab", opener=files.open_regular) as log:
         log.write("".join(f"{note}\n" for note in notes).encode())
         log.flush()
         try:
@@ -192,9 +193,9 @@ def _forked(
 def last_lines(log: Path, count: int = 10, most: int = 8192) -> tuple[str, ...]:
     """The last lines of a log, of its last `most` bytes; none if it cannot be read."""
     try:
-        with log.open("rb") as file:
+        with files.open_file(log) as file:  # a job may have put a pipe there
             file.seek(max(0, file.seek(0, os.SEEK_END) - most))
-            text = file.read().decode(errors="replace")
+            text = file.read(most).decode(errors="replace")
     except OSError:
         return ()
     return tuple(deque((line for line in text.splitlines() if line.strip()), count))

@@ -123,16 +123,23 @@ def sync(path: Path) -> None:
 
 def open_file(path: str | Path) -> FileIO:
     """Open for reading; raises OSError for what is not a regular file, a link too."""
-    return open(path, "rb", buffering=0, opener=_open_regular)
+    return open(path, "rb", buffering=0, opener=open_regular)
 
 
-def _open_regular(path: str, flags: int) -> int:
+def open_regular(path: str, flags: int) -> int:
+    """Open a file as os.open does: an opener. OSError for what is not a regular file."""
     # Opening a pipe would wait for somebody who writes to it.
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
     raise FileNotFoundError(errno.ENOENT, "not a regular file", path)
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a log, if it can take one: it may be a pipe, and the disk may be full."""
+    with suppress(OSError), open(path, "a", encoding="utf-8", opener=open_regular) as file:
+        file.write(f"{line}\n")
 
 
 def append(target: FileIO, source: BinaryIO | FileIO, size: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
 from local_cloud.service import Platform
+from local_cloud.store import files
 from local_cloud.vertex import launch, rehearsed, rented, resources, status
 from local_cloud.vertex.automl import inputs as automl_inputs
 from local_cloud.vertex.automl import trainings
@@ -202,8 +203,7 @@ class Training:
             self.automl.collect(document, job)
             return
         if problem := self.tracking.end(document, job.state):
-            with self.engine.log(job.id, launch.PRIMARY).open("a") as log:
-                log.write(f"local cloud: {problem}\n")
+            files.append_line(self.engine.log(job.id, launch.PRIMARY), f"local cloud: {problem}")
         pipeline = self.records.get("vertex", document.get("pipeline", ""))
         if job.state != State.SUCCEEDED or not pipeline or "modelToUpload" not in pipeline:
             return

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.engine import collecting
+from local_cloud.engine import attempt_runner, collecting
 from local_cloud.engine.spec import Job, JobContext, Plan, State
 from local_cloud.store import interruption
 from tests.local_cloud.engine.support import SLEEP, Cloud, engine, plan, python, run, until, written
@@ -126,5 +126,25 @@ def test_the_folder_of_a_forgotten_job_is_gone_at_once_and_removed_meanwhile(
             deadline = time.monotonic() + 20
             while list((tmp_path / "jobs").glob(".removed-*")):
                 assert time.monotonic() < deadline
+
+    run(story())
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_job_that_puts_a_pipe_in_the_place_of_its_log_holds_nobody_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retries: int
+) -> None:
+    """Opening a pipe waits for somebody who writes to it: the server would wait for ever."""
+    code = "import os; os.unlink('../r0.log'); os.mkfifo('../r0.log'); raise SystemExit(6)"
+
+    monkeypatch.setattr(attempt_runner, "PAUSE", 0.1)
+
+    async def story() -> None:
+        once_more = plan(python(code), retried=frozenset({6}), retries=retries)
+        async with engine(tmp_path, Cloud(a=once_more)) as here:
+            here.submit("cloud", "a", 1)
+            outcome = (await until(here, "a")).outcome
+            assert outcome and outcome.last_lines == ()
+            assert outcome.reason == ("staging" if retries else "exit")
 
     run(story())

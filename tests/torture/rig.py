@@ -32,7 +32,7 @@ class Rig:
     does so with `kill`, `stop` and `start`, or inside `with rig.away():`.
     """
 
-    def __init__(self, folder: Path, tally: Tally) -> None:
+    def __init__(self, folder: Path, tally: Tally | None = None) -> None:
         """folder: for the home, new. tally: where the longest time without an answer is noted."""
         self.home = Home(folder)
         self.tally = tally
@@ -47,7 +47,8 @@ class Rig:
         """Stop it, whatever state it is in."""
         longest = self._probe.end()
         control.stop(self.home)
-        self.tally.silent(longest)
+        if self.tally:
+            self.tally.silent(longest)
 
     def start(self) -> None:
         """Start the server; both clouds have a bucket then."""

@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 
 from starlette.requests import Request
 
+from local_cloud.whole_numbers import whole
+
 LARGEST = 1 << 20  # bytes; the SDKs cut what is longer into several requests
 MOST_VALUES = 50_000  # in lists and objects: checking each against a schema takes its time
 DEEPEST = 100  # levels of lists and objects: protobuf's limit of recursion
@@ -28,7 +30,7 @@ class TooLarge(Exception):
 async def read(request: Request, largest: int = LARGEST) -> bytes:
     """The whole body. Raises TooLarge, before anything is read if the length is announced."""
     announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > largest:
+    if (whole(announced) or 0) > largest:
         raise TooLarge(largest)
     return await gather(request.stream(), largest)
 

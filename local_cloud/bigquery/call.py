@@ -13,7 +13,10 @@ from starlette.responses import JSONResponse, Response
 
 from local_cloud import bodies
 from local_cloud.bigquery.errors import Problem, invalid, mistake
+from local_cloud.definitions.api import Api, Method, api
+from local_cloud.definitions.values import WrongValue
 from local_cloud.store.errors import NoSpace, StoreError
+from local_cloud.whole_numbers import whole
 
 Document = dict[str, Any]
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -41,9 +44,9 @@ class Call:
         value = self.query.get(name)
         if value in (None, ""):
             return None
-        if not str(value).isdecimal():
-            raise invalid(f"Invalid value for {name}: {value!r} is not a whole number")
-        return int(str(value))
+        if (found := whole(str(value))) is None:
+            raise invalid(f"Invalid value for {name}: {str(value)[:80]!r} is not a whole number")
+        return found
 
     def flag(self, name: str) -> bool:
         """A parameter that is true or false."""
@@ -61,7 +64,7 @@ def answered(function: Endpoint) -> Endpoint:
             return problem.response()
         except NoSpace as problem:
             return Problem(507, "quotaExceeded", str(problem)).response()
-        except StoreError as problem:
+        except (StoreError, WrongValue) as problem:
             return invalid(str(problem)).response()
         except ClientDisconnect:
             return Response(status_code=499)  # nobody is there to read it
@@ -71,25 +74,36 @@ def answered(function: Endpoint) -> Endpoint:
     return endpoint
 
 
-def blocking(function: Callable[[Call], Any]) -> Endpoint:
-    """An endpoint that reads a body of JSON and does the rest in a thread."""
+def definition() -> Api:
+    """What BigQuery says about its methods."""
+    return api("bigquery.v2")
+
+
+def blocking(method: Method, function: Callable[[Call], Any]) -> Endpoint:
+    """An endpoint that checks its request and does the rest in a thread."""
 
     @functools.wraps(function)
     async def endpoint(request: Request) -> Response:
-        body = await read_json(request)
-        return reply(await run_in_threadpool(lambda: function(Call(request, body))))
+        call = await checked(method, request)
+        return reply(await run_in_threadpool(function, call))
 
     return answered(endpoint)
 
 
-def waiting(function: Callable[[Call], Awaitable[Any]]) -> Endpoint:
-    """An endpoint that reads a body of JSON and may wait for a job."""
+def waiting(method: Method, function: Callable[[Call], Awaitable[Any]]) -> Endpoint:
+    """An endpoint that checks its request and may wait for a job."""
 
     @functools.wraps(function)
     async def endpoint(request: Request) -> Response:
-        return reply(await function(Call(request, await read_json(request))))
+        return reply(await function(await checked(method, request)))
 
     return answered(endpoint)
+
+
+async def checked(method: Method, request: Request) -> Call:
+    """The request, with a body of JSON. Raises Problem, WrongValue."""
+    method.check_query(request.query_params.multi_items())
+    return Call(request, method.body(await read_json(request)))
 
 
 def reply(found: Any) -> Response:

@@ -16,6 +16,7 @@ from local_cloud.bigquery.errors import LOCATION, Problem, invalid, not_implemen
 from local_cloud.bigquery.jobs import Handler, Jobs, job_document
 from local_cloud.bigquery.names import target_of
 from local_cloud.bigquery.outcome import USER, Cursor, Outcome, Request
+from local_cloud.whole_numbers import whole
 
 PATIENCE = 10_000  # milliseconds that a query is waited for, unless the client says otherwise
 CODES = {
@@ -194,9 +195,9 @@ def _bytes(value: object) -> int | None:
     """maximumBytesBilled: a whole number in text; 0 or nothing is no limit."""
     if value in (None, ""):
         return None
-    if not str(value).isdecimal():
+    if (found := whole(str(value))) is None:
         raise invalid(f"Invalid value for maximumBytesBilled: {value!r}")
-    return int(str(value)) or None
+    return found or None
 
 
 def request_of(project: str, query: Document) -> Request:

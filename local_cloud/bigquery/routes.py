@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from local_cloud.bigquery import discovery
-from local_cloud.bigquery.call import answered, blocking, waiting
+from local_cloud.bigquery.call import answered, blocking, definition, waiting
 from local_cloud.bigquery.errors import not_implemented
 from local_cloud.bigquery.parts import Parts
 
@@ -80,11 +80,12 @@ def routes(parts: Parts) -> list[BaseRoute]:
         named = [(name, verb, path) for name, verb, path, _ in found]
         return JSONResponse(discovery.document(named, base))
 
+    def declared(name: str, verb: str, path: str, handler: Callable[..., Any]) -> Route:
+        make = waiting if name in WAITING else blocking
+        return Route(path, make(definition().method(verb, path), handler), methods=[verb])
+
     return [
-        *(
-            Route(path, (waiting if name in WAITING else blocking)(handler), methods=[verb])
-            for name, verb, path, handler in found
-        ),
+        *(declared(*each) for each in found),
         Route(upload, parts.uploads.insert, methods=["POST"]),
         Route(upload, parts.uploads.resume, methods=["PUT"]),
         Route("/$discovery/rest", answered(describe), methods=["GET"]),

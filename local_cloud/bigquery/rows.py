@@ -7,6 +7,7 @@ from typing import Any
 from local_cloud.bigquery.catalog import Catalog, Document, Name
 from local_cloud.bigquery.errors import invalid
 from local_cloud.bigquery.types import Field, duckdb_type, form, quoted
+from local_cloud.whole_numbers import whole
 
 MOST_ROWS = 10_000  # of a page, where the client names no number
 MOST_BYTES = 8 << 20  # about
@@ -67,6 +68,6 @@ def token(text: str | None) -> int:
     """The row that a page's token stands for."""
     if text in (None, ""):
         return 0
-    if not str(text).isdecimal():
-        raise invalid(f"Invalid value for pageToken: {text!r}")
-    return int(str(text))
+    if (found := whole(str(text))) is None:
+        raise invalid(f"Invalid value for pageToken: {str(text)[:80]!r}")
+    return found

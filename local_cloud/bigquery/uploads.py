@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from local_cloud import bodies
-from local_cloud.bigquery.call import Document, answered, parse_json
+from local_cloud.bigquery.call import Document, answered, definition, parse_json
 from local_cloud.bigquery.errors import Problem, invalid
 from local_cloud.bigquery.loads import Loads
 from local_cloud.bigquery.outcome import Cursor, Outcome
@@ -34,6 +34,7 @@ class Uploads:
             if file.stat().st_mtime < time.time() - LIFETIME or not self._known(file.stem).exists():
                 self._forget(file.stem)
         self.insert, self.resume = answered(self._insert), answered(self._resume)
+        self._method = definition().method("POST", "/bigquery/v2/projects/{project}/jobs")
 
     async def _insert(self, request: Request) -> Response:
         """POST ?uploadType=multipart|resumable"""
@@ -42,7 +43,7 @@ class Uploads:
             case "multipart":
                 return await self._multipart(project, request)
             case "resumable":
-                body = parse_json(await bodies.read(request)) or {}
+                body = self._method.body(parse_json(await bodies.read(request)))
                 upload = secrets.token_hex(16)
                 await run_in_threadpool(self._begin, upload, project, body)
                 base = str(request.base_url).rstrip("/")
@@ -113,7 +114,7 @@ class Uploads:
                 async for piece in request.stream():
                     await run_in_threadpool(opened.write, related.feed(piece))
             related.finish()
-            body = parse_json(related.metadata) or {}
+            body = self._method.body(parse_json(related.metadata))
             document = await run_in_threadpool(self._start, project, body, file)
         except BadBody as problem:
             file.unlink(missing_ok=True)

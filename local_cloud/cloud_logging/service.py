@@ -21,6 +21,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from local_cloud import bodies
+from local_cloud.definitions.api import api
+from local_cloud.definitions.values import WrongValue
 from local_cloud.engine import log_timestamps
 from local_cloud.engine.spec import Job, NoSuchJob
 from local_cloud.filters import InvalidFilter, bounds, compile_filter
@@ -35,12 +37,17 @@ METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
 def service(platform: Platform) -> Service:
     """Return Cloud Logging."""
 
+    method = api("logging.v2").method("POST", "/v2/entries:list")
+
     async def listed(request: Request) -> JSONResponse:
         try:
-            found = bodies.parse(await bodies.read(request) or b"{}")
-            return JSONResponse(await run_in_threadpool(_page, platform, found))
-        except (InvalidFilter, ValueError, AttributeError, TypeError) as problem:
+            method.check_query(request.query_params.multi_items())
+            body = method.body(bodies.parse(await bodies.read(request) or b"{}"))
+            return JSONResponse(await run_in_threadpool(_page, platform, body))
+        except (InvalidFilter, WrongValue, ValueError) as problem:
             return _refused(400, "INVALID_ARGUMENT", str(problem))
+        except bodies.TooLarge as problem:
+            return _refused(413, "INVALID_ARGUMENT", str(problem))
 
     async def missing(request: Request) -> JSONResponse:
         what = f"{request.method} /v2/{request.path_params['rest']}"
@@ -73,8 +80,10 @@ def _page(platform: Platform, body: dict[str, Any]) -> dict[str, Any]:
     if by not in ("timestamp asc", "timestamp desc"):
         raise InvalidFilter(f"orderBy: {by!r} is neither 'timestamp asc' nor 'timestamp desc'")
     back = by.endswith("desc")
-    size = min(int(body.get("pageSize") or LARGEST), LARGEST)
-    places = _places(str(body.get("pageToken") or ""))
+    size = min(body.get("pageSize") or LARGEST, LARGEST)
+    if size < 0:
+        raise InvalidFilter(f"page_size {size} is negative")
+    places = _places(body.get("pageToken") or "")
     numbers = {_number(name) for name in body.get("resourceNames") or []}
     lowest, highest = (_moment(limit) for limit in limits.get("timestamp", ("", "")))
     merged = heapq.merge(
@@ -108,7 +117,7 @@ def _places(token: str) -> dict[str, int]:
     try:
         found = json.loads(base64.urlsafe_b64decode(token))
         places = {str(name): int(place) for name, place in found.items()}
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):
         places = {"": -1}
     if not all(0 <= place <= log_timestamps.ALL for place in places.values()):
         raise InvalidFilter(f"page_token {token!r} is none that an answer had")

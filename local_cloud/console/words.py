@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from local_cloud import whole_numbers
 from local_cloud.engine.spec import State
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -93,7 +94,8 @@ def pretty(document: Any) -> str:
 
 def whole(text: str, otherwise: int = 0) -> int:
     """The whole number of a query, or this for what is none, or far too large."""
-    return int(text) if text.isdecimal() and len(text) < 16 else otherwise
+    found = whole_numbers.whole(text)
+    return otherwise if found is None else found
 
 
 def short(name: str) -> str:

@@ -14,6 +14,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from local_cloud import bodies
+from local_cloud.definitions.api import Api, Method, api
+from local_cloud.definitions.values import WrongValue
 from local_cloud.gcs.errors import Refusal, from_store, invalid, not_implemented
 from local_cloud.related import BadBody
 from local_cloud.store.errors import StoreError
@@ -100,12 +102,19 @@ def answered(function: Endpoint) -> Endpoint:
             return refusal.response()
         except StoreError as error:
             return from_store(error, is_read=request.method in ("GET", "HEAD")).response()
+        except WrongValue as problem:
+            return Refusal(400, "invalid", str(problem), location=problem.where).response()
         except BadBody as problem:
             return invalid(str(problem)).response()
         except ClientDisconnect:
             return Response(status_code=499)  # nobody is there to read it
 
     return endpoint
+
+
+def definition() -> Api:
+    """What Cloud Storage says about its methods."""
+    return api("storage.v1")
 
 
 def streaming(function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Response]]) -> Endpoint:
@@ -116,7 +125,7 @@ def streaming(function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Respons
         chunks = request.stream()
         try:
             return await function(Call(request), chunks)
-        except (Refusal, BadBody, StoreError, OSError):
+        except (Refusal, WrongValue, BadBody, StoreError, OSError):
             # A client that is still sending does not read an answer: take the rest first.
             async for _ in chunks:
                 pass
@@ -125,12 +134,13 @@ def streaming(function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Respons
     return answered(endpoint)
 
 
-def blocking(function: Callable[[Call], Response]) -> Endpoint:
-    """An endpoint that reads a body of JSON and does the rest in a thread."""
+def blocking(method: Method, function: Callable[[Call], Response]) -> Endpoint:
+    """An endpoint that checks its request and does the rest in a thread."""
 
     @functools.wraps(function)
     async def endpoint(request: Request) -> Response:
-        body = await read_json(request)
+        method.check_query(request.query_params.multi_items())
+        body = method.body(await read_json(request))
         return await run_in_threadpool(lambda: function(Call(request, body)))
 
     return answered(endpoint)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from local_cloud.gcs.buckets import Buckets
-from local_cloud.gcs.call import Call, blocking, streaming
+from local_cloud.gcs.call import Call, blocking, definition, streaming
 from local_cloud.gcs.contents import Contents
 from local_cloud.gcs.errors import not_implemented
 from local_cloud.gcs.policies import Policies, service_account
@@ -75,8 +76,13 @@ def routes(objects: Objects) -> list[BaseRoute]:
         )
     ]
     rest = ("/storage/v1/", "/upload/storage/v1/", "/download/storage/v1/", "/batch/storage/v1")
+
+    def declared(verb: str, path: str, handler: Callable[[Call], Response]) -> Route:
+        method = definition().method(verb, path.removeprefix("/download"))
+        return Route(path, blocking(method, handler), methods=[verb])
+
     return [
-        *(Route(path, blocking(handler), methods=[method]) for method, path, handler in calls),
+        *(declared(*each) for each in calls),
         *(Route(path, streaming(handler), methods=[method]) for method, path, handler in sending),
         *(Route(path + "{rest:path}", streaming(_refuse), methods=_METHODS) for path in rest),
     ]

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from local_cloud.content_range import Chunk, chunk
-from local_cloud.gcs.call import Call, parse_json
+from local_cloud.gcs.call import Call, definition, parse_json
 from local_cloud.gcs.errors import Refusal, invalid
 from local_cloud.gcs.model import Insert, Session, Sessions, announced
 from local_cloud.gcs.resources import object_resource
@@ -33,10 +33,12 @@ class Uploads:
         """Into this store."""
         self._objects = objects
         self._sessions = Sessions(objects)
+        self._method = definition().method("POST", "/storage/v1/b/{bucket}/o")
         self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     async def insert(self, call: Call, chunks: Chunks) -> Response:
         """POST ?uploadType=media|multipart|resumable"""
+        self._method.check_query(call.request.query_params.multi_items())
         match call.query.get("uploadType"):
             case "media":
                 content_type = call.headers.get("content-type", "")
@@ -91,7 +93,8 @@ class Uploads:
 
         def insert() -> Insert:
             related.finish()
-            return Insert.of(call, parse_json(related.metadata) or {}, related.content_type)
+            metadata = self._method.body(parse_json(related.metadata))
+            return Insert.of(call, metadata, related.content_type)
 
         return await self._store(call, chunks, related.feed, insert)
 
@@ -120,7 +123,8 @@ class Uploads:
             if len(content) > _LARGEST_METADATA:
                 raise Refusal(413, "uploadTooLarge", "the metadata are too large")
         content_type = call.headers.get("x-upload-content-type", "")
-        insert = Insert.of(call, parse_json(content) or {}, content_type)
+        metadata = self._method.body(parse_json(content))
+        insert = Insert.of(call, metadata, content_type)
         session = await run_in_threadpool(self._sessions.start, insert)
         address = f"{call.base}/upload/storage/v1/b/{insert.bucket}/o"
         location = f"{address}?uploadType=resumable&upload_id={session.id}"

@@ -18,6 +18,7 @@ from local_cloud.engine.engine import Engine
 from local_cloud.engine.serving import Serving
 from local_cloud.logs.patterns import compiled
 from local_cloud.logs.streams import Event, Stream, events, events_before, streams
+from local_cloud.whole_numbers import whole
 
 PAGE_EVENTS, PAGE_BYTES = 10_000, 1 << 20  # of GetLogEvents and FilterLogEvents
 MOST_SEARCHED = 100_000  # lines, for one page: a log may hold a thousand times as many
@@ -49,10 +50,9 @@ class Logs:
             if stream.group.startswith(prefix or "") and (part or "") in stream.group:
                 groups.setdefault(stream.group, []).append(stream)
         found = [_group(name, groups[name]) for name in sorted(groups)]
-        token, limit = str(params.get("nextToken", 0)), params.get("limit", PAGE_NAMES)
-        if not token.isdecimal():
+        start, limit = whole(params.get("nextToken", "0")), params.get("limit", PAGE_NAMES)
+        if start is None:
             raise _invalid("The specified nextToken is invalid.")
-        start = int(token)
         more = {"nextToken": str(start + limit)} if start + limit < len(found) else {}
         return {"logGroups": found[start : start + limit]} | more
 
@@ -271,7 +271,7 @@ def _read_offsets(token: str) -> dict[str, int]:
     try:
         found = json.loads(base64.urlsafe_b64decode(token))
         offsets = {str(name): int(offset) for name, offset in found.items()}
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):
         raise _invalid("The specified nextToken is invalid.") from None
     if not all(0 <= offset <= LONGEST_LOG for offset in offsets.values()):
         raise _invalid("The specified nextToken is invalid.")

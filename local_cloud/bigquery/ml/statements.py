@@ -15,6 +15,7 @@ from local_cloud.bigquery.ml import options
 from local_cloud.bigquery.ml.model import Model
 from local_cloud.bigquery.ml.store import Models
 from local_cloud.errors import LocalCloudError
+from local_cloud.whole_numbers import whole
 
 if TYPE_CHECKING:
     import duckdb
@@ -45,7 +46,8 @@ def value(node: Any, name: str) -> Any:
         text = str(node.this)
         if node.is_string:
             return text
-        return int(text) if text.isdecimal() else float(text)
+        number = whole(text)
+        return float(text) if number is None else number
     if isinstance(node, exp.Boolean):
         return bool(node.this)
     if isinstance(node, exp.Null):

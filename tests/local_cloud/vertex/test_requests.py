@@ -170,7 +170,7 @@ def test_pages_together_are_the_whole_list(aiplatform: ModuleType, cloud: Status
     ("body", "said"),
     [
         ({"resourceNames": ["my-project"]}, "'my-project' is not projects/PROJECT"),
-        ({"resourceNames": [7]}, "7 is not projects/PROJECT"),
+        ({"resourceNames": [7]}, "Invalid value at 'resourceNames[0]' (TYPE_STRING), 7"),
         ({"pageToken": "-1"}, "page_token '-1' is none that an answer had"),
         ({"orderBy": "severity"}, "orderBy: 'severity' is neither"),
     ],

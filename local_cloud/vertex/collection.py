@@ -84,7 +84,7 @@ class Collection:
 
     def patch(self, name: str, body: Json, mask: str) -> Json:
         """Change the fields that the mask names or, without a mask, those that the body has."""
-        sent = checked(self.proto, body, self.proto.__name__, self.output_only)
+        sent = checked(self.proto, body, self.proto.__name__, self.output_only, is_patch=True)
         with self.records.transaction():
             old = self.get(name)
             self._same_etag(body.get("etag", ""), old)

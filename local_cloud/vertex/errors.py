@@ -36,6 +36,8 @@ class ApiError(LocalCloudError):
 
 def not_found(name: str) -> ApiError:
     """No resource has this name."""
+    if "/" not in name:
+        return ApiError("INVALID_ARGUMENT", f"{name!r} is not the name of a resource.")
     kind = name.split("/")[-2].removesuffix("s")
     return ApiError("NOT_FOUND", f"The {kind} {name} does not exist.")
 

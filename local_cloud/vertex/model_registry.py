@@ -214,7 +214,7 @@ class ModelRegistry:
                     f" {'a model version' if is_version else 'a model'} may change; these are"
                     f" {', '.join(allowed)}.",
                 )
-        model = checked(Model, body)
+        model = checked(Model, body, is_patch=True)
         changes = {field: model.get(field, {} if field == "labels" else "") for field in fields}
         require(changes.get("displayName", "set"), "model.displayName: required")
         with self.records.transaction():

@@ -24,6 +24,7 @@ from local_cloud.vertex.collection import Collection
 from local_cloud.vertex.errors import ApiError, not_found
 from local_cloud.vertex.resources import numbered
 from local_cloud.vertex.schema import Json, checked, require, timestamp
+from local_cloud.whole_numbers import whole
 
 # "4-128 characters in length. Valid characters are [a-z][0-9]-": types/metadata_service.py
 ID = re.compile(r"[a-z0-9-]{4,128}")
@@ -205,12 +206,12 @@ class Metadata:
             raise ApiError(
                 "UNIMPLEMENTED", "not implemented in the local cloud: a filter of a lineage"
             )
-        hops = query.get("maxHops", "") or str(MOST_HOPS)
-        require(hops.isdecimal(), f"max_hops: {hops!r} is not a number from 0")
+        hops = whole(query.get("maxHops", "") or str(MOST_HOPS))
+        require(hops is not None, "max_hops: a number from 0 is needed")
         self.artifacts.get(artifact)
         every = [event for _, event in self.records.list(EVENTS, f"{_store(artifact)}/")]
         found, events = {artifact}, list[Json]()
-        for _ in range(min(int(hops), MOST_HOPS)):
+        for _ in range(min(hops or 0, MOST_HOPS)):
             more = [
                 event
                 for event in every

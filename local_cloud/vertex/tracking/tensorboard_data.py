@@ -17,6 +17,7 @@ from local_cloud.vertex import resources
 from local_cloud.vertex.collection import Collection
 from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.schema import Json, checked, require, timestamp
+from local_cloud.whole_numbers import whole
 
 KIND = "vertex-points"  # records of the name `SERIES/STEP`
 FIELD = {"SCALAR": "scalar", "TENSOR": "tensor"}
@@ -84,9 +85,10 @@ class Points:
         """timeSeries/ID:read."""
         _no_filter(query.get("filter"))
         most = query.get("maxDataPoints", "") or "0"
-        require(most.removeprefix("-").isdecimal(), f"maxDataPoints: {most!r} is not a number")
-        require(int(most) >= -1, "maxDataPoints: a number from 1, or -1 for all")
-        return {"timeSeriesData": self._data(self.series.get(name), int(most))}
+        count = -1 if most == "-1" else whole(most)
+        if count is None:
+            raise ApiError("INVALID_ARGUMENT", "maxDataPoints: a number from 1, or -1 for all")
+        return {"timeSeriesData": self._data(self.series.get(name), count)}
 
     def read_many(self, board: str, names: list[str]) -> Json:
         """tensorboards/ID:batchRead."""

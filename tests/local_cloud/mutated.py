@@ -79,20 +79,23 @@ def send_mutated(url: str, recorded: list[Recorded], count: int, seed: int) -> C
         for _ in range(chance.choice((1, 1, 1, 2, 3))):
             request = chance.choice(MUTATIONS)(request, chance)
         is_stranger = chance.random() < 0.15
-        status, said = _send(url, request, chance if is_stranger else None)
+        status, said = send(url, request, chance if is_stranger else None)
         if is_stranger:
             let_in += status not in (None, 400, 403)
         elif status in (None, 500) or (status >= 400 and urlsplit(url).path[1:] in said):
-            errors[_line(request, said)] += 1
+            errors[line(request, said)] += 1
     return Count(count, let_in, [f"{number} x {line}" for line, number in errors.most_common()])
 
 
-def _line(request: Recorded, said: str) -> str:
+def line(request: Recorded, said: str) -> str:
+    """A request and its answer, to be read."""
     what = request.headers.get("X-Amz-Target", request.target[:150])
     return f"{request.method} {what} {request.body[:300]!r} -> {said[:300]}"
 
 
-def _send(url: str, request: Recorded, chance: random.Random | None) -> tuple[int | None, str]:
+def send(
+    url: str, request: Recorded, chance: random.Random | None = None
+) -> tuple[int | None, str]:
     """The status and the body; with `chance` as one who lacks the secret, or comes from a page."""
     address = urlsplit(url)
     secret, host, origin = address.path, address.netloc, None
@@ -138,12 +141,12 @@ def _wrong(secret: str, chance: random.Random) -> str:
 def _json(request: Recorded, chance: random.Random) -> Recorded:
     try:
         body = json.loads(request.body)
-        places = list(_places(body)) if isinstance(body, dict | list) else []
+        found = list(places(body)) if isinstance(body, dict | list) else []
     except ValueError:
-        places = []
-    if not places:
+        found = []
+    if not found:
         return _bytes(request, chance)
-    inside, key = chance.choice(places)
+    inside, key = chance.choice(found)
     kind = chance.randrange(8)
     if kind == 0 and isinstance(inside, dict):
         del inside[key]
@@ -163,12 +166,13 @@ def _json(request: Recorded, chance: random.Random) -> Recorded:
     return request._replace(body=json.dumps(body).encode())
 
 
-def _places(value: Any) -> Any:
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, item in items:
+def places(value: Any) -> Any:
+    """Each list or object inside a value, with a key of it."""
+    if not isinstance(value, dict | list):
+        return
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         yield value, key
-        if isinstance(item, dict | list):
-            yield from _places(item)
+        yield from places(item)
 
 
 def _bytes(request: Recorded, chance: random.Random) -> Recorded:

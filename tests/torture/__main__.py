@@ -22,7 +22,7 @@ from tests.torture.tally import Tally, table
 PARTS = {
     "kills": 0.9,  # of ten minutes enough for 100 kills
     "load": 0.1,
-    "mutated": 0.05,
+    "requests": 0.1,
     "archives": 0.05,
     "outputs": 0.1,
     "tables": 0.1,

@@ -11,8 +11,8 @@ from tests.torture import (
     dead_server,
     log_flood,
     looks,
-    mutated,
     outputs,
+    requests,
     second_user,
     tables,
 )
@@ -87,8 +87,8 @@ def test_files_that_are_looked_at_break_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_mutated_requests_break_nothing(tmp_path: Path) -> None:
-    well(mutated.run(tmp_path, 10))
+def test_requests_of_every_kind_break_nothing(tmp_path: Path) -> None:
+    well(requests.run(tmp_path, 10))
 
 
 @pytest.mark.slow

@@ -1,12 +1,20 @@
-"""Real requests changed at random: nobody gets in without the secret, and nothing answers 500."""
+"""Requests with something wrong: nobody gets in without the secret, and nothing answers 500."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from local_cloud.control import Status
-from tests.local_cloud.mutated import mutated_requests, send_mutated
+from local_cloud.home import Home
+from tests.local_cloud.console_requests import walk
+from tests.local_cloud.declared import Declared, declared
+from tests.local_cloud.mutated import mutated_requests, send, send_mutated
 from tests.local_cloud.recorded import Recorded
+from tests.local_cloud.schema_requests import FAULTS, send_declared
 
 NAME = {"Content-Type": "application/json"}
 PARENT = "/v1/projects/p/locations/l"
@@ -64,8 +72,83 @@ REQUESTS = [
 ]
 
 
-def test_some(cloud: Status) -> None:
+@pytest.fixture(scope="module")
+def methods(tmp_path_factory: pytest.TempPathFactory) -> list[Declared]:
+    return declared(tmp_path_factory.mktemp("declared"))
+
+
+def test_some_of_the_sdks_requests_changed_at_random(cloud: Status) -> None:
     assert send_mutated(str(cloud.url), REQUESTS, 400, seed=1)[1:] == (0, [])
+
+
+def test_every_method_refuses_what_its_schema_does_not_have(
+    cloud: Status, methods: list[Declared]
+) -> None:
+    assert len(methods) > 250
+    assert send_declared(str(cloud.url), methods, seed=1, faults=1)[1:] == (0, [])
+
+
+def test_no_page_and_no_form_of_the_console_ends_in_an_error(cloud: Status, tmp_path: Path) -> None:
+    found = list(walk(Home(cloud.home.folder), tmp_path, rounds=3, seed=1))
+    assert [sent for sent, status in found if status >= 500] == []
+
+
+BIGQUERY = "/bigquery/v2/projects/p"
+WRONG_TYPES: list[tuple[str, str, Any]] = [
+    ("POST", f"{BIGQUERY}/queries", {"query": "SELECT 1", "maxResults": -1}),
+    ("POST", f"{BIGQUERY}/queries", {"query": "SELECT 1", "timeoutMs": ""}),
+    ("POST", f"{BIGQUERY}/queries", {"query": "SELECT 1", "timeoutMs": 10**400}),
+    ("POST", f"{BIGQUERY}/queries", {"query": "SELECT @a", "queryParameters": [None]}),
+    ("POST", f"{BIGQUERY}/queries", {"query": "SELECT 1", "defaultDataset": {"datasetId": 5}}),
+    ("POST", f"{BIGQUERY}/jobs", {"configuration": {"query": {"query": ["SELECT 1"]}}}),
+    ("POST", f"{BIGQUERY}/jobs", {"configuration": {"load": {"schema": {"fields": [1]}}}}),
+    ("POST", f"{BIGQUERY}/datasets", {"datasetReference": {"datasetId": "d"}, "labels": {"a": 1}}),
+    ("GET", f"{BIGQUERY}/jobs?maxResults=-1", None),
+    ("GET", f"{BIGQUERY}/queries/none?timeoutMs={'9' * 5000}", None),
+    ("POST", "/storage/v1/b?project=p", {"name": "wrong-types", "cors": "all"}),
+    ("GET", "/storage/v1/b?project=p&maxResults=x", None),
+    ("POST", "/v2/entries:list", {"resourceNames": "projects/p"}),
+    (
+        "POST",
+        f"{PARENT}/batchPredictionJobs",
+        {
+            "displayName": "b",
+            "inputConfig": {"instancesFormat": "jsonl", "gcsSource": {"uris": ["gs://b/x"]}},
+            "outputConfig": {"predictionsFormat": "jsonl", "gcsDestination": {}},
+        },
+    ),
+    (
+        "POST",
+        f"{PARENT}/customJobs",
+        {
+            "displayName": "c",
+            "jobSpec": {
+                "workerPoolSpecs": [
+                    {
+                        "replicaCount": 1,
+                        "machineSpec": {"machineType": "n1-standard-4"},
+                        "containerSpec": {"imageUri": "i", "env": [{"value": "x"}]},
+                    }
+                ]
+            },
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("verb", "path", "body"), WRONG_TYPES)
+def test_a_value_of_the_wrong_type_is_refused_by_its_name(
+    cloud: Status, verb: str, path: str, body: Any
+) -> None:
+    content = b"" if body is None else json.dumps(body).encode()
+    status, said = send(str(cloud.url), Recorded(verb, path, NAME, content))
+    assert status == 400, said
+    assert "Invalid value at" in said or ": required" in said
+
+
+@pytest.mark.slow
+def test_every_method_with_every_kind_of_fault(cloud: Status, methods: list[Declared]) -> None:
+    assert send_declared(str(cloud.url), methods, seed=2, faults=len(FAULTS))[1:] == (0, [])
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from importlib import import_module, metadata
 from pathlib import Path
 
-from lesson import ROOT, target
+from lesson import ROOT, people, target
 from lesson.findings import Fix, Skip, report
 
 OLDEST_PYTHON = (3, 11)
@@ -182,6 +182,7 @@ CHECKS = {
     "job on Vertex AI": vertex,
     "job on SageMaker": sagemaker,
     "notebooks": notebooks,
+    "kernels": people.kernels,
     "place": place,
 }
 

@@ -56,6 +56,8 @@ def executed(name: str) -> list[list[Output]]:
         install_lesson(Path(folder, "ipython/profile_default"), lesson)
         own = {"LOCAL_CLOUD_HOME": f"{folder}/home", "IPYTHONDIR": f"{folder}/ipython"}
         run = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace"]
+        # By socket files: on TCP of loopback other users of the machine could read the outputs.
+        run += ["--KernelManager.transport=ipc", f"--KernelManager.ip={folder}/kernel"]
         try:
             subprocess.run([*run, notebook], cwd=lesson, env=os.environ | own, check=True)
         finally:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from local_cloud.control import Status
 from tools import start_page
 from tools.folder import ROOT
-from tools.lab import command, console, use_settings
+from tools.lab import command, console, runtime_folder, use_settings
 
 
 def test_it_opens_the_start_page_in_the_lessons_folder() -> None:
@@ -18,6 +20,32 @@ def test_it_opens_the_start_page_in_the_lessons_folder() -> None:
     assert line[1:3] == ["-m", "jupyterlab"] and line[-1] == "--no-browser"
     assert f"--LabApp.default_url=/lab/tree/{Path('work', start_page.NAME)}" in line
     assert f"--ServerApp.root_dir={ROOT}" in line
+
+
+def test_its_kernels_use_socket_files() -> None:
+    assert "--KernelManager.transport=ipc" in command([])
+
+
+def test_only_the_owner_may_open_the_folder_of_the_socket_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usual = Path(tempfile.mkdtemp(dir="/tmp"))
+    usual.chmod(0o755)
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(usual))
+    assert runtime_folder() == usual
+    assert stat.S_IMODE(usual.stat().st_mode) == 0o700
+    assert not list(usual.iterdir())
+    usual.rmdir()
+
+
+def test_where_a_path_is_too_long_for_socket_files_they_are_in_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / ("long" * 20)))
+    folder = runtime_folder()
+    assert folder.parent == Path("/tmp")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder.rmdir()
 
 
 def test_it_links_the_local_clouds_pages(cloud: Status, monkeypatch: pytest.MonkeyPatch) -> None:

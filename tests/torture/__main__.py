@@ -30,6 +30,7 @@ PARTS = {
     "looks": 0.1,
     "second_user": 0.1,
     "dead_server": 0.1,
+    "kernels": 0.05,
 }
 
 

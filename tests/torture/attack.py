@@ -271,9 +271,54 @@ def links(facts: Facts, report: Report) -> None:
             (Path("/tmp") / name).parent.rmdir()
 
 
+def kernels(facts: Facts, report: Report) -> None:
+    """Listen to what kernels publish, write into them, and ask their JupyterLab without its token.
+
+    In every output is `marker`; `forged` must appear in none.
+    """
+    import zmq
+
+    end, context = time.monotonic() + facts["seconds"], zmq.Context()
+    context.setsockopt(zmq.LINGER, 0)  # what nobody takes does not keep the attack from its end
+    listener = context.socket(zmq.SUB)
+    listener.subscribe(b"")
+    speaker = context.socket(zmq.PUSH)
+    speaker.setsockopt(zmq.SNDTIMEO, 200)
+    for number in facts["ports"]:
+        listener.connect(f"tcp://127.0.0.1:{number}")
+        speaker.connect(f"tcp://127.0.0.1:{number}")
+        report.attempt(False, "")
+    for path in facts["paths"]:
+        listener.connect(f"ipc://{path}")
+        report.attempt(os.access(path, os.R_OK | os.W_OK), f"may open {path}")
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as line:
+            line.connect(path)
+            report.attempt(True, f"may connect to {path}")
+    for path in (
+        "/api",
+        "/api/kernels",
+        "/api/sessions",
+        "/api/terminals",
+        "/api/contents",
+        "/lab",
+    ):
+        connection = http.client.HTTPConnection("127.0.0.1", facts["lab"], timeout=10)
+        with contextlib.closing(connection):
+            connection.request("GET", path)
+            body = connection.getresponse().read()
+            told = any(fact.encode() in body for fact in (facts["marker"], *facts["ids"]))
+            report.attempt(told, f"GET {path} tells what only the owner may know")
+    marker = facts["marker"].encode()
+    while time.monotonic() < end:
+        with contextlib.suppress(zmq.Again):
+            speaker.send_multipart([b"", facts["forged"].encode()])
+        if listener.poll(100):
+            report.attempt(marker in b"".join(listener.recv_multipart()), "an output was read")
+
+
 ATTACKS: dict[str, Callable[[Facts, Report], None]] = {
     attack.__name__: attack
-    for attack in (files, processes, requests, port, ports, rendezvous, links)
+    for attack in (files, processes, requests, port, ports, rendezvous, links, kernels)
 }
 
 
@@ -283,6 +328,8 @@ def main() -> None:
     facts = json.loads(sys.stdin.readline())
     if name == "rendezvous":
         import torch.distributed  # noqa: F401 - once it is another user, it may not be readable
+    if name == "kernels":
+        import zmq  # noqa: F401
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(uid)

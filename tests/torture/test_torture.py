@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.running_lab import RunningLab
 from tests.torture import (
     archives,
     dead_server,
+    kernels,
     log_flood,
     looks,
     outputs,
@@ -16,6 +18,7 @@ from tests.torture import (
     second_user,
     tables,
 )
+from tests.torture.second_user import Stranger
 from tests.torture.tally import Tally, table
 
 
@@ -94,3 +97,20 @@ def test_requests_of_every_kind_break_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_server_that_ends_in_any_way_is_noticed_and_loses_nothing(tmp_path: Path) -> None:
     well(dead_server.run(tmp_path, 20))
+
+
+@pytest.mark.slow
+def test_another_user_of_the_machine_reads_no_notebook(tmp_path: Path) -> None:
+    well(kernels.run(tmp_path, 10))
+
+
+@pytest.mark.slow
+def test_the_same_attack_reads_kernels_that_listen_on_tcp(tmp_path: Path) -> None:
+    try:
+        stranger = Stranger()
+    except LookupError as problem:
+        pytest.skip(str(problem))
+    tally = Tally("kernels elsewhere")
+    with RunningLab(tmp_path / "lab", transport="tcp") as lab:
+        kernels.attack(lab, stranger, tally, 10)
+    assert "LET IN: kernels: an output was read" in tally.problems

@@ -155,8 +155,7 @@ class AttemptRunner:
         self, stage: Callable[[], Awaitable[Plan]], running: Callable[[], None]
     ) -> Outcome:
         """Run to the end, when no process of the job is left; running is called once it runs."""
-        with interruptible(self._stop_staging):
-            await self._stage(stage)
+        await self._stage(stage)
         stamping = asyncio.create_task(log_timestamps.follow(self._logs(), self._context.hidden))
         try:
             if self._plan and not self._outcome:
@@ -188,7 +187,8 @@ class AttemptRunner:
                 return
             if self._failure and self._failure.failure == SLOW and await self._provisioned():
                 return
-            plan = await self._staged(stage)
+            with interruptible(self._stop_staging):
+                plan = await self._staged(stage)
             for one in plan.replicas:
                 check_name(one.name)
             names = {one.name for one in plan.replicas}

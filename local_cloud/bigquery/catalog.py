@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from local_cloud.bigquery.database import Database, encoded
 from local_cloud.bigquery.errors import duplicate, no_such_dataset, no_such_table
+from local_cloud.bigquery.query_client import Cursor
 from local_cloud.bigquery.types import Field, duckdb_type, quoted
-
-if TYPE_CHECKING:
-    import duckdb
 
 Document = dict[str, Any]
 HIDDEN = "_results"  # the dataset of queries' results without a destination
@@ -92,7 +90,7 @@ class Catalog:
 
     def make_dataset(
         self,
-        cursor: duckdb.DuckDBPyConnection,
+        cursor: Cursor,
         project: str,
         dataset: str,
         document: Document,
@@ -144,7 +142,7 @@ class Catalog:
         )
         return [(Name(project, dataset, name), json.loads(text)) for name, text in rows]
 
-    def put(self, cursor: duckdb.DuckDBPyConnection, name: Name, document: Document) -> None:
+    def put(self, cursor: Cursor, name: Name, document: Document) -> None:
         """Write a document, in place of the one that there may be."""
         self.drop_document(cursor, name)
         cursor.execute(
@@ -152,14 +150,12 @@ class Catalog:
             [name.project, name.dataset, name.table, json.dumps(document)],
         )
 
-    def drop_document(self, cursor: duckdb.DuckDBPyConnection, name: Name) -> None:
+    def drop_document(self, cursor: Cursor, name: Name) -> None:
         """Remove a document if there is one."""
         where = [name.project, name.dataset, name.table]
         cursor.execute(f"DELETE FROM catalog.item WHERE {_ITEM}", where)
 
-    def create(
-        self, cursor: duckdb.DuckDBPyConnection, name: Name, fields: list[Field], more: Document
-    ) -> Document:
+    def create(self, cursor: Cursor, name: Name, fields: list[Field], more: Document) -> Document:
         """Make an empty table, in place of the one that there may be."""
         self.columns(cursor, name, fields)
         document = table_document(fields, more)
@@ -167,18 +163,18 @@ class Catalog:
         return document
 
     @staticmethod
-    def columns(cursor: duckdb.DuckDBPyConnection, name: Name, fields: list[Field]) -> None:
+    def columns(cursor: Cursor, name: Name, fields: list[Field]) -> None:
         """Make DuckDB's table of these columns, empty."""
         # BigQuery's tables may have no column, DuckDB's must.
         columns = ", ".join(_column(one) for one in fields) or '" " INTEGER'
         cursor.execute(f"CREATE OR REPLACE TABLE {name.stored} ({columns})")
 
-    def drop(self, cursor: duckdb.DuckDBPyConnection, name: Name) -> None:
+    def drop(self, cursor: Cursor, name: Name) -> None:
         """Remove a table, a view or a model."""
         cursor.execute(f"DROP TABLE IF EXISTS {name.stored}")
         self.drop_document(cursor, name)
 
-    def touch(self, cursor: duckdb.DuckDBPyConnection, name: Name) -> None:
+    def touch(self, cursor: Cursor, name: Name) -> None:
         """Note that a table's rows have changed."""
         document = self.get(name)
         self.put(cursor, name, document | {"lastModifiedTime": now()})

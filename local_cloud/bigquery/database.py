@@ -1,8 +1,6 @@
-"""One DuckDB file for all projects: a schema per dataset, and the catalog beside them.
+"""The database of all projects, whose file is open in a process of its own.
 
-DuckDB writes its log ahead and syncs it at each commit, so what was acknowledged survives a crash,
-and data and catalog change in one transaction. It may open no other file, load no extension, and
-its settings are locked: SQL from outside that got past the checks would find nothing of the host.
+What a query takes, it takes there: the memory of that process is limited, and it may be killed.
 """
 
 from __future__ import annotations
@@ -11,38 +9,16 @@ import contextlib
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from local_cloud.bigquery.functions import macros
+from local_cloud.bigquery import query_client
+from local_cloud.bigquery.query_client import Cursor, ProcessEnded, QueryProcess
 from local_cloud.store.space import Space
 
-if TYPE_CHECKING:
-    import duckdb
-
-SETTINGS = {
-    "enable_external_access": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "allow_community_extensions": "false",
-    "allow_unsigned_extensions": "false",
-    "memory_limit": "2GB",
-    "threads": "2",
-    "max_temp_directory_size": "10GB",
-}
-# BigQuery's defaults, as DuckDB has them; the last one locks all others.
-SET = (
-    "SET TimeZone = 'UTC'",
-    "SET lock_configuration = true",
-)
-CATALOG = (
-    "CREATE SCHEMA IF NOT EXISTS catalog",
-    "CREATE TABLE IF NOT EXISTS catalog.dataset ("
-    " project VARCHAR, dataset VARCHAR, document VARCHAR)",
-    "CREATE TABLE IF NOT EXISTS catalog.item ("  # tables, views and models
-    " project VARCHAR, dataset VARCHAR, name VARCHAR, document VARCHAR)",
-)
+AGAIN = (0.0, 0.2, 1.0)  # seconds before a statement of our own that only reads is tried again
 
 
 def encoded(name: str) -> str:
@@ -51,28 +27,33 @@ def encoded(name: str) -> str:
 
 
 class Database:
-    """The file, opened when it is first used: DuckDB is large. Usable from several threads."""
+    """The process, started when it is first used, and again when it has ended.
 
-    def __init__(self, folder: Path, space: Space | None = None) -> None:
-        """folder: where the file is, or will be made; space: how much may be written there."""
+    Usable from several threads.
+    """
+
+    def __init__(self, folder: Path, space: Space | None = None, memory: int = 0) -> None:
+        """folder: where the file is, or will be made; space: how much may be written there.
+
+        memory: the bytes that the process may take; 0: as many as the machine allows.
+        """
         self.folder, self._space = folder, space
-        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._memory = memory or query_client.memory()
+        self._process: QueryProcess | None = None
         self._opening = threading.Lock()
         self.writing = threading.RLock()  # one writer at a time: DuckDB refuses conflicts
 
     @contextlib.contextmanager
-    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+    def cursor(self) -> Iterator[Cursor]:
         """A connection of one's own to the file."""
-        cursor = self._open().cursor()
+        cursor = self._running().cursor()
         try:
             yield cursor
         finally:
             cursor.close()
 
     @contextlib.contextmanager
-    def transaction(
-        self, cursor: duckdb.DuckDBPyConnection | None = None
-    ) -> Iterator[duckdb.DuckDBPyConnection]:
+    def transaction(self, cursor: Cursor | None = None) -> Iterator[Cursor]:
         """All writes of the block or, if it raises, none; what is committed is on the disk."""
         with contextlib.ExitStack() as stack:
             cursor = cursor or stack.enter_context(self.cursor())
@@ -84,12 +65,34 @@ class Database:
                 with contextlib.suppress(Exception):
                     cursor.execute("ROLLBACK")
                 raise
-            cursor.execute("COMMIT")
+            try:
+                cursor.execute("COMMIT")
+            except ProcessEnded as problem:
+                raise ProcessEnded(str(problem), committing=True) from None
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The answer to one of our own statements."""
-        with self.cursor() as cursor:
-            return cursor.execute(statement, values).fetchall()
+        """The answer to one of our own statements, which only reads.
+
+        It is tried again if somebody's query has ended the process, or has taken all memory.
+        """
+        import duckdb
+
+        for pause in AGAIN:
+            try:
+                return self._rows(statement, values)
+            except (ProcessEnded, duckdb.OutOfMemoryException):
+                time.sleep(pause)
+        return self._rows(statement, values)
+
+    def _rows(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        process = self._running()
+        try:
+            cursor = process.idle.pop()
+        except IndexError:
+            cursor = process.cursor()
+        found = cursor.execute(statement, values).fetchall()
+        process.idle.append(cursor)  # as good as new: it has no transaction and no table
+        return found
 
     def documents(self, statement: str, *values: Any) -> list[dict[str, Any]]:
         """The documents, one per row, that one of our own statements selects."""
@@ -103,20 +106,13 @@ class Database:
     def close(self) -> None:
         """Close the file, which writes its log into it."""
         with self._opening:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            if self._process is not None:
+                self._process.close()
+                self._process = None
 
-    def _open(self) -> duckdb.DuckDBPyConnection:
+    def _running(self) -> QueryProcess:
         with self._opening:
-            if self._connection is None:
-                import duckdb
-
+            if self._process is None or not self._process.runs:
                 self.folder.mkdir(parents=True, exist_ok=True)
-                spill = {"temp_directory": str(self.folder / "spill")}
-                path = self.folder / "bigquery.duckdb"
-                connection = duckdb.connect(str(path), config={**SETTINGS, **spill})
-                for statement in (*CATALOG, *macros(), *SET):
-                    connection.execute(statement)
-                self._connection = connection
-            return self._connection
+                self._process = QueryProcess(self.folder, self._memory)
+            return self._process

@@ -43,6 +43,10 @@ class Change:
             raise not_implemented(f"statement {tree.key.upper()} {tree.args.get('kind') or ''}")
         return handler(tree)
 
+    def _translated(self, query: Any) -> str:
+        resolver = self.resolver
+        return to_duckdb(resolver.resolve(query), resolver.reads.values(), resolver.check)
+
     def _outcome(self, kind: str, name: Name, operation: str) -> Outcome:
         return Outcome(
             {
@@ -85,7 +89,7 @@ class Change:
         if tree.expression:
             query = tree.expression
             name_columns(query)
-            sql = to_duckdb(self.resolver.resolve(query), self.resolver.reads.values())
+            sql = self._translated(query)
             if fields and not clone:
                 sql = self._renamed(sql, fields)
             check_columns(more, fields or fields_of(self.cursor, sql))
@@ -132,7 +136,7 @@ class Change:
             one.args["model"].qualify(self.resolver.dataset)
         text = query.sql(Dialect)
         name_columns(query)
-        sql = to_duckdb(self.resolver.resolve(query), self.resolver.reads.values())
+        sql = self._translated(query)
         fields = fields_of(self.cursor, sql)
         return table_document(fields, {}) | {
             "type": "VIEW",

@@ -69,15 +69,17 @@ class Runner:
         self, cursor: Cursor, request: Request, *, dry: bool = False
     ) -> tuple[Any, Resolver]:
         project = request.dataset_project or request.project
-        resolver = Resolver(self.catalog, project, request.dataset)
+        resolver = Resolver(self.catalog, project, request.dataset, check=request.check)
         resolver.functions = Expansion(
             self._changes.models, resolver, cursor, request.check, dry=dry
         )
-        return parameters.fill(parsed(request.query), request.parameters), resolver
+        tree = parsed(request.query)
+        request.check()
+        return parameters.fill(tree, request.parameters), resolver
 
     def _translated(self, tree: Any, resolver: Resolver) -> str:
         name_columns(tree)
-        return to_duckdb(resolver.resolve(tree), resolver.reads.values())
+        return to_duckdb(resolver.resolve(tree), resolver.reads.values(), resolver.check)
 
     def _query(
         self, cursor: Cursor, tree: Any, resolver: Resolver, request: Request, result: Name
@@ -136,7 +138,7 @@ class Runner:
             tree.set("this", exp.Schema(this=node, expressions=columns) if columns else node)
         else:
             tree.this.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
-        return target, to_duckdb(tree, [*resolver.reads.values(), document])
+        return target, to_duckdb(tree, [*resolver.reads.values(), document], resolver.check)
 
 
 def _require_billed(found: dict[str, Any], request: Request) -> None:

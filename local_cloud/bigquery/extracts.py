@@ -6,18 +6,16 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import duckdb
-
 from local_cloud.bigquery.call import Document, inner, inners
 from local_cloud.bigquery.catalog import Catalog, Name
 from local_cloud.bigquery.errors import invalid, not_implemented
 from local_cloud.bigquery.names import reference_of, target_of
 from local_cloud.bigquery.outcome import Cursor, Outcome
+from local_cloud.bigquery.query_files import write_file
 from local_cloud.bigquery.types import Field, quoted
 from local_cloud.bigquery.writing import Writer
 from local_cloud.store.objects import Objects
 
-BATCH = 50_000  # rows
 NAMES = {"CSV": "csv", "NEWLINE_DELIMITED_JSON": "json", "PARQUET": "parquet"}
 COMPRESSIONS = {"NONE", "GZIP"}
 
@@ -64,12 +62,8 @@ class Extracts:
             raise invalid("Operation cannot be performed on a nested schema: CSV has flat rows")
         columns = ", ".join(_column(one, kind) for one in fields)
         said = _options(kind, compression, settings)
-        with duckdb.connect(":memory:", config={"threads": "2", "memory_limit": "1GB"}) as writer:
-            writer.execute("SET TimeZone = 'UTC'")
-            rows = cursor.sql(f"SELECT {columns} FROM {source.stored}").to_arrow_reader(BATCH)
-            writer.register("outgoing", rows)
-            path = str(file).replace("'", "''")
-            writer.execute(f"COPY (SELECT * FROM outgoing) TO '{path}' ({', '.join(said)})")
+        sql = f"SELECT {columns} FROM {source.stored}"
+        cursor.run(write_file, sql, file, said)
 
     def _fields(self, source: Name, use: str) -> list[Field]:
         found = self._catalog.get(source)

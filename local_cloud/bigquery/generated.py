@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 
 from local_cloud.bigquery import duckdb_functions
-from local_cloud.bigquery.database import SETTINGS
+from local_cloud.bigquery.duckdb_file import SETTINGS
 from local_cloud.bigquery.errors import invalid_query, not_implemented
 
 CHANGES = ("INSERT", "UPDATE", "DELETE")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import secrets
 import threading
@@ -13,14 +12,17 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from local_cloud import billed_queries
 from local_cloud.bigquery.catalog import HIDDEN, Catalog, Document, Name, now, now_after
 from local_cloud.bigquery.database import Database
-from local_cloud.bigquery.errors import LOCATION, Problem, duplicate, invalid, mistake
+from local_cloud.bigquery.errors import LOCATION, Problem, duplicate, invalid
+from local_cloud.bigquery.failures import known
 from local_cloud.bigquery.outcome import Cursor, Outcome
+from local_cloud.bigquery.query_client import ProcessEnded
 from local_cloud.billed_queries import Query
-from local_cloud.store.errors import NoSpace, NoSuchBucket, NoSuchObject, StoreError
-from local_cloud.store.records import Records
+from local_cloud.store.records import NOT_WRITTEN, Records
 
 KIND = "bigquery/job"
 AT_ONCE = 4
+RETRY = 0.5  # seconds before what could not be written is written again
+STUBBORN = 10.0  # seconds after which a cancelled statement is ended with its process
 KEPT = 24 * 3600 * 1000  # milliseconds, as long as BigQuery keeps results without a destination
 _ID = re.compile(r"[A-Za-z0-9_-]{1,1024}")
 
@@ -39,6 +41,8 @@ class Jobs:
         self._cursors: dict[str, Cursor] = {}
         self._cancelled: set[str] = set()
         self._lock = threading.Lock()
+        self._unrecorded: dict[str, Document] = {}  # failed jobs, on a full disk
+        self._closing = threading.Event()
         self._looked = -3600.0  # for results to remove
         self._end_unfinished()
 
@@ -66,7 +70,8 @@ class Jobs:
 
     def get(self, project: str, job: str) -> Document:
         """The document. Raises Problem if there is none."""
-        found = self._records.get(KIND, f"{project}/{job}")
+        name = f"{project}/{job}"
+        found = self._unrecorded.get(name) or self._records.get(KIND, name)
         if found is None:
             message = f"Not found: Job {project}:{job}"
             raise Problem(404, "notFound", message)
@@ -74,7 +79,8 @@ class Jobs:
 
     def list(self, project: str) -> list[Document]:
         """A project's, the newest first."""
-        found = [document for _, document in self._records.list(KIND, f"{project}/")]
+        recorded = self._records.list(KIND, f"{project}/")
+        found = [self._unrecorded.get(name, document) for name, document in recorded]
         return sorted(found, key=lambda one: -int(one["statistics"]["creationTime"]))
 
     def running(self, project: str, job: str) -> Future[None] | None:
@@ -98,9 +104,11 @@ class Jobs:
         """Remove it from the record."""
         self.get(project, job)
         self._records.delete(KIND, f"{project}/{job}")
+        self._unrecorded.pop(f"{project}/{job}", None)
 
     def close(self) -> None:
         """End what runs."""
+        self._closing.set()
         self._stop([*self._running])
         self._threads.shutdown(wait=True, cancel_futures=True)
 
@@ -113,11 +121,18 @@ class Jobs:
             threading.Thread(target=self._interrupt, args=(name, future), daemon=True).start()
 
     def _interrupt(self, name: str, future: Future[None]) -> None:
-        """Interrupt a job until it has ended: between two of its statements, that is not heard."""
+        """Interrupt a job until it has ended: between two of its statements, that is not heard.
+
+        DuckDB hears it between two parts of a statement, and one part may take for ever.
+        """
+        end = time.monotonic() + STUBBORN
         while not future.done():
-            with self._lock, contextlib.suppress(Exception):  # the cursor may be closed just now
-                if cursor := self._cursors.get(name):
-                    cursor.interrupt()
+            with self._lock:
+                cursor = self._cursors.get(name)
+            if cursor and time.monotonic() > end and cursor.busy:
+                cursor.process.kill()
+            elif cursor:
+                cursor.interrupt()
             wait([future], timeout=0.05)
 
     def result(self, document: Document) -> Name:
@@ -128,39 +143,74 @@ class Jobs:
     def _run(self, name: str, document: Document, handler: Handler) -> None:
         document["status"] = {"state": "RUNNING"}
         document["statistics"]["startTime"] = now()
-        self._records.put(KIND, name, document)
+        billed = None
         try:
+            self._records.put(KIND, name, document)
             self._drop_old_results()
-            with self._database.cursor() as cursor:
-                with self._lock:
-                    self._cursors[name] = cursor
-                if name in self._cancelled:
-                    raise _stopped()
-                self._finish(document, handler(cursor, document))
+            try:
+                outcome = self._attempt(name, document, handler)
+            except ProcessEnded as problem:  # through somebody else's query, perhaps
+                if problem.committing or name in self._cancelled:
+                    raise
+                outcome = self._attempt(name, document, handler)
+            billed = self._finish(document, outcome)
         except Exception as problem:  # noqa: BLE001 - the job ends with it
-            known = _stopped() if name in self._cancelled else _known(problem)
-            document["status"] = {"errorResult": known.entry(), "errors": [known.entry()]}
+            reason = _stopped() if name in self._cancelled else _reason(problem)
+            document["status"] = {"errorResult": reason.entry(), "errors": [reason.entry()]}
         document["status"] = document.get("status", {}) | {"state": "DONE"}
         document["statistics"]["endTime"] = now_after(document["statistics"])
-        with contextlib.suppress(Exception):  # a full disk: the job is then as unfinished as it is
-            self._records.put(KIND, name, document)
+        self._record_end(name, document, billed)
         with self._lock:
-            self._cursors.pop(name, None)
             self._running.pop(name, None)
             self._cancelled.discard(name)
 
-    def _finish(self, document: Document, outcome: Outcome) -> None:
+    def _attempt(self, name: str, document: Document, handler: Handler) -> Outcome:
+        with self._database.cursor() as cursor:
+            with self._lock:
+                self._cursors[name] = cursor
+            try:
+                if name in self._cancelled:
+                    raise _stopped()
+                return handler(cursor, document)
+            finally:
+                with self._lock:
+                    self._cursors.pop(name, None)
+
+    def _record_end(self, name: str, document: Document, billed: Query | None) -> None:
+        """Put the end on record and on the bill.
+
+        On a full disk that is done when there is room, and until then the job runs: nobody
+        is told of what a killed server would have forgotten. It would not know either why a job has
+        failed, but that it has: this may be told before.
+        """
+        while True:
+            try:
+                with self._records.transaction():
+                    self._records.put(KIND, name, document)
+                    if billed:
+                        billed_queries.note(self._records, billed)
+                return
+            except NOT_WRITTEN:
+                if "errorResult" in document["status"]:
+                    self._unrecorded[name] = document
+                    return
+                if self._closing.wait(RETRY):
+                    return
+
+    def _finish(self, document: Document, outcome: Outcome) -> Query | None:
+        """Put into the document what came of the job; returns what the bill gets."""
         kind = document["configuration"]["jobType"].lower()
         document["statistics"][kind] = outcome.statistics
         if processed := outcome.statistics.get("totalBytesProcessed"):
             document["statistics"]["totalBytesProcessed"] = processed
-        if billed := int(outcome.statistics.get("totalBytesBilled", 0)):
-            name = document["jobReference"]["jobId"]
-            query = Query(name, time.time(), int(processed or 0), billed, outcome.billed_as)
-            billed_queries.note(self._records, query)
         if kind == "query" and outcome.destination:
             reference = outcome.destination.reference()
             document["configuration"]["query"]["destinationTable"] = reference
+        billed = int(outcome.statistics.get("totalBytesBilled", 0))
+        if not billed:
+            return None
+        job = document["jobReference"]["jobId"]
+        return Query(job, time.time(), int(processed or 0), billed, outcome.billed_as)
 
     def _end_unfinished(self) -> None:
         stopped = Problem(503, "stopped", "the local cloud was stopped while the job ran")
@@ -208,15 +258,10 @@ def _stopped() -> Problem:
     return Problem(499, "stopped", "Job execution was cancelled: User requested cancellation")
 
 
-def _known(problem: Exception) -> Problem:
-    if isinstance(problem, Problem):
-        return problem
-    if isinstance(problem, NoSuchBucket | NoSuchObject):
-        return Problem(404, "notFound", f"Not found: {problem}")
-    if isinstance(problem, NoSpace):
-        return Problem(507, "quotaExceeded", str(problem))
-    if isinstance(problem, StoreError):
-        return invalid(str(problem))
-    if isinstance(problem, OSError):
-        return Problem(507, "quotaExceeded", f"the disk of the local cloud refuses ({problem})")
-    return mistake(problem)
+def _reason(problem: Exception) -> Problem:
+    """Why a job has failed."""
+    if isinstance(problem, ProcessEnded):
+        what = f"{problem}: it may have needed more memory than it may take, or was killed"
+        left = "Nobody knows whether it was done" if problem.committing else "Nothing was changed"
+        return Problem(400, "resourcesExceeded", f"{what}. {left}. Look, then send it again")
+    return known(problem)

@@ -1,14 +1,10 @@
-"""Load jobs: files of CSV, JSON and Parquet become rows of a table.
-
-A second DuckDB, which our own statements alone reach, reads the files; the one that runs queries
-may open none.
-"""
+"""Load jobs: files of CSV, JSON and Parquet become rows of a table."""
 
 from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +14,16 @@ from local_cloud.bigquery import load_settings
 from local_cloud.bigquery.call import Document, inner
 from local_cloud.bigquery.catalog import Catalog
 from local_cloud.bigquery.errors import Problem, invalid
+from local_cloud.bigquery.failures import unreadable
 from local_cloud.bigquery.names import target_of
 from local_cloud.bigquery.outcome import Cursor, Outcome
-from local_cloud.bigquery.reading import Source
+from local_cloud.bigquery.query_files import read_files
 from local_cloud.bigquery.types import checked
-from local_cloud.bigquery.writing import Writer, new_rows
+from local_cloud.bigquery.writing import Writer
 from local_cloud.filters import matches
 from local_cloud.store.errors import NoSuchBucket, NoSuchObject
 from local_cloud.store.objects import Objects
 
-BATCH = 50_000  # rows
 MORE = ("timePartitioning", "clustering", "rangePartitioning")
 
 
@@ -59,22 +55,10 @@ class Loads:
             fields = found["schema"]["fields"]
         self._objects.space.take(sum(file.stat().st_size for file in files))
         more = {key: settings[key] for key in MORE if settings.get(key)}
-        with duckdb.connect(":memory:", config={"threads": "2", "memory_limit": "1GB"}) as reader:
-            reader.execute("SET TimeZone = 'UTC'")
-            try:
-                source = Source(reader, settings, files, fields)
-                batches = reader.sql(source.sql, params=source.values).to_arrow_reader(BATCH)
-                cursor.register("incoming", batches)
-                new_rows(cursor, "SELECT * FROM incoming", source.fields)
-            except duckdb.InterruptException:
-                raise
-            except duckdb.Error as problem:
-                raise unreadable(problem, files) from None
-            finally:
-                cursor.unregister("incoming")
+        fields = cursor.run(read_files, settings, files, fields)
         create = str(settings.get("createDisposition") or "CREATE_IF_NEEDED")
         try:
-            count = self._writer.place(cursor, target, source.fields, write, create, more)
+            count = self._writer.place(cursor, target, fields, write, create, more)
         except duckdb.ConstraintException as problem:
             raise unreadable(problem) from None
         size = sum(file.stat().st_size for file in files)
@@ -111,18 +95,3 @@ class Loads:
         for one in self._objects.list(bucket, name.partition("*")[0]):
             if matches(one.name, name) and not one.name.endswith("/"):
                 yield one.path
-
-
-def unreadable(problem: Exception, files: Sequence[Path] = ()) -> Problem:
-    """What the service says of a file that does not hold what it should.
-
-    files: those that were read, whose paths are nobody's business.
-    """
-    text = str(problem)
-    for place, file in enumerate(files):
-        text = text.replace(str(file), f"file {place + 1}")
-    lines = [line for line in text.splitlines() if line.strip()]
-    lines[0] = lines[0].partition(": ")[2] or lines[0]
-    return Problem(
-        400, "invalid", f"Error while reading data, error message: {' '.join(lines[:3])}"
-    )

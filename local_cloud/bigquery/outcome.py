@@ -6,13 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import duckdb
-
 from local_cloud import billed_queries
 from local_cloud.bigquery.catalog import Name
+from local_cloud.bigquery.query_client import Cursor as Cursor
 
 USER = "learner@local-cloud"  # who runs all queries
-Cursor = duckdb.DuckDBPyConnection
 
 
 @dataclass

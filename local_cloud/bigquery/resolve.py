@@ -27,6 +27,7 @@ class Resolver:
     dataset: str = ""  # the default one
     reads: dict[Name, Document] = field(default_factory=dict)
     functions: Callable[[Any], None] | None = None  # calls those of ML in a tree
+    check: Callable[[], None] = lambda: None  # raises if the query was cancelled
 
     def resolve(self, tree: Any, depth: int = 0) -> Any:
         """The tree with DuckDB's names; statements' own targets are resolved by their runners."""

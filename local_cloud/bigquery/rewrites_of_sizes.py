@@ -1,7 +1,6 @@
-"""Functions whose result can be larger than the memory are bounded, as BigQuery bounds them.
+"""Functions whose results BigQuery bounds: the messages are its own.
 
-DuckDB does not count such a text or list against its memory, and cannot be interrupted while it
-makes one.
+What bounds the memory is the process of queries, whatever a query is made of.
 """
 
 from __future__ import annotations

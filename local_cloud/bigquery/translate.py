@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import duckdb
@@ -15,22 +15,31 @@ from local_cloud.bigquery import generated
 from local_cloud.bigquery.catalog import Document
 from local_cloud.bigquery.errors import invalid_query, not_implemented
 from local_cloud.bigquery.rewrites import Columns, rewritten
+from local_cloud.bigquery.types import MOST_COLUMNS
 
 STATEMENTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "MERGE_INTO", "MERGE")
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 
-def to_duckdb(tree: Any, reads: Iterable[Document] = ()) -> str:
-    """The SQL; reads: the tables. Raises Problem for what DuckDB cannot do."""
+def to_duckdb(
+    tree: Any, reads: Iterable[Document] = (), check: Callable[[], None] = lambda: None
+) -> str:
+    """The SQL; reads: the tables. Raises Problem for what DuckDB cannot do.
+
+    check: raises if the query was cancelled; a large one takes seconds to translate.
+    """
     columns = _columns(reads)
     tree = tree.copy()
     try:
         for node in reversed(list(tree.walk())):  # what is inside first
+            check()
             new = rewritten(node, columns)
             if new is not node:
                 node.replace(new)
         text = _written(tree)
+        check()
         _one_statement(text)
+        check()
         checked = _as_query(tree) if isinstance(tree, exp.Merge) else text
         generated.check(checked, tree.key.upper())
     except UnsupportedError as problem:
@@ -82,6 +91,7 @@ def _columns(reads: Iterable[Document]) -> Columns:
 
 def name_columns(tree: Any) -> None:
     """Give columns without a name BigQuery's: f0_, f1_, …; refuse two of the same name."""
+    _require_columns(tree)
     for query in list(tree.find_all(exp.Select)):
         if query.args.get("kind"):  # SELECT AS STRUCT, AS VALUE
             continue
@@ -90,16 +100,26 @@ def name_columns(tree: Any) -> None:
             if not _name(one) and not _is_star(one):
                 one.replace(exp.alias_(one.copy(), f"f{unnamed}_"))
                 unnamed += 1
-    query = tree
-    while isinstance(query, (exp.SetOperation, exp.Subquery)):
-        query = query.this
-    columns = query.expressions if isinstance(query, exp.Select) else []
+    columns = _columns_of_result(tree)
     names = Counter(_name(one).lower() for one in columns if not _is_star(one))
     if twice := sorted(name for name, count in names.items() if count > 1):
         raise invalid_query(
             "Duplicate column names in the result are not supported. Found duplicate(s): "
             + ", ".join(twice)
         )
+
+
+def _columns_of_result(tree: Any) -> list[Any]:
+    while isinstance(tree, (exp.SetOperation, exp.Subquery)):
+        tree = tree.this
+    return list(tree.expressions) if isinstance(tree, exp.Select) else []
+
+
+def _require_columns(tree: Any) -> None:
+    """Refuse more columns than BigQuery has: DuckDB's time for a plan grows with them."""
+    count = len(_columns_of_result(tree))
+    if count > MOST_COLUMNS:
+        raise invalid_query(f"The result has {count} columns, and {MOST_COLUMNS} are the most")
 
 
 def _name(column: Any) -> str:

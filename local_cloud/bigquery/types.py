@@ -64,6 +64,7 @@ FROM_DUCKDB = {
     "enum": "STRING",
 }
 _NAME = re.compile(r"[^\W\d][\w\- $&%+=@#~]{0,299}")
+MOST_COLUMNS = 10_000  # of a table, and of a result: cloud.google.com/bigquery/quotas
 MODES = ("NULLABLE", "REQUIRED", "REPEATED")
 
 
@@ -76,6 +77,8 @@ def checked(fields: Any, depth: int = 0) -> list[Field]:
     """A schema that a client sent, with the API's own names. Raises Problem."""
     if not isinstance(fields, list) or not all(isinstance(one, dict) for one in fields):
         raise invalid("Invalid schema: a list of fields is needed")
+    if len(fields) > MOST_COLUMNS:
+        raise invalid(f"Invalid schema: {len(fields)} columns, and {MOST_COLUMNS} are the most")
     if depth > 15:
         raise invalid("Invalid schema: more than 15 levels of RECORD")
     seen: set[str] = set()

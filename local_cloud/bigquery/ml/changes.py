@@ -16,6 +16,7 @@ from local_cloud.bigquery.errors import invalid_query, not_implemented
 from local_cloud.bigquery.ml import statements
 from local_cloud.bigquery.ml.grammar import ExportModel
 from local_cloud.bigquery.ml.options import LINEAR, UNSUPERVISED
+from local_cloud.bigquery.ml.rows import write_rows
 from local_cloud.bigquery.ml.store import Models
 from local_cloud.bigquery.outcome import Cursor, Outcome
 from local_cloud.bigquery.resolve import Resolver
@@ -70,14 +71,14 @@ class ModelChanges:
             raise not_implemented("CREATE MODEL without AS SELECT")
         asked = tree.expression.copy()
         name_columns(tree.expression)
-        sql = to_duckdb(resolver.resolve(tree.expression), resolver.reads.values())
+        sql = to_duckdb(resolver.resolve(tree.expression), resolver.reads.values(), check)
         size = sizes.processed(cursor, asked, resolver.reads)
         document = statements.create(
             self.catalog,
             self.models,
             name,
             given,
-            lambda path: statements.write_rows(cursor, sql, path),
+            lambda path: cursor.run(write_rows, sql, path),
             check,
             self._registries,
         )

@@ -10,10 +10,9 @@ from sqlglot import exp
 
 from local_cloud.bigquery.catalog import Name
 from local_cloud.bigquery.errors import invalid_query
-from local_cloud.bigquery.ml import functions, statements
-from local_cloud.bigquery.ml.calls import Call
+from local_cloud.bigquery.ml import statements
 from local_cloud.bigquery.ml.grammar import MLFunction
-from local_cloud.bigquery.ml.model import Model
+from local_cloud.bigquery.ml.rows import call_function
 from local_cloud.bigquery.ml.store import Models
 from local_cloud.bigquery.outcome import Cursor
 from local_cloud.bigquery.resolve import Resolver, put
@@ -55,7 +54,7 @@ class Expansion:
         table = node.parent
         if not isinstance(table, exp.Table):
             raise invalid_query(f"ML.{node.args['function']} is a table; use it after FROM.")
-        self._cursor.register(name, self._result(node))
+        self._call(node, name)
         made = exp.Table(
             this=exp.to_identifier(name, quoted=True),
             db=exp.to_identifier("main"),
@@ -63,24 +62,21 @@ class Expansion:
         )
         put(table, made, table.alias or name)
 
-    def _result(self, node: Any) -> Any:
+    def _call(self, node: Any, name: str) -> None:
+        """Call a function; its rows are a temporary table of this name."""
         function = node.args["function"]
-        name = Name(*(part.name for part in node.args["model"].expressions))
-        model = self._load(name)
-        rows = None
+        model = Name(*(part.name for part in node.args["model"].expressions))
+        document = statements.get(self._resolver.catalog, model)
+        sql = None
         if (data := node.args.get("data")) is not None and not (self._dry and function in FIXED):
-            query = f"SELECT * FROM ({self._data(data)})" + (" LIMIT 0" if self._dry else "")
-            rows = self._cursor.sql(query).to_arrow_table()
-        settings = node.args.get("settings")
-        asked = Call(model, rows, _settings(settings), self._check)
-        return functions.call(function, asked)
-
-    def _load(self, name: Name) -> Model:
-        """The model; another one may take its place meanwhile."""
-        try:
-            return self._models.load(statements.get(self._resolver.catalog, name)["folder"])
-        except FileNotFoundError:
-            return self._models.load(statements.get(self._resolver.catalog, name)["folder"])
+            sql = f"SELECT * FROM ({self._data(data)})" + (" LIMIT 0" if self._dry else "")
+        settings = _settings(node.args.get("settings"))
+        while True:
+            self._check()
+            folder = self._models.folder / str(document["folder"])
+            if self._cursor.run(call_function, name, function, folder, sql, settings):
+                return
+            document = statements.get(self._resolver.catalog, model)  # there is a newer one
 
     def _data(self, data: Any) -> str:
         """The rows' query, with each WITH that it can see."""
@@ -90,7 +86,7 @@ class Expansion:
             recursive = any(one.parent.args.get("recursive") for one in seen)
             copies = [one.copy() for one in reversed(seen)]
             query.set("with_", exp.With(expressions=copies, recursive=recursive))
-        return to_duckdb(query, self._resolver.reads.values())
+        return to_duckdb(query, self._resolver.reads.values(), self._check)
 
 
 def _waits(node: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
@@ -17,12 +17,8 @@ from local_cloud.bigquery.ml.store import Models
 from local_cloud.errors import LocalCloudError
 from local_cloud.whole_numbers import whole
 
-if TYPE_CHECKING:
-    import duckdb
-
 Register = Callable[[str, str, str], None]  # service.Platform.registries
 Registries = Mapping[str, Register]
-BATCH = 100_000  # rows that are written at once
 KIND = "MODEL"  # the `type` of a model's document in the catalog
 NAMES = {"LINEAR_REG": "LINEAR_REGRESSION", "LOGISTIC_REG": "LOGISTIC_REGRESSION"}
 
@@ -64,16 +60,6 @@ def value(node: Any, name: str) -> Any:
         inner = node.expression if isinstance(node, exp.PropertyEQ) else node.this
         return value(inner, name)
     raise invalid_query(f"Option {name} must be a constant.")
-
-
-def write_rows(cursor: duckdb.DuckDBPyConnection, sql: str, target: Path) -> None:
-    """A query's rows as a file of Arrow's, a part at a time."""
-    import pyarrow as pa
-
-    reader = cursor.sql(sql).to_arrow_reader(BATCH)
-    with pa.OSFile(str(target), "wb") as file, pa.ipc.new_file(file, reader.schema) as writer:
-        for batch in reader:
-            writer.write_batch(batch)
 
 
 def create(

@@ -11,8 +11,11 @@ import pytest
 
 from local_cloud.bigquery.catalog import Catalog
 from local_cloud.bigquery.database import Database
+from local_cloud.bigquery.errors import Problem
 from local_cloud.bigquery.jobs import Jobs
 from local_cloud.bigquery.outcome import Cursor, Outcome
+from local_cloud.bigquery.statements import parsed
+from local_cloud.bigquery.translate import name_columns, to_duckdb
 from local_cloud.store.records import Records
 
 FOR_EVER = "SELECT sum(a.range * b.range) FROM range(1000000000) AS a, range(1000000000) AS b"
@@ -55,3 +58,24 @@ def test_a_job_that_is_cancelled_between_two_statements_ends(jobs: Jobs, end: st
     status = jobs.get("p", document["jobReference"]["jobId"])["status"]
     assert (status["state"], status["errorResult"]["reason"]) == ("DONE", "stopped")
     jobs.close()
+
+
+def test_a_query_that_is_cancelled_is_translated_no_further() -> None:
+    tree = parsed(f"SELECT {', '.join(f'{x} AS c{x}' for x in range(1000))}")
+    steps = 0
+
+    def check() -> None:
+        nonlocal steps
+        steps += 1
+        if steps == 10:
+            raise Problem(499, "stopped", "cancelled")
+
+    with pytest.raises(Problem, match="cancelled"):
+        to_duckdb(tree, (), check)
+    assert steps == 10
+
+
+def test_more_columns_than_bigquery_has_are_refused_before_they_are_translated() -> None:
+    tree = parsed(f"SELECT {', '.join(f'{x} AS c{x}' for x in range(10_001))}")
+    with pytest.raises(Problem, match="10001 columns, and 10000 are the most"):
+        name_columns(tree)

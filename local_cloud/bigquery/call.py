@@ -15,7 +15,6 @@ from local_cloud import bodies
 from local_cloud.bigquery.errors import Problem, invalid
 from local_cloud.bigquery.failures import known
 from local_cloud.definitions.api import Api, Method, api
-from local_cloud.definitions.values import WrongValue
 from local_cloud.whole_numbers import whole
 
 Document = dict[str, Any]
@@ -60,8 +59,6 @@ def answered(function: Endpoint) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
             return await function(request)
-        except WrongValue as problem:
-            return invalid(str(problem)).response()
         except ClientDisconnect:
             return Response(status_code=499)  # nobody is there to read it
         except Exception as problem:  # noqa: BLE001 - after a bare 500, clients ask for ever

@@ -17,6 +17,7 @@ from local_cloud.bigquery.errors import (
     not_implemented,
 )
 from local_cloud.bigquery.query_client import ProcessEnded
+from local_cloud.definitions.values import WrongValue
 from local_cloud.store.errors import NoSpace, NoSuchBucket, NoSuchObject, StoreError
 from local_cloud.store.records import NOT_WRITTEN
 
@@ -46,7 +47,7 @@ def known(problem: Exception) -> Problem:
         return Problem(404, "notFound", f"Not found: {problem}")
     if isinstance(problem, NoSpace):
         return Problem(507, "quotaExceeded", str(problem))
-    if isinstance(problem, StoreError):
+    if isinstance(problem, StoreError | WrongValue):
         return invalid(str(problem))
     if isinstance(problem, ProcessEnded):  # clients send the request again
         return Problem(503, "backendError", f"{problem}: send the request again")
@@ -111,7 +112,7 @@ def damaged(said: str) -> Problem:
     """What is said of DuckDB's file where it is not what DuckDB has written."""
     return Problem(
         *(500, "fault"),
-        f"BigQuery's tables cannot be read: their file is damaged ({said}). It is left as it is:"
+        f"BigQuery's tables cannot be read: their file is damaged ({said}). It is left unchanged:"
         " put a whole copy in its place, or move it and its .wal file away to start without tables",
     )
 

@@ -28,6 +28,7 @@ PARTS = {
     "tables": 0.1,
     "log_flood": 0.05,
     "looks": 0.1,
+    "queries": 0.1,
     "second_user": 0.1,
     "dead_server": 0.1,
     "kernels": 0.05,

@@ -14,6 +14,7 @@ from tests.torture import (
     log_flood,
     looks,
     outputs,
+    queries,
     requests,
     second_user,
     tables,
@@ -114,3 +115,8 @@ def test_the_same_attack_reads_kernels_that_listen_on_tcp(tmp_path: Path) -> Non
     with RunningLab(tmp_path / "lab", transport="tcp") as lab:
         kernels.attack(lab, stranger, tally, 10)
     assert "LET IN: kernels: an output was read" in tally.problems
+
+
+@pytest.mark.slow
+def test_queries_that_take_everything_take_nothing_from_the_server(tmp_path: Path) -> None:
+    well(queries.run(tmp_path, 20))

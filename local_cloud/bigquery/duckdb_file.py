@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import duckdb
 
 FILE = "bigquery.duckdb"
+Config = dict[str, str | bool | int | float | list[str]]
 SETTINGS = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
@@ -58,7 +59,7 @@ def open_file(folder: Path, memory: int) -> duckdb.DuckDBPyConnection:
             " open: set LOCAL_CLOUD_HOME to a folder without one"
         )
     spill = {"temp_directory": str(path.parent / "spill"), "memory_limit": f"{memory >> 20}MiB"}
-    config = {**SETTINGS, **spill}
+    config: Config = {**SETTINGS, **spill}
     try:
         if not path.exists():
             _make(path, config)
@@ -72,7 +73,7 @@ def open_file(folder: Path, memory: int) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _make(path: Path, config: dict[str, str]) -> None:
+def _make(path: Path, config: Config) -> None:
     """Make the file whole: one that is there has been whole, so one that is not is damaged."""
     import duckdb
 
@@ -90,7 +91,7 @@ def _make(path: Path, config: dict[str, str]) -> None:
     os.close(folder)
 
 
-def _connect(path: Path, config: dict[str, str]) -> duckdb.DuckDBPyConnection:
+def _connect(path: Path, config: Config) -> duckdb.DuckDBPyConnection:
     """Connect once no other process has the file open: one that ends may still hold its lock."""
     import duckdb
 

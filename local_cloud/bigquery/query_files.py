@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 
+from local_cloud.bigquery.duckdb_file import Config
 from local_cloud.bigquery.failures import unreadable
 from local_cloud.bigquery.query_session import Session
 from local_cloud.bigquery.reading import Source
@@ -55,8 +56,7 @@ def write_file(session: Session, sql: str, file: Path, options: list[str]) -> No
 
 @contextmanager
 def _other(session: Session) -> Iterator[duckdb.DuckDBPyConnection]:
-    memory = f"{session.memory // 2 >> 20}MiB"
-    config = {"threads": "2", "memory_limit": memory}
+    config: Config = {"threads": "2", "memory_limit": f"{session.memory // 2 >> 20}MiB"}
     with duckdb.connect(":memory:", config=config) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         with session.with_other(connection):

@@ -105,8 +105,11 @@ class Writer:
         return bool(cursor.execute(f"SELECT 1 FROM {name.stored} LIMIT 1").fetchall())
 
 
-def new_rows(cursor: Cursor, sql: str, fields: list[Field]) -> None:
-    """Make the temporary table `new_rows` of a query's rows, with columns of these types."""
+def new_rows(cursor: Any, sql: str, fields: list[Field]) -> None:
+    """Make the temporary table `new_rows` of a query's rows, with columns of these types.
+
+    cursor: the server's or, in the process of queries, DuckDB's own connection.
+    """
     columns = ", ".join(
         f"CAST({quoted(one['name'])} AS {duckdb_type(one)}) AS {quoted(one['name'])}"
         for one in fields

@@ -11,7 +11,8 @@ ARG RUN_AS=lesson
 # Versions are those of the lock, by the constraint: none stands here a second time.
 COPY requirements.txt /opt/lesson/constraints.txt
 RUN pip install --no-cache-dir --constraint /opt/lesson/constraints.txt --extra-index-url ${INDEX} \
-    torch numpy boto3 google-cloud-storage cloudml-hypertune tensorboard setuptools
+    torch numpy boto3 google-cloud-storage cloudml-hypertune tensorboard setuptools \
+    starlette uvicorn httptools
 
 COPY training/ /opt/lesson/training/
 COPY image/entrypoint.py /opt/lesson/entrypoint.py

@@ -21,13 +21,19 @@ if TYPE_CHECKING:
 
 # A prediction container finds the model's folder in AIP_STORAGE_URI, with serve_nn.py beside the
 # model. So any image will do that has torch and google-cloud-storage: the one of the training, too.
+# Google's images for training have no HTTP server: the container installs one as it starts.
 START = """
-import os, runpy, sys, tempfile
+import os, runpy, subprocess, sys, tempfile
 from google.cloud.storage import Client
 bucket, _, folder = os.environ["AIP_STORAGE_URI"].removeprefix("gs://").partition("/")
 program = Client().bucket(bucket).blob(folder.rstrip("/") + "/serve_nn.py")
 os.chdir(tempfile.mkdtemp())
 program.download_to_filename("serve_nn.py")
+try:
+    import starlette, uvicorn
+except ImportError:
+    pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, "starlette", "uvicorn", "httptools"], check=True)
 sys.argv = ["serve_nn.py"]
 runpy.run_path("serve_nn.py", run_name="__main__")
 """.strip()

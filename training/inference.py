@@ -4,7 +4,6 @@ The image calls model_fn once, and transform_fn for each request; serve_nn.py is
 """
 
 import importlib
-import json
 from typing import Any
 
 serve_nn: Any = importlib.import_module("serve_nn")
@@ -21,6 +20,6 @@ def transform_fn(model: Any, body: Any, content_type: str, accept: str, context:
         instances = serve_nn.input_fn(body, content_type)
         return serve_nn.output_fn(serve_nn.predict_fn(instances, model), accept)
     except serve_nn.Refused as problem:
-        why, bad, status = (*problem.args, [], 400)[:3]
+        text, status = serve_nn.error_of(problem)
         context.set_response_status(status, "refused")
-        return json.dumps({"error": {"message": why, "instances": bad}}), serve_nn.JSON
+        return text, serve_nn.JSON

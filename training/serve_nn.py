@@ -22,21 +22,31 @@ import itertools
 import json
 import os
 import signal
+import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+
 JSON, LINES, CSV = "application/json", "application/jsonlines", "text/csv"
-MOST = 2**25  # bytes of a body
+LARGEST_BODY = 32 * 2**20  # bytes
+
 
 class Refused(Exception):
-    """A request or a model cannot be used: why, and or also the bad instances and HTTP's status."""
+    """A request or a model cannot be used.
 
-# ---- the model -----------------------------------------------------------------------------------
+    args: why; or why, the bad instances, and the status of the answer.
+    """
+
+
+# ---- 1. The model --------------------------------------------------------------------------------
 class Predictor:
     """A trained network and the preparation of its inputs."""
 
@@ -45,10 +55,11 @@ class Predictor:
         layers: list[torch.nn.Module] = []
         for inputs, outputs in itertools.pairwise([saved["features"], *saved["hidden"], 1]):
             layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU()]
-        self.network = torch.nn.Sequential(*layers[:-1])
+        self.network = torch.nn.Sequential(*layers[:-1]).eval()
         self.network.load_state_dict(saved["model"])
         self.width = int(saved["features"])
-        self.quick = 10**6 // sum(each.numel() for each in self.network.parameters())  # rows
+        weights = sum(weight.numel() for weight in self.network.parameters())
+        self.quick = 1_000_000 // weights  # so many rows take less time than a thread to begin
         self.features = json.loads(saved.get("preparation") or "{}").get("features", [])
         self.names = [feature["name"] for feature in self.features]
 
@@ -56,14 +67,15 @@ class Predictor:
         """Return prepared rows, float32 (instances, features); refuse all if any is bad."""
         if not isinstance(instances, list) or not instances:
             raise Refused('give at least one instance: {"instances": [...]}')
-        rows, bad = np.zeros((len(instances), self.width), np.float32), []
+        rows = np.zeros((len(instances), self.width), np.float32)
+        bad = []
         for index, instance in enumerate(instances):
             try:
                 rows[index] = self._row(instance)
             except Refused as problem:
                 bad.append({"index": index, "reason": str(problem)})
         if bad:
-            first = "instance {index}: {reason}".format(**bad[0])
+            first = f"instance {bad[0]['index']}: {bad[0]['reason']}"
             raise Refused(f"{len(bad)} of {len(instances)} are bad; {first}", bad, 400)
         return rows
 
@@ -71,22 +83,22 @@ class Predictor:
         if isinstance(instance, list):
             if len(instance) != self.width:
                 raise Refused(f"it has {len(instance)} values; give {self.width}")
-            if all(isinstance(each, int | float) for each in instance):
-                return [_number(each, f"value {place}") for place, each in enumerate(instance)]
+            if all(isinstance(value, int | float) for value in instance):
+                return [_number(value, f"value {place}") for place, value in enumerate(instance)]
             instance = dict(zip(self.names, instance, strict=False))
         if not self.names:
             raise Refused("the model has no preparation; give a list of prepared numbers")
         if not isinstance(instance, dict) or not set(self.names) & set(instance):
             raise Refused(f"it has none of the features {', '.join(self.names)}")
-        return [self._value(each, instance.get(each["name"])) for each in self.features]
+        return [self._value(feature, instance.get(feature["name"])) for feature in self.features]
 
     def _value(self, feature: dict[str, Any], value: Any) -> float:
-        name, words = feature["name"], feature.get("categories")
-        if value in (None, "") or value != value:
+        name, categories = feature["name"], feature.get("categories")
+        if value in (None, "") or value != value:  # only NaN differs from itself
             value = feature["fill"]
-        if words and value not in words:
-            raise Refused(f"{name} is {json.dumps(value):.60}; choose {', '.join(words)}")
-        code = float(words.index(value)) if words else _number(value, name)
+        if categories and value not in categories:
+            raise Refused(f"{name} is {json.dumps(value):.60}; choose {', '.join(categories)}")
+        code = float(categories.index(value)) if categories else _number(value, name)
         return _number((code - feature["mean"]) / feature["scale"], name)
 
     def probabilities(self, rows: np.ndarray) -> np.ndarray:
@@ -94,13 +106,16 @@ class Predictor:
         with torch.inference_mode():
             return np.asarray(self.network(torch.from_numpy(rows)).sigmoid_()[:, 0])
 
+
 def _number(value: Any, name: str) -> float:
     with contextlib.suppress(TypeError, ValueError, OverflowError):
-        if abs(number := float(value)) <= np.finfo(np.float32).max:
+        number = float(value)
+        if abs(number) <= np.finfo(np.float32).max:
             return number
     raise Refused(f"{name} is {json.dumps(value):.60}; give a number that float32 can hold")
 
-# ---- SageMaker's four functions ------------------------------------------------------------------
+
+# ---- 2. SageMaker's four functions ---------------------------------------------------------------
 def model_fn(model_dir: str) -> Predictor:
     """Load the model of a folder or of a gs:// URI."""
     try:
@@ -111,10 +126,11 @@ def model_fn(model_dir: str) -> Predictor:
             content = Client().bucket(bucket).blob(f"{folder}model.pt").download_as_bytes()
         else:
             content = Path(model_dir, "model.pt").read_bytes()
-        return Predictor(torch.load(io.BytesIO(content), "cpu", weights_only=True))
+        return Predictor(torch.load(io.BytesIO(content), map_location="cpu", weights_only=True))
     except Exception as problem:  # noqa: BLE001 - storage clients and damaged files raise anything
         reason = (str(problem) or type(problem).__name__).splitlines()[0]
         raise Refused(f"{model_dir}: no model of train_nn.py is there ({reason})") from None
+
 
 def input_fn(body: str | bytes, content_type: str = JSON) -> Any:
     """Return the instances of a request's body."""
@@ -124,127 +140,184 @@ def input_fn(body: str | bytes, content_type: str = JSON) -> Any:
     try:
         text = body if isinstance(body, str) else body.decode()
         if kind == CSV:
-            return [[*map(_cell, row)] for row in csv.reader(io.StringIO(text)) if row]
+            return [[_cell(cell) for cell in row] for row in csv.reader(io.StringIO(text)) if row]
         if kind == LINES:
             return [json.loads(line) for line in text.splitlines() if line.strip()]
         found = json.loads(text)
     except (ValueError, csv.Error, RecursionError) as problem:
-        raise Refused(f"the body is no {kind}: {problem}") from None
+        raise Refused(f"the body is not {kind}: {problem}") from None
     return found.get("instances") if isinstance(found, dict) else found
 
-def _cell(text: str) -> Any:
-    with contextlib.suppress(ValueError):
+
+def _cell(text: str) -> float | str | None:
+    try:
         return float(text)
-    return text.strip() or None
+    except ValueError:
+        return text.strip() or None
+
 
 def predict_fn(instances: Any, model: Predictor) -> list[float]:
     """Return the probability of class 1 for each instance."""
-    return [*map(float, model.probabilities(model.rows(instances)))]
+    found: list[float] = model.probabilities(model.rows(instances)).tolist()
+    return found
+
 
 def output_fn(probabilities: list[float], accept: str = JSON) -> tuple[str, str]:
     """Return the body of the answer, and its type."""
-    found = [{"probability": each, "class": int(each > 0.5)} for each in probabilities]
+    predictions = [{"probability": each, "class": int(each > 0.5)} for each in probabilities]
     if CSV in accept:
-        return "".join(f"{each['probability']},{each['class']}\n" for each in found), CSV
+        rows = [f"{each['probability']},{each['class']}\n" for each in predictions]
+        return "".join(rows), CSV
     if LINES in accept:
-        return "".join(f"{json.dumps(each)}\n" for each in found), LINES
-    return json.dumps({"predictions": found}), JSON
+        return "".join(f"{json.dumps(each)}\n" for each in predictions), LINES
+    return json.dumps({"predictions": predictions}), JSON
 
-# ---- the server ----------------------------------------------------------------------------------
-# By hand on asyncio: no HTTP library is sure to be in a container.
-class Server:
-    """Answers over HTTP/1.1, the health check also while a forward pass computes."""
+
+def error_of(problem: Refused) -> tuple[str, int]:
+    """Return the body of the answer to what is refused, and its status."""
+    why, bad, status = (*problem.args, [], 400)[:3]
+    return json.dumps({"error": {"message": why, "instances": bad}}), status
+
+
+# ---- 3. Requests that arrive together are computed together --------------------------------------
+class Batcher:
+    """Computes the rows of all requests that wait, in one forward pass."""
 
     def __init__(self, model: Predictor) -> None:
-        """Take the model; the routes are the environment's."""
-        self.model, self.turn = model, asyncio.Lock()
-        self.health = {"/ping", os.environ.get("AIP_HEALTH_ROUTE")}
-        self.predict = {"/invocations", os.environ.get("AIP_PREDICT_ROUTE")}
-        self.batch, self.active = list[Any](), 0  # rows that wait; requests that begin to arrive
+        """Compute in one thread at most: torch has threads of its own."""
+        self.model, self.thread = model, ThreadPoolExecutor(1)
+        self.waiting: list[tuple[np.ndarray, asyncio.Future[list[float]]]] = []
+        self.computing: asyncio.Task[None] | None = None
 
     async def probabilities(self, rows: np.ndarray) -> list[float]:
-        """Compute these rows together with all that wait."""
-        batch, start = self.batch, sum(map(len, self.batch))
-        batch.append(rows)
-        async with self.turn:
-            await asyncio.sleep(0)  # all that has arrived by now joins
-            if batch is self.batch:  # the first of a batch computes for all in it
-                self.batch, whole = [], np.concatenate(batch)
-                batch.clear()
-                quick, compute = len(whole) <= self.model.quick, self.model.probabilities
-                batch.append(compute(whole) if quick else await asyncio.to_thread(compute, whole))
-        return [*map(float, batch[0][start : start + len(rows)])]  # IndexError if the first failed
+        """Return the probabilities of a request's rows; Refused if the forward pass fails."""
+        answer: asyncio.Future[list[float]] = asyncio.get_running_loop().create_future()
+        self.waiting.append((rows, answer))
+        if self.computing is None:
+            self.computing = asyncio.create_task(self._compute_all())
+        return await answer
 
-    async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of a connection, one after the other."""
-        ends = ConnectionError, EOFError, asyncio.LimitOverrunError, asyncio.CancelledError
-        with contextlib.suppress(*ends), contextlib.closing(writer):
-            keep = True
-            while keep:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").strip()
-                self.active += 1
-                try:
-                    keep = await self._exchange(head.split("\r\n"), reader, writer)
-                finally:
-                    self.active -= 1
+    async def _compute_all(self) -> None:
+        """Compute until nobody waits."""
+        while self.waiting:
+            batch, self.waiting = self.waiting, []
+            await self._compute(batch)
+        self.computing = None
 
-    async def _exchange(self, head: list[str], reader: Any, writer: Any) -> bool:
-        """Answer one request; False if the connection ends with it."""
-        pairs = (field.partition(":") for field in head[1:])
-        headers = {name.lower(): value.strip() for name, _, value in pairs}
-        keep, status, kind = headers.get("connection", "").lower() != "close", 200, JSON
+    async def _compute(self, batch: list[tuple[np.ndarray, asyncio.Future[list[float]]]]) -> None:
+        """Compute a batch, and answer each of its requests; one error is the answer to all."""
+        whole = np.concatenate([rows for rows, _ in batch])
+        loop, compute = asyncio.get_running_loop(), self.model.probabilities
         try:
-            length = headers.get("content-length", "0")
-            known = length.isdecimal() and len(length) < 10 and "transfer-encoding" not in headers
-            if not known or int(length) > MOST:
-                keep = False
-                raise Refused(f"send at most {MOST} bytes, with a Content-Length", [], 413)
-            body = await reader.readexactly(int(length))
-            method, path, *_ = f"{head[0]} ".split(" ")
-            if method == "GET" and path in self.health:
-                text = "{}"
-            elif method == "POST" and path in self.predict:
-                rows = self.model.rows(input_fn(body, headers.get("content-type", JSON)))
-                text, kind = output_fn(await self.probabilities(rows), headers.get("accept", ""))
-            else:
-                raise Refused(f"there is no {method} {path}; POST to /invocations", [], 404)
-        except (Refused, IndexError, MemoryError, RuntimeError) as problem:
-            ours = (f"the model failed on this or another request: {problem!r}", list[Any](), 500)
-            why, bad, status = (*(problem.args if type(problem) is Refused else ours), [], 400)[:3]
-            text = json.dumps({"error": {"message": why, "instances": bad}})
-        end = "" if keep else "\r\nConnection: close"
-        about = f"Content-Type: {kind}\r\nContent-Length: {len(text)}{end}"
-        writer.write(f"HTTP/1.1 {status} \r\n{about}\r\n\r\n{text}".encode())
-        await writer.drain()
-        return keep
+            if len(whole) <= self.model.quick:
+                found = compute(whole)
+            else:  # the health check is answered meanwhile
+                found = await loop.run_in_executor(self.thread, compute, whole)
+        except (MemoryError, RuntimeError) as problem:
+            why = f"the model failed on this or another request: {problem!r}"
+            for _, answer in batch:
+                if not answer.done():  # its client may be gone
+                    answer.set_exception(Refused(why, [], 500))
+            return
+        probabilities, start = found.tolist(), 0
+        for rows, answer in batch:
+            if not answer.done():
+                answer.set_result(probabilities[start : start + len(rows)])
+            start += len(rows)
 
-async def serve(model: Predictor, host: str, port: int) -> None:
-    """Answer until SIGTERM, and then what has arrived."""
-    server, stop = Server(model), asyncio.Event()
-    (loop := asyncio.get_running_loop()).add_signal_handler(signal.SIGTERM, stop.set)
-    loop.set_default_executor(ThreadPoolExecutor(1))  # torch has threads for each that calls it
-    listening = await asyncio.start_server(server.connection, host, port)
-    print(f"serve_nn.py: listening on {host}, port {port}", flush=True)
-    await stop.wait()
-    listening.close()
-    while server.active:
-        await asyncio.sleep(0.01)
+
+# ---- 4. The server -------------------------------------------------------------------------------
+def build_app(model: Predictor) -> "Starlette":
+    """Return the application: the routes of SageMaker, and those that Vertex AI names."""
+    # Imported here: SageMaker's image calls the four functions, and has its own server.
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.responses import JSONResponse, Response
+    from starlette.routing import Route
+
+    batcher = Batcher(model)
+
+    async def health(request: "Request") -> Response:
+        return JSONResponse({})
+
+    async def predict(request: "Request") -> Response:
+        try:
+            body = await read_body(request)
+            rows = model.rows(input_fn(body, request.headers.get("content-type", JSON)))
+            probabilities = await batcher.probabilities(rows)
+            text, kind = output_fn(probabilities, request.headers.get("accept", ""))
+        except Refused as problem:
+            text, status = error_of(problem)
+            return Response(text, status, media_type=JSON)
+        return Response(text, headers={"content-type": kind})
+
+    async def unknown(request: "Request", problem: Exception) -> Response:
+        why = f"there is no {request.method} {request.url.path}; POST to /invocations"
+        return Response(error_of(Refused(why))[0], 404, media_type=JSON)
+
+    env = os.environ
+    healths = {"/ping", env.get("AIP_HEALTH_ROUTE", "/ping")}
+    predictions = {"/invocations", env.get("AIP_PREDICT_ROUTE", "/invocations")}
+    return Starlette(
+        routes=[
+            *(Route(path, health) for path in healths),
+            *(Route(path, predict, methods=["POST"]) for path in predictions),
+        ],
+        exception_handlers={HTTPException: unknown},
+    )
+
+
+async def read_body(request: "Request") -> bytes:
+    """Return a request's body; refuse one that is too long as soon as that is known."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > LARGEST_BODY:
+            raise Refused(f"send at most {LARGEST_BODY} bytes", [], 413)
+    return bytes(body)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that clients can connect to; OSError if the port is taken."""
+    # Named as TCP, for asyncio sends small answers at once only on what is named so.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host, port))
+    listener.listen(1024)
+    return listener
+
 
 def main() -> int:
     """Read flags and environment, load the model and serve; return the exit code."""
+    env = os.environ.get
     parser = argparse.ArgumentParser("serve_nn.py")
-    env, flag = os.environ.get, parser.add_argument
-    flag("serve", nargs="?", help="SageMaker's word")
-    flag("--model_dir", default=env("AIP_STORAGE_URI") or env("SM_MODEL_DIR") or "/opt/ml/model")
-    flag("--port", type=int, default=env("AIP_HTTP_PORT") or env("SAGEMAKER_BIND_TO_PORT") or 8080)
+    parser.add_argument("serve", nargs="?", help="SageMaker's word")
+    folder = env("AIP_STORAGE_URI") or env("SM_MODEL_DIR") or "/opt/ml/model"
+    parser.add_argument("--model_dir", default=folder)
+    port = env("AIP_HTTP_PORT") or env("SAGEMAKER_BIND_TO_PORT") or 8080
+    parser.add_argument("--port", type=int, default=port)
     flags = parser.parse_args()
-    host = "0.0.0.0" if flags.serve or env("AIP_HTTP_PORT") else "127.0.0.1"
+    in_container = flags.serve or env("AIP_HTTP_PORT")
+    host = env("SERVE_HOST") or ("0.0.0.0" if in_container else "127.0.0.1")
     try:
-        asyncio.run(serve(model_fn(flags.model_dir), env("SERVE_HOST") or host, flags.port))
-        return 0
+        import uvicorn
+
+        app = build_app(model_fn(flags.model_dir))
+        listener = listen(host, flags.port)
     except (Refused, OSError) as problem:
         sys.stderr.write(f"serve_nn.py: {problem}\n")
         return 2
+    except ModuleNotFoundError as problem:
+        sys.stderr.write(f"serve_nn.py: {problem}; pip install starlette uvicorn httptools\n")
+        return 2
+    print(f"serve_nn.py: listening on {host}, port {flags.port}", flush=True)
+    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
+    # When all that has arrived is answered, uvicorn sends itself the signal again that ends it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with contextlib.suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run([listener])
+    return 0
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
+import itertools
 import json
 import math
-import os
-import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -56,10 +56,13 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 
 @contextlib.contextmanager
-def serving(*flags: Any, **environment: str) -> Iterator[subprocess.Popen[str]]:
+def serving(
+    *flags: Any, program: Sequence[Any] = (PROGRAM,), **environment: str
+) -> Iterator[subprocess.Popen[str]]:
     """Run the program until its health check is answered, then end it by SIGTERM."""
     process = subprocess.Popen(
-        [sys.executable, PROGRAM, *map(str, flags)],
+        [sys.executable, *program, *map(str, flags)],
+        cwd=ROOT,
         env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", **environment},
         stdout=subprocess.PIPE,
         text=True,
@@ -183,15 +186,14 @@ def test_what_is_no_request_for_predictions_is_refused_with_a_reason(
     assert ask(port, "GET", "/ping").status == 200
 
 
-def test_a_body_without_a_usable_length_is_refused_and_ends_the_connection(port: int) -> None:
-    for length in ("1e3", "-1", str(2**40)):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        with contextlib.closing(connection):
-            connection.putrequest("POST", "/invocations")
-            connection.putheader("Content-Length", length)
-            connection.endheaders()
-            answer = connection.getresponse()
-            assert (answer.status, answer.headers["Connection"]) == (413, "close")
+def test_a_body_that_is_too_long_is_refused_when_that_is_known(port: int) -> None:
+    parts = itertools.repeat(b" " * 2**20, serve_nn.LARGEST_BODY // 2**20 + 1)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    with contextlib.closing(connection):
+        connection.request("POST", "/invocations", parts, encode_chunked=True)
+        answer = connection.getresponse()
+        assert answer.status == 413 and b"send at most 33554432 bytes" in answer.read()
+    assert ask(port, "GET", "/ping").status == 200
 
 
 @given(body=BODIES, kind=KINDS)
@@ -230,11 +232,11 @@ def test_requests_that_arrive_together_are_computed_together(trained: Trained) -
     held = Held(trained.folder)
 
     async def run() -> Sequence[list[float]]:
-        server = serve_nn.Server(held.model)
-        first = asyncio.create_task(server.probabilities(trained.rows[:1]))
+        batcher = serve_nn.Batcher(held.model)
+        first = asyncio.create_task(batcher.probabilities(trained.rows[:1]))
         await asyncio.to_thread(held.computing.wait, 30)
         parts = (trained.rows[:2], trained.rows[1:], trained.rows[2:])
-        others = [asyncio.create_task(server.probabilities(rows)) for rows in parts]
+        others = [asyncio.create_task(batcher.probabilities(rows)) for rows in parts]
         await asyncio.sleep(0)  # each of them has come to wait
         held.going.set()
         return [await each for each in (first, *others)]
@@ -257,64 +259,76 @@ def test_what_is_quick_is_computed_together_without_a_thread(trained: Trained) -
     vars(model)["probabilities"] = probabilities
 
     async def run() -> None:
-        server = serve_nn.Server(model)
-        await asyncio.gather(*(server.probabilities(trained.rows) for _ in range(4)))
-        await server.probabilities(np.repeat(trained.rows, model.quick, axis=0))
+        batcher = serve_nn.Batcher(model)
+        await asyncio.gather(*(batcher.probabilities(trained.rows) for _ in range(4)))
+        await batcher.probabilities(np.repeat(trained.rows, model.quick, axis=0))
 
     asyncio.run(run())
     assert sizes == [(12, True), (3 * model.quick, False)]
 
 
 def test_a_forward_pass_that_fails_is_the_answer_to_all_in_it(trained: Trained) -> None:
-    model, port = serve_nn.model_fn(str(trained.folder)), free_port()
+    model = serve_nn.model_fn(str(trained.folder))
 
     def fails(rows: np.ndarray) -> np.ndarray:
-        raise MemoryError("there is no room")
+        raise MemoryError(f"no room for {len(rows)} rows")
 
     vars(model)["probabilities"] = fails
+
+    async def run() -> Sequence[Any]:
+        batcher = serve_nn.Batcher(model)
+        waiting = (batcher.probabilities(trained.rows) for _ in range(9))
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    (said,) = {serve_nn.error_of(problem) for problem in asyncio.run(run())}
+    assert said[1] == 500
+    assert "the model failed on this or another request: MemoryError('no room for 27" in said[0]
+
+
+# A program whose forward passes wait for a file, and fail if it holds anything.
+SLOW = """
+import sys, time, pathlib
+from training import serve_nn
+done, compute = pathlib.Path(sys.argv.pop()), serve_nn.Predictor.probabilities
+
+def wait(self, rows):
+    while not done.exists():
+        time.sleep(0.01)
+    if done.read_text():
+        raise RuntimeError(done.read_text())
+    return compute(self, rows)
+
+serve_nn.Predictor.probabilities = wait
+make = serve_nn.Predictor.__init__
+
+def make_slow(self, saved):
+    make(self, saved)
+    self.quick = 0  # all rows are computed in a thread
+
+serve_nn.Predictor.__init__ = make_slow
+sys.exit(serve_nn.main())
+"""
+
+
+@pytest.mark.parametrize(("failure", "status"), [("", 200), ("it breaks", 500)])
+def test_what_has_arrived_is_answered_before_it_ends(
+    trained: Trained, tmp_path: Path, failure: str, status: int
+) -> None:
+    port, done = free_port(), tmp_path / "done"
+    flags = ("--model_dir", trained.folder, "--port", port, done)
     body = json.dumps({"instances": trained.rows.tolist()})
-
-    def client() -> list[Answer]:
-        wait_until(lambda: _listens(port))
-        with ThreadPoolExecutor(9) as pool:
-            answers = [pool.submit(ask, port, "POST", "/invocations", body) for _ in range(9)]
-            found = [each.result() for each in answers]
-        os.kill(os.getpid(), signal.SIGTERM)
-        return found
-
-    with ThreadPoolExecutor(1) as pool:
-        answers = pool.submit(client)
-        asyncio.run(serve_nn.serve(model, "127.0.0.1", port))
-        for answer in answers.result():
-            assert answer.status == 500
-            assert answer.json["error"]["message"].startswith("the model failed on this or another")
-
-
-def test_a_connection_ends_if_the_client_says_so_in_whatever_case(port: int) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
-        client.sendall(b"GET /ping HTTP/1.1\r\nConnection: Close\r\n\r\n")
-        answer = b"".join(iter(lambda: client.recv(1 << 16), b""))  # up to its end
-    assert answer.startswith(b"HTTP/1.1 200") and b"Connection: close" in answer
-
-
-def test_what_has_arrived_is_answered_before_it_ends(trained: Trained) -> None:
-    held, port = Held(trained.folder), free_port()
-    body = json.dumps({"instances": trained.rows.tolist()})
-
-    def client() -> Answer:
-        wait_until(lambda: _listens(port))
-        with ThreadPoolExecutor(1) as pool:
-            answer = pool.submit(ask, port, "POST", "/invocations", body)
-            assert held.computing.wait(30)
-            os.kill(os.getpid(), signal.SIGTERM)
-            wait_until(lambda: not _listens(port))
-            held.going.set()
-            return answer.result()
-
-    with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(client)
-        asyncio.run(serve_nn.serve(held.model, "127.0.0.1", port))
-        assert answer.result().probabilities == pytest.approx(trained.expected, abs=1e-6)
+    with serving(*flags, program=("-c", SLOW)) as process, ThreadPoolExecutor(3) as pool:
+        answers = [pool.submit(ask, port, "POST", "/invocations", body) for _ in range(3)]
+        assert ask(port, "GET", "/ping").status == 200  # while it computes
+        time.sleep(0.2)  # all three are in
+        process.terminate()
+        wait_until(lambda: not _listens(port))
+        done.write_text(failure)
+        for answer in answers:
+            assert answer.result().status == status
+            if not failure:
+                probabilities = answer.result().probabilities
+                assert probabilities == pytest.approx(trained.expected, abs=1e-6)
 
 
 def _listens(port: int) -> bool:

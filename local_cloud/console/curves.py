@@ -7,11 +7,15 @@ prints: `epoch 3  loss 0.52  validation loss 0.55`, `Epoch 3: loss=0.52`, `loss:
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
 from threading import Lock
+
+from local_cloud.store.files import open_file
 
 EPOCH = re.compile(r"\bepoch\b[\s:=#\[(]{0,12}(\d{1,9})", re.IGNORECASE)
 PAIR = re.compile(
@@ -50,38 +54,38 @@ class Curves:
         with self._lock:
             known = self._known.pop(log, None) or _Known()
             try:
-                found = log.stat()
-            except FileNotFoundError:
+                with open_file(log) as file:
+                    found = os.fstat(file.fileno())
+                    if known.inode != found.st_ino or known.offset > found.st_size:
+                        known = _Known(found.st_ino)
+                    _read_on(file, known)
+            except FileNotFoundError:  # or its job has put something else in its place
                 return {}
-            if known.inode != found.st_ino or known.offset > found.st_size:
-                known = _Known(found.st_ino)
-            _read_on(log, known)
             self._known[log] = known
             while len(self._known) > KEPT:
                 self._known.popitem(last=False)
             return {name: list(points) for name, points in known.series.items()}
 
 
-def _read_on(log: Path, known: _Known) -> None:
+def _read_on(file: FileIO, known: _Known) -> None:
     """Read the whole lines that have come, as many as may be read at once."""
     end = known.offset + MOST_AT_ONCE
-    with log.open("rb") as file:
-        file.seek(known.offset)
-        while known.offset < end and (block := file.read(BLOCK)):
-            whole = block.rfind(b"\n") + 1
-            if not whole:
-                if len(block) < BLOCK:
-                    return
-                whole = len(block)  # a line as long as a block is nobody's epoch
-            file.seek(known.offset + whole)
-            known.offset += whole
-            if b"poch" not in block and b"POCH" not in block:
-                continue
-            text = block[:whole].decode(errors="replace")
-            said = [line for line in text.splitlines() if "poch" in line or "POCH" in line]
-            step = max(1, len(said) // MOST_A_BLOCK)
-            for line in reversed(said[::-1][::step]):  # the last is among them
-                _add(line[:LONGEST], known.series)
+    file.seek(known.offset)
+    while known.offset < end and (block := file.read(BLOCK)):
+        whole = block.rfind(b"\n") + 1
+        if not whole:
+            if len(block) < BLOCK:
+                return
+            whole = len(block)  # a line as long as a block is nobody's epoch
+        file.seek(known.offset + whole)
+        known.offset += whole
+        if b"poch" not in block and b"POCH" not in block:
+            continue
+        text = block[:whole].decode(errors="replace")
+        said = [line for line in text.splitlines() if "poch" in line or "POCH" in line]
+        step = max(1, len(said) // MOST_A_BLOCK)
+        for line in reversed(said[::-1][::step]):  # the last is among them
+            _add(line[:LONGEST], known.series)
 
 
 def _add(line: str, series: Series) -> None:

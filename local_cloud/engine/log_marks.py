@@ -7,13 +7,17 @@ that a mark is found by bisection: a day of log has 4 MB of marks.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from local_cloud.store.files import open_file, open_regular
+
 Mark = tuple[float, int]  # seconds since the epoch, bytes of the log
 
 LONGEST = 64  # bytes of a mark, at most
+MARK = re.compile(rb"(\d{1,15}\.\d{3}) (\d{1,18})")  # the job's own process may write other lines
 BLOCK = 4096  # bytes read at once
 
 
@@ -26,7 +30,7 @@ class Marks:
 
     def add(self, mark: Mark) -> None:
         """Append a mark. On a full disk the times of some lines are lost, and nothing else."""
-        with suppress(OSError), self.path.open("ab") as file:
+        with suppress(OSError), open(self.path, "ab", opener=open_regular) as file:
             end = file.tell()
             begun = len(self._read(max(0, end - LONGEST), LONGEST).rpartition(b"\n")[2])
             file.truncate(end - begun)  # of one that a crash has cut off
@@ -86,13 +90,13 @@ class Marks:
         """The marks from this byte on, which begins one."""
         while lines := self._read(place, BLOCK).rpartition(b"\n")[0]:
             for line in lines.split(b"\n"):
-                seen, size = line.split()
-                yield float(seen), int(size)
+                if found := MARK.fullmatch(line):
+                    yield float(found[1]), int(found[2])
             place += len(lines) + 1
 
     def _read(self, place: int, most: int) -> bytes:
         try:
-            with self.path.open("rb") as file:
+            with open_file(self.path) as file:
                 return os.pread(file.fileno(), most, place)
         except FileNotFoundError:
             return b""

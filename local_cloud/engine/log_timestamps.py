@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local_cloud.engine.log_marks import Marks
+from local_cloud.store.files import open_file, open_regular
 
 PERIOD = 0.5  # seconds: as precise as the times are
 LONGEST = 1 << 20  # bytes of a line; what is longer counts as several lines (`_cut`)
@@ -55,10 +56,7 @@ def mark(log: Path, hidden: bytes = b"", *, ended: bool = True, at: float | None
     the end of the log is left for the next time, unless ended. at: when the log was written, if
     that was not now.
     """
-    try:
-        size = log.stat().st_size
-    except FileNotFoundError:
-        return False
+    size = _size(log)
     marks = Marks(log)
     seen, known = marks.last() or (0.0, 0)
     end = min(size, known + PIECE)
@@ -72,6 +70,13 @@ def mark(log: Path, hidden: bytes = b"", *, ended: bool = True, at: float | None
         now = math.floor((at or time.time()) * 1000) / 1000
         marks.add((max(seen, now), end))
     return size > known + PIECE
+
+
+def _size(log: Path) -> int:
+    """Bytes of a log; 0 if there is none, or if its job has put something else in its place."""
+    with suppress(FileNotFoundError), open_file(log) as file:
+        return os.fstat(file.fileno()).st_size
+    return 0
 
 
 def marked(log: Path, hidden: bytes = b"", *, ended: bool) -> int:
@@ -90,7 +95,7 @@ def marked(log: Path, hidden: bytes = b"", *, ended: bool) -> int:
 def _hide(log: Path, text: bytes, start: int, end: int) -> None:
     """Write over the text, wherever it is between two bytes; a replica only ever appends."""
     instead = b"SECRET".ljust(len(text), b"*")[: len(text)]
-    with suppress(OSError), log.open("r+b") as file:
+    with suppress(OSError), open(log, "r+b", opener=open_regular) as file:
         while end - start >= len(text):
             block = os.pread(file.fileno(), min(SEARCHED, end - start), start)
             if len(block) < len(text):
@@ -104,7 +109,7 @@ def _hide(log: Path, text: bytes, start: int, end: int) -> None:
 
 def _begun(log: Path, text: bytes, end: int) -> int:
     """How many bytes before byte `end` may be the beginning of the text."""
-    with log.open("rb") as file:
+    with open_file(log) as file:
         tail = os.pread(file.fileno(), len(text) - 1, max(0, end - len(text) + 1))
     return next((n for n in range(len(tail), 0, -1) if text.startswith(tail[-n:])), 0)
 
@@ -178,7 +183,7 @@ def _block(log: Path, start: int, *, ended: bool) -> list[bytes]:
     """The next lines of a log, as many as begin within a block; none at its end."""
     found, size = [], 0
     begin = _line_begin(log, start)
-    with log.open("rb") as file:
+    with open(log, "rb", opener=open_regular) as file:
         file.seek(start)
         while size < BLOCK:
             place = start + size
@@ -223,7 +228,7 @@ def _cut(begin: int | None, place: int) -> int:
 def _line_begin(log: Path, place: int) -> int | None:
     """Where the line, whole, begins that holds byte `place`; None: more than two LONGEST before."""
     start, least = place, max(0, place - 2 * LONGEST)
-    with log.open("rb") as file:
+    with open_file(log) as file:
         while start > least:
             end, start = start, max(least, start - BLOCK)
             found = os.pread(file.fileno(), end - start, start).rfind(b"\n")

@@ -65,3 +65,20 @@ def test_after_a_day_of_log_a_few_kilobytes_of_them_are_read(
     assert next(marks.reaching(5_000_050)) == (1e9 + 25_000.5, 5_000_100)
     assert marks.before(1e9 + 100) == 19_900
     assert sum(read) < 500_000
+
+
+def test_what_a_job_writes_there_itself_is_left_out(tmp_path: Path) -> None:
+    marks = Marks(tmp_path / "r0.log")
+    marks.add((100.0, 4))
+    with marks.path.open("ab") as file:
+        file.write(b"nan 5\n\n1 2 3\n" + b"9" * 30 + b".000 5\n")
+    marks.add((300.0, 8))
+    assert [*marks.reaching(0)] == [(100.0, 4), (300.0, 8)]
+    assert marks.last() == (300.0, 8)
+
+
+def test_a_pipe_in_their_place_holds_nobody_up(tmp_path: Path) -> None:
+    marks = Marks(tmp_path / "r0.log")
+    os.mkfifo(marks.path)
+    marks.add((100.0, 4))
+    assert marks.last() is None and marks.before(1e9) == 0

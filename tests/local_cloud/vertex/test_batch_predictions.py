@@ -13,12 +13,14 @@ from google.api_core import exceptions
 from google.cloud import storage
 
 import local_cloud
+from local_cloud import LocalCloudError
 from tests.local_cloud.vertex.support import BUCKET
 from tests.local_cloud.vertex.test_tuning import wait_for
 from tests.local_cloud.vertex.trained import Trained, probabilities, upload
 from tests.served_model import PASSENGERS
 
 OUTPUT = f"gs://{BUCKET}/scored"
+INSTANCES = 5_000  # more than are scored while a server stops
 PREDICTIONS, ERRORS = "prediction.results-00000-of-00001", "prediction.errors_stats-00000-of-00001"
 
 
@@ -113,7 +115,7 @@ def test_a_job_begins_again_after_the_server_was_stopped(
 ) -> None:
     job = model.batch_predict(
         job_display_name="stopped",
-        gcs_source=put("in/stopped.jsonl", f"{json.dumps(PASSENGERS[0])}\n" * 2000),
+        gcs_source=put("in/stopped.jsonl", f"{json.dumps(PASSENGERS[0])}\n" * INSTANCES),
         gcs_destination_prefix=OUTPUT,
         machine_type="n1-standard-4",
         batch_size=1,
@@ -122,7 +124,10 @@ def test_a_job_begins_again_after_the_server_was_stopped(
     job.wait_for_resource_creation()
     wait_for(lambda: job.state.name == "JOB_STATE_RUNNING")
     local_cloud.stop()
+    with pytest.raises(LocalCloudError, match="was stopped at"):  # what waits, says so
+        job.wait()
     local_cloud.activate()
-    job.wait()
-    assert job.completion_stats.successful_count == 2000
-    assert job.completion_stats.failed_count == 0
+    again = aiplatform.BatchPredictionJob(job.resource_name)
+    wait_for(lambda: again.state.name == "JOB_STATE_SUCCEEDED")
+    assert again.completion_stats.successful_count == INSTANCES
+    assert again.completion_stats.failed_count == 0

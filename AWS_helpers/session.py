@@ -134,8 +134,12 @@ def refusals(what: str) -> Iterator[None]:
         TokenRetrievalError,
     )
 
+    import local_cloud
+
     try:
         yield
+    except local_cloud.LocalCloudError as problem:
+        raise LessonError(f"{what}: {problem}") from None
     except ClientError as refusal:
         code, said = (refusal.response["Error"].get(name, "") for name in ("Code", "Message"))
         # It lists all instance types, hundreds of them, when it does not know one.

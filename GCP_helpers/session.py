@@ -103,8 +103,12 @@ def refusals(what: str) -> Iterator[None]:
     from google.auth.exceptions import RefreshError, TransportError
     from requests import ConnectionError
 
+    import local_cloud
+
     try:
         yield
+    except local_cloud.LocalCloudError as problem:
+        raise LessonError(f"{what}: {problem}") from None
     except GoogleAPICallError as refusal:
         said = re.sub(r"^[A-Z]+ https?://\S+: ", "", refusal.message)  # the request's URL
         raise LessonError(f"{what}: the service answered {refusal.code}, {said}") from None

@@ -129,10 +129,6 @@ def test_a_workflow_may_do_only_what_it_says_and_ends(file: Path) -> None:
         assert job["timeout-minutes"] <= 90
 
 
-def test_the_script_does_not_grow_unseen() -> None:
-    assert len((ROOT / "training/train_nn.py").read_text().splitlines()) <= 573
-
-
 @pytest.mark.parametrize("side", ["GCP_helpers", "AWS_helpers"])
 def test_the_script_lies_also_where_the_lessons_this_grew_from_run_it(side: str) -> None:
     link = ROOT / side / "train_nn.py"

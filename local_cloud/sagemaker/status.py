@@ -86,7 +86,9 @@ def transitions(job: Job, moments: Json) -> list[Json]:
         times += [("Downloading", attempt.staged), ("Training", attempt.started)]
         if attempt.interrupted:
             times += [("Interrupted", attempt.interrupted)]
-            if not (stopping and stopping < (attempt.ended or 0)):
+            ended = attempt.ended or 0
+            # What a killed server has cut off ends when it was last heard of: nothing starts then.
+            if ended > attempt.interrupted and not (stopping and stopping < ended):
                 times += [("Starting", attempt.ended)]
     times += [("Stopping", stopping), ("Uploading", moments.get("uploading"))]
     if job.ended:  # the clock may have been set back while the results were brought away

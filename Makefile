@@ -59,7 +59,7 @@ test-all: setup ## the tests, the slow extras, the notebooks as learners have th
 mutants: setup ## put small bugs in, and count those that the tests miss (ARGS="--minutes 2 --seed 1 guard": one part)
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-torture: setup ## treat a local cloud badly for ten minutes, and count (ARGS="--minutes 1 kills": one part)
+torture: setup ## attack a local cloud for about ten minutes, and count the results (ARGS="--minutes 1 kills": one part)
 	@$(BIN)/python -m tests.torture $(ARGS)
 
 lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browser: without opening a browser)

@@ -23,23 +23,23 @@ NO_LOGIN = ("nologin", "false", "sync")
 
 
 class Process(NamedTuple):
-    """What every user may know of a process."""
+    """A process, as every user of the machine sees it."""
 
     user: int
     command: Sequence[str]
 
 
 def kernels() -> str:
-    """Whether a kernel of yours listens where other people of this machine can read it."""
+    """Say how your kernels listen; raise Fix if other people of this machine can read them."""
     running = processes()
     files = [connection_file(each.command) for each in running if each.user == os.getuid()]
     transports = [transport(Path(file)) for file in files if file]
     open_ones = transports.count("tcp")
     if not open_ones:
-        return "none of yours listens on TCP" if transports else "none of yours runs"
+        return "none of yours listens on TCP" if transports else "no kernel of yours is running"
     people = others(running)
     if not people:
-        return "on TCP, and nobody else uses this machine"
+        return "on TCP, but nobody else uses this machine"
     raise Fix(
         f"other people use this machine ({_some(people)}) and can read all outputs of {open_ones}"
         " of your kernels, which listen on TCP: learners/setup.md, section Other people on the same"
@@ -48,7 +48,7 @@ def kernels() -> str:
 
 
 def processes() -> list[Process]:
-    """The processes of this machine that can be seen."""
+    """Return the processes of this machine that you may see."""
     import psutil
 
     return [
@@ -59,7 +59,7 @@ def processes() -> list[Process]:
 
 
 def connection_file(command: Sequence[str]) -> str | None:
-    """The file that names the ports of a kernel with this command line; None if it is no kernel."""
+    """Return the connection file of a kernel with this command line; None for other programs."""
     if not any("ipykernel" in word for word in command):
         return None
     for word, following in zip(command, [*command[1:], ""], strict=True):
@@ -72,7 +72,7 @@ def connection_file(command: Sequence[str]) -> str | None:
 
 
 def transport(file: Path) -> str:
-    """Return "tcp" or "ipc"; "" for a file that cannot be read, as of a kernel that has ended."""
+    """Return "tcp" or "ipc"; "" if the file cannot be read, for example after its kernel ended."""
     try:
         facts = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -81,9 +81,9 @@ def transport(file: Path) -> str:
 
 
 def others(running: Sequence[Process]) -> list[str]:
-    """Names of other people here: users with a process, and accounts that can log in.
+    """Return the names of other people here: users with a process, and accounts that can log in.
 
-    In a container the accounts come with its image, and nobody may have them: only processes count.
+    In a container only processes count: its accounts come with the image, and may belong to nobody.
     """
     users = {each.user for each in running}
     if not _in_container():

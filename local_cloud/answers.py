@@ -29,8 +29,8 @@ def handlers(log: Path) -> dict[Any, Handler]:
     def disk(_: Request, problem: Exception) -> JSONResponse:
         logging.getLogger(__name__).error("the disk refuses", exc_info=problem)
         # 507: unlike 500 and 503, the libraries do not try again for minutes.
-        what = f"the disk of the local cloud refuses ({problem})"
-        return _answer(507, f"{what}: make room, or see that {log.parent} can be written")
+        what = f"the local cloud cannot write to its disk ({problem})"
+        return _answer(507, f"{what}: free some space, or check that {log.parent} is writable")
 
     def fault(_: Request, problem: Exception) -> JSONResponse:
         what = f"the local cloud made a mistake ({type(problem).__name__}: {problem})"

@@ -1,6 +1,6 @@
-"""The time, for records of when something began and ended.
+"""Give the time for records of when something began and ended.
 
-Somebody may set the machine's clock back in between: nothing ends before it has begun then.
+If somebody sets the machine's clock back in between, the end is still not before the beginning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The folder of one local cloud: its secret, its address, its lock and its data."""
+"""The folder of one local cloud: its secret, its URL, its lock and its data."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
     if theirs.get("checkout") != ours["checkout"]:
         return "its code is of another folder"
     if _environment(theirs) != ours["environment"]:
-        return "its packages are of another environment"
+        return "its packages belong to another environment"
     if theirs.get("python", ours["python"]) != ours["python"]:
         return f"its Python is {theirs['python']}, and this one is {ours['python']}"
     return ""
@@ -132,7 +132,7 @@ class Home:
         return Home(folder.with_name(f"{folder.name}-{digest}"))
 
     def beside(self) -> list[Home]:
-        """The homes that other checkouts or environments of this user have made beside this one."""
+        """Return this user's homes beside this one, of other checkouts and environments."""
         folder = self.folder.resolve()
         found = sorted(folder.parent.glob(f"{glob.escape(folder.name)}-*/address.json"))
         homes = [Home(address.parent) for address in found]
@@ -202,11 +202,11 @@ class Home:
         new.unlink()
 
     def forget_secret(self) -> None:
-        """Have the next `secret()` make a new one: another process may have been sent this one."""
+        """Have the next `secret()` make a new one: another process may have received this one."""
         (self.folder / "secret").unlink(missing_ok=True)
 
     def address(self) -> dict[str, Any]:
-        """What the last server wrote about itself: port, pid, identity; empty before the first.
+        """Return what the last server wrote about itself: port, pid, identity; {} before the first.
 
         Empty also if the file is damaged: the next server writes it again, with another port.
         """
@@ -293,7 +293,7 @@ class Home:
         return None
 
     def running(self) -> bool:
-        """Whether a server holds the lock. Processes that look at the same time do not disturb."""
+        """Return whether a server holds the lock; several processes may ask at the same time."""
         if not self.folder.exists():
             return False
         self.make()

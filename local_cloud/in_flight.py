@@ -1,4 +1,4 @@
-"""Requests that wait for an answer: they are cut off when the server's process is suspended.
+"""Cut off requests that wait for an answer while the server's process is suspended.
 
 A server that was killed closes its connections, and the client sees it at once. One that is
 suspended keeps them open, and an SDK would wait a minute and more.
@@ -39,7 +39,7 @@ def watched(home: Home) -> Iterator[None]:
 
 
 def _start_watcher() -> None:
-    """Have a thread look, unless one does. It does not survive a fork, so its life is asked."""
+    """Start the watching thread, unless it is alive: a fork does not copy it."""
     global _watcher
     if _watcher is None or not _watcher.is_alive():
         _watcher = threading.Thread(target=_watch, name="local-cloud-in-flight", daemon=True)
@@ -47,7 +47,7 @@ def _start_watcher() -> None:
 
 
 def _watch() -> None:
-    """Look as long as there are requests in flight."""
+    """Watch as long as requests are in flight."""
     global _watcher
     while True:
         time.sleep(PERIOD)
@@ -63,9 +63,9 @@ def _watch() -> None:
 
 
 def cut(port: int) -> None:
-    """Shut down this process's connections to a port of loopback; who waits on one gets an error.
+    """Shut down this process's connections to a port of loopback; their requests get an error.
 
-    Whichever library has opened them: they are found among the open files.
+    It finds them among the open files, so it does not matter which library has opened them.
     """
     for name in os.listdir("/dev/fd"):
         with contextlib.suppress(OSError):  # one that was closed meanwhile, or is not a socket

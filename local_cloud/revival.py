@@ -1,4 +1,4 @@
-"""What a client does when the server has ended: start it again where that is safe, or say so.
+"""Start the server again for a client that finds it ended, where that is safe; otherwise say so.
 
 The SDKs try again by themselves, for two minutes and more, before they say that nobody answers. The
 client knows the server's folder and process, so it need not wait:
@@ -40,7 +40,7 @@ _in_use: _InUse | None = None
 
 
 def use(found: control.Status) -> None:
-    """Look after the server that activate() has found."""
+    """Remember the server that activate() has found, and revive it when a request needs it."""
     global _in_use
     _in_use = _InUse(found.home, found.facts["pid"])
 
@@ -72,7 +72,7 @@ def send(
     if not (repeatable or _is_refused(lost)):
         raise LocalCloudError(
             f"the local cloud ended before it answered {what}; it runs again, and nothing that"
-            " it had acknowledged is lost. Look whether this request took effect before you"
+            " it had acknowledged is lost. Check whether this request took effect before you"
             " send it again"
         )
     answer, lost = _attempt(server, request, failures)
@@ -105,20 +105,20 @@ def require_server(url: str) -> None:
 
 
 def _of(url: str) -> _InUse | None:
-    """The server in use, if the URL is one of its."""
+    """Return the server in use, if the URL belongs to it."""
     root = os.environ.get("LOCAL_CLOUD_VERTEX_URL")
     return _in_use if root and url.startswith(f"{root}/") else None
 
 
 def _revive(server: _InUse) -> bool:
-    """See to it that the server runs; False if it is the one that has run all the time.
+    """Start the server if it has ended; return False if it has been running all the time.
 
-    LocalCloudError where it is not started again. Of many clients one starts it.
+    Raise LocalCloudError where it is not started again. Of many clients one starts it.
     """
     found = control.start_again(server.home)
     if found.url != os.environ.get("LOCAL_CLOUD_VERTEX_URL"):
         raise LocalCloudError(
-            "the local cloud had ended and runs again at another port, because another program has"
+            "the local cloud ended, and now runs at another port, because another program has"
             " the old one: restart the kernel, and call local_cloud.activate()"
         )
     before, server.pid = server.pid, found.facts["pid"]
@@ -126,7 +126,7 @@ def _revive(server: _InUse) -> bool:
 
 
 def _is_refused(problem: BaseException | None) -> bool:
-    """Whether nobody listened, so that the request never left this process."""
+    """Return whether nobody listened, so that the request never left this process."""
     while problem is not None:
         if isinstance(problem, ConnectionRefusedError):
             return True

@@ -1,4 +1,4 @@
-"""Whether a process is suspended: by SIGSTOP, by Ctrl-Z, or by a debugger."""
+"""Find out whether a process is suspended: by SIGSTOP, by Ctrl-Z, or by a debugger."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 
 def is_suspended(pid: int) -> bool:
-    """Return whether the process is there and does not run until it gets SIGCONT."""
+    """Return whether the process exists and waits for SIGCONT."""
     return _state(pid) in ("T", "t")
 
 
 def _state(pid: int) -> str:
-    """The letter of ps(1) for the state of a process; "" if there is none."""
+    """Return the letter of ps(1) for the state of a process; "" if there is no such process."""
     if sys.platform == "linux":
         try:
             stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")

@@ -1,4 +1,4 @@
-"""Whole numbers in the texts of requests."""
+"""Read whole numbers in the texts of requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ MOST_DIGITS = 18  # of a number of 64 bits; Python refuses to read those of some
 
 
 def whole(text: str) -> int | None:
-    """The number that a text's digits say, from 0; None for anything else, and if it is too long.
+    """Return the number from 0 that a text's digits say; None for anything else or too many digits.
 
     Zeros at the beginning do not count.
     """

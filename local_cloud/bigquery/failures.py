@@ -66,7 +66,7 @@ def is_the_disks(said: str) -> bool:
 
 
 def _disk(said: str) -> Problem:
-    what = f"the disk of the local cloud refuses ({said}): make room, then send it again"
+    what = f"the local cloud cannot write to its disk ({said}): free some space, then send it again"
     return Problem(507, "quotaExceeded", what)
 
 

@@ -261,7 +261,9 @@ def _stopped() -> Problem:
 def _reason(problem: Exception) -> Problem:
     """Why a job has failed."""
     if isinstance(problem, ProcessEnded):
-        what = f"{problem}: it may have needed more memory than it may take, or was killed"
-        left = "Nobody knows whether it was done" if problem.committing else "Nothing was changed"
-        return Problem(400, "resourcesExceeded", f"{what}. {left}. Look, then send it again")
+        what = f"{problem}: it may have exceeded its memory limit, or somebody killed it"
+        left = "Nothing was changed. Use fewer rows or columns, or send the job again"
+        if problem.committing:
+            left = "Check whether the job's changes are there before you send it again"
+        return Problem(400, "resourcesExceeded", f"{what}. {left}")
     return known(problem)

@@ -119,7 +119,7 @@ def _require_columns(tree: Any) -> None:
     """Refuse more columns than BigQuery has: DuckDB's time for a plan grows with them."""
     count = len(_columns_of_result(tree))
     if count > MOST_COLUMNS:
-        raise invalid_query(f"The result has {count} columns, and {MOST_COLUMNS} are the most")
+        raise invalid_query(f"The result has {count} columns; the maximum is {MOST_COLUMNS}")
 
 
 def _name(column: Any) -> str:

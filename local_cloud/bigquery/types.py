@@ -78,7 +78,7 @@ def checked(fields: Any, depth: int = 0) -> list[Field]:
     if not isinstance(fields, list) or not all(isinstance(one, dict) for one in fields):
         raise invalid("Invalid schema: a list of fields is needed")
     if len(fields) > MOST_COLUMNS:
-        raise invalid(f"Invalid schema: {len(fields)} columns, and {MOST_COLUMNS} are the most")
+        raise invalid(f"Invalid schema: {len(fields)} columns; the maximum is {MOST_COLUMNS}")
     if depth > 15:
         raise invalid("Invalid schema: more than 15 levels of RECORD")
     seen: set[str] = set()

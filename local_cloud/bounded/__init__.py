@@ -1,6 +1,6 @@
-"""Read what somebody else has made, with a limit: bytes read, bytes unpacked, memory, seconds.
+"""Read files that may be hostile, with limits: bytes read, bytes unpacked, memory, seconds.
 
-Whatever the server reads of a bucket or of a job's folder may have been made to hurt. Small texts
-are read in the server, as far as a limit (files.py). What a library reads, and no argument of the
-library limits, is read in a process of its own that may die (process.py).
+A file in a bucket or in a job's folder may have been made to do harm. The server itself reads
+small texts, up to a limit (files.py). Where a library reads the file, and has no argument that
+limits it, a separate process reads it, which may die (process.py).
 """

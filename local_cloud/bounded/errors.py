@@ -1,4 +1,4 @@
-"""What the bounded readers raise. The message goes on after "Cannot be shown: "."""
+"""The errors of the bounded readers. A message follows "Cannot be shown: " on a page."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class OverLimit(CannotRead):
 
 
 class Damaged(CannotRead):
-    """It does not hold what it should."""
+    """Its content is not what its kind of file should hold."""
 
 
 class ReaderEnded(CannotRead):
-    """The process that read it has ended for another reason than a limit."""
+    """The process that read it has ended, and not because of a limit."""
 
 
 def size(count: int) -> str:
-    """A limit's number of bytes, in words."""
+    """Return a number of bytes in words."""
     if count >= 1 << 30:
         return f"{count / (1 << 30):.3g} GiB"
     return f"{count / (1 << 20):.3g} MiB" if count >= 1 << 20 else f"{count / (1 << 10):.3g} KiB"

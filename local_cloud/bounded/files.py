@@ -1,4 +1,4 @@
-"""Read a file as far as a limit. Raises OverLimit for what is longer."""
+"""Read a file up to a limit. Raise OverLimit for a longer one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_READ = 16 << 20  # tarfile reads the header of a member as a whole
 
 
 def read(path: Path, most: int) -> bytes:
-    """Return what a file holds: so many bytes at most."""
+    """Return what a file holds, `most` bytes at most."""
     with path.open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
@@ -61,7 +61,7 @@ class _Lines:
 
 
 class Pieces(io.RawIOBase):
-    """A file of which nobody reads very much at once, as a header of any length would have it."""
+    """A file that refuses to return very much at once, which a huge header would ask for."""
 
     def __init__(self, file: IO[bytes] | io.BufferedIOBase, at_once: int = LONGEST_READ) -> None:
         """at_once: bytes that one read may return."""
@@ -89,7 +89,7 @@ class Pieces(io.RawIOBase):
 
 
 class Unpacked(Pieces):
-    """What a packed file holds, as far as a limit: a seek unpacks all that it passes."""
+    """The unpacked content of a file, up to a limit: a seek unpacks all that it passes."""
 
     def __init__(
         self, file: IO[bytes] | io.BufferedIOBase, most: int, at_once: int = LONGEST_READ

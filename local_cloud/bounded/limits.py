@@ -1,7 +1,8 @@
 """How much memory and time a process may take.
 
-RLIMIT_DATA counts what a process allocates, and no mapped file or library: RLIMIT_AS would stop
-the imports of large libraries. macOS does not enforce it; the time is limited there too.
+RLIMIT_DATA counts what a process allocates, but not mapped files or libraries. RLIMIT_AS counts
+these too, and would stop the imports of large libraries. macOS does not enforce a limit on memory;
+the limit on time holds there too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Limits:
 
 
 def limit_memory(count: int) -> None:
-    """Limit what this process allocates: more is a MemoryError, or ends it."""
+    """Limit the memory of this process: allocating more raises MemoryError, or ends it."""
     with suppress(ValueError, OSError):  # macOS; or there is a lower limit already
         resource.setrlimit(resource.RLIMIT_DATA, (count, count))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -1,6 +1,6 @@
-"""Call a function in a process of its own, with a limit of memory and of time.
+"""Call a function in a separate process, with limits on memory and time.
 
-Starting one takes about 0.1 s. It gets none of the server's variables, so no secret either.
+Starting one takes about 0.1 s. It gets none of the server's variables, and so not the secret.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _environment() -> dict[str, str]:
 
 
 def _check(done: subprocess.CompletedProcess[bytes], limits: Limits, errors: Any) -> None:
-    """Raise what the process's end means."""
+    """Raise the error that the process's exit code means."""
     code = done.returncode
     if code == 0:
         return

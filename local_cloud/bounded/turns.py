@@ -1,4 +1,4 @@
-"""Threads for what waits for a process of process.call(), a few at a time."""
+"""Run functions that wait for process.call() in threads, a few at a time."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _end(code: int, said: str) -> NoReturn:
-    """End at once: clearing away may need memory that there is not."""
+    """End at once: cleaning up may need memory that is not available."""
     sys.stdout.write(said)
     sys.stdout.flush()
     os._exit(code)

@@ -87,7 +87,9 @@ def _picture(path: Path) -> Preview:
     try:
         process.call(picture_size.check, str(path))
     except Damaged:
-        return Preview("none", note="It cannot be read as the picture that it begins as.")
+        return Preview(
+            "none", note="Its first bytes are those of a picture, but the rest is damaged."
+        )
     except CannotRead as problem:
         return Preview("none", note=f"Cannot be shown: {problem}.")
     return Preview("picture")
@@ -98,7 +100,9 @@ def _archive(path: Path, reader: Callable[[str], Any]) -> Preview:
     try:
         rows, note = process.call(reader, str(path))
     except Damaged as problem:
-        return Preview("none", note=f"It cannot be read as the archive it is named: {problem}")
+        return Preview(
+            "none", note=f"Its name is that of an archive, but it cannot be read as one: {problem}"
+        )
     except CannotRead as problem:
         return Preview("none", note=f"Cannot be shown: {problem}.")
     return Preview("table", rows=rows, note=note)

@@ -1,4 +1,4 @@
-"""Bring the results of one job away, in a thread, until that is done or is to stop."""
+"""Collect the results of one job in a thread, until all are collected or the job is stopped."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Collecting:
     """The work on one job's results."""
 
     def __init__(self) -> None:
-        """Nothing happens before run()."""
+        """Prepare; run() does the work."""
         self._stopping = threading.Event()
         self._instead: Outcome | None = None
 
     def stop(self, instead: Outcome | None = None) -> None:
-        """Stop between two pieces of a file; instead: the outcome of a job that had succeeded."""
+        """Stop after the current piece of a file; instead: the outcome if the job had succeeded."""
         self._instead = self._instead or instead
         self._stopping.set()
 
     async def run(self, collect: Callable[[Job], None], job: Job) -> Outcome:
-        """Collect, and return how the job ended; raises what collect raises, but Interrupted."""
+        """Collect, and return how the job ended; raises what collect raises, except Interrupted."""
         assert job.outcome
         timers = [
             asyncio.get_running_loop().call_later(seconds, self.stop)
@@ -47,7 +47,7 @@ class Collecting:
         return job.outcome
 
     def _cut_short(self, outcome: Outcome) -> Outcome:
-        """The outcome, when not all results have been brought away."""
+        """Return the outcome when not all results have been collected."""
         if outcome.state is State.SUCCEEDED and self._instead:
             outcome = self._instead
         return replace(outcome, message=f"{outcome.message} Not all of its results were kept.")

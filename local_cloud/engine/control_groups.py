@@ -43,7 +43,7 @@ def _folder() -> Path | None:
 
 
 def _accepts(folder: Path) -> bool:
-    """Whether a process can be put into a new group there."""
+    """Return whether a process can be put into a new group there."""
     probe = folder / f"{reaper.PREFIX}probe-{secrets.token_hex(4)}"
     probe.mkdir()
     try:
@@ -59,7 +59,7 @@ def _add(group: Path, pid: int) -> None:
 
 
 def add(pid: int, marks: Mapping[str, str]) -> None:
-    """Put a process that has just begun into the group of these marks, which is made."""
+    """Make the group of these marks, and put a process that has just started into it."""
     if base := own_group():
         group = base / reaper.group_name(reaper.entries(marks))
         with suppress(OSError):  # it has ended, or the system allows no more groups

@@ -1,4 +1,4 @@
-"""The network that all replicas of a job share, and nobody else.
+"""The private network that all replicas of a job share.
 
 On the real services the replicas of a job have a network to which nobody else has access. Here,
 where the machine allows it (network_namespace.py), they share a loopback of their own. Two ports
@@ -65,7 +65,9 @@ class JobNetwork:
         try:
             found = await asyncio.to_thread(_make, ports)
         except (OSError, subprocess.SubprocessError) as problem:
-            raise EngineError(f"the replicas' own network cannot be made: {problem}") from problem
+            raise EngineError(
+                f"the private network of the replicas cannot be made: {problem}"
+            ) from problem
         self.fds = found[len(ports) :]
         listeners = [socket.socket(fileno=number) for number in found[: len(ports)]]
         self._servers.append(await asyncio.start_server(outgoing.serve, sock=listeners[0]))
@@ -105,7 +107,7 @@ def _make(ports: list[int]) -> tuple[int, ...]:
 
 @functools.cache
 def available() -> bool:
-    """Whether this machine lets a job have a network of its own (tried once, about 50 ms)."""
+    """Return whether this machine lets a job have a private network (tried once, about 50 ms)."""
     if not system.LINUX:
         return False
     network = JobNetwork(None)

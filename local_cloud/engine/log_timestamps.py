@@ -1,12 +1,12 @@
 """The lines of a log, and when they were written: by its marks (log_marks.py).
 
-A replica writes its log itself, so that nothing is lost between it and the disk, and a plain file
-knows no times. While the replica runs, its log is therefore looked at every half second. What
-nobody is to read there is written over at the same time: scripts print their environment. One
-thread does that for all logs, a piece of one log at a time, so that a log that grows by gigabytes
-holds up neither the server nor the other logs.
+A replica writes its log itself, so that nothing is lost between it and the disk, but a plain file
+holds no times. So the server looks at the log every half second while the replica runs. At the
+same time it overwrites the secret, because scripts print their environment. One thread does this
+for all logs, a piece of one log at a time, so a log that grows by gigabytes delays neither the
+server nor the other logs.
 
-A log can be large. So nothing here reads more of it, or of its marks, than a window.
+A log can be large, so nothing here reads more than a window of it, or of its marks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _thread = ThreadPoolExecutor(1, thread_name_prefix="log-marks")
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a log: when it was written (seconds since the epoch), and where it lies."""
+    """A line of a log: when it was written (seconds since the epoch), and its place in the log."""
 
     time: float
     start: int  # byte offsets in the log
@@ -50,7 +50,7 @@ def marks_path(log: Path) -> Path:
 
 
 def mark(log: Path, hidden: bytes = b"", *, ended: bool = True, at: float | None = None) -> bool:
-    """Note that the log, or its next PIECE, was written by now; whether there is more of it.
+    """Note that the log, or its next PIECE, was written by now; return whether there is more of it.
 
     hidden: a text that nobody is to read in the log; it is written over first. Its beginning at
     the end of the log is left for the next time, unless ended. at: when the log was written, if

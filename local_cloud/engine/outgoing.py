@@ -1,4 +1,4 @@
-"""A proxy by which the replicas of a job reach other hosts from a network of their own.
+"""A proxy through which the replicas of a job reach other hosts from their private network.
 
 It speaks what clients expect of HTTPS_PROXY and HTTP_PROXY: CONNECT for a tunnel, and requests with
 a whole URL for plain HTTP. Only the processes of one job can connect to it.

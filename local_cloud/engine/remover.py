@@ -1,4 +1,4 @@
-"""Remove what jobs have left, however many files that are, without anybody's waiting for it."""
+"""Remove the folders of jobs in the background, however many files they hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECONDS = 5.0  # for what a job's end waits for; what is left goes with the job'
 
 
 class Remover:
-    """Removes the folders of forgotten jobs in a thread of its own."""
+    """Removes the folders of deleted jobs in a separate thread."""
 
     def __init__(self, folder: Path) -> None:
         """folder: the one with the jobs' folders."""
@@ -26,12 +26,12 @@ class Remover:
         self._thread = ThreadPoolExecutor(1, "remover")
 
     def start(self) -> None:
-        """Remove what an earlier server has left of such folders."""
+        """Remove the folders that an earlier server has not finished removing."""
         for doomed in self._folder.glob(f"{ASIDE}*"):
             self._thread.submit(self._remove, doomed)
 
     def remove(self, folder: Path) -> None:
-        """Put a folder aside at once, if it is there, and remove it a little later."""
+        """Rename a folder at once, if it exists, and remove it later."""
         doomed = self._folder / f"{ASIDE}{secrets.token_hex(4)}"
         with suppress(FileNotFoundError):
             folder.replace(doomed)
@@ -42,7 +42,7 @@ class Remover:
             trees.remove(doomed)
 
     def close(self) -> None:
-        """Stop; the next start goes on."""
+        """Stop; the next start() continues."""
         self._closing.set()
         self._thread.shutdown()
 

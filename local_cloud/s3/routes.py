@@ -241,5 +241,5 @@ def _refusal(problem: Exception, path: str) -> ServiceError:
         return from_store(problem, unquote((operations.split(path) or [""])[0]))
     _log.error("the disk refuses", exc_info=problem)
     # 507: unlike 500 and 503, the SDKs do not try again for minutes.
-    message = f"the disk of the local cloud refuses ({problem}): make room and try again"
+    message = f"the local cloud cannot write to its disk ({problem}): free some space and try again"
     return ServiceError("InsufficientStorage", message, 507)

@@ -1,6 +1,6 @@
-"""Damage to a file of records: found when the server starts, not when something is missing.
+"""Find damage to the file of records when the server starts, before anything uses it.
 
-Everything is looked at in a copy, because SQLite repairs what it opens: it drops the end of a log
+The check reads a copy, because SQLite repairs what it opens: it drops the end of a log
 that it cannot read, and the log itself when it closes the file.
 """
 
@@ -44,7 +44,7 @@ def damaged(path: Path, why: str) -> Damaged:
     """Return an error that names the file, and what to do about it."""
     folder = path.parent
     return Damaged(
-        f"{path} is damaged ({why}): put back a copy of it, or begin with nothing by"
+        f"{path} is damaged ({why}): put back a copy of it, or start without any records by"
         f" `mv '{folder}' '{folder}.damaged'`; the objects of your buckets are plain files there,"
         " in buckets and s3-buckets"
     )
@@ -74,9 +74,9 @@ def _look(path: Path, database: sqlite3.Connection) -> None:
     for kind, name, text in database.execute("SELECT kind, name, document FROM record"):
         try:
             if type(json.loads(text)) is not dict:
-                raise ValueError("no JSON object")
+                raise ValueError("not a JSON object")
         except (ValueError, TypeError):
-            raise damaged(path, f"the record of {kind} {name} is no JSON object") from None
+            raise damaged(path, f"the record of {kind} {name} is not a JSON object") from None
 
 
 def _noted(path: Path) -> int:

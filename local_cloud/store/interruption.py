@@ -1,4 +1,4 @@
-"""Stop long work on somebody's files between two pieces of it.
+"""Stop long work on files after the current piece.
 
 Copying, packing, walking and removing call `check` for every piece. What runs them gives them an
 event; once it is set, the next piece raises Interrupted. Without an event nothing is interrupted.
@@ -19,12 +19,12 @@ _wanted: ContextVar[threading.Event | None] = ContextVar("interruption", default
 
 
 class Interrupted(StoreError):
-    """The work was to stop before it was done."""
+    """The work was stopped before it was done."""
 
 
 @contextmanager
 def interruptible(event: threading.Event) -> Iterator[None]:
-    """Let this event stop the work that is done in this context."""
+    """Let this event stop the work in this context."""
     token = _wanted.set(event)
     try:
         yield
@@ -33,7 +33,7 @@ def interruptible(event: threading.Event) -> Iterator[None]:
 
 
 def check() -> None:
-    """Raise Interrupted if the work is to stop."""
+    """Raise Interrupted if the work must stop."""
     event = _wanted.get()
     if event is not None and event.is_set():
         raise Interrupted("it was stopped before all files were read")

@@ -1,7 +1,7 @@
 """Walk, measure and remove folders that somebody else has filled, whatever is in them.
 
-Nothing here recurses, for folders may be nested more deeply than Python calls functions, and no
-link is followed. Each step looks whether the work is to stop (interruption.py).
+Nothing here recurses, because folders may be nested more deeply than Python can call functions.
+No link is followed. Each step checks whether the work must stop (interruption.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_ENTRIES = 200_000  # in one folder that is walked: their names are held in 
 
 
 class BadTree(StoreError):
-    """A folder cannot be used as it is; the message says why."""
+    """A folder cannot be used; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _too_many(folder: str) -> BadTree:
 
 
 def shown(path: str) -> str:
-    """A path as a message can hold it: cut in the middle, and valid UTF-8."""
+    """Return a path for a message: shortened in the middle, and valid UTF-8."""
     text = os.fsencode(path).decode(errors="backslashreplace")
     return text if len(text) <= 200 else f"{text[:100]}…{text[-99:]}"
 

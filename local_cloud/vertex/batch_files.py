@@ -135,7 +135,7 @@ def _jsonl(file: TextIO, config: Json) -> Iterator[Instance]:
         try:
             read = json.loads(line)
         except (ValueError, RecursionError) as problem:
-            told = f"The line is no JSON: {problem}"
+            told = f"The line is not JSON: {problem}"
             yield Instance(line.rstrip("\n"), None, problem=told, length=length)
             continue
         if not isinstance(read, dict):

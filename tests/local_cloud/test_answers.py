@@ -65,7 +65,7 @@ def test_a_page_that_cannot_be_is_refused(cloud: Status, query: str) -> None:
 @pytest.mark.parametrize(
     ("problem", "code", "words"),
     [
-        (OSError(28, "No space left on device"), 507, "No space left on device): make room"),
+        (OSError(28, "No space left on device"), 507, "No space left on device): free some space"),
         (ValueError("x"), 500, "made a mistake (ValueError: x); its log, /home/server.log, has"),
     ],
 )

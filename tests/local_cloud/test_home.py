@@ -99,7 +99,7 @@ def test_a_home_of_another_environment_is_left_while_its_server_runs(
     assert ours.folder.name.startswith("x-")
     said = capsys.readouterr().err
     assert f"Using the folder {ours.folder}" in said
-    assert "process 4711" in said and "of another environment" in said
+    assert "process 4711" in said and "belong to another environment" in said
     assert control.own(home) == ours
     assert "not running" in capsys.readouterr().err
 

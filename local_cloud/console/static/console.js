@@ -21,7 +21,7 @@ function note(answers) {
   connected = answers;
   const since = heard.toLocaleTimeString("en-GB");
   notice.textContent = answers ? "" : `No connection to the local cloud since ${since}. `
-    + "What this page shows may have changed; it continues by itself when the local cloud runs again.";
+    + "This page may be out of date. It continues by itself when the local cloud runs again.";
   notice.hidden = answers;
   document.body.classList.toggle("unconnected", !answers);
   const state = document.getElementById("log-state");

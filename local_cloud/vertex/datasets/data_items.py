@@ -53,12 +53,12 @@ class DataItems:
                 )
             for item in self._read(config, single=schema == SINGLE):
                 self._merge(dataset, found, item, single=schema == SINGLE)
-                require(len(found) <= MOST, f"{dataset}: {MOST:,} pictures are the most here")
+                require(len(found) <= MOST, f"{dataset}: at most {MOST:,} pictures are possible")
         with self.records.transaction():
             for name, document in found.items():
                 self.records.put(KIND, name, document)
             total = sum(1 for _ in self.records.list(KIND, f"{dataset}/dataItems/"))
-            require(total <= MOST, f"{dataset}: {total:,} pictures; {MOST:,} are the most here")
+            require(total <= MOST, f"{dataset}: {total:,} pictures; the maximum here is {MOST:,}")
         return total
 
     def _merge(self, dataset: str, found: dict[str, Json], item: Json, *, single: bool) -> None:

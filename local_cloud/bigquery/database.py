@@ -69,6 +69,7 @@ class Database:
                 cursor.execute("COMMIT")
             except ProcessEnded as problem:
                 raise ProcessEnded(str(problem), committing=True) from None
+            cursor.committed = True
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """The answer to one of our own statements, which only reads.

@@ -103,6 +103,7 @@ class Runner:
         if not isinstance(tree, (exp.Delete, exp.TruncateTable)):
             self.database.require_room()
         target, sql = self._changed(tree, resolver)
+        read = sizes.processed(cursor, asked, resolver.reads)
         with self.database.transaction(cursor):
             rows = cursor.execute(sql).fetchall()
             self.catalog.touch(cursor, target)
@@ -112,7 +113,7 @@ class Runner:
         if kind in ("INSERT", "UPDATE", "DELETE"):
             word = {"INSERT": "inserted", "UPDATE": "updated", "DELETE": "deleted"}[kind]
             statistics["dmlStats"] = {f"{word}RowCount": str(count)}
-        return Outcome(statistics | sizes.processed(cursor, asked, resolver.reads))
+        return Outcome(statistics | read)
 
     def _changed(self, tree: Any, resolver: Resolver) -> tuple[Name, str]:
         """The table that a statement changes, and its SQL."""

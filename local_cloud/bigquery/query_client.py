@@ -55,7 +55,7 @@ class ProcessEnded(LocalCloudError):
     """The process ended while something ran in it; nothing that was not committed is kept."""
 
     def __init__(self, what: str, *, committing: bool = False) -> None:
-        """committing: nobody knows whether the commit was done."""
+        """committing: something was committed before, or nobody knows whether it was."""
         super().__init__(what)
         self.committing = committing
 
@@ -155,6 +155,7 @@ class Cursor:
         self._rows: list[tuple[Any, ...]] = []
         self._more = False
         self.busy = False  # whether it runs something just now
+        self.committed = False  # whether a transaction of it was: what ran is not to run again
         self.description: Description = []
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -167,7 +168,8 @@ class Cursor:
             self._channel.send_bytes(pickle.dumps((function, arguments)))
             kind, value = _Values(io.BytesIO(self._channel.recv_bytes())).load()
         except (EOFError, OSError):
-            raise self.process.ended() from None
+            ended = self.process.ended()
+            raise ProcessEnded(str(ended), committing=self.committed) from None
         finally:
             self.busy = False
         if kind == "value":
@@ -233,11 +235,13 @@ class _Values(pickle.Unpickler):
 
 
 def _error(name: str, text: str) -> Exception:
-    """DuckDB's error, as if it had been raised here."""
+    """DuckDB's error, as if it had been raised here; nothing else of the module's is called."""
     import duckdb
 
-    found: Exception = getattr(duckdb, name, duckdb.Error)(text)
-    return found
+    kind = getattr(duckdb, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, duckdb.Error)):
+        kind = duckdb.Error
+    return kind(text)
 
 
 def memory() -> int:

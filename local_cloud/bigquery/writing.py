@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from local_cloud.bigquery.catalog import HIDDEN, Catalog, Name, now, table_document
 from local_cloud.bigquery.errors import Problem, invalid
+from local_cloud.bigquery.query_client import ProcessEnded
 from local_cloud.bigquery.types import Field, duckdb_type, field_of, quoted
 
 if TYPE_CHECKING:
@@ -65,7 +67,8 @@ class Writer:
             if found is not None and found["type"] != "TABLE":
                 raise invalid(f"{target} is a {found['type']}, which cannot be written")
             self._place(cursor, target, None if afresh else found, write, fields, more)
-        cursor.execute("DROP TABLE IF EXISTS temp.main.new_rows")
+        with suppress(ProcessEnded):  # the table is gone then
+            cursor.execute("DROP TABLE IF EXISTS temp.main.new_rows")
         return int(count)
 
     def _make_hidden(self, cursor: Cursor, project: str) -> None:

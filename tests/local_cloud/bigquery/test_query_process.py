@@ -24,7 +24,7 @@ from local_cloud.bigquery.errors import Problem
 from local_cloud.bigquery.failures import known, problem_of
 from local_cloud.bigquery.jobs import Jobs
 from local_cloud.bigquery.outcome import Cursor, Outcome
-from local_cloud.bigquery.query_client import ProcessEnded, _Values
+from local_cloud.bigquery.query_client import ProcessEnded, _error, _Values
 from local_cloud.home import CHECKOUT
 from local_cloud.store.records import Records
 
@@ -108,6 +108,8 @@ def test_what_comes_back_runs_no_code() -> None:
 
     with pytest.raises(pickle.UnpicklingError, match="not a value"):
         _Values(io.BytesIO(pickle.dumps(Trap()))).load()
+    assert type(_error("execute", "SELECT 1")) is duckdb.Error  # a function of duckdb's
+    assert type(_error("BinderException", "no such column")) is duckdb.BinderException
 
 
 def test_when_the_process_is_killed_what_was_committed_is_there(database: Database) -> None:
@@ -148,6 +150,24 @@ def test_a_job_that_loses_the_process_runs_once_more(jobs: Jobs, database: Datab
     failed = status("always", always=True)["errorResult"]
     assert (failed["reason"], len(runs)) == ("resourcesExceeded", 2)
     assert "Nothing was changed" in failed["message"]
+
+
+def test_a_job_that_loses_the_process_after_its_commit_does_not_run_again(
+    jobs: Jobs, database: Database
+) -> None:
+    def handler(cursor: Cursor, _: dict[str, Any]) -> Outcome:
+        with database.transaction(cursor):
+            cursor.execute("CREATE TABLE IF NOT EXISTS t (x INTEGER)")
+            cursor.execute("INSERT INTO t VALUES (1)")
+        os.kill(process_of(database), signal.SIGKILL)
+        cursor.execute("SELECT 1")
+        return Outcome({})
+
+    jobs.new("p", {"jobType": "QUERY", "query": {}}, {"jobId": "once"}, "me", handler)
+    if (future := jobs.running("p", "once")) is not None:
+        future.result(60)
+    assert "Nobody knows" in jobs.get("p", "once")["status"]["errorResult"]["message"]
+    assert database.rows("SELECT x FROM t") == [(1,)]
 
 
 @LINUX

@@ -57,6 +57,7 @@ class JobNetwork:
         """door: the server's, if there is one."""
         self._door = door
         self._servers: list[asyncio.Server] = []
+        self._proxy = outgoing.Proxy()
         self.fds: tuple[int, ...] = ()  # its namespaces, in the order in which they are entered
 
     async def open(self) -> None:
@@ -70,7 +71,7 @@ class JobNetwork:
             ) from problem
         self.fds = found[len(ports) :]
         listeners = [socket.socket(fileno=number) for number in found[: len(ports)]]
-        self._servers.append(await asyncio.start_server(outgoing.serve, sock=listeners[0]))
+        self._servers.append(await asyncio.start_server(self._proxy.serve, sock=listeners[0]))
         if self._door:
             self._servers.append(await self._door.admit(listeners[1]))
 
@@ -82,6 +83,7 @@ class JobNetwork:
         """Close the ways out; the network ends with the last of its processes."""
         for server in self._servers:
             server.close()
+        self._proxy.close()
         for number in self.fds:
             os.close(number)
         self._servers, self.fds = [], ()

@@ -9,48 +9,92 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 CHUNK = 1 << 16
 CONNECTING = 30.0  # seconds
-TUNNEL = re.compile(r"CONNECT \[?([^\s\]]+)\]?:(\d+) HTTP/1\.[01]")
+HEAD_SECONDS = 10.0  # from the connection to the end of the request's head
+MOST = 256  # connections of one job at a time: each takes two of the server's descriptors
+TUNNEL = re.compile(r"CONNECT \[?([^\s\]]+)\]?:(\d{1,5}) HTTP/1\.[01]")
 REQUEST = re.compile(r"(\S+) (http://\S+) (HTTP/1\.[01])")
 OF_THE_CONNECTION = re.compile(rb"(?im)^(?:proxy-)?connection:[^\n]*\n")
 NOT_UNDERSTOOD = b"HTTP/1.1 400 The proxy of this job passes on HTTP and HTTPS only\r\n\r\n"
+TOO_MANY = f"HTTP/1.1 503 A job has {MOST} connections to other hosts at most\r\n\r\n".encode()
 NOT_REACHED = "HTTP/1.1 502 The local cloud cannot connect to {}: {}\r\n\r\n"
 
 
-async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Connect a client to the host that it asks for, and pass the bytes on both ways."""
-    ended = (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
-    with contextlib.suppress(*ended), contextlib.closing(writer):
-        head = await reader.readuntil(b"\r\n\r\n")
-        await _answer(head, reader, writer)
+class Proxy:
+    """The proxy of one job, and its connections, which end with the job."""
+
+    def __init__(self) -> None:
+        """Nobody is connected yet."""
+        self._connected = set[asyncio.Task[None]]()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Connect a client to the host that it asks for, and pass the bytes on both ways."""
+        if len(self._connected) >= MOST:
+            writer.write(TOO_MANY)
+            writer.close()
+            return
+        task = asyncio.current_task()
+        assert task
+        self._connected.add(task)
+        task.add_done_callback(self._connected.discard)
+        ended = (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
+        with contextlib.suppress(*ended), _open(writer):
+            async with asyncio.timeout(HEAD_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+            await _answer(head, reader, writer)
+
+    def close(self) -> None:
+        """Drop the connections: a host may keep its end open although the client has gone."""
+        for task in self._connected:
+            task.cancel()
+
+
+@contextlib.contextmanager
+def _open(writer: asyncio.StreamWriter) -> Iterator[None]:
+    """Close a connection at the end; drop it, with what was to be sent, if that is cut off."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        writer.transport.abort()
+        raise
+    finally:
+        writer.close()
 
 
 async def _answer(head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    line = head.partition(b"\r\n")[0].decode("latin-1")
-    if tunnel := TUNNEL.fullmatch(line):
-        host, port, first = tunnel[1], int(tunnel[2]), b""
-    elif request := REQUEST.fullmatch(line):
-        url = urlsplit(request[2])
-        host, port, first = url.hostname or "", url.port or 80, _as_sent(request, head)
-    else:
+    try:
+        host, port, first = _wanted(head)
+    except ValueError:
         writer.write(NOT_UNDERSTOOD)
         return
     try:
         async with asyncio.timeout(CONNECTING):
             theirs, ours = await asyncio.open_connection(host, port)
-    except (OSError, UnicodeError, ValueError) as problem:
+    except (OSError, UnicodeError, ValueError, OverflowError) as problem:
         words = NOT_REACHED.format(f"{host}:{port}", " ".join(str(problem).split()) or "no answer")
         writer.write(words.encode("ascii", "replace"))
         return
-    with contextlib.closing(ours):
+    with _open(ours):
         if first:
             ours.write(first)
         else:
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         await pass_on((reader, writer), (theirs, ours))
+
+
+def _wanted(head: bytes) -> tuple[str, int, bytes]:
+    """The host, its port, and what it is sent first; ValueError for what is no such request."""
+    line = head.partition(b"\r\n")[0].decode("latin-1")
+    if tunnel := TUNNEL.fullmatch(line):
+        return tunnel[1], int(tunnel[2]), b""
+    if request := REQUEST.fullmatch(line):
+        url = urlsplit(request[2])
+        return url.hostname or "", url.port or 80, _as_sent(request, head)
+    raise ValueError(line)
 
 
 def _as_sent(request: re.Match[str], head: bytes) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import stat
 import threading
 import time
 from collections.abc import Iterator
@@ -68,8 +69,11 @@ def cut(port: int) -> None:
     It finds them among the open files, so it does not matter which library has opened them.
     """
     for name in os.listdir("/dev/fd"):
-        with contextlib.suppress(OSError):  # one that was closed meanwhile, or is not a socket
-            copy = socket.socket(fileno=os.dup(int(name)))
-            with copy:
-                if copy.getpeername() == ("127.0.0.1", port):
-                    copy.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):  # one that was closed meanwhile, or is not connected
+            copy = os.dup(int(name))
+            if not stat.S_ISSOCK(os.fstat(copy).st_mode):
+                os.close(copy)
+                continue
+            with socket.socket(fileno=copy) as found:
+                if found.getpeername() == ("127.0.0.1", port):
+                    found.shutdown(socket.SHUT_RDWR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
@@ -103,6 +104,13 @@ def test_who_waits_for_a_silent_port_is_cut_off_and_nobody_else() -> None:
         assert waiting.recv(1) == b""
         cutting.join()
         kept.sendall(b"still open")
+
+
+def test_a_look_at_the_open_files_leaves_none_open() -> None:
+    before = len(os.listdir("/dev/fd"))
+    with open(__file__):
+        in_flight.cut(1)
+    assert len(os.listdir("/dev/fd")) == before
 
 
 def test_the_watcher_ends_when_nothing_is_in_flight(

@@ -56,13 +56,23 @@ def _belongs(process: psutil.Process, groups: Collection[int], marks: set[tuple[
     pid = process.pid
     try:
         found = os.getpgid(pid) in groups or os.getsid(pid) in groups
-        # Everybody may read the name of a control group: it comes before what may be hidden.
-        found = found or bool(marks and _signs(marks) <= _group_signs(pid))
+        # Everybody may read the name of a control group: it comes before what may be hidden. And
+        # another user may give a group of his own this name, whose processes nobody here can end.
+        found = found or bool(marks and _signs(marks) <= _group_signs(pid) and _is_ours(pid))
         found = found or bool(marks and marks <= process.environ().items())
         found = found or bool(marks and marks <= _namespace_marks(pid))
         return found and _runs(process)
     except (psutil.Error, OSError):  # it ended meanwhile, or is another user's
         return False
+
+
+def _is_ours(pid: int) -> bool:
+    """Whether this process may send that one a signal."""
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
 
 
 def _runs(process: psutil.Process) -> bool:

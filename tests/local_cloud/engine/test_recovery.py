@@ -262,6 +262,21 @@ def test_no_group_and_no_mark_is_nothing() -> None:
     assert reaper.living((), ()) == set()
 
 
+def test_another_user_who_copies_a_control_groups_name_holds_up_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    signs = {reaper._sign("MARK=mine")}
+    with subprocess.Popen(["sleep", "60"], env={}, start_new_session=True) as process:
+        copied = process.pid
+        monkeypatch.setattr(reaper, "_group_signs", lambda pid: signs if pid == copied else set())
+        assert reaper.living((), ["MARK=mine"]) == {copied}
+        with monkeypatch.context() as theirs:
+            theirs.setattr(reaper, "_is_ours", lambda pid: pid != copied)
+            assert reaper.living((), ["MARK=mine"]) == set()
+        process.kill()
+    assert not reaper._is_ours(copied)
+
+
 def test_a_process_that_begins_its_program_just_then_is_ended_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

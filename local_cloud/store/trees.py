@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,39 +110,65 @@ def remove(root: Path) -> None:
         with suppress(OSError):
             root.unlink()
         return
-    folders = [str(root)]
-    while folders:
-        folder = folders.pop()
-        folders += _empty(folder, root)
-        with suppress(OSError):
-            os.rmdir(folder)
     with suppress(OSError):
+        with _opened(str(root)) as top:
+            folders = _empty(top, top)
+            while folders:
+                name = folders.pop()
+                with suppress(OSError):
+                    with _opened(name, top) as folder:
+                        folders += _empty(folder, top)
+                    os.rmdir(name, dir_fd=top)
         os.rmdir(root)
 
 
-def _empty(folder: str, root: Path) -> list[str]:
-    """Remove the files of a folder; the folders in it, which are now in the root."""
+@contextmanager
+def _opened(name: str, above: int | None = None) -> Iterator[int]:
+    """Open a folder, which a job may have closed; OSError for a link in its place.
+
+    A process of the job may still be there, and put links in the place of folders at any moment:
+    so whatever is done in a folder is done by its descriptor, not by its path.
+    """
+    _unlock(name, above)
+    folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _unlock(name: str, above: int | None) -> None:
+    """Give the owner all rights to a folder, but not to what a link in its place leads to."""
+    if sys.platform != "linux":
+        os.chmod(name, stat.S_IRWXU, dir_fd=above, follow_symlinks=False)
+        return
+    # Old C libraries cannot change the mode without following a link.
+    found = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
+    try:
+        os.chmod(f"/proc/self/fd/{found}", stat.S_IRWXU)
+    finally:
+        os.close(found)
+
+
+def _empty(folder: int, top: int) -> list[str]:
+    """Remove the files of a folder; the names of its folders, which are now in the top one."""
     inner = []
-    with suppress(OSError):
-        os.chmod(folder, stat.S_IRWXU)  # a job may have closed it
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                interruption.check()
-                with suppress(OSError):
-                    if entry.is_dir(follow_symlinks=False):
-                        inner.append(_moved(entry.path, root))
-                    else:
-                        os.unlink(entry.path)
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            interruption.check()
+            with suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    inner.append(entry.name if folder == top else _moved(entry.name, folder, top))
+                else:
+                    os.unlink(entry.name, dir_fd=folder)
     return inner
 
 
-def _moved(folder: str, root: Path) -> str:
-    """Where a folder is when it has been moved into the root."""
-    if os.path.dirname(folder) == str(root):
-        return folder
-    os.chmod(folder, stat.S_IRWXU)  # its own entry ".." changes
-    above = os.path.join(root, f".removed-{secrets.token_hex(8)}")
-    os.rename(folder, above)
+def _moved(name: str, folder: int, top: int) -> str:
+    """The name of a folder when it has been moved into the top one."""
+    _unlock(name, folder)  # its own entry ".." changes
+    above = f".removed-{secrets.token_hex(8)}"
+    os.rename(name, above, src_dir_fd=folder, dst_dir_fd=top)
     return above
 
 

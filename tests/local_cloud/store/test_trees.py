@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
+import stat
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,6 +70,32 @@ def test_removing_ends_whatever_is_there_and_follows_no_link(tmp_path: Path) -> 
     remove(root)
     assert not root.exists() and (outside / "kept").exists()
     remove(root)  # nothing is there
+
+
+@pytest.mark.parametrize("mode", [0o755, 0])
+def test_a_folder_that_becomes_a_link_while_its_tree_is_removed_leads_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    """As a process can do it that has outlived its job."""
+    folder, outside = tmp_path / "root/folder", tmp_path / "outside"
+    folder.mkdir(parents=True)
+    outside.mkdir()
+    (outside / "kept").touch()
+    outside.chmod(mode)
+    scan = os.scandir
+
+    def swapped(where: Any) -> Any:
+        entries = [*scan(where)]
+        if folder.is_dir() and not folder.is_symlink():
+            folder.rmdir()
+            folder.symlink_to(outside)
+        return contextlib.nullcontext(entries)
+
+    monkeypatch.setattr(os, "scandir", swapped)
+    remove(tmp_path / "root")
+    assert stat.S_IMODE(outside.stat().st_mode) == mode
+    outside.chmod(0o755)
+    assert (outside / "kept").exists()
 
 
 @pytest.mark.parametrize("work", [remove, lambda root: list(walk(root))])

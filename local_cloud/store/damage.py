@@ -6,6 +6,7 @@ that it cannot read, and the log itself when it closes the file.
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import sqlite3
@@ -14,11 +15,12 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from local_cloud.store.errors import Damaged
+from local_cloud.store.errors import Damaged, NoSpace
 
 # The header of SQLite's index of its log, which is written twice (sqlite.org/walformat.html, 2.1).
 _HEADER = struct.Struct("=I12xI28x")  # format, number of the last frame that is committed
 _FORMAT = 3_007_000
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def require_whole(path: Path) -> None:
@@ -59,6 +61,11 @@ def _copy(path: Path, source: Path, target: Path) -> None:
     try:
         shutil.copyfile(source, target)
     except OSError as problem:
+        if problem.errno in FULL:  # of the folder for temporary files: nothing is wrong with this
+            raise NoSpace(
+                f"{path} cannot be checked ({problem.strerror}): make room in"
+                f" {target.parent.parent}, or name another folder in TMPDIR, then start again"
+            ) from None
         raise damaged(path, f"{source.name}: {problem.strerror or problem}") from None
 
 

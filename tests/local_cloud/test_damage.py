@@ -5,6 +5,7 @@ What is in `data` is opened here as the server opens it, without a server.
 
 from __future__ import annotations
 
+import errno
 import random
 import shutil
 import sqlite3
@@ -19,7 +20,7 @@ from local_cloud.engine.spec import Job, State
 from local_cloud.home import Home
 from local_cloud.images.pulled import BUILT, Built, PulledImages, write
 from local_cloud.service import Platform
-from local_cloud.store.errors import Damaged
+from local_cloud.store.errors import Damaged, NoSpace
 
 COUNT = 40  # jobs: some pages of records
 CONTENT = b"the content of an object"
@@ -111,6 +112,19 @@ def require_whole(platform: Platform) -> None:
         assert [bucket.name for bucket in objects.buckets()] == ["kept"]
         assert objects.get("kept", "a/b.txt").size == len(CONTENT)
     platform.close_records()
+
+
+def test_without_room_for_the_check_nothing_is_called_damaged(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as here:
+        here.setattr("local_cloud.store.damage.shutil.copyfile", full)
+        with pytest.raises(NoSpace, match=r"records.sqlite cannot be checked .* make room in"):
+            opened(data)
+    require_whole(opened(data))
 
 
 def test_undamaged_it_opens(data: Path) -> None:

@@ -66,7 +66,7 @@ def difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
 
 
 def _environment(who: dict[str, Any]) -> str:
-    """Its environment; an earlier local cloud has written only the path of its interpreter."""
+    """Return the environment; an earlier local cloud wrote only its interpreter's path."""
     interpreter = Path(who.get("interpreter", "/"))
     return str(who.get("environment") or os.path.realpath(interpreter.parent.parent))
 
@@ -116,12 +116,12 @@ class Home:
 
     @property
     def images(self) -> Path:
-        """The environments of pulled images, which `reset` keeps."""
+        """Return the folder with the environments of pulled images, which `reset` keeps."""
         return self.folder / "images"
 
     @property
     def log(self) -> Path:
-        """What the server says about itself."""
+        """Return the path of the server's log."""
         return self.folder / "server.log"
 
     def own_for(self, who: dict[str, str]) -> Home:
@@ -175,7 +175,7 @@ class Home:
                 )
 
     def secret(self) -> str:
-        """The unguessable word in every URL; kept over restarts, until `forget_secret`.
+        """Return the unguessable word in every URL; kept over restarts, until `forget_secret`.
 
         LocalCloudError for a file that does not hold a whole one, such as an empty one.
         """
@@ -271,7 +271,7 @@ class Home:
         )
 
     def url(self, port: int) -> str:
-        """The address that every request begins with."""
+        """Return the URL that every request begins with."""
         return f"http://127.0.0.1:{port}/{self.secret()}"
 
     def lock(self, tries: int = 1) -> TextIO | None:
@@ -305,7 +305,7 @@ class Home:
         return False
 
     def server(self) -> int | None:
-        """The process id of the server that holds the lock and listens; None if none does."""
+        """Return the process id of the server that holds the lock and listens, or None."""
         if not self.running():
             return None
         written = (self.folder / "lock").read_bytes()
@@ -338,7 +338,7 @@ class Home:
             (self.folder / "stopped").touch()
 
     def forget_stop(self) -> None:
-        """A server runs again."""
+        """Forget the stop: a server runs again."""
         (self.folder / "stopped").unlink(missing_ok=True)
 
     def stopped(self) -> str:

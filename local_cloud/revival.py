@@ -89,7 +89,7 @@ def send(
 def _attempt(
     server: _InUse, request: Callable[[], Answer], failures: tuple[type[Exception], ...]
 ) -> tuple[Answer | None, Exception | None]:
-    """The answer, or why there is none. Nothing is chained to an error that is raised later."""
+    """Return the answer, or the error; an error that is raised later is not chained to it."""
     try:
         with watched(server.home):
             return request(), None

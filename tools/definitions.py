@@ -38,7 +38,7 @@ def main(wheel: str) -> None:
 
 
 def definition(document: Any, collections: tuple[str, ...]) -> Any:
-    """The methods of these collections, and the schemas to which they refer."""
+    """Return the methods of these collections, and the schemas to which they refer."""
     methods = [
         {name: _kept(name, method[name]) for name in OF_METHOD if name in method}
         for collection in collections
@@ -62,7 +62,7 @@ def _methods(collection: Any) -> list[Any]:
 
 
 def _kept(name: str, value: Any) -> Any:
-    """A member without its prose; the names in `properties` and `parameters` are not ours."""
+    """Return a member without prose; the names in `properties` and `parameters` are not ours."""
     if name in ("properties", "parameters"):
         return {each: _value(one) for each, one in value.items()}
     if name in ("items", "additionalProperties", "request"):

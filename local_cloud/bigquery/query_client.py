@@ -100,11 +100,11 @@ class QueryProcess:
 
     @property
     def runs(self) -> bool:
-        """Whether it is there."""
+        """Return whether the process runs."""
         return self._process.poll() is None
 
     def cursor(self) -> Cursor:
-        """A connection of one's own to the file. Raises ProcessEnded."""
+        """Return a new connection to the file. Raises ProcessEnded."""
         ours, theirs = socket.socketpair()
         number = next(self._numbers)
         with theirs:
@@ -192,14 +192,14 @@ class Cursor:
         self.run(Session.execute_many, sql, rows)
 
     def fetchmany(self, most: int) -> list[tuple[Any, ...]]:
-        """The next rows, as many as this or fewer; [] if there are no more."""
+        """Return the next rows, as many as this or fewer; [] if there are no more."""
         if not self._rows and self._more:
             self._add(self.run(Session.fetch))
         found, self._rows = self._rows[:most], self._rows[most:]
         return found
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        """The next row; None if there is no more."""
+        """Return the next row; None if there is no more."""
         found = self.fetchmany(1)
         return found[0] if found else None
 
@@ -245,7 +245,7 @@ def _error(name: str, text: str) -> Exception:
 
 
 def memory() -> int:
-    """The bytes of memory that the process may allocate."""
+    """Return the bytes of memory that the process may allocate."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(MOST, machine // 2)
 

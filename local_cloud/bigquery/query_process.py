@@ -75,7 +75,7 @@ class Sessions:
 
 
 def _answer(session: Session, message: bytes) -> tuple[bytes, bool]:
-    """What a function of the session returns or raises; whether DuckDB goes on after it."""
+    """Return what a function of the session returns or raises, and whether DuckDB still works."""
     session.interrupted = False
     try:
         function, arguments = pickle.loads(message)  # of the server, which started this process

@@ -59,7 +59,7 @@ class Session:
         self.connection.executemany(sql, rows)
 
     def fetch(self) -> bytes | None:
-        """The next rows of the last statement, pickled; None if there are no more."""
+        """Return the next rows of the last statement, pickled; None if there are no more."""
         return next(self._chunks, None)
 
     @contextlib.contextmanager

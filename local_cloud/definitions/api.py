@@ -34,7 +34,7 @@ class Method:
                 _check_parameter(schema, value, name)
 
     def body(self, sent: Json | None) -> Json:
-        """The body in its usual form; {} where the method has none. Raises WrongValue."""
+        """Return the body in its usual form; {} where the method has none. Raises WrongValue."""
         if self.schema is None or sent is None:
             return {}
         found: Json = self._values.checked(self.schema, sent, "")
@@ -63,16 +63,16 @@ class Api:
                 self.methods[verb, _shape(protocol["path"])] = method
 
     def method(self, verb: str, path: str) -> Method:
-        """The method of a route, /storage/v1/b/{bucket} say. KeyError if the API has none."""
+        """Return the method of a route, /storage/v1/b/{bucket} say; KeyError if there is none."""
         return self.methods[verb, _shape(path)]
 
 
 @functools.cache
 def api(name: str) -> Api:
-    """The definition in the file of this name, read once."""
+    """Return the definition in the file of this name, read once."""
     return Api(name)
 
 
 def _shape(path: str) -> str:
-    """The path without the names of its parameters."""
+    """Return the path without the names of its parameters."""
     return re.sub(r"\{[^}]*\}", "{}", path)

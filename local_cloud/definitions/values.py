@@ -56,7 +56,7 @@ class Values:
         }
 
     def checked(self, schema: Json, value: Any, where: str) -> Any:
-        """The value in its usual form, without fields that the API does not know.
+        """Return the value in its usual form, without fields that the API does not know.
 
         Raises WrongValue.
         """
@@ -95,7 +95,7 @@ class Values:
 
 
 def whole(kind: str, value: Any, where: str) -> int:
-    """A whole number of a format: int32, uint32, int64, uint64. Raises WrongValue."""
+    """Return a whole number of a format: int32, uint32, int64, uint64. Raises WrongValue."""
     number = None
     if isinstance(value, str) and WHOLE.fullmatch(value):
         number = int(value)

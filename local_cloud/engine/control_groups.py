@@ -21,7 +21,7 @@ from local_cloud.store import trees
 
 @functools.cache
 def own_group() -> Path | None:
-    """The folder of this process's control group, if groups can be made in it (asked once)."""
+    """Return the folder of this process's control group if groups can be made in it (cached)."""
     try:
         folder = _folder() if system.LINUX else None
         return folder if folder and _accepts(folder) else None
@@ -30,7 +30,7 @@ def own_group() -> Path | None:
 
 
 def _folder() -> Path | None:
-    """Where this process's control group of version 2 is, if that is mounted."""
+    """Return where this process's control group of version 2 is, if that is mounted."""
     lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     inside = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), None)
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():

@@ -37,20 +37,20 @@ class Marks:
             file.write(b"%.3f %d\n" % mark)
 
     def first(self) -> Mark | None:
-        """The first mark; None if there is none."""
+        """Return the first mark; None if there is none."""
         return next(self._from(0), None)
 
     def last(self) -> Mark | None:
-        """The latest mark; None if there is none."""
+        """Return the latest mark; None if there is none."""
         latest = [*self._from(self._next_line(max(0, self._size() - 3 * LONGEST)))]
         return latest[-1] if latest else None
 
     def reaching(self, size: int) -> Iterator[Mark]:
-        """The first mark whose size is at least this, and those after it."""
+        """Return the first mark whose size is at least this, and those after it."""
         return self._from(self._find(lambda mark: mark[1] >= size))
 
     def before(self, moment: float) -> int:
-        """The size of the last mark that is earlier than the moment; 0 if there is none."""
+        """Return the size of the last mark that is earlier than the moment; 0 if there is none."""
         place = self._find(lambda mark: mark[0] >= moment)
         earlier = 0
         for seen, size in self._from(self._next_line(max(0, place - 3 * LONGEST))):
@@ -60,7 +60,7 @@ class Marks:
         return earlier
 
     def _find(self, wanted: Callable[[Mark], bool]) -> int:
-        """Where the first mark begins that is wanted, as are all after it; else the end."""
+        """Return where the first mark begins that is wanted, as are all after it; else the end."""
         low, high = 0, self._size()
         while low < high:
             middle = (low + high) // 2
@@ -79,7 +79,7 @@ class Marks:
             return 0
 
     def _next_line(self, place: int) -> int:
-        """Where the first line begins that begins at this byte or behind it."""
+        """Return where the first line begins that begins at this byte or behind it."""
         if place == 0:
             return 0
         block = self._read(place - 1, LONGEST)
@@ -87,7 +87,7 @@ class Marks:
         return place + found if found >= 0 else place - 1 + len(block)
 
     def _from(self, place: int) -> Iterator[Mark]:
-        """The marks from this byte on, which begins one."""
+        """Yield the marks from this byte on, which begins one."""
         while lines := self._read(place, BLOCK).rpartition(b"\n")[0]:
             for line in lines.split(b"\n"):
                 if found := MARK.fullmatch(line):

@@ -45,7 +45,7 @@ class Line:
 
 
 def marks_path(log: Path) -> Path:
-    """The file with the marks of a log."""
+    """Return the file with the marks of a log."""
     return Marks(log).path
 
 
@@ -108,7 +108,7 @@ def _hide(log: Path, text: bytes, start: int, end: int) -> None:
 
 
 def _begun(log: Path, text: bytes, end: int) -> int:
-    """How many bytes before byte `end` may be the beginning of the text."""
+    """Return how many bytes before byte `end` may be the beginning of the text."""
     with open_file(log) as file:
         tail = os.pread(file.fileno(), len(text) - 1, max(0, end - len(text) + 1))
     return next((n for n in range(len(tail), 0, -1) if text.startswith(tail[-n:])), 0)
@@ -145,12 +145,12 @@ async def _mark_all(log: Path, hidden: bytes, *, ended: bool, at: float | None =
 
 
 def lines(log: Path, start: int = 0, *, ended: bool = True) -> Iterator[Line]:
-    """The lines from byte `start`, which begins one; the last, if not ended, once it is whole.
+    """Yield the lines from byte `start`, which begins one; an unfinished last line only if ended.
 
     Memory holds a block of the log or one line, and the log is open only while that is read: logs
-    can be large, and many are read side by side. A line counts as written when the log was first
-    seen to hold it, and before it was, when the log was last written to. None for a log that is
-    not there (yet).
+    can be large, and many are read side by side. A line counts as written when the server first
+    saw it in the log; until then, when the log was last written to. A log that does not exist (yet)
+    has no lines.
     """
     if not log.exists():
         return
@@ -167,7 +167,7 @@ def lines(log: Path, start: int = 0, *, ended: bool = True) -> Iterator[Line]:
 
 
 def lines_before(log: Path, end: int, *, ended: bool = True) -> Iterator[Line]:
-    """The lines before byte `end`, which begins one or is the log's end, the last one first."""
+    """Yield the lines before byte `end`, where a line begins or the log ends, the last first."""
     while end > 0:
         start = line_start(log, max(0, end - BLOCK))
         block = []
@@ -180,7 +180,7 @@ def lines_before(log: Path, end: int, *, ended: bool = True) -> Iterator[Line]:
 
 
 def _block(log: Path, start: int, *, ended: bool) -> list[bytes]:
-    """The next lines of a log, as many as begin within a block; none at its end."""
+    """Return the next lines of a log, as many as begin within a block; none at its end."""
     found, size = [], 0
     begin = _line_begin(log, start)
     with open(log, "rb", opener=open_regular) as file:
@@ -200,7 +200,7 @@ def _block(log: Path, start: int, *, ended: bool) -> list[bytes]:
 
 
 def line_start(log: Path, place: int) -> int:
-    """Where the line begins that holds byte `place`."""
+    """Return where the line begins that holds byte `place`."""
     begin = _line_begin(log, place)
     if begin is None:
         return place // LONGEST * LONGEST
@@ -209,13 +209,13 @@ def line_start(log: Path, place: int) -> int:
 
 
 def tail(log: Path, most: int) -> int:
-    """Where the line begins that holds the byte `most` before the end; 0 for a shorter log."""
+    """Return where the line with the byte `most` before the end begins; 0 for a shorter log."""
     size = log.stat().st_size if log.exists() else 0
     return line_start(log, size - most) if size > most else 0
 
 
 def _cut(begin: int | None, place: int) -> int:
-    """Where the line or the part of a line ends that holds byte `place`, if no newline does it.
+    """Return where the line with byte `place`, or its part, ends if no newline ends it.
 
     A line that begins at `begin` (None: long before) is cut after LONGEST bytes, and then where
     the place in the log is a multiple of that: so a cut is found without reading far back.
@@ -226,7 +226,7 @@ def _cut(begin: int | None, place: int) -> int:
 
 
 def _line_begin(log: Path, place: int) -> int | None:
-    """Where the line, whole, begins that holds byte `place`; None: more than two LONGEST before."""
+    """Return where the whole line with byte `place` begins; None: over two LONGEST before."""
     start, least = place, max(0, place - 2 * LONGEST)
     with open_file(log) as file:
         while start > least:
@@ -238,7 +238,7 @@ def _line_begin(log: Path, place: int) -> int | None:
 
 
 def since(log: Path, moment: float) -> int:
-    """Where a line begins; all lines before it were written before the moment."""
+    """Return where a line begins; all lines before it were written before the moment."""
     return line_start(log, Marks(log).before(moment))
 
 

@@ -98,7 +98,7 @@ def _wanted(head: bytes) -> tuple[str, int, bytes]:
 
 
 def _as_sent(request: re.Match[str], head: bytes) -> bytes:
-    """The head of a plain request as its host expects it; the connection ends with its response."""
+    """Return the head of a plain request for its host; the response ends the connection."""
     url = urlsplit(request[2])
     target = f"{url.path or '/'}?{url.query}" if url.query else url.path or "/"
     fields = OF_THE_CONNECTION.sub(b"", head.partition(b"\r\n")[2])

@@ -87,7 +87,7 @@ def _look(path: Path, database: sqlite3.Connection) -> None:
 
 
 def _noted(path: Path) -> int:
-    """How many pages of the log a killed process knew to be committed and not in the file yet."""
+    """Return how many committed pages of the log a killed process had not yet put into the file."""
     try:
         index = beside(path, "-shm").read_bytes()
     except OSError:

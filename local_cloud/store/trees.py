@@ -165,7 +165,7 @@ def _empty(folder: int, top: int) -> list[str]:
 
 
 def _moved(name: str, folder: int, top: int) -> str:
-    """The name of a folder when it has been moved into the top one."""
+    """Return the name of a folder after moving it into the top one."""
     _unlock(name, folder)  # its own entry ".." changes
     above = f".removed-{secrets.token_hex(8)}"
     os.rename(name, above, src_dir_fd=folder, dst_dir_fd=top)

@@ -166,7 +166,10 @@ def test_a_job_that_loses_the_process_after_its_commit_does_not_run_again(
     jobs.new("p", {"jobType": "QUERY", "query": {}}, {"jobId": "once"}, "me", handler)
     if (future := jobs.running("p", "once")) is not None:
         future.result(60)
-    assert "Nobody knows" in jobs.get("p", "once")["status"]["errorResult"]["message"]
+    assert (
+        "Check whether the job's changes are there"
+        in jobs.get("p", "once")["status"]["errorResult"]["message"]
+    )
     assert database.rows("SELECT x FROM t") == [(1,)]
 
 

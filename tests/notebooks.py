@@ -18,8 +18,9 @@ import pytest
 from nbval import plugin
 from nbval.kernel import RunningKernel
 
-import local_cloud
+from local_cloud import control
 from local_cloud.engine.spec import State
+from local_cloud.home import Home
 from tests import kernels, shown_outputs
 from tests.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
 from tools.copies import copy
@@ -76,10 +77,15 @@ def start_alone(notebook: Path, root: Path) -> None:
     Kernel.folder = str(here / "lesson" / notebook.relative_to(root).parent)
 
 
+def home() -> Home:
+    """The home of the notebook's local cloud, whose code is that of the notebook's own copy."""
+    return Home(Path(os.environ["LOCAL_CLOUD_HOME"]))
+
+
 def end() -> None:
     """Stop the local cloud of the notebook before, and remove its folder."""
     if _folders:
-        local_cloud.stop()
+        control.stop(home())
         _folders.pop().cleanup()
 
 
@@ -115,7 +121,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """After the last cell of each notebook nothing may be left that bills."""
     if isinstance(item, plugin.IPyNbCell) and (nextitem is None or nextitem.parent != item.parent):
-        facts = local_cloud.status().facts
+        facts = control.status(home()).facts
         left = {state: n for state, n in facts.get("jobs", {}).items() if not State(state).ended}
         if facts.get("deployments"):
             left["deployments"] = facts["deployments"]

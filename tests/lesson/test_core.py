@@ -15,7 +15,8 @@ import nbclient
 import nbformat
 import pytest
 
-import local_cloud
+from local_cloud import control
+from local_cloud.home import Home
 from tools.cells import OPENING
 from tools.copies import copy
 from tools.folder import read_page
@@ -65,6 +66,6 @@ def test_the_core_runs_unanswered_and_leaves_no_job_running(page: Path) -> None:
                     book, timeout=300, resources={"metadata": {"path": notebooks}}
                 ).execute()
             finally:
-                local_cloud.stop()
+                control.stop(Home(home / "local-cloud"))  # of the copy's code
     states = "".join(out.text for out in book.cells[-1].outputs if out.get("name") == "stdout")
     assert not {"running", "starting", "queued"} & set(states.split())

@@ -18,7 +18,8 @@ import nbclient
 import nbformat
 import pytest
 
-import local_cloud
+from local_cloud import control
+from local_cloud.home import Home
 from tools.copies import copy
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +72,7 @@ def sent(notebook: Path, home: Path) -> list[float]:
                 book, timeout=300, resources={"metadata": {"path": str(folder)}}
             ).execute()
         finally:
-            local_cloud.stop()
+            control.stop(Home(home / "local-cloud"))  # of the copy's code
     printed = "".join(out.text for out in book.cells[-1].outputs if out.get("name") == "stdout")
     numbers: list[float] = json.loads(printed.splitlines()[-1])
     return numbers

@@ -26,7 +26,7 @@ import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import torch
@@ -287,6 +287,11 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
+def leave(number: int, frame: object) -> NoReturn:
+    """Exit with 0 on SIGTERM, which uvicorn sends again when it has answered what had arrived."""
+    sys.exit(0)
+
+
 def main() -> int:
     """Read flags and environment, load the model and serve; return the exit code."""
     env = os.environ.get
@@ -312,8 +317,7 @@ def main() -> int:
         return 2
     print(f"serve_nn.py: listening on {host}, port {flags.port}", flush=True)
     config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
-    # When all that has arrived is answered, uvicorn sends itself the signal again that ends it.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGTERM, leave)
     with contextlib.suppress(KeyboardInterrupt):
         uvicorn.Server(config).run([listener])
     return 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -76,13 +78,22 @@ class Columns:
         return cls(numeric, categories, dict(document["dropped"]))
 
 
+# What pandas raises for bytes that are no table, and for a .gz that is damaged or cut off.
+UNREADABLE = (
+    *(pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError),
+    *(zlib.error, gzip.BadGzipFile, EOFError),
+)
+
+
 def read(paths: Sequence[Path]) -> pd.DataFrame:
     """Read CSV files that have the same header; every value is a text, or None if it is empty."""
     parts: list[pd.DataFrame] = []
     for path in paths:
         try:
             part = pd.read_csv(path, dtype=str, encoding="utf-8-sig")
-        except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as problem:
+        except UNREADABLE as problem:
+            if "out of memory" in str(problem):  # of pandas' parser
+                raise BadData(f"{path.name} needs more memory than there is") from None
             raise BadData(f"{path.name} is not a CSV file with a header: {problem}") from None
         if parts and list(part.columns) != list(parts[0].columns):
             raise BadData(f"{path.name} has other columns than {paths[0].name}")

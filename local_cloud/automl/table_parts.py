@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from local_cloud.automl import columns
 from local_cloud.automl.errors import BadData
@@ -11,11 +12,11 @@ from local_cloud.automl.splits import PARTS, Split
 from local_cloud.bounded.errors import Damaged
 
 
-def write(paths: Sequence[str], split: Sequence[object], seed: int, folder: str) -> None:
+def write(paths: Sequence[str], split: Mapping[str, Any], seed: int, folder: str) -> None:
     """Write FOLDER/PART.csv for each part; split: the fields of a Split. Raises Damaged."""
     try:
         rows = columns.read([Path(path) for path in paths])
-        parts = Split(*split).parts(rows, seed)  # type: ignore[arg-type]
+        parts = Split(**split).parts(rows, seed)
     except BadData as problem:
         raise Damaged(str(problem)) from None
     for part in PARTS:

@@ -12,6 +12,7 @@ import psutil
 
 from local_cloud.engine.control_groups import own_group
 from local_cloud.store import trees
+from tests.local_cloud.escapes import ESCAPES
 from tests.torture.rig import ENDED, Rig
 from tests.torture.tally import Tally
 
@@ -45,29 +46,6 @@ JOBS = {
     ),
     "slow-to-pack": "file = open('zeros', 'wb')\nfile.truncate(8 * 10**9)",
 }
-ESCAPES = """
-import ctypes, os
-os.chdir("/")
-read, write = os.pipe()
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        libc = ctypes.CDLL(None)
-        (libc.unshare(0x00020000) and libc.unshare(0x10020000))
-        libc.mount(b"none", b"/", None, (1 << 18) | 16384, None)
-        libc.mount(b"none", b"/mnt", b"tmpfs", 0, None)
-        os.mkdir("/mnt/old")
-        for name in ("bin", "lib", "lib64", "usr"):
-            os.mkdir(f"/mnt/{name}")
-            libc.mount(f"/{name}".encode(), f"/mnt/{name}".encode(), None, 4096 | 16384, None)
-        libc.syscall(155, b"/mnt", b"/mnt/old")
-        os.chdir("/")
-        libc.umount2(b"/old", 2)
-        os.write(write, b"x")
-        os.execve("/bin/sleep", ["sleep", "100.SECONDS"], {})
-    os._exit(0)
-os.read(read, 1)
-"""
 
 
 def run(folder: Path, seconds: float) -> Tally:
@@ -146,7 +124,7 @@ def _escape(rig: Rig, tally: Tally) -> None:
         tally.skipped = "escaping processes, for this user may make no control groups"
         return
     number = time.time_ns() % 10**9
-    _send(rig, "escapes", ESCAPES.replace("SECONDS", str(number)))
+    _send(rig, "escapes", ESCAPES.replace("SECONDS", f"100.{number}"))
     rig.wait("escapes", PROMPT)
     escaped = [one for one in psutil.process_iter() if _sleeps(one, f"100.{number}")]
     tally.check(not escaped, "a process has outlived its job")

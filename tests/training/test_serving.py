@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -285,11 +284,20 @@ def test_a_forward_pass_that_fails_is_the_answer_to_all_in_it(trained: Trained) 
     assert "the model failed on this or another request: MemoryError('no room for 27" in said[0]
 
 
-# A program whose forward passes wait for a file, and fail if it holds anything.
+# A program whose forward passes wait for a file, and fail if it holds anything; in another one it
+# writes a letter for each request that has arrived.
 SLOW = """
 import sys, time, pathlib
 from training import serve_nn
-done, compute = pathlib.Path(sys.argv.pop()), serve_nn.Predictor.probabilities
+done, arrived = pathlib.Path(sys.argv.pop()), pathlib.Path(sys.argv.pop())
+compute, prepare = serve_nn.Predictor.probabilities, serve_nn.Predictor.rows
+
+def count(self, instances):
+    with arrived.open("a") as file:
+        file.write("x")
+    return prepare(self, instances)
+
+serve_nn.Predictor.rows = count
 
 def wait(self, rows):
     while not done.exists():
@@ -314,13 +322,13 @@ sys.exit(serve_nn.main())
 def test_what_has_arrived_is_answered_before_it_ends(
     trained: Trained, tmp_path: Path, failure: str, status: int
 ) -> None:
-    port, done = free_port(), tmp_path / "done"
-    flags = ("--model_dir", trained.folder, "--port", port, done)
+    port, done, arrived = free_port(), tmp_path / "done", tmp_path / "arrived"
+    flags = ("--model_dir", trained.folder, "--port", port, arrived, done)
     body = json.dumps({"instances": trained.rows.tolist()})
     with serving(*flags, program=("-c", SLOW)) as process, ThreadPoolExecutor(3) as pool:
         answers = [pool.submit(ask, port, "POST", "/invocations", body) for _ in range(3)]
+        wait_until(lambda: arrived.exists() and len(arrived.read_text()) == 3)
         assert ask(port, "GET", "/ping").status == 200  # while it computes
-        time.sleep(0.2)  # all three are in
         process.terminate()
         wait_until(lambda: not _listens(port))
         done.write_text(failure)

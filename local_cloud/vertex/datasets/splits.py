@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -88,9 +89,8 @@ def _table(known: Datasets, dataset: Json, config: Json, folder: Path) -> Write:
     """What writes the rows of a part, with the header; folder: for files that it makes."""
     from local_cloud.automl import table_parts
 
-    split = _split(config)
     paths = [str(path) for path in known.tables(dataset, folder)]
-    arguments = (paths, (split.fractions, split.column, split.time), SEED, str(folder))
+    arguments = (paths, asdict(_split(config)), SEED, str(folder))
     process.call(table_parts.write, *arguments, limits=TABLE)
 
     def write(body: BinaryIO, part: str) -> None:

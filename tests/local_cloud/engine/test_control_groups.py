@@ -12,34 +12,11 @@ import pytest
 from local_cloud.engine import control_groups, reaper, system
 from local_cloud.engine.spec import Plan, Replica, State
 from tests.local_cloud.engine.support import Cloud, alive, engine, run, until
+from tests.local_cloud.escapes import ESCAPES
 
 groups = pytest.mark.skipif(
     not control_groups.own_group(), reason="this user may make no control groups here"
 )
-
-# A process that leaves its session, its environment and its mounts, and goes to another root.
-ESCAPES = """
-import ctypes, os, sys
-read, write = os.pipe()
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        libc = ctypes.CDLL(None)
-        (libc.unshare(0x00020000) and libc.unshare(0x10020000))
-        libc.mount(b"none", b"/", None, (1 << 18) | 16384, None)
-        libc.mount(b"none", b"/mnt", b"tmpfs", 0, None)
-        os.mkdir("/mnt/old")
-        for name in ("bin", "lib", "lib64", "usr"):
-            os.mkdir(f"/mnt/{name}")
-            libc.mount(f"/{name}".encode(), f"/mnt/{name}".encode(), None, 4096 | 16384, None)
-        left = libc.syscall(155, b"/mnt", b"/mnt/old")
-        os.chdir("/")
-        libc.umount2(b"/old", 2)
-        os.write(write, f"{os.getpid()} {left}".encode())
-        os.execve("/bin/sleep", ["sleep", "60"], {})
-    os._exit(0)
-print(os.read(read, 40).decode())
-"""
 
 
 @groups
@@ -48,7 +25,7 @@ def test_a_process_that_leaves_its_session_environment_and_root_ends_with_its_jo
     tmp_path: Path,
 ) -> None:
     (data := tmp_path / "objects").mkdir()
-    command = (sys.executable, "-c", ESCAPES)
+    command = (sys.executable, "-c", ESCAPES.replace("SECONDS", "60"))
     plan = Plan((Replica("r0", command, {}, mounts={"/gcs": data}),))
 
     async def story() -> None:

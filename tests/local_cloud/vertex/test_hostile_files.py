@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from local_cloud.automl import table_parts
+from local_cloud.automl.splits import Split
 from local_cloud.bounded import files, process
-from local_cloud.bounded.errors import CannotRead
+from local_cloud.bounded.errors import Damaged, OverLimit
 from local_cloud.bounded.limits import Limits
 from local_cloud.engine.spec import EngineError
 from local_cloud.vertex import batch_files, metrics
@@ -66,12 +68,19 @@ def test_a_line_of_an_import_has_a_limit(tmp_path: Path, uri: str, content: byte
 
 
 @pytest.mark.parametrize(
-    "content", [bombs.csv_line(1 << 30), b"\x1f\x8b\x08" + bytes(20)], ids=["bomb", "damaged"]
+    ("content", "said"),
+    [
+        (bombs.csv_line(1 << 30), "a.csv.gz needs more memory than there is"),
+        (b"\x1f\x8b\x08" + bytes(20), "a.csv.gz is not a CSV file with a header: "),
+    ],
+    ids=["bomb", "damaged"],
 )
-def test_a_table_that_unpacks_to_gigabytes_has_no_parts(tmp_path: Path, content: bytes) -> None:
+def test_a_table_that_unpacks_to_gigabytes_has_no_parts(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
     path = written(tmp_path / "a.csv.gz", content)
-    split = ((0.8, 0.1, 0.1), "", "")
-    with pytest.raises(CannotRead):
+    split = asdict(Split())
+    with pytest.raises(Damaged, match=said):
         process.call(
             table_parts.write, [str(path)], split, 0, str(tmp_path), limits=Limits(memory=256 << 20)
         )
@@ -102,7 +111,7 @@ def test_an_event_file_that_claims_gigabytes_has_no_curves(tmp_path: Path, lengt
     path = written(tmp_path / "events.out.tfevents.1", event_file(length))
     try:
         found = process.call(event_files.read, {"run": [str(path)]}, limits=tracked_jobs.EVENTS)
-    except CannotRead:
+    except OverLimit:
         found = []
     assert found == []
 

@@ -210,7 +210,7 @@ def test_traffic_is_split_between_versions_and_survives_a_restart(
     ids = {each.display_name: each.id for each in endpoint.list_models()}
     assert endpoint.traffic_split == {ids["one"]: 60, ids["two"]: 40}
     versions = {endpoint.predict(instances=trained.rows).model_version_id for _ in range(60)}
-    assert versions == {"1", "2"}
+    assert versions == {model.version_id, second.version_id}
     endpoint.update(traffic_split={ids["two"]: 100})
     changed = endpoint.list_models()[0]
     changed.dedicated_resources.max_replica_count = 3
@@ -227,7 +227,7 @@ def test_traffic_is_split_between_versions_and_survives_a_restart(
     local_cloud.stop()
     local_cloud.activate()
     found = {endpoint.predict(instances=trained.rows).model_version_id for _ in range(10)}
-    assert found == {"2"}
+    assert found == {second.version_id}
     (listed,) = aiplatform.Endpoint.list(filter='display_name="two versions"')
     assert listed.resource_name == endpoint.resource_name
     with pytest.raises(exceptions.BadRequest, match="undeploy"):

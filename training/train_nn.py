@@ -2,572 +2,1309 @@
 
     python train_nn.py --train train_data.npz --val val_data.npz --epochs 200 --batch_size 64
 
-Runs unchanged in a terminal, with %run in a notebook, under torchrun, on Vertex AI and SageMaker.
-Reads   --train: npz archive with X_train (rows, features) and y_train (rows,), labels 0 or 1
+The same file runs in a terminal, with %run in a notebook, under torchrun, on Vertex AI and on
+SageMaker. Several replicas train one model: each computes the gradients of its own rows, all of
+them add their gradients up in every step, and the first one prints and writes.
+
+Reads   --train: an npz archive with X_train (rows, features) and y_train (rows,), labels 0 or 1
         --val: the same with X_val and y_val
 Writes  model.pt, history.csv, training.log and, if the training archive holds it, preparation.json
         to --model_dir; metrics.json comes last: once it is new, the results are complete
-Exits   with 0 when the model is written; with 2 and one sentence when an input cannot be used; with
-        1 when another replica is lost; with 130 after Ctrl-C; with 134 to be started again
-Every path may be a gs:// or s3:// URI. Several replicas train one model: each computes gradients
-of its own rows, all of them add the gradients up at every step, and replica 0 prints and writes.
+Exits   with 0 when the model is written; with 2 and one sentence if an input cannot be used; with 1
+        if another replica is lost, or with 134 if a checkpoint was kept; with 130 after Ctrl-C
+
+Every path may be a file, a gs:// URI or an s3:// URI.
 """
 
 import argparse
 import contextlib
-import gc
+import csv
 import importlib.util
 import io
-import itertools
 import json
 import math
 import os
 import sys
+import tempfile
 import time
+import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-STARTED = time.perf_counter()
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn import functional
+
+if TYPE_CHECKING:
+    import hypertune
+
 
 class Refused(Exception):
     """An input cannot be used; the message says what, where and what to do."""
 
-def require(condition: object, message: str) -> None:
+
+def require(condition: bool, message: str) -> None:
     """Refuse the input with this message unless the condition holds."""
     if not condition:
         raise Refused(message)
 
-def companion(name: str, purpose: str = "") -> Any:
-    """Load a file that lies beside this one, or return None; refuse if a purpose needs it."""
-    path, key = Path(__file__).resolve().with_name(f"{name}.py"), f"{__name__}_{name}"
-    if not path.is_file():
-        return require(not purpose, f"{purpose} needs {path.name}; send the folder training/, not "
-                                    "one file alone")
-    script = sys.modules[__name__]  # where it finds require() and what else both use
-    if getattr(sys.modules.get(key), "story", None) is not script:
-        spec: Any = importlib.util.spec_from_file_location(key, path)
-        sys.modules[key] = module = importlib.util.module_from_spec(spec)
-        vars(module)["story"] = script
-        spec.loader.exec_module(module)
-    return sys.modules[key]
+
+# ---- 1. The network and its loss: change these for your own work ---------------------------------
+LABELS = (0, 1)  # what y may hold; () for any number
 
 
-# ---- flags ---------------------------------------------------------------------------------------
-def number(low: int, cast: type, text: str) -> Any:
-    """Convert to a number from `low` up; a whole one may be written 64.0, as tuners do."""
-    with contextlib.suppress(ValueError):
-        if low <= (value := float(text)) <= 2**53 and cast(value) == value:
-            return cast(value)
-    kind = "whole number" if cast is int else "number"
-    raise argparse.ArgumentTypeError(f"needs a {kind} from {low} up, not {text!r}")
+def build_model(features: int, hidden: Sequence[int], seed: int) -> nn.Module:
+    """Return linear layers with ReLU between them; the output is a logit: above 0 means yes."""
+    torch.manual_seed(seed)  # every replica starts with the same weights
+    layers: list[nn.Module] = []
+    inputs = features
+    for width in hidden:
+        layers.append(nn.Linear(inputs, width))
+        layers.append(nn.ReLU())
+        inputs = width
+    layers.append(nn.Linear(inputs, 1))
+    return nn.Sequential(*layers)
+
+
+def loss_of_each_row(outputs: Tensor, y: Tensor) -> Tensor:
+    """Return one loss for each row; the script takes the mean over all rows of a step."""
+    return functional.binary_cross_entropy_with_logits(outputs, y, reduction="none")
+
+
+def is_right(outputs: Tensor, y: Tensor) -> Tensor:
+    """Return for each row whether the model is right; the accuracy is the share of these rows."""
+    return (outputs > 0) == (y > 0.5)
+
+
+def build_optimizer(weights: Sequence[nn.Parameter], learning_rate: float) -> torch.optim.Optimizer:
+    """Return Adam, which moves the weights along their gradients."""
+    if importlib.util.find_spec("flat_adam"):  # the same steps, faster, if that file was sent too
+        import flat_adam
+
+        flat: torch.optim.Optimizer = flat_adam.Adam(weights, lr=learning_rate)
+        return flat
+    fused = weights[0].device.type in ("cpu", "cuda")  # one call for all weights
+    return torch.optim.Adam(weights, lr=learning_rate, fused=fused)
+
+
+def learning_rate_at(epoch: int, learning_rate: float) -> float:
+    """Return the learning rate of an epoch, counted from 1: here the same in all of them."""
+    return learning_rate
+
+
+# ---- 2. Files, and objects in buckets ------------------------------------------------------------
+def mounted(path: str) -> str:
+    """Return a gs:// URI as a file's path if its bucket is mounted, as in Vertex AI's jobs."""
+    bucket, _, name = path.removeprefix("gs://").partition("/")
+    if path.startswith("gs://") and Path("/gcs", bucket).is_dir():
+        return str(Path("/gcs", bucket, name))
+    return path
+
+
+def split_uri(uri: str) -> tuple[str, str, str]:
+    """Return the scheme (gs or s3), the bucket and the object's name of a URI."""
+    scheme, _, rest = uri.partition("://")
+    bucket, _, name = rest.partition("/")
+    require(scheme in ("gs", "s3"), f"{scheme}:// is unknown; give a file, gs:// or s3://")
+    require(bucket != "", f"this names no bucket; write {scheme}://bucket/name")
+    return scheme, bucket, name
+
+
+def read_bytes(path: str) -> bytes:
+    """Return the content of a file or an object; FileNotFoundError if it is not there."""
+    path = mounted(path)
+    if "://" not in path:
+        file = Path(path)
+        if file.exists() and not file.is_file():  # a named pipe, for example, may never end
+            raise Refused("it is not a file; give an npz archive of arrays")
+        return file.read_bytes()
+    scheme, bucket, name = split_uri(path)
+    if scheme == "gs":
+        from google.api_core.exceptions import NotFound
+        from google.cloud import storage
+
+        try:
+            return bytes(storage.Client().bucket(bucket).blob(name).download_as_bytes())
+        except NotFound as problem:
+            raise FileNotFoundError(str(problem)) from None
+    import boto3
+
+    s3 = boto3.client("s3")
+    try:
+        return bytes(s3.get_object(Bucket=bucket, Key=name)["Body"].read())
+    except (s3.exceptions.NoSuchKey, s3.exceptions.NoSuchBucket) as problem:
+        raise FileNotFoundError(str(problem)) from None
+
+
+def write_files(folder: str, files: Mapping[str, bytes]) -> None:
+    """Write files or objects; on a disk all of them are there before the first gets its name."""
+    folder = mounted(folder.rstrip("/"))
+    if "://" not in folder:
+        write_to_disk(Path(folder), files)
+        return
+    for name, content in files.items():
+        scheme, bucket, key = split_uri(f"{folder}/{name}")
+        if scheme == "gs":
+            from google.cloud import storage
+
+            storage.Client().bucket(bucket).blob(key).upload_from_string(content)
+        else:
+            import boto3
+
+            boto3.client("s3").put_object(Bucket=bucket, Key=key, Body=content)
+
+
+def write_to_disk(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write all files under other names, and rename them when the disk has them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = {name: folder / f"{name}.part" for name in files}
+    try:
+        for name, content in files.items():
+            with parts[name].open("wb") as file:
+                file.write(content)
+                os.fsync(file.fileno())
+        for name, part in parts.items():
+            part.replace(folder / name)
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+
+
+def delete(path: str) -> None:
+    """Delete a file or an object, if it is there."""
+    path = mounted(path)
+    if "://" not in path:
+        Path(path).unlink(missing_ok=True)
+        return
+    scheme, bucket, name = split_uri(path)
+    if scheme == "gs":
+        from google.cloud import storage
+
+        blob = storage.Client().bucket(bucket).blob(name)
+        if blob.exists():
+            blob.delete()
+    else:
+        import boto3
+
+        boto3.client("s3").delete_object(Bucket=bucket, Key=name)
+
+
+def within(folder: str, name: str) -> str:
+    """Return the path or URI of a file in a folder."""
+    return f"{folder.rstrip('/')}/{name}"
+
+
+@contextlib.contextmanager
+def refused_with(where: str, advice: str) -> Iterator[None]:
+    """Refuse with one sentence whatever cannot be read or written in the block."""
+    try:
+        yield
+    except ModuleNotFoundError:
+        raise  # main() knows what to install
+    except Refused as problem:
+        raise Refused(f"{where}: {problem}") from None
+    except Exception as problem:  # noqa: BLE001 - storage clients and damaged archives raise anything
+        raise Refused(f"{where}: {reason_of(problem)}; {advice}") from None
+
+
+def reason_of(problem: Exception) -> str:
+    """Return the first line of an error's message, without Python's own words around it."""
+    if isinstance(problem, KeyError):
+        return f"{problem} is missing"
+    if isinstance(problem, OSError) and problem.strerror:
+        return problem.strerror
+    lines = str(problem).splitlines()
+    return lines[0] if lines else type(problem).__name__
+
+
+# ---- 3. The table --------------------------------------------------------------------------------
+class Table(NamedTuple):
+    """The rows of a table that this replica trains on, and what it knows of the whole table."""
+
+    X: Tensor  # (own rows, features), float32
+    y: Tensor  # (own rows, 1), float32
+    own: range  # which rows of the whole table these are
+    rows: int  # of the whole table
+    replicas: int  # that share the rows out
+    preparation: str  # how the features were made, as JSON; "" if the archive does not say
+    digest: str  # of the whole content
+
+    def steps(
+        self, batch_size: int, shuffle: torch.Generator
+    ) -> Iterator[tuple[list[tuple[Tensor, Tensor]], int]]:
+        """Yield each step of an epoch: chunks of own rows, and the number of all replicas' rows."""
+        if batch_size >= self.rows:
+            yield [(self.X, self.y)], self.rows
+            return
+        order = torch.randperm(self.rows, generator=shuffle)  # the same on all replicas
+        is_own = (order >= self.own.start) & (order < self.own.stop)
+        own = (order[is_own] - self.own.start).to(self.X.device)
+        sizes = [int(batch.sum()) for batch in is_own.split(batch_size)]
+        X, y = self.X[own].split(sizes), self.y[own].split(sizes)
+        for X_step, y_step, batch in zip(X, y, order.split(batch_size), strict=True):
+            yield [(X_step, y_step)], len(batch)
+
+    def chunks(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield all own rows: in one chunk, as they are all in memory."""
+        yield self.X, self.y
+
+    def rows_of(self, rank: int) -> list[range]:
+        """Return which rows of the whole table a replica has."""
+        return [own_rows(self.rows, rank, self.replicas)]
+
+
+def own_rows(rows: int, rank: int, replicas: int) -> range:
+    """Return a replica's rows: those of all replicas are disjoint, and together the whole table."""
+    return range(rows * rank // replicas, rows * (rank + 1) // replicas)
+
+
+def read_archive(content: bytes, part: str) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return X (rows, features), y (rows, 1) and the preparation, or refuse the archive."""
+    archive = np.load(io.BytesIO(content), allow_pickle=False)  # a pickle could run code
+    require(isinstance(archive, np.lib.npyio.NpzFile), "it is a single array; use numpy.savez")
+    require(archive.zip.testzip() is None, "it is damaged; write it again with numpy.savez")
+    for name in (f"X_{part}", f"y_{part}"):
+        require(name in archive, f"there is no array {name}; name the arrays in numpy.savez")
+    with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite
+        X = archive[f"X_{part}"].astype(np.float32, casting="same_kind")
+        y = archive[f"y_{part}"].astype(np.float32, casting="same_kind")
+    preparation = archive["preparation"] if "preparation" in archive else np.array("")
+    require(preparation.dtype.kind == "U", "preparation is not text; write it as JSON")
+    require(
+        X.ndim == 2 and X.size > 0,
+        f"X_{part} has shape {X.shape}; make it (rows, features), none 0",
+    )
+    require(
+        y.shape in ((len(X),), (len(X), 1)),
+        f"y_{part} has shape {y.shape}; give each of {len(X)} rows one label",
+    )
+    require_numbers(X, y, part)
+    return X, y.reshape(-1, 1), str(preparation)
+
+
+def require_numbers(X: np.ndarray, y: np.ndarray, part: str) -> None:
+    """Refuse labels that the loss does not know, and missing or infinite values."""
+    if LABELS:
+        known = ", ".join(str(label) for label in LABELS)
+        require(bool(np.isin(y, LABELS).all()), f"y_{part} has labels other than {known}")
+    require(bool(np.isfinite(y).all()), f"y_{part} has missing or infinite values; drop the rows")
+    bad = np.argwhere(~np.isfinite(X))
+    if len(bad) > 0:
+        row, column = bad[0]
+        raise Refused(
+            f"X_{part} has {len(bad)} missing or infinite values, first in row {row}, "
+            f"column {column} (from 0); fill in or drop the rows"
+        )
+
+
+def read_table(path: str, part: str, rank: int, replicas: int, device: torch.device) -> Table:
+    """Return a replica's own rows of a table, or refuse it."""
+    if is_several(path):
+        return read_parts(path, part, rank, replicas, device)
+    advice = (
+        "check the name and your permissions, and give an npz archive of numbers, with "
+        f"X_{part} and y_{part}, as numpy.savez writes it"
+    )
+    with refused_with(f"--{part} {path}", advice):
+        content = read_bytes(path)
+        X, y, preparation = read_archive(content, part)
+    name, digest = zlib.crc32(Path(path).name.encode()), zlib.crc32(content)
+    if is_different([name, digest, len(content)]):
+        return read_parts(path, part, rank, replicas, device)  # each machine has its own rows
+    own = own_rows(len(X), rank, replicas)
+    return Table(
+        X=torch.from_numpy(X[own.start : own.stop]).to(device),
+        y=torch.from_numpy(y[own.start : own.stop]).to(device),
+        own=own,
+        rows=len(X),
+        replicas=replicas,
+        preparation=preparation,
+        digest=f"{len(content)} {digest:08x}",
+    )
+
+
+def is_several(path: str) -> bool:
+    """Return whether a path means several archives, or one that is better read in pieces."""
+    file = Path(mounted(path))
+    if path.endswith("/") or file.is_dir():
+        return True
+    if file.is_file():
+        return file.stat().st_size > 64 * 2**20
+    return any(letter in path for letter in "*?[")
+
+
+def read_parts(path: str, part: str, rank: int, replicas: int, device: torch.device) -> Table:
+    """Return a replica's own rows of a table in several archives, or of a large one."""
+    import big_tables
+
+    with refused_with(f"--{part} {path}", "give npz archives as numpy.savez writes them"):
+        table: Table = big_tables.read_table(
+            path, part, rank=rank, replicas=replicas, device=device, labels=LABELS
+        )
+    return table
+
+
+# ---- 4. Replicas ---------------------------------------------------------------------------------
+class Replica(NamedTuple):
+    """Which replica this is, of how many, and where all of them meet."""
+
+    rank: int = 0
+    size: int = 1
+    url: str = ""
+
+
+def find_replicas(env: Mapping[str, str]) -> Replica:
+    """Return which replica this is, from the variables of torchrun, Vertex AI or SageMaker."""
+    advice = "unset it to train alone"
+    if "TORCHELASTIC_RUN_ID" in env:  # first: in a service's job it starts several on a machine
+        with refused_with("WORLD_SIZE and RANK cannot be used", advice):
+            return find_under_torchrun(env)
+    if env.get("CLUSTER_SPEC"):
+        with refused_with("CLUSTER_SPEC cannot be used", advice):
+            return find_on_vertex_ai(env)
+    if env.get("WORLD_SIZE"):  # another launcher that sets torchrun's variables
+        with refused_with("WORLD_SIZE and RANK cannot be used", advice):
+            return find_under_torchrun(env)
+    if env.get("SM_HOSTS"):
+        with refused_with("SM_HOSTS cannot be used", advice):
+            return find_on_sagemaker(env)
+    return Replica()
+
+
+def find_under_torchrun(env: Mapping[str, str]) -> Replica:
+    """Return which replica this is; torch itself reads where they meet."""
+    rank, size = int(env["RANK"]), int(env["WORLD_SIZE"])
+    require(0 <= rank < size, f"rank {rank} is not below {size}")
+    return Replica(rank, size, "env://")
+
+
+def find_on_vertex_ai(env: Mapping[str, str]) -> Replica:
+    """Return which replica this is: the chief's pool comes first, then the workers'."""
+    spec = json.loads(env["CLUSTER_SPEC"])
+    pools, task = spec["cluster"], spec["task"]
+    replicas = []
+    for pool in ("workerpool0", "workerpool1"):
+        for index in range(len(pools.get(pool, []))):
+            replicas.append((pool, index))
+    own = (task["type"], task["index"])
+    require(
+        own in replicas or own[0] not in pools,
+        f"this replica is in {own[0]}, and the script trains in workerpool0 and workerpool1 only",
+    )
+    host, _, port = pools["workerpool0"][0].rpartition(":")
+    return Replica(replicas.index(own), len(replicas), meeting_url(host, port))
+
+
+def find_on_sagemaker(env: Mapping[str, str]) -> Replica:
+    """Return which replica this is: the hosts are in the order of their names."""
+    hosts = sorted(json.loads(env["SM_HOSTS"]))
+    # Version 3 of SageMaker's SDK sets SM_MASTER_ADDR, the containers of version 2 MASTER_ADDR.
+    host = env.get("SM_MASTER_ADDR") or env.get("MASTER_ADDR") or hosts[0]
+    port = env.get("SM_MASTER_PORT") or env.get("MASTER_PORT") or "7777"
+    return Replica(hosts.index(env["SM_CURRENT_HOST"]), len(hosts), meeting_url(host, port))
+
+
+def meeting_url(host: str, port: str) -> str:
+    """Return where the replicas meet, in the form that torch expects."""
+    require(0 <= int(port) < 2**16, f"there is no port {port}")
+    return f"tcp://{host}:{int(port)}"
+
+
+def join(replica: Replica, device: torch.device) -> None:
+    """Wait for the other replicas, and form one group with them."""
+    if replica.size == 1:
+        return
+    network = os.environ.get("SM_NETWORK_INTERFACE_NAME")
+    if network:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", network)  # else gloo takes the host name's
+    print(f"replica {replica.rank} of {replica.size} waits for the others", flush=True)
+    dist.init_process_group(
+        backend="nccl" if device.type == "cuda" else "gloo",
+        init_method=replica.url,
+        rank=replica.rank,
+        world_size=replica.size,
+    )
+
+
+def add_up(tensor: Tensor, replicas: int) -> None:
+    """Replace a tensor by its sum over the replicas, which has the same bits on each of them."""
+    if replicas == 1:
+        return
+    total = tensor if tensor.is_cuda else tensor.cpu()  # where NCCL or gloo adds
+    dist.all_reduce(total)
+    tensor.copy_(total)
+
+
+def gather(numbers: Sequence[int]) -> list[list[int]]:
+    """Return the whole numbers of every replica, by rank; all of them give as many."""
+    if not dist.is_initialized():
+        return [list(numbers)]
+    device = "cuda" if dist.get_backend() == "nccl" else "cpu"
+    own = torch.tensor(numbers, dtype=torch.int64, device=device)
+    found = [torch.zeros_like(own) for _ in range(dist.get_world_size())]
+    dist.all_gather(found, own)
+    return [each.tolist() for each in found]
+
+
+def is_different(numbers: Sequence[int]) -> bool:
+    """Return whether one of the replicas has other numbers than this one."""
+    return any(other != list(numbers) for other in gather(numbers))
+
+
+# ---- 5. Training ---------------------------------------------------------------------------------
+class Epoch(NamedTuple):
+    """A line of history.csv."""
+
+    epoch: int
+    loss: float
+    val_loss: float
+    val_accuracy: float
+    seconds: float
+
+
+@dataclass
+class Run:
+    """All that a training works with, and how far it has come."""
+
+    flags: argparse.Namespace
+    replica: Replica
+    device: torch.device
+    train: Table
+    val: Table
+    model: nn.Module
+    gradients: Tensor  # of all weights, as one tensor
+    optimizer: torch.optim.Optimizer
+    shuffle: torch.Generator
+    log: list[str] = field(default_factory=list)  # the lines of training.log
+    history: list[Epoch] = field(default_factory=list)
+    best_loss: float = math.inf
+    best_epoch: int = 0
+    best_weights: dict[str, Tensor] = field(default_factory=dict)
+    resumed: list[int] = field(default_factory=list)  # epochs in which a checkpoint was loaded
+
+    def say(self, line: str) -> None:
+        """Print a line and keep it for training.log; only the first replica does."""
+        if self.replica.rank == 0:
+            self.log.append(line)
+            print(line, flush=True)
+
+    def is_out_of_patience(self) -> bool:
+        """Return whether the validation loss has not become better for too many epochs."""
+        patience: int = self.flags.patience
+        return 0 < patience <= len(self.history) - self.best_epoch
+
+
+def join_gradients(weights: Sequence[nn.Parameter]) -> Tensor:
+    """Make the gradients of all weights parts of one tensor, which one message can add up."""
+    sizes = [weight.numel() for weight in weights]
+    gradients = weights[0].detach().new_zeros(sum(sizes))
+    for weight, part in zip(weights, gradients.split(sizes), strict=True):
+        weight.grad = part.view_as(weight)
+    return gradients
+
+
+def forward(model: nn.Module, X: Tensor, precision: str) -> Tensor:
+    """Return the model's outputs for some rows, computed in the precision of the flags."""
+    if precision == "bfloat16":
+        with torch.autocast(X.device.type, torch.bfloat16):
+            outputs: Tensor = model(X)
+        return outputs.float()  # the loss is computed in float32
+    outputs = model(X)
+    return outputs
+
+
+def sum_over_rows(values: Tensor, rows: int, function: str) -> Tensor:
+    """Return the sum of a function's values for some rows; refuse a mean, for example."""
+    require(
+        values.numel() == rows,
+        f"{function}() returns {values.numel()} values for {rows} rows; return one for each row",
+    )
+    return values.sum()
+
+
+def train_epoch(run: Run) -> float:
+    """Take a step for each batch of the training rows; return their mean loss."""
+    run.model.train()
+    total = torch.zeros((), device=run.device)
+    for chunks, rows in run.train.steps(run.flags.batch_size, run.shuffle):
+        run.gradients.zero_()
+        for X, y in chunks:
+            if len(X) > 0:  # other replicas may have all rows of this step
+                outputs = forward(run.model, X, run.flags.precision)
+                loss = sum_over_rows(loss_of_each_row(outputs, y), len(X), "loss_of_each_row")
+                (loss / rows).backward()
+                total += loss.detach()
+        add_up(run.gradients, run.train.replicas)  # now those of the mean loss over all rows
+        run.optimizer.step()
+        finish_step(run.device)
+    add_up(total, run.train.replicas)
+    share_running_averages(run.model, run.train.replicas)
+    return total.item() / run.train.rows
+
+
+def finish_step(device: torch.device) -> None:
+    """Let XLA compute what it has put off; other devices compute by themselves."""
+    if device.type == "xla":
+        import torch_xla
+
+        torch_xla.sync()
+
+
+def share_running_averages(model: nn.Module, replicas: int) -> None:
+    """Give all replicas the mean of their buffers, such as those of batch normalisation."""
+    if replicas == 1:
+        return
+    for buffer in model.buffers():
+        if buffer.is_floating_point():
+            add_up(buffer, replicas)
+            buffer /= replicas
+
+
+@torch.no_grad()
+def evaluate(model: nn.Module, table: Table, precision: str) -> tuple[float, float]:
+    """Return the mean loss on a table's rows, and the share of them that the model gets right."""
+    model.eval()
+    sums = torch.zeros(2, device=table.X.device)
+    for X, y in table.chunks():
+        if len(X) > 0:
+            outputs = forward(model, X, precision)
+            loss = sum_over_rows(loss_of_each_row(outputs, y), len(X), "loss_of_each_row")
+            right = sum_over_rows(is_right(outputs, y), len(X), "is_right")
+            sums += torch.stack([loss, right])
+    add_up(sums, table.replicas)
+    loss_sum, right_rows = sums.tolist()
+    return loss_sum / table.rows, right_rows / table.rows
+
+
+def fit(run: Run, reports: "Reports | None") -> None:
+    """Train until the epochs or the patience run out; then take the best weights."""
+    flags = run.flags
+    state = run.model.state_dict()  # the weights themselves, which the steps change
+    begun = time.perf_counter() - (run.history[-1].seconds if run.history else 0)
+    seed_random_numbers(run)
+    while len(run.history) < flags.epochs and not run.is_out_of_patience():
+        epoch = len(run.history) + 1
+        for group in run.optimizer.param_groups:
+            group["lr"] = learning_rate_at(epoch, flags.learning_rate)
+        loss = train_epoch(run)
+        val_loss, accuracy = evaluate(run.model, run.val, flags.precision)
+        require(math.isfinite(val_loss), f"no finite loss in epoch {epoch}; lower --learning_rate")
+        run.history.append(Epoch(epoch, loss, val_loss, accuracy, time.perf_counter() - begun))
+        if val_loss < run.best_loss - flags.min_delta:
+            run.best_loss, run.best_epoch = val_loss, epoch
+            run.best_weights = {name: value.clone() for name, value in state.items()}
+        if reports:
+            reports.after_epoch(run)
+        if flags.checkpoint_every and epoch % flags.checkpoint_every == 0:
+            save_checkpoint(run)
+            seed_random_numbers(run)
+    if run.is_out_of_patience():
+        run.say(f"stopped: no better validation loss for {flags.patience} epochs")
+    if flags.restore_best and run.best_weights:
+        run.model.load_state_dict(run.best_weights)
+
+
+def seed_random_numbers(run: Run) -> None:
+    """Start the random numbers of dropout anew, as a run that resumes here does too."""
+    number = run.flags.seed * 1_000_003 + len(run.history) * 1_009 + run.replica.rank
+    torch.manual_seed(number % 2**63)
+
+
+# ---- 6. Checkpoints ------------------------------------------------------------------------------
+CHECKPOINTS = ("checkpoint-0.pt", "checkpoint-1.pt")  # they take turns: one is always whole
+
+
+def describe_training(run: Run) -> dict[str, object]:
+    """Return what a checkpoint must have in common with the run that resumes from it."""
+    names = ("hidden", "seed", "learning_rate", "min_delta", "precision", "batch_size")
+    return {
+        "features": run.train.X.shape[1],
+        **{name: vars(run.flags)[name] for name in names},
+        "training table": run.train.digest,
+        "validation table": run.val.digest,
+    }
+
+
+def save_checkpoint(run: Run) -> None:
+    """Save all that the next epoch depends on; a failure is said, and the training continues."""
+    weights, best, optimizer = whole_layers(run)
+    if run.replica.rank > 0:
+        return
+    state = {
+        "about": describe_training(run),
+        "model": weights,
+        "optimizer": optimizer,
+        "shuffle": run.shuffle.get_state(),
+        "history": [tuple(line) for line in run.history],
+        "best": (run.best_loss, run.best_epoch, best),
+        "resumed": run.resumed,
+        "log": run.log,
+    }
+    content = io.BytesIO()
+    torch.save(state, content)
+    turn = len(run.history) // run.flags.checkpoint_every % 2
+    with said_if_it_fails(f"no checkpoint, --checkpoint_dir {run.flags.checkpoint_dir}"):
+        write_files(run.flags.checkpoint_dir, {CHECKPOINTS[turn]: content.getvalue()})
+
+
+def whole_layers(
+    run: Run,
+) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, object]]:
+    """Return the weights, the best weights and the optimizer's state, of whole layers."""
+    weights, optimizer = run.model.state_dict(), run.optimizer.state_dict()
+    if run.train.replicas == run.replica.size:
+        return weights, run.best_weights, optimizer
+    import shared_layers
+
+    return (
+        shared_layers.whole(run.model, weights),
+        shared_layers.whole(run.model, run.best_weights),
+        shared_layers.whole_optimizer(run.model, optimizer),
+    )
+
+
+def take_layers(
+    run: Run, weights: dict[str, Tensor], best: dict[str, Tensor], optimizer: dict[str, object]
+) -> None:
+    """Take the weights, the best weights and the optimizer's state of a checkpoint."""
+    if run.train.replicas < run.replica.size:
+        import shared_layers
+
+        weights = shared_layers.part(run.model, weights)
+        best = shared_layers.part(run.model, best)
+        optimizer = shared_layers.part_optimizer(run.model, optimizer)
+    run.model.load_state_dict(weights)
+    run.optimizer.load_state_dict(optimizer)
+    run.best_weights = best
+
+
+def read_checkpoint(folder: str) -> bytes:
+    """Return the newest checkpoint that is whole, b"" if there is none."""
+    newest, newest_epoch = b"", 0
+    for name in CHECKPOINTS:
+        try:
+            content = read_bytes(within(folder, name))
+        except FileNotFoundError:
+            continue
+        if is_damaged(content):
+            print(f"train_nn.py: {folder}: {name} is damaged and of no use", flush=True)
+            continue
+        epoch = len(load(content)["history"])
+        if epoch > newest_epoch:
+            newest, newest_epoch = content, epoch
+    return newest
+
+
+def receive_from_first(content: bytes) -> bytes:
+    """Return the bytes that the first replica has; those of the others do not matter."""
+    if not dist.is_initialized():
+        return content
+    size = gather([len(content)])[0][0]
+    if size == 0:
+        return b""
+    held = bytearray(content if dist.get_rank() == 0 else bytes(size))
+    sent = torch.frombuffer(held, dtype=torch.uint8)
+    sent = sent.to("cuda" if dist.get_backend() == "nccl" else "cpu")
+    dist.broadcast(sent, 0)
+    return bytes(sent.cpu().numpy())
+
+
+def is_damaged(content: bytes) -> bool:
+    """Return whether a checkpoint was cut off or changed; torch.load does not see every bit."""
+    file = io.BytesIO(content)
+    return not zipfile.is_zipfile(file) or zipfile.ZipFile(file).testzip() is not None
+
+
+def load(content: bytes) -> dict[str, Any]:
+    """Return the state in a checkpoint; nothing in it is run."""
+    state: dict[str, Any] = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    return state
+
+
+def resume(run: Run) -> None:
+    """Take the newest checkpoint, if there is one; refuse that of another training."""
+    folder = run.flags.checkpoint_dir
+    advice = "its checkpoint is not one of this script; delete it, or name another folder"
+    with refused_with(f"--checkpoint_dir {folder}", advice):
+        content = receive_from_first(read_checkpoint(folder) if run.replica.rank == 0 else b"")
+        if not content:
+            return
+        state = load(content)
+        for what, here in describe_training(run).items():
+            require(
+                state["about"][what] == here,
+                f"it holds a checkpoint of another training, whose {what} is "
+                f"{state['about'][what]} and not {here}; name another, or delete it",
+            )
+        require(
+            len(state["history"]) <= run.flags.epochs,
+            f"its checkpoint is beyond --epochs {run.flags.epochs}; name more, or another folder",
+        )
+        run.best_loss, run.best_epoch, best = state["best"]
+        take_layers(run, state["model"], best, state["optimizer"])
+        run.shuffle.set_state(state["shuffle"])
+        run.history = [Epoch(*line) for line in state["history"]]
+        run.resumed = [*state["resumed"], len(run.history) + 1]
+        run.log = list(state["log"])
+    run.say(f"resumes from a checkpoint, in epoch {len(run.history) + 1}")
+
+
+def delete_checkpoints(folder: str) -> None:
+    """Delete the checkpoints of a training whose results are written, and their empty folder."""
+    for name in CHECKPOINTS:
+        delete(within(folder, name))
+    with contextlib.suppress(OSError):  # the folder holds other files, or it is in a bucket
+        Path(mounted(folder)).rmdir()
+
+
+# ---- 7. Reports ----------------------------------------------------------------------------------
+@contextlib.contextmanager
+def said_if_it_fails(what: str) -> Iterator[None]:
+    """Say what could not be done, and continue: the training is worth more than a report of it."""
+    try:
+        yield
+    except Exception as problem:  # noqa: BLE001 - storage clients and protobuf raise anything
+        sys.stderr.write(f"train_nn.py: {what}: {reason_of(problem)}\n")
+
+
+def is_due(epoch: int, epochs: int, points: int) -> bool:
+    """Return whether this epoch is one of so many that are spread over the whole run."""
+    return epoch * points // epochs > (epoch - 1) * points // epochs
+
+
+class Reports:
+    """What the first replica reports: lines, history.csv, TensorBoard's curves, tuning metrics."""
+
+    def __init__(self, run: Run) -> None:
+        """Open what there is to report to, and report the epochs before a checkpoint again."""
+        self.shown = self.written = time.perf_counter()
+        self.tuner = open_tuner(run)
+        self.board = open_board(run)
+        for line in run.history:
+            self.add(run, line)
+
+    def after_epoch(self, run: Run) -> None:
+        """Report the last epoch; write files and objects every two seconds."""
+        now, last = time.perf_counter(), run.history[-1]
+        due = last.epoch == 1 or is_due(last.epoch, run.flags.epochs, 10)
+        if due or run.is_out_of_patience() or now - self.shown > 2:
+            self.shown = now
+            run.say(
+                f"epoch {last.epoch:5d}  loss {last.loss:.4f}  "
+                f"validation loss {last.val_loss:.4f}  accuracy {last.val_accuracy:.4f}  "
+                f"{last.seconds:.1f} s"
+            )
+        self.add(run, last)
+        if now - self.written > 2:
+            self.write(run)
+            self.written = time.perf_counter()
+
+    def add(self, run: Run, line: Epoch) -> None:
+        """Add an epoch to the curves and to the tuner's metrics, which both keep only some."""
+        if self.board and (line.epoch == 1 or is_due(line.epoch, run.flags.epochs, 1000)):
+            self.board.add(line)
+        # cloudml-hypertune keeps the latest 100 lines: two for each of 47 epochs and the model.
+        if line.epoch < run.flags.epochs and is_due(line.epoch, run.flags.epochs, 47):
+            self.tell_tuner(line.epoch, line.val_loss, line.val_accuracy)
+
+    def write(self, run: Run) -> None:
+        """Write the history and the curves so far, for those who watch the run."""
+        folder = run.flags.model_dir
+        with said_if_it_fails(f"--model_dir {folder}"):
+            delete(within(folder, "metrics.json"))  # that of an earlier run
+            write_files(folder, {"history.csv": as_csv(run.history)})
+        if self.board:
+            with said_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
+                self.board.write()
+
+    def tell_tuner(self, epoch: int, loss: float, accuracy: float) -> None:
+        """Report to the tuner, if this is one of its trials."""
+        if self.tuner:
+            with said_if_it_fails("a metric was not reported to the tuner"):
+                report = self.tuner.report_hyperparameter_tuning_metric
+                report("validation_loss", loss, epoch)
+                report("validation_accuracy", accuracy, epoch)
+
+    def end(self, run: Run, loss: float, accuracy: float) -> None:
+        """Report the model that is written."""
+        self.tell_tuner(len(run.history), loss, accuracy)
+        if self.board:
+            with said_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
+                self.board.end(run, loss, accuracy)
+
+
+def is_trial(env: Mapping[str, str]) -> bool:
+    """Return whether this is a trial of a hyperparameter tuning job of Vertex AI."""
+    if env.get("CLOUD_ML_TRIAL_ID") or env.get("CLOUD_ML_HP_METRIC_FILE"):
+        return True
+    spec = json.loads(env.get("CLUSTER_SPEC") or "{}")
+    return bool(spec.get("task", {}).get("trial"))
+
+
+def open_tuner(run: Run) -> "hypertune.HyperTune | None":
+    """Return what reports to Vertex AI's tuner; without the package, say so once."""
+    if not is_trial(os.environ):
+        return None
+    try:
+        import hypertune
+
+        return hypertune.HyperTune()
+    except ImportError as problem:
+        run.say(f"nothing is reported to the tuner ({problem}); pip install cloudml-hypertune")
+        return None
+
+
+def open_board(run: Run) -> "Board | None":
+    """Return what writes for TensorBoard; without the package, say so once."""
+    if not run.flags.tensorboard_dir:
+        return None
+    try:
+        return Board(run)
+    except ImportError as problem:
+        run.say(f"nothing is written for TensorBoard ({problem}); pip install tensorboard")
+        return None
+
+
+class Board:
+    """The curves and the flags of a run, for TensorBoard."""
+
+    def __init__(self, run: Run) -> None:
+        """Begin a file of events, in a bucket by way of a folder on this machine."""
+        from torch.utils.tensorboard import SummaryWriter
+
+        folder = mounted(run.flags.tensorboard_dir)
+        self.uri = folder if "://" in folder else ""
+        self.begun = time.time() - (run.history[-1].seconds if run.history else 0)
+        self.last = 0
+        with refused_with(f"--tensorboard_dir {run.flags.tensorboard_dir}", "name another folder"):
+            # purge_step: TensorBoard discards what an earlier run wrote of the epochs from 1 on.
+            self.writer = SummaryWriter(tempfile.mkdtemp() if self.uri else folder, purge_step=1)
+            self.writer.add_text("network", f"```\n{run.model}\n```")
+            self.write()  # refused now, not after the training
+
+    def add(self, line: Epoch) -> None:
+        """Add an epoch to the curves."""
+        self.last = line.epoch
+        for name in ("loss", "val_loss", "val_accuracy"):
+            value, moment = getattr(line, name), self.begun + line.seconds
+            self.writer.add_scalar(name, value, line.epoch, walltime=moment)
+
+    def write(self) -> None:
+        """Write what was added; to a bucket, the whole files."""
+        self.writer.flush()
+        if self.uri:
+            folder = Path(self.writer.log_dir)
+            write_files(self.uri, {file.name: file.read_bytes() for file in folder.iterdir()})
+
+    def end(self, run: Run, loss: float, accuracy: float) -> None:
+        """Add the flags and the result, for the page HPARAMS, and write the rest."""
+        if run.history[-1].epoch > self.last:
+            self.add(run.history[-1])
+        flags = {name: str(value) for name, value in vars(run.flags).items()}
+        result = {"model/loss": loss, "model/accuracy": accuracy}
+        self.writer.add_hparams(flags, result, run_name=".")
+        self.write()
+        self.writer.close()
+
+
+# ---- 8. Results ----------------------------------------------------------------------------------
+def as_csv(history: Sequence[Epoch]) -> bytes:
+    """Return the lines of history.csv."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([Epoch._fields, *history])
+    return text.getvalue().encode()
+
+
+def last_lines(model_dir: str, loss: float, accuracy: float) -> list[str]:
+    """Return the last lines printed, in which SageMaker looks for its metrics."""
+    return [
+        f"wrote model.pt, metrics.json, history.csv and training.log to {model_dir}",
+        f"validation:accuracy = {accuracy:.4f}",
+        f"validation:loss = {loss:.4f}",
+    ]
+
+
+def collect_results(
+    run: Run, loss: float, accuracy: float, seconds: Mapping[str, float]
+) -> dict[str, bytes]:
+    """Return the files to write, by name; all replicas take part."""
+    replicas = describe_replicas(run)
+    weights, _, _ = whole_layers(run)
+    saved = {
+        "model": {name: value.cpu().clone() for name, value in weights.items()},
+        "features": run.train.X.shape[1],
+        "hidden": run.flags.hidden,
+        "preparation": run.train.preparation,
+    }
+    model = io.BytesIO()
+    torch.save(saved, model)
+    metrics = {
+        "accuracy": accuracy,
+        "loss": loss,
+        "device": str(run.device),
+        "threads": torch.get_num_threads(),
+        "seconds": {**seconds, "training": run.history[-1].seconds},
+        "epochs": {"last": len(run.history), "best": run.best_epoch, "resumed": run.resumed},
+        "world_size": run.replica.size,
+        "replicas": replicas,
+        "configuration": vars(run.flags),
+        "versions": {"python": sys.version.split()[0], "torch": torch.__version__},
+    }
+    log = [*run.log, *last_lines(run.flags.model_dir, loss, accuracy)]
+    return {
+        "model.pt": model.getvalue(),
+        "preparation.json": run.train.preparation.encode(),
+        "history.csv": as_csv(run.history),
+        "training.log": "".join(f"{line}\n" for line in log).encode(),
+        "metrics.json": json.dumps(metrics, indent=2).encode(),
+    }
+
+
+def describe_replicas(run: Run) -> list[dict[str, object]]:
+    """Return of each replica its rows, and how many bytes its weights and its optimizer take."""
+    parameters = sum(weight.nbytes for weight in run.model.parameters())
+    optimizer = 0
+    for state in run.optimizer.state_dict()["state"].values():
+        optimizer += sum(value.nbytes for value in state.values())
+    replicas: list[dict[str, object]] = []
+    for rank, sizes in enumerate(gather([parameters, optimizer])):
+        own = run.train.rows_of(rank if run.train.replicas > 1 else 0)
+        rows = [{"start": each.start, "stop": each.stop} for each in own]
+        replicas.append(
+            {
+                "rank": rank,
+                "rows": rows[0] if len(rows) == 1 else rows,
+                "bytes": {"parameters": sizes[0], "optimiser": sizes[1]},
+            }
+        )
+    return replicas
+
+
+def write_results(folder: str, files: Mapping[str, bytes]) -> None:
+    """Write the results, metrics.json last, and leave no preparation of an earlier model."""
+    with refused_with(f"--model_dir {folder}", "name another folder"):
+        write_files(folder, {name: content for name, content in files.items() if content})
+        if not files["preparation.json"]:
+            delete(within(folder, "preparation.json"))
+
+
+# ---- 9. Flags ------------------------------------------------------------------------------------
+def number(text: str) -> float:
+    """Read a number from 0 up."""
+    value = float(text)
+    if not 0 <= value <= 2**53:
+        raise argparse.ArgumentTypeError(f"needs a number from 0 up, not {text!r}")
+    return value
+
+
+def whole_number(text: str) -> int:
+    """Read a whole number from 0 up; tuners write 64 as 64.0."""
+    value = number(text)
+    if value != int(value):
+        raise argparse.ArgumentTypeError(f"needs a whole number from 0 up, not {text!r}")
+    return int(value)
+
+
+def count(text: str) -> int:
+    """Read a whole number from 1 up."""
+    value = whole_number(text)
+    if value == 0:
+        raise argparse.ArgumentTypeError(f"needs a whole number from 1 up, not {text!r}")
+    return value
+
+
+def widths(text: str) -> list[int]:
+    """Read whole numbers with commas between them."""
+    return [count(each) for each in text.split(",")]
+
+
+def truth(text: str) -> bool:
+    """Read true or false."""
+    if text.lower() not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"needs true or false, not {text!r}")
+    return text.lower() == "true"
+
+
+class FlagParser(argparse.ArgumentParser):
+    """Refuses a flag in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with exit code 2."""
+        self.exit(2, f"train_nn.py: {message}; --help lists the flags\n")
+
 
 def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the flags; those that a service adds and this script does not know end in `unknown`."""
-    parser: Any = argparse.ArgumentParser("train_nn.py", allow_abbrev=False,
-                                          formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.error = lambda why: parser.exit(2, f"train_nn.py: {why}; --help lists the flags\n")
-    flag, env, count = parser.add_argument, os.environ.get, partial(number, 1, int)
-    whole, real = partial(number, 0, int), partial(number, 0, float)
-    widths, truth = lambda text: [*map(count, text.split(","))], {"true": True, "false": False}
+    env = os.environ
+    parser = FlagParser(
+        "train_nn.py",
+        allow_abbrev=False,
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    flag = parser.add_argument
     for part in ("train", "val"):
-        folder = env(f"SM_CHANNEL_{part.upper()}")  # on SageMaker
-        files = [*map(str, Path(folder or os.devnull).glob("*.npz"))]
-        flag(f"--{part}", required=not folder, default=files[0] if len(files) == 1 else folder,
-             help=f"npz archive with X_{part} and y_{part}, or a folder or a pattern of several")
+        channel = find_channel(part)
+        text = f"npz archive with X_{part} and y_{part}, or a folder or a pattern of several"
+        flag(f"--{part}", required=channel is None, default=channel, help=text)
     flag("--epochs", type=count, default=1000, help="passes over the training rows, at most")
-    flag("--learning_rate", type=real, default=0.001, help="how far a step moves the weights")
-    flag("--batch_size", type=whole, default=0, help="rows per step; 0: all rows")
-    flag("--hidden", type=widths, default=[64, 32], help="widths: 64,32")
-    flag("--patience", type=whole, default=50, help="stop after N epochs without gain; 0: never")
-    flag("--min_delta", type=real, default=0.0, help="smaller gains do not count")
-    flag("--restore_best", type=lambda text: truth.get(text.lower(), text), choices=(True, False),
-         default=True, help="keep the best weights, not the last")
-    flag("--seed", type=whole, default=0, help="same seed, same machine: same model")
+    flag("--learning_rate", type=number, default=0.001, help="how far a step moves the weights")
+    flag("--batch_size", type=whole_number, default=0, help="rows per step; 0: all rows")
+    flag("--hidden", type=widths, default=[64, 32], help="widths of the hidden layers: 64,32")
+    flag("--patience", type=whole_number, default=50, help="epochs without gain; 0: no limit")
+    flag("--min_delta", type=number, default=0.0, help="smaller gains do not count")
+    flag("--restore_best", type=truth, default=True, help="keep the best weights, not the last")
+    flag("--seed", type=whole_number, default=0, help="same seed, same machine: same model")
     flag("--device", default="auto", help="auto, cpu, cuda, mps or xla")
-    flag("--precision", choices=("float32", "tf32", "bfloat16"), default="float32", help="on a GPU")
+    precisions = ("float32", "tf32", "bfloat16")
+    flag("--precision", choices=precisions, default="float32", help="lower is faster on a GPU")
+    flag("--compile", type=truth, default=False, help="let torch.compile make steps faster")
     flag("--parallelism", choices=("data", "model"), default="data", help="share rows, or layers")
-    flag("--checkpoint_every", type=whole, default=0, help="epochs between checkpoints; 0: none")
-    flag("--checkpoint_dir", default=env("AIP_CHECKPOINT_DIR"), help="folder for checkpoints")
-    flag("--model_dir", default=env("AIP_MODEL_DIR") or env("SM_MODEL_DIR") or ".", help="results")
-    flag("--tensorboard_dir", default=env("AIP_TENSORBOARD_LOG_DIR"), help="TensorBoard's events")
+    flag("--checkpoint_every", type=whole_number, default=0, help="epochs between; 0: none")
+    flag("--checkpoint_dir", default=env.get("AIP_CHECKPOINT_DIR"), help="folder for checkpoints")
+    results = env.get("AIP_MODEL_DIR") or env.get("SM_MODEL_DIR") or "."
+    flag("--model_dir", default=results, help="folder for the results")
+    events = env.get("AIP_TENSORBOARD_LOG_DIR")
+    flag("--tensorboard_dir", default=events, help="folder for TensorBoard's events")
     flags, unknown = parser.parse_known_args(arguments)
     if unknown and not unknown[0].startswith("-"):
         parser.error(f"{unknown[0]!r} belongs to no flag")
-    return argparse.Namespace(**vars(flags), unknown=unknown)
-
-
-# ---- where am I ----------------------------------------------------------------------------------
-def find_rank(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that torchrun would set, from those of Vertex AI or SageMaker."""
-    spec, size, names = (env.get(name, "") for name in ("CLUSTER_SPEC", "WORLD_SIZE", "SM_HOSTS"))
-    if "TORCHELASTIC_RUN_ID" in env:
-        spec = ""  # torchrun, on Vertex AI: WORLD_SIZE counts its replicas, not the machines
-    own: Any
-    host: Any
-    try:
-        if spec:  # Vertex AI: the chief's pool, then the workers'
-            cluster, task = (json.loads(spec)[name] for name in ("cluster", "task"))
-            own, pools = (task["type"], task["index"]), ("workerpool0", "workerpool1")
-            require(own[0] in pools or own[0] not in cluster,
-                    f"this replica is in {own[0]}: this script has roles for {pools} only")
-            hosts = [(pool, index) for pool in pools for index in range(len(cluster.get(pool, ())))]
-            host, _, port = cluster["workerpool0"][0].rpartition(":")
-        elif size:  # torchrun has set all; is RANK one of them?
-            range(int(size)).index(int(env["RANK"]))
-            return {}
-        else:  # SageMaker: version 3 of its SDK sets SM_MASTER_ADDR, version 2 MASTER_ADDR
-            hosts, own = sorted(json.loads(names or '[""]')), names and env["SM_CURRENT_HOST"]
-            host = env.get("SM_MASTER_ADDR") or env.get("MASTER_ADDR") or hosts[0]
-            port = env.get("SM_MASTER_PORT") or env.get("MASTER_PORT") or 7777
-        if len(hosts) == 1:
-            return {}
-        found = range(2**16).index(int(port)), hosts.index(own), len(hosts), 0, host
-    except (AttributeError, LookupError, TypeError, ValueError) as problem:
-        name = "CLUSTER_SPEC" if spec else "WORLD_SIZE and RANK" if size else "SM_HOSTS"
-        raise Refused(f"{name} cannot be used ({problem}); unset it to train alone") from None
-    variables = ("MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR")
-    return dict(zip(variables, map(str, found), strict=True))
-
-def begin() -> argparse.Namespace:
-    """Read the flags before torch is imported, which takes a second."""
-    flags = parse_flags()
-    if launch := companion("launch"):
-        launch.start(flags)  # it may start and watch replicas on this machine, and end with them
+    flags.unknown = unknown
+    if flags.checkpoint_every and not flags.checkpoint_dir:
+        flags.checkpoint_dir = default_checkpoint_dir(flags.model_dir)
     return flags
 
-FLAGS = begin() if __name__ == "__main__" else None
-import numpy as np
-import torch
-import torch.distributed as dist
-from torch.nn import Linear, Module, ReLU, Sequential
-from torch.nn.functional import binary_cross_entropy_with_logits
-from torch.optim.adam import adam
 
-if FLAGS and "IPython" not in sys.modules:
-    gc.freeze()  # torch's many objects live to the end: collecting them takes a fifth of the time
+def find_channel(part: str) -> str | None:
+    """Return the archive in SageMaker's channel of this name, or its folder if it has several."""
+    folder = os.environ.get(f"SM_CHANNEL_{part.upper()}")
+    archives = sorted(Path(folder).glob("*.npz")) if folder else []
+    return str(archives[0]) if len(archives) == 1 else folder
 
+
+def default_checkpoint_dir(model_dir: str) -> str:
+    """Return the folder that SageMaker keeps, if the job has one, or one beside the results."""
+    if "SM_MODEL_DIR" in os.environ:
+        kept = Path(os.environ["SM_MODEL_DIR"]).with_name("checkpoints")
+        if kept.is_dir():
+            return str(kept)
+    return within(model_dir, "checkpoints")
+
+
+# ---- 10. The device, and the whole run -----------------------------------------------------------
 def choose_device(wanted: str) -> torch.device:
     """Return the device to train on; `auto` takes the first of CUDA, TPU and Apple GPU."""
-    cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
-    here = {"cuda": cuda, "xla": importlib.util.find_spec("torch_xla"), "mps": mps, "cpu": True}
-    usable = [name for name, there in here.items() if there]
+    usable = []
+    if torch.cuda.is_available():
+        usable.append("cuda")
+    if importlib.util.find_spec("torch_xla"):
+        usable.append("xla")
+    if torch.backends.mps.is_available():
+        usable.append("mps")
+    usable.append("cpu")
     name = usable[0] if wanted == "auto" else wanted.lower()
-    require(name in usable, f"--device {wanted}: here torch can use {' or '.join(usable)}; "
-            + ("install torch_xla for it" if name == "xla" else "name one"))
+    require(
+        name in usable, f"--device {wanted}: here torch can use {' or '.join(usable)}; name one"
+    )
+    if name == "xla":
+        import torch_xla
+
+        xla: torch.device = torch_xla.device()
+        return xla
     if name == "cuda":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK") or 0))
-    return importlib.import_module("torch_xla").device() if name == "xla" else torch.device(name)
+    return torch.device(name)
+
 
 def choose_threads(rows: int, weights: int) -> int:
     """Return one CPU thread for each 50 million operations of a step: see benchmarks/README.md."""
     return max(1, min(torch.get_num_threads(), 6 * rows * weights // 50_000_000))
 
 
-# ---- replicas ------------------------------------------------------------------------------------
-def join(device: torch.device) -> tuple[int, int]:
-    """Form one group of all replicas; return this replica's rank and the world size."""
-    os.environ.update(find_rank(os.environ))
-    if int(os.environ.get("WORLD_SIZE") or 1) == 1:
-        return 0, 1
-    if network := os.environ.get("SM_NETWORK_INTERFACE_NAME"):
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", network)  # else gloo takes the host name's
-    form = getattr(companion("rendezvous"), "form_group", dist.init_process_group)
-    form("nccl" if device.type == "cuda" else "gloo")
-    return dist.get_rank(), dist.get_world_size()
-
-def exchange(work: Callable[[], Any], about: str = "", advice: str = "") -> list[Any]:
-    """Return what work() returns on each replica, by rank; what one refuses, all refuse."""
-    try:
-        answers = [[work(), ""]]
-    except Exception as problem:  # noqa: BLE001 - storage clients and damaged files raise anything
-        reason = getattr(problem, "strerror", "") or str(problem) or type(problem).__name__
-        missing = "; install google-cloud-storage or boto3 with pip"
-        advice = {Refused: "", ModuleNotFoundError: missing}.get(type(problem), advice)
-        answers = [[None, f"{about}{reason.splitlines()[0]}{advice}"]]
-    if dist.is_initialized():  # as JSON: a pickle could run code
-        text, home = json.dumps(answers[0]), "cuda" if dist.get_backend() == "nccl" else "cpu"
-        dist.all_reduce(longest := torch.tensor(len(text), device=home), dist.ReduceOp.MAX)
-        padded = bytearray(text.ljust(int(longest)), "ascii")
-        own = torch.frombuffer(padded, dtype=torch.uint8).to(home)
-        dist.all_gather(found := [torch.empty_like(own) for _ in range(dist.get_world_size())], own)
-        answers = [json.loads(bytes(each.tolist())) for each in found]
-    for _, refusal in answers:
-        require(not refusal, refusal)
-    return [value for value, _ in answers]
-
-def sum_over_replicas(tensor: torch.Tensor, replicas: int) -> torch.Tensor:
-    """Add a tensor up over the replicas, in place and to the same bits on each."""
-    if replicas > 1:
-        total = tensor if tensor.is_cuda else tensor.cpu()  # where nccl or gloo adds
-        dist.all_reduce(total)
-        tensor.copy_(total)
-    return tensor
+def set_precision(precision: str, device: torch.device) -> None:
+    """Let a GPU multiply float32 numbers as TF32, if the flags say so."""
+    if precision == "tf32":
+        has = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
+        require(has, "--precision tf32: only CUDA GPUs from Ampere (A100, L4) on have it")
+        torch.set_float32_matmul_precision("high")
 
 
-# ---- files, and objects in buckets ---------------------------------------------------------------
-def mounted(path: str) -> str:
-    """Return a gs:// URI as a file's path where its bucket is mounted, as in Vertex AI's jobs."""
-    file = Path("/gcs", path.removeprefix("gs://"))
-    return str(file) if path.startswith("gs://") and Path(*file.parts[:3]).is_dir() else path
-
-def find_object(uri: str) -> tuple[Callable[..., Any], ...]:
-    """Return what reads, writes and deletes an object, and what tries a write without writing."""
-    scheme, _, rest = uri.partition("://")
-    bucket, _, name = rest.partition("/")
-    require(scheme in ("gs", "s3"), f"{scheme}:// is unknown; give a file, gs:// or s3://")
-    require(bucket, f"this names no bucket; write {scheme}://bucket/name")
-    if scheme == "gs":
-        from google.cloud.storage import Client
-
-        blob = Client().bucket(bucket).blob(name)
-        read, write, attempt = (blob.download_as_bytes, blob.upload_from_string,
-                                blob.create_resumable_upload_session)
-        return read, write, lambda: blob.exists() and blob.delete(), attempt
-    import boto3
-
-    item = boto3.resource("s3").Object(bucket, name)
-    return (lambda: item.get()["Body"].read(), lambda body: item.put(Body=body), item.delete,
-            lambda: item.initiate_multipart_upload().abort())
-
-def write_files(folder: str, files: Mapping[str, bytes | None]) -> None:
-    """Write files (on a disk: all of them, then rename them); delete those without content."""
-    folder = mounted(folder.rstrip("/"))
-    if "://" in folder:
-        for name, content in files.items():
-            _, write, delete, _ = find_object(f"{folder}/{name}")
-            write(bytes(content)) if content is not None else delete()
-        if not files:  # see whether it would work
-            find_object(f"{folder}/metrics.json")[3]()
-        return
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    parts = {name: Path(folder, f"{name}.part") for name in files or ["metrics.json"]}
-    try:
-        for name, part in parts.items():
-            with part.open("wb") as file:
-                file.write(files.get(name) or b"")
-                os.fsync(file.fileno())
-        for name, content in files.items():
-            final = Path(folder, name)
-            parts[name].replace(final) if content is not None else final.unlink(True)
-    finally:
-        for part in parts.values():
-            part.unlink(missing_ok=True)
-
-
-# ---- tables --------------------------------------------------------------------------------------
-class Table(NamedTuple):
-    """A replica's own rows of a table, on the device, and what all replicas know of the whole."""
-    X: torch.Tensor  # (own rows, features)
-    y: torch.Tensor  # (own rows, 1)
-    own: list[range]  # the place of these rows in the whole table
-    rows: int  # of the whole table
-    replicas: int  # that share these rows
-    preparation: str
-    digest: str
-
-    def batches(self, size: int = 0, shuffle: Any = None, skip: int = 0) -> Iterator[Any]:
-        """Yield an epoch's batches after the first `skip`: chunks of own rows, rows of all."""
-        if not 0 < size < self.rows:
-            yield from [([(self.X, self.y)], self.rows)][skip:]
-            return
-        order = torch.randperm(self.rows, generator=shuffle)  # the same on all replicas
-        own = (order >= self.own[0].start) & (order < self.own[0].stop)
-        sizes = [int(part.sum()) for part in torch.split(own, size)]
-        rows = (order[own] - self.own[0].start).to(self.X.device)
-        parts = (torch.split(table[rows], sizes) for table in (self.X, self.y))
-        batches = zip(*parts, torch.split(order, size), strict=True)
-        for X, y, batch in itertools.islice(batches, skip, None):
-            yield [(X, y)], len(batch)
-
-def own_rows(rows: int, rank: int, replicas: int) -> range:
-    """Return a replica's rows: those of all replicas are disjoint, and together the whole table."""
-    return range(rows * rank // replicas, rows * (rank + 1) // replicas)
-
-def read_archive(path: str, part: str) -> list[Any]:
-    """Return X, y, the preparation and a digest of an npz archive, or refuse it."""
-    path, remote = mounted(path), "://" in mounted(path)
-    require(remote or Path(path).exists(), "No such file or directory; check the name")
-    require(remote or Path(path).is_file(),  # a named pipe may never end
-            "it is not a file; give an npz archive of arrays, as numpy.savez writes it")
-    content = find_object(path)[0]() if remote else Path(path).read_bytes()
-    archive: Any = np.lib.npyio.NpzFile(io.BytesIO(content))  # never unpickles
-    require(not archive.zip.testzip(), "it is damaged; write it again with numpy.savez")
-    for name in (f"X_{part}", f"y_{part}"):
-        require(name in archive, f"there is no array {name}; name the arrays in numpy.savez")
-    with archive, np.errstate(over="ignore"):  # what is too large for float32 becomes infinite
-        X, y = (archive[f"{name}_{part}"].astype(np.float32, casting="same_kind") for name in "Xy")
-        preparation = archive["preparation"] if "preparation" in archive else np.array("")
-    require(preparation.dtype.kind == "U", "preparation is not text; write it as JSON")
-    require(X.ndim == 2 and X.size,
-            f"X_{part} has shape {X.shape}; make it (rows, features), none 0")
-    require(y.shape in ((len(X),), (len(X), 1)),
-            f"y_{part} has shape {y.shape}; give each of {len(X)} rows one label")
-    require(np.isin(y, (0, 1)).all(), f"y_{part} has labels other than 0 (no) and 1 (yes)")
-    for row, column in (bad := np.argwhere(~np.isfinite(X))):
-        raise Refused(f"X_{part} has {len(bad)} missing or infinite values, first in row {row}, "
-                      f"column {column} (from 0); fill in or drop the rows")
-    return [X, y.reshape(-1, 1), str(preparation), f"{len(content)} {zlib.crc32(content):08x}"]
-
-def read_table(path: str, part: str, device: torch.device, rank: int, replicas: int) -> Any:
-    """Return a replica's own rows of a table; all replicas refuse what one refuses."""
-    held: list[Any] = []
-    advice = ("; check the name and your permissions, and give an npz archive of numbers, with "
-              f"X_{part} and y_{part}, as numpy.savez writes it")
-
-    def look() -> str:
-        file = Path(mounted(path))
-        large = file.is_file() and file.stat().st_size > 2**26 and companion("big_tables")
-        if large or path.endswith("/") or file.is_dir() or set("*?[") & set(path):
-            return "several"
-        held.extend(read_archive(path, part))
-        return f"{file.name} {held[-1]}"
-
-    found = {*exchange(look, f"--{part} {path}: ", advice)}
-    if len(found) > 1 or "several" in found:
-        big = companion("big_tables", f"--{part} {path}: more than one archive")
-        return big.read_table(path, part, device, rank, replicas)
-    X, y, *about = held
-    own = own_rows(len(X), rank, replicas)
-    X_own, y_own = (torch.from_numpy(array[own.start : own.stop]).to(device) for array in (X, y))
-    return Table(X_own, y_own, [own], len(X), replicas, *about)
-
-
-# ---- model ---------------------------------------------------------------------------------------
-def build_model(features: int, hidden: Sequence[int], seed: int, device: Any = "cpu") -> Sequential:
-    """Return linear layers with ReLU between them; their output is a logit: above 0 means yes."""
-    layers: list[Module] = []
-    with torch.random.fork_rng(devices=[]):  # a notebook's random state stays as it was
-        torch.manual_seed(seed)  # on the CPU: every device starts with the same weights
-        for inputs, outputs in itertools.pairwise([features, *hidden, 1]):
-            layers += [Linear(inputs, outputs), ReLU(inplace=True)]
-    return Sequential(*layers[:-1]).to(device)
-
-class Adam:
-    """The step of torch.optim.Adam, in one call; that class would first import torch's compiler."""
-
-    def __init__(self, model: Module, learning_rate: float) -> None:
-        """Make all weights parts of one tensor, and their gradients parts of another."""
-        parameters, self.learning_rate = [*model.parameters()], learning_rate
-        sizes = [each.numel() for each in parameters]
-        self.weights = parameters[0].detach().new_zeros(sum(sizes))
-        self.message = self.weights.new_zeros(sum(sizes) + 2)  # gradients; loss; whether to stop
-        self.state = [self.weights.new_zeros(size) for size in (sum(sizes), sum(sizes), ())]
-        flat = (torch.split(tensor, sizes) for tensor in (self.weights, self.message[:-2]))
-        for each, *parts in zip(parameters, *flat, strict=True):  # transposed: faster on a CPU
-            weight, gradient = (part.view(each.shape[::-1]).t() for part in parts)
-            each.data, each.grad = weight.copy_(each.detach()), gradient
-
-    def step(self) -> None:
-        """Move the weights by one step along their gradients."""
-        fused, (mean, square, steps) = self.weights.is_cpu or self.weights.is_cuda, self.state
-        adam([self.weights], [self.message[:-2]], [mean], [square], [], [steps], fused=fused,
-             lr=self.learning_rate, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0,
-             capturable=self.weights.device.type == "xla", amsgrad=False, maximize=False)
-        getattr(sys.modules.get("torch_xla"), "sync", int)()  # XLA computes now what it has put off
-
-
-# ---- training ------------------------------------------------------------------------------------
-def sum_losses(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Return the sum of the losses of some rows: what training makes small."""
-    return binary_cross_entropy_with_logits(logits, y, reduction="sum")
-
-def compute_gradients(model: Module, X: torch.Tensor, y: torch.Tensor, rows: int) -> torch.Tensor:
-    """Add the gradients of these rows' share of a mean loss over `rows`; return that share."""
-    loss = sum_losses(model(X), y) / rows
-    loss.backward()  # type: ignore[no-untyped-call]
-    return loss.detach()
-
-@torch.no_grad()
-def evaluate(model: Module, table: Any) -> list[float]:
-    """Return the mean loss on a table's rows, and the share of them that the model gets right."""
-    sums = torch.zeros(2, device=next(model.parameters()).device)
-    for X, y in (chunk for chunks, _ in table.batches() for chunk in chunks):
-        logits = model(X)
-        right = (logits > 0) == (y > 0.5)
-        sums += torch.stack((sum_losses(logits, y), right.sum()))
-    return [each / table.rows for each in sum_over_replicas(sums, table.replicas).tolist()]
-
-def train_epoch(t: Any) -> float:
-    """Take a step for each batch of the training rows; return their mean loss. t: from run()."""
-    message, t.shuffled = t.optimizer.message, t.shuffle.get_state()
-    batch_loss = message[-2]
-    for chunks, rows in t.table.batches(t.flags.batch_size, t.shuffle, len(t.losses)):
-        message.zero_()  # and with it the gradients
-        for X, y in chunks:
-            batch_loss += t.compute_gradients(t.model, X, y, rows)
-        if t.stop:
-            message[-1] = 1
-        sum_over_replicas(message, t.table.replicas)  # now the gradients of the batch's mean loss
-        t.optimizer.step()
-        t.losses.append((batch_loss.clone(), rows))
-        if t.checkpoints and message[-1]:
-            t.checkpoints.leave(t)
-    losses, rows = zip(*t.losses, strict=True)
-    t.losses = []
-    return float(np.average(torch.stack(losses).tolist(), weights=rows))
-
-def fit(t: Any, say: Callable[..., None]) -> None:
-    """Train until epochs or patience run out, then take the best weights."""
-    flags, shown = t.flags, time.perf_counter()
-    begun = shown - (t.history[-1][-1] if t.history else 0)
-    while t.epoch <= flags.epochs:
-        loss, (val_loss, accuracy) = train_epoch(t), evaluate(t.model, t.val)
-        require(math.isfinite(val_loss),
-                f"no finite loss in epoch {t.epoch}; lower --learning_rate")
-        now = time.perf_counter()
-        t.history.append((t.epoch, loss, val_loss, accuracy, now - begun))
-        if val_loss < t.best_loss - flags.min_delta:
-            t.best_loss, t.best_epoch = val_loss, t.epoch
-            t.best_weights = t.optimizer.weights.clone()
-        stop = t.epoch - t.best_epoch >= flags.patience > 0
-        tenth = t.epoch in (1, flags.epochs) or t.epoch * 10 % flags.epochs < 10
-        if stop or tenth or now - shown > 2:
-            shown = now
-            say(f"epoch {t.epoch:5d}  loss {loss:.4f}  validation loss {val_loss:.4f}  "
-                f"accuracy {accuracy:.4f}  {now - begun:.1f} s")
-        t.epoch += 1
-        if stop:
-            say(f"stopped: no better validation loss for {flags.patience} epochs")
-            break  # the companions hear of this epoch in end()
-        for each in t.companions:
-            each.after_epoch(t)
-    if flags.restore_best:
-        t.optimizer.weights.copy_(t.best_weights)
-
-
-# ---- main ----------------------------------------------------------------------------------------
-def run(flags: Any, log: list[str], checkpoints: Any) -> None:
-    """Read the tables, train the model, write the results."""
-    def say(*lines: str) -> None:
-        if rank == 0 or not log:  # the others say their first line, which rows they have
-            log.extend(lines)
-            print("\n".join((*lines, "")), end="", flush=True)
-
-    def write(files: Mapping[str, bytes | None]) -> None:
-        exchange(lambda: write_files(flags.model_dir, files) if rank == 0 else None,
-                 f"--model_dir {flags.model_dir}: ", "; name another folder")
-
-    begun, device = time.perf_counter(), choose_device(flags.device)
-    rank, world_size = join(device)
-    shared = flags.parallelism == "model" and world_size > 1
-    layers = companion("shared_layers", "--parallelism model") if shared else sys.modules[__name__]
-    share = (0, 1) if shared else (rank, world_size)  # of the rows
-    train, val = (read_table(vars(flags)[part], part, device, *share) for part in ("train", "val"))
+def prepare(flags: argparse.Namespace, replica: Replica, device: torch.device) -> Run:
+    """Read the tables, build the model and its optimizer."""
+    shares_layers = flags.parallelism == "model" and replica.size > 1
+    rank, replicas = (0, 1) if shares_layers else (replica.rank, replica.size)  # of the rows
+    train = read_table(flags.train, "train", rank, replicas, device)
+    val = read_table(flags.val, "val", rank, replicas, device)
     features, other = train.X.shape[1], val.X.shape[1]
-    require(features == other,
-            f"--train has {features} features, --val {other}; prepare both alike")
-    require(not train.preparation or val.preparation in ("", train.preparation),
-            f"--val {flags.val}: its preparation is not that of --train; prepare both alike")
-    model = layers.build_model(features, flags.hidden, flags.seed, device)
-    t = SimpleNamespace(  # all that the next step depends on
-        flags=flags, table=train, val=val, model=model, device=device,
-        compute_gradients=compute_gradients, optimizer=layers.Adam(model, flags.learning_rate),
-        shuffle=torch.Generator().manual_seed(flags.seed), epoch=1, losses=[], history=[], log=log,
-        best_loss=math.inf, best_epoch=0, best_weights=None, stop=0, resumed=[], reported=0,
-        rank=rank, world_size=world_size, shared=shared, companions=[], checkpoints=checkpoints)
-    precision = f"--precision {flags.precision}" if flags.precision != "float32" else ""
-    if gpu := companion("gpu", precision) if precision or device.type == "cuda" else None:
-        gpu.prepare(t)
-    weights = sum(each.numel() for each in model.parameters())
-    batch = min(flags.batch_size or train.rows, train.rows)
-    torch.empty(8 * 2**20 - 4096)  # freed at once: glibc then keeps smaller blocks for reuse
-    torch.set_num_threads(choose_threads(math.ceil(batch / share[1]), weights))
-    if world_size > 1:
-        own = ", ".join(f"{rows.start} to {rows.stop - 1}" for rows in train.own if rows)
-        say(f"replica {rank} of {world_size}, {f'rows {own}' if own else 'no rows'}")
-    steps = f"{math.ceil(train.rows / batch)} steps" if batch < train.rows else "1 step"
-    say(f"{train.rows} rows, {features} features, {weights} weights, {steps} an epoch, on {device}")
-    if flags.unknown:
-        say(f"ignored, not flags of this script: {' '.join(flags.unknown)}")
-    write({})  # refused now, not after the training
-    if checkpoints:
-        checkpoints.resume(t, say)
-        t.companions += [checkpoints]
-    by_service = flags.tensorboard_dir == os.environ.get("AIP_TENSORBOARD_LOG_DIR")
-    if reports := companion("reports", "" if by_service else "--tensorboard_dir"):
-        t.companions += [reports.Reports(t, say)]
-    ready = time.perf_counter()
-    fit(t, say)
-    loss, accuracy = evaluate(model, val)
-    write(results(t, loss, accuracy, {"start_up": begun - STARTED, "data": ready - begun}))
-    for each in t.companions:
-        each.end(t, loss, accuracy)
-    say(*ending(t, loss, accuracy))
+    require(
+        features == other,
+        f"--train has {features} features, --val {other}; prepare both alike",
+    )
+    require(
+        not train.preparation or val.preparation in ("", train.preparation),
+        f"--val {flags.val}: its preparation is not that of --train; prepare both alike",
+    )
+    flags.batch_size = min(flags.batch_size or train.rows, train.rows)
+    model = build_model(features, flags.hidden, flags.seed)
+    if shares_layers:
+        import shared_layers
 
-def ending(t: Any, loss: float, accuracy: float) -> list[str]:
-    """Return the last lines printed, in which SageMaker looks for its metrics."""
-    return [f"wrote model.pt, metrics.json, history.csv and training.log to {t.flags.model_dir}",
-            f"validation:accuracy = {accuracy:.4f}", f"validation:loss = {loss:.4f}"]
+        with refused_with("--parallelism model", "choose other widths in --hidden"):
+            model = shared_layers.share(model, replica.rank, replica.size)
+    model = model.to(device)
+    if flags.compile:
+        model.compile(mode="reduce-overhead")
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    gradients = join_gradients(weights)
+    optimizer = build_optimizer(weights, flags.learning_rate)
+    torch.set_num_threads(choose_threads(flags.batch_size // replicas, len(gradients)))
+    shuffle = torch.Generator().manual_seed(flags.seed)
+    return Run(flags, replica, device, train, val, model, gradients, optimizer, shuffle)
 
-def results(t: Any, loss: float, accuracy: float, seconds: dict[str, float]) -> dict[str, Any]:
-    """Return the files to write, by name; all replicas call this, and the optimizer is freed."""
-    rows = [{"start": rows.start, "stop": rows.stop} for rows in t.table.own or [range(0)]]
-    size = {"parameters": t.optimizer.weights.nbytes,
-            "optimiser": sum(each.nbytes for each in t.optimizer.state)}
-    replica = {"rank": t.rank, "rows": rows[0] if len(rows) == 1 else rows, "bytes": size}
-    t.model.zero_grad()
-    t.optimizer = t.best_weights = None  # whole layers take this memory now
-    state = {name: getattr(each, "full_tensor", each.clone)().cpu().contiguous()
-             for name, each in t.model.state_dict().items()}
-    about = {"features": t.table.X.shape[1], "hidden": t.flags.hidden,
-             "preparation": t.table.preparation}
-    torch.save({"model": state, **about}, model := io.BytesIO())
-    metrics = {
-        "accuracy": accuracy, "loss": loss,
-        "device": str(t.device), "threads": torch.get_num_threads(),
-        "seconds": {**seconds, "training": t.history[-1][-1]},
-        "epochs": {"last": len(t.history), "best": t.best_epoch, "resumed": t.resumed},
-        "world_size": t.world_size, "replicas": exchange(lambda: replica),
-        "configuration": vars(t.flags),
-        "versions": {"python": sys.version.split()[0], "torch": torch.__version__}}
-    history = [("epoch", "loss", "val_loss", "val_accuracy", "seconds"), *t.history]
-    return {
-        "model.pt": model.getvalue(), "preparation.json": t.table.preparation.encode() or None,
-        "history.csv": "".join(",".join(map(str, row)) + "\n" for row in history).encode(),
-        "training.log": "\n".join([*t.log, *ending(t, loss, accuracy), ""]).encode(),
-        "metrics.json": json.dumps(metrics, indent=2).encode()}
 
-def main(flags: Any) -> int:
-    """Run, turn what a user can fix into one sentence, and return the exit code."""
-    threads, lost, after = torch.get_num_threads(), 1, ", no model was written"
-    checkpoints: Any = None
-    try:
+def train_model(flags: argparse.Namespace, replica: Replica) -> None:
+    """Read the tables, train the model, write the results."""
+    begun = time.perf_counter()
+    device = choose_device(flags.device)
+    set_precision(flags.precision, device)
+    join(replica, device)
+    joined = time.perf_counter()
+    run = prepare(flags, replica, device)
+    seconds = {"start_up": joined - begun, "data": time.perf_counter() - joined}
+    introduce(run)
+    if replica.rank == 0:
+        require_writable("--model_dir", flags.model_dir)
+    if flags.checkpoint_every:
+        resume(run)
+    reports = Reports(run) if replica.rank == 0 else None
+    fit(run, reports)
+    loss, accuracy = evaluate(run.model, run.val, flags.precision)
+    files = collect_results(run, loss, accuracy, seconds)
+    if reports:
+        write_results(flags.model_dir, files)
+        reports.end(run, loss, accuracy)
         if flags.checkpoint_every:
-            checkpoints = companion("checkpoints", "--checkpoint_every").Checkpoints(flags)
-            lost, after = 134, "; started again, it resumes from its checkpoint"
-        with checkpoints or contextlib.nullcontext():  # from now on it hears SIGTERM
-            run(flags, [], checkpoints)
-        return 0
-    except (KeyboardInterrupt, SystemExit) as end:  # the latter was asked to end, and has said so
-        code, why = getattr(end, "code", 130), "" if hasattr(end, "code") else f"interrupted{after}"
+            delete_checkpoints(flags.checkpoint_dir)
+    for line in last_lines(flags.model_dir, loss, accuracy):
+        run.say(line)
+
+
+def introduce(run: Run) -> None:
+    """Say what is trained on which rows."""
+    rank, size = run.replica.rank, run.replica.size
+    if size > 1:
+        ranges = run.train.rows_of(rank if run.train.replicas > 1 else 0)
+        words = [f"{each.start} to {each.stop - 1}" for each in ranges if each]
+        rows = f"rows {', '.join(words)}" if words else "no rows"
+        print(f"replica {rank} of {size}, {rows}", flush=True)
+    steps = math.ceil(run.train.rows / run.flags.batch_size)
+    run.say(
+        f"{run.train.rows} rows, {run.train.X.shape[1]} features, {len(run.gradients)} weights, "
+        f"{steps} {'step' if steps == 1 else 'steps'} an epoch, on {run.device}"
+    )
+    if run.flags.unknown:
+        run.say(f"ignored, not flags of this script: {' '.join(run.flags.unknown)}")
+
+
+def require_writable(flag: str, folder: str) -> None:
+    """Refuse a folder that cannot be written to, now and not after the training."""
+    with refused_with(f"{flag} {folder}", "name another folder"):
+        write_files(folder, {"write-test": b""})
+        delete(within(folder, "write-test"))
+
+
+def start_one_process_for_each_gpu(gpus: int, replica: Replica, flags: argparse.Namespace) -> int:
+    """Hand over to torchrun, which starts and watches the replicas of this machine."""
+    from torch.distributed import run as torchrun
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+    words = ["--nproc_per_node", str(gpus)]
+    if replica.size > 1:  # several machines: each starts its own, and they meet at the first
+        host, _, port = replica.url.removeprefix("tcp://").rpartition(":")
+        words += ["--nnodes", str(replica.size), "--node_rank", str(replica.rank)]
+        words += ["--master_addr", host, "--master_port", port]
+    else:
+        words += ["--standalone"]
+    if flags.checkpoint_every:
+        words += ["--max_restarts", "3"]  # each resumes from the newest checkpoint
+    try:
+        torchrun.main([*words, __file__, *sys.argv[1:]])
+    except ChildFailedError as failed:
+        return failed.get_first_failure()[1].exitcode
+    return 0
+
+
+@contextlib.contextmanager
+def callers_settings() -> Iterator[None]:
+    """Give a notebook that runs this file its threads, precision and random state back."""
+    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    try:
+        with torch.random.fork_rng(devices=[]):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_float32_matmul_precision(precision)
+
+
+HOW_TO_GET = {
+    "google": "pip install google-cloud-storage",
+    "google.cloud": "pip install google-cloud-storage",
+    "boto3": "pip install boto3",
+    "big_tables": "send the folder training/, not one file alone",
+    "shared_layers": "send the folder training/, not one file alone",
+}
+TOO_LARGE = (
+    "this network needs more memory than there is; choose smaller --hidden, or start several "
+    "replicas with --parallelism model"
+)
+RESTART = 134  # Vertex AI starts a job that ends with this code again, up to three times
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run, turn what a user can fix into one sentence, and return the exit code."""
+    flags = parse_flags(arguments)
+    beside = str(Path(__file__).resolve().parent)
+    if beside not in sys.path:
+        sys.path.append(beside)  # for the files that may lie beside this one
+    try:
+        replica = find_replicas(os.environ)
+        gpus = torch.cuda.device_count() if flags.device in ("auto", "cuda") else 1
+        if gpus > 1 and "LOCAL_RANK" not in os.environ:
+            return start_one_process_for_each_gpu(gpus, replica, flags)
+        with callers_settings():
+            train_model(flags, replica)
     except Refused as problem:
-        once = os.environ.get("LOCAL_RANK") or "0"  # all refuse, one of each machine says so
-        code, why = 2, str(problem) if once == "0" else ""
-    except ConnectionError as problem:  # from rendezvous.py
-        code, why = lost, f"{problem}{after}"
+        return end(2, str(problem))
+    except ModuleNotFoundError as problem:
+        if problem.name not in HOW_TO_GET:
+            raise
+        return end(2, f"{problem}; {HOW_TO_GET[problem.name]}")
+    except KeyboardInterrupt:
+        return end(130, "interrupted, no model was written")
     except (MemoryError, RuntimeError) as problem:
         if isinstance(problem, MemoryError) or "allocate" in str(problem):
-            code, why = 2, ("this network needs more memory than there is; choose smaller "
-                            "--hidden, or start several replicas with --parallelism model")
-        elif isinstance(problem, dist.DistError) or "gloo" in str(problem):
-            code, why = lost, f"another replica ended or cannot be reached{after}"
-        else:
+            return end(2, TOO_LARGE)
+        if not isinstance(problem, dist.DistError) and "gloo" not in str(problem):
             raise
+        lost = "another replica ended or cannot be reached"
+        if flags.checkpoint_every:
+            return end(RESTART, f"{lost}; started again, it resumes from its checkpoint")
+        return end(1, f"{lost}, no model was written")
     finally:
-        torch.set_num_threads(threads)  # a notebook that runs this file keeps its own number
-    if why:
-        sys.stderr.write(f"train_nn.py: {why}\n")
+        if dist.is_initialized():
+            dist.destroy_process_group()
+    return 0
+
+
+def end(code: int, why: str) -> int:
+    """Say why no model was written, and return the exit code."""
+    sys.stderr.write(f"train_nn.py: {why}\n")
     return code
 
-if FLAGS:
-    code = main(FLAGS)
-    if dist.is_initialized():
-        if dist.get_backend() == "nccl":
-            dist.destroy_process_group()
-        sys.stdout.flush()
-        os._exit(code)  # threads of gloo still run: an orderly end may hang (torch 2.4) or abort
-    sys.exit(code)
+
+if __name__ == "__main__":
+    sys.exit(main())

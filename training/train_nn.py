@@ -1133,10 +1133,13 @@ def set_precision(precision: str, device: torch.device) -> None:
         torch.set_float32_matmul_precision("high")
 
 
-def prepare(flags: argparse.Namespace, replica: Replica, device: torch.device) -> Run:
-    """Read the tables, build the model and its optimizer."""
-    shares_layers = flags.parallelism == "model" and replica.size > 1
-    rank, replicas = (0, 1) if shares_layers else (replica.rank, replica.size)  # of the rows
+def read_tables(
+    flags: argparse.Namespace, replica: Replica, device: torch.device
+) -> tuple[Table, Table]:
+    """Return this replica's rows to train on and to validate on; refuse tables that differ."""
+    rank, replicas = replica.rank, replica.size
+    if flags.parallelism == "model":  # replicas that share the layers need all rows
+        rank, replicas = 0, 1
     train = read_table(flags.train, "train", rank, replicas, device)
     val = read_table(flags.val, "val", rank, replicas, device)
     features, other = train.X.shape[1], val.X.shape[1]
@@ -1148,9 +1151,16 @@ def prepare(flags: argparse.Namespace, replica: Replica, device: torch.device) -
         not train.preparation or val.preparation in ("", train.preparation),
         f"--val {flags.val}: its preparation is not that of --train; prepare both alike",
     )
+    return train, val
+
+
+def start_run(
+    flags: argparse.Namespace, replica: Replica, device: torch.device, train: Table, val: Table
+) -> Run:
+    """Build the model and its optimizer."""
     flags.batch_size = min(flags.batch_size or train.rows, train.rows)
-    model = build_model(features, flags.hidden, flags.seed)
-    if shares_layers:
+    model = build_model(train.X.shape[1], flags.hidden, flags.seed)
+    if train.replicas < replica.size:
         import shared_layers
 
         with refused_with("--parallelism model", "choose other widths in --hidden"):
@@ -1161,7 +1171,7 @@ def prepare(flags: argparse.Namespace, replica: Replica, device: torch.device) -
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     gradients = join_gradients(weights)
     optimizer = build_optimizer(weights, flags.learning_rate)
-    torch.set_num_threads(choose_threads(flags.batch_size // replicas, len(gradients)))
+    torch.set_num_threads(choose_threads(flags.batch_size // train.replicas, len(gradients)))
     shuffle = torch.Generator().manual_seed(flags.seed)
     return Run(flags, replica, device, train, val, model, gradients, optimizer, shuffle)
 
@@ -1173,8 +1183,9 @@ def train_model(flags: argparse.Namespace, replica: Replica) -> None:
     set_precision(flags.precision, device)
     join(replica, device)
     joined = time.perf_counter()
-    run = prepare(flags, replica, device)
+    train, val = read_tables(flags, replica, device)
     seconds = {"start_up": joined - begun, "data": time.perf_counter() - joined}
+    run = start_run(flags, replica, device, train, val)
     introduce(run)
     if replica.rank == 0:
         require_writable("--model_dir", flags.model_dir)

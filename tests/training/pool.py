@@ -7,9 +7,8 @@ import io
 import itertools
 import multiprocessing
 import os
-import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -18,17 +17,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from tests.training.support import LOOPBACK, Ended, main, train_nn
+from tests.training.support import LOOPBACK, Ended, main
+from training import train_nn
 
 LARGEST = 7
-
-
-def join(file: str, rank: int, size: int) -> None:
-    """Make this process one of a new group, which all join that name the same new file."""
-    if dist.is_initialized():
-        dist.destroy_process_group()
-    store = dist.FileStore(file, size)
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
 
 
 def serve(line: Connection) -> None:
@@ -41,7 +33,6 @@ def serve(line: Connection) -> None:
                 line.send((work(), None))
             except Exception as problem:  # noqa: BLE001 - the test raises it
                 line.send((None, repr(problem)))
-    os._exit(0)  # past the threads of gloo
 
 
 class Pool:
@@ -49,35 +40,20 @@ class Pool:
 
     def __init__(self) -> None:
         self.lines: list[Connection] = []
-        self.size = 0  # of the group
         self.context = multiprocessing.get_context("forkserver")  # torch is imported once for all
         self.context.set_forkserver_preload(["tests.training.pool"])
         self.folder = tempfile.TemporaryDirectory()
-        self.groups = 0
+        self.runs = itertools.count(1)
         self.patience = 60.0  # seconds
 
     def run(self, size: int, work: Callable[..., Any], *arguments: Any) -> list[Any]:
         """What work(rank, size, *arguments) returns on each of so many replicas, by rank."""
-        if size != self.size:
-            self._gather(size)
-        return self._ask([partial(work, rank, size, *arguments) for rank in range(size)])
-
-    def _gather(self, size: int) -> None:
-        os.environ.update(LOOPBACK)
         while len(self.lines) < size:
-            ours, theirs = self.context.Pipe()
-            self.context.Process(target=serve, args=(theirs,), daemon=True).start()
-            theirs.close()
-            self.lines.append(ours)
-        self.groups += 1
-        file = os.path.join(self.folder.name, f"group-{self.groups}")
-        self._ask([partial(join, file, rank, size) for rank in range(size)])
-        self.size = size
-
-    def _ask(self, tasks: list[Callable[[], Any]]) -> list[Any]:
-        lines = self.lines[: len(tasks)]
-        for line, task in zip(lines, tasks, strict=True):
-            line.send(task)
+            self._start()
+        url = f"file://{self.folder.name}/run-{next(self.runs)}"
+        lines = self.lines[:size]
+        for rank, line in enumerate(lines):
+            line.send(partial(meeting_at, url, work, rank, size, *arguments))
         answers = []
         for line in lines:
             assert line.poll(self.patience), "a replica waits in vain"
@@ -86,11 +62,28 @@ class Pool:
             assert problem is None, problem
         return [found for found, _ in answers]
 
+    def _start(self) -> None:
+        os.environ.update(LOOPBACK)
+        ours, theirs = self.context.Pipe()
+        self.context.Process(target=serve, args=(theirs,), daemon=True).start()
+        theirs.close()
+        self.lines.append(ours)
+
     def close(self) -> None:
         """Let the processes go."""
         for line in self.lines:
             line.close()
         self.folder.cleanup()
+
+
+meeting_url = ""  # where the replicas of the run in progress meet
+
+
+def meeting_at(url: str, work: Callable[..., Any], *arguments: Any) -> Any:
+    """What work(*arguments) returns, whose replicas meet at this URL."""
+    global meeting_url
+    meeting_url = url
+    return work(*arguments)
 
 
 @contextlib.contextmanager
@@ -106,48 +99,41 @@ def instead(**changes: Any) -> Iterator[None]:
             setattr(train_nn, name, value)
 
 
-def in_step(number: int, event: Callable[[], object]) -> Callable[..., Any]:
-    """The script's compute_gradients(), called once in every step; in this one the event comes."""
-    calls, compute = itertools.count(1), train_nn.compute_gradients
+def in_step(number: int, event: Callable[[], object]) -> Callable[[torch.device], None]:
+    """The script's finish_step(), called once in every step; in this one the event comes."""
+    calls, finish = itertools.count(1), train_nn.finish_step
 
-    def counted(*arguments: Any) -> Any:
+    def counted(device: torch.device) -> None:
+        finish(device)
         if next(calls) == number:
             event()
-        return compute(*arguments)
 
     return counted
 
 
-def sigterm() -> None:
-    """As a service asks a process to end."""
-    os.kill(os.getpid(), signal.SIGTERM)
+def lose_the_others() -> None:
+    """As when a connection to another replica breaks off."""
+    raise dist.DistNetworkError("the connection is lost")
 
 
 def train_as(
-    rank: int,
-    size: int,
-    flags: tuple[Any, ...],
-    exactly: bool = False,
-    stop: int | None = None,
-    join: Callable[[], object] = lambda: None,
+    rank: int, size: int, flags: tuple[Any, ...], exactly: bool = False, stop: int | None = None
 ) -> Ended:
-    """The script's main() as this replica of a group that is there already.
+    """The script's main() as this replica of so many, which meet where the pool's run says.
 
     exactly: in float64. Adam divides by the gradient's own size: in float32 a gradient of nearly
     nothing is all rounding, and moves its weight as far as any other.
-    stop: the step, counted from 1, in which the last replica is sent SIGTERM.
-    join: what it does instead of forming a group.
+    stop: the step, counted from 1, in which the last replica loses the others, so that all end.
     """
 
-    def joined(_: object) -> tuple[int, int]:
-        join()
-        return rank, size
+    def found(_: Mapping[str, str]) -> train_nn.Replica:
+        return train_nn.Replica(rank, size, meeting_url)
 
-    changes: dict[str, Any] = {"join": joined}
+    changes: dict[str, Any] = {"find_replicas": found}
     if exactly:
         changes["read_table"] = partial(doubled, train_nn.read_table)
     if stop and rank == size - 1:
-        changes["compute_gradients"] = in_step(stop, sigterm)
+        changes["finish_step"] = in_step(stop, lose_the_others)
     torch.set_default_dtype(torch.float64 if exactly else torch.float32)
     out, err = io.StringIO(), io.StringIO()
     try:
@@ -158,7 +144,7 @@ def train_as(
     return Ended(code, out.getvalue(), err.getvalue())
 
 
-def doubled(read: Callable[..., Any], *arguments: Any) -> Any:
+def doubled(read: Callable[..., train_nn.Table], *arguments: Any) -> train_nn.Table:
     """A table's numbers as float64."""
     table = read(*arguments)
     return table._replace(X=table.X.double(), y=table.y.double())

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from tests.training.forked import start
 from training import train_nn
@@ -63,18 +64,12 @@ def as_process(*flags: Any, **environment: str) -> Ended:
 
 
 def main(flags: Iterable[Any]) -> int:
-    """Run the script's main() with these flags; its exit code.
-
-    main() returns it, also of a run that was asked to end: replicas end at once with it, without
-    Python's own end, which threads of gloo may hold up.
-    """
+    """Run the script's main() with these flags; its exit code."""
     try:
-        parsed = train_nn.parse_flags([*map(str, flags)])
+        return train_nn.main([*map(str, flags)])
     except SystemExit as leaving:  # argparse after a mistaken flag
         assert isinstance(leaving.code, int)
         return leaving.code
-    code: int = train_nn.main(parsed)
-    return code
 
 
 def inside(*flags: Any) -> Ended:
@@ -90,42 +85,21 @@ def train(archive: Path, folder: Path, *flags: Any) -> Ended:
     return inside("--train", archive, "--val", archive, "--model_dir", folder, *flags)
 
 
-def whole_table(X: torch.Tensor, y: torch.Tensor) -> Any:
+def whole_table(X: torch.Tensor, y: torch.Tensor) -> train_nn.Table:
     """A table that one replica holds as a whole."""
-    return train_nn.Table(X, y, [range(len(X))], len(X), 1, "", "")
+    return train_nn.Table(X, y, range(len(X)), len(X), 1, "", "")
 
 
-def trained(model: Any, table: Any, *flags: str) -> Any:
-    """Train this model on this table, which also judges; how far it came, as fit() knows it."""
-    found: list[Any] = []
+def trained(model: nn.Module, table: train_nn.Table, *flags: str) -> train_nn.Run:
+    """Train this model on this table, which also judges; how far it came."""
     parsed = train_nn.parse_flags(["--train=t", "--val=t", *flags])
-    with pytest.MonkeyPatch.context() as patch:
-        fit = train_nn.fit
+    with pytest.MonkeyPatch.context() as patch, train_nn.callers_settings():
         patch.setattr(train_nn, "build_model", lambda *_: model)
         patch.setattr(train_nn, "read_table", lambda *_: table)
-        patch.setattr(train_nn, "write_files", lambda *_: None)
-        patch.setattr(train_nn, "fit", lambda t, say: (found.append(t), fit(t, say)))
-        with contextlib.redirect_stdout(io.StringIO()):
-            train_nn.run(parsed, [], None)
-    return found[0]
-
-
-class Found(NamedTuple):
-    """Where a replica is, and where it meets the others, unless torchrun says that."""
-
-    rank: int = 0
-    world_size: int = 1
-    master: tuple[str, int] | None = None
-
-
-def found_in(environment: Mapping[str, str]) -> Found:
-    """Where the script finds itself in this environment."""
-    found = train_nn.find_rank(environment)
-    if not found:
-        size = int(environment.get("WORLD_SIZE") or 1)
-        return Found(int(environment["RANK"]), size) if size > 1 else Found()
-    master = found["MASTER_ADDR"], int(found["MASTER_PORT"])
-    return Found(int(found["RANK"]), int(found["WORLD_SIZE"]), master)
+        run = train_nn.prepare(parsed, train_nn.Replica(), torch.device("cpu"))
+    with contextlib.redirect_stdout(io.StringIO()):
+        train_nn.fit(run, None)
+    return run
 
 
 def free_port() -> int:

@@ -423,12 +423,16 @@ def join(replica: Replica, device: torch.device) -> None:
     if network:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", network)  # else gloo takes the host name's
     print(f"replica {replica.rank} of {replica.size} waits for the others", flush=True)
-    dist.init_process_group(
-        backend="nccl" if device.type == "cuda" else "gloo",
-        init_method=replica.url,
-        rank=replica.rank,
-        world_size=replica.size,
-    )
+    try:
+        dist.init_process_group(
+            backend="nccl" if device.type == "cuda" else "gloo",
+            init_method=replica.url,
+            rank=replica.rank,
+            world_size=replica.size,
+        )
+    except dist.DistNetworkError as problem:
+        require("EADDRINUSE" not in str(problem), f"{replica.url}: the port is already in use")
+        raise
 
 
 def add_up(tensor: Tensor, replicas: int) -> None:
@@ -1129,7 +1133,10 @@ def set_precision(precision: str, device: torch.device) -> None:
     """Let a GPU multiply float32 numbers as TF32, if the flags say so."""
     if precision == "tf32":
         has = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
-        require(has, "--precision tf32: only CUDA GPUs from Ampere (A100, L4) on have it")
+        require(
+            has,
+            "--precision tf32: only CUDA GPUs from Ampere (A100, L4) on have it; choose float32",
+        )
         torch.set_float32_matmul_precision("high")
 
 
@@ -1211,7 +1218,9 @@ def introduce(run: Run) -> None:
         ranges = run.train.rows_of(rank if run.train.replicas > 1 else 0)
         words = [f"{each.start} to {each.stop - 1}" for each in ranges if each]
         rows = f"rows {', '.join(words)}" if words else "no rows"
-        print(f"replica {rank} of {size}, {rows}", flush=True)
+        line = f"replica {rank} of {size}, {rows}"
+        print(line, flush=True)  # all of them say it
+        run.log.append(line)
     steps = math.ceil(run.train.rows / run.flags.batch_size)
     run.say(
         f"{run.train.rows} rows, {run.train.X.shape[1]} features, {len(run.gradients)} weights, "
@@ -1230,22 +1239,38 @@ def require_writable(flag: str, folder: str) -> None:
 
 def start_one_process_for_each_gpu(gpus: int, replica: Replica, flags: argparse.Namespace) -> int:
     """Hand over to torchrun, which starts and watches the replicas of this machine."""
-    from torch.distributed import run as torchrun
-    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-
     words = ["--nproc_per_node", str(gpus)]
+    attempts = 1
     if replica.size > 1:  # several machines: each starts its own, and they meet at the first
         host, _, port = replica.url.removeprefix("tcp://").rpartition(":")
         words += ["--nnodes", str(replica.size), "--node_rank", str(replica.rank)]
         words += ["--master_addr", host, "--master_port", port]
     else:
         words += ["--standalone"]
-    if flags.checkpoint_every:
-        words += ["--max_restarts", "3"]  # each resumes from the newest checkpoint
+        if flags.checkpoint_every:
+            attempts = 4  # each resumes from the newest checkpoint
+    threads = max(1, torch.get_num_threads() // gpus)
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))  # torchrun would take one, and warn
+    for _ in range(attempts):
+        code = torchrun([*words, __file__, *sys.argv[1:]])
+        if code >= 0 and code != RESTART:  # no replica was lost
+            return code
+    return end_without_the_others(flags)
+
+
+def torchrun(words: Sequence[str]) -> int:
+    """Run torchrun; return its replicas' exit code, that of a refusal if they have several."""
+    from torch.distributed import run
+    from torch.distributed.elastic.multiprocessing import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
     try:
-        torchrun.main([*words, __file__, *sys.argv[1:]])
+        run.main(words)
+    except SignalException as received:  # Ctrl-C, for example; its replicas have ended
+        return 128 + received.sigval
     except ChildFailedError as failed:
-        return failed.get_first_failure()[1].exitcode
+        codes = [each.exitcode for each in failed.failures.values()]
+        return 2 if 2 in codes else codes[0]
     return 0
 
 
@@ -1301,14 +1326,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return end(2, TOO_LARGE)
         if not isinstance(problem, dist.DistError) and "gloo" not in str(problem):
             raise
-        lost = "another replica ended or cannot be reached"
-        if flags.checkpoint_every:
-            return end(RESTART, f"{lost}; started again, it resumes from its checkpoint")
-        return end(1, f"{lost}, no model was written")
+        return end_without_the_others(flags)
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()
     return 0
+
+
+def end_without_the_others(flags: argparse.Namespace) -> int:
+    """Say that a replica is lost, and return the exit code that starts the job again, if it may."""
+    lost = "another replica ended or cannot be reached"
+    if flags.checkpoint_every:
+        return end(RESTART, f"{lost}; started again, it resumes from its checkpoint")
+    return end(1, f"{lost}, no model was written")
 
 
 def end(code: int, why: str) -> int:

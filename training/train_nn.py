@@ -121,7 +121,7 @@ def read_bytes(path: str) -> bytes:
     if "://" not in path:
         file = Path(path)
         if file.exists() and not file.is_file():  # a named pipe, for example, may never end
-            raise Refused("it is not a file; give an npz archive of arrays")
+            raise OSError("it is not a file")
         return file.read_bytes()
     scheme, bucket, name = split_uri(path)
     if scheme == "gs":
@@ -199,16 +199,29 @@ def within(folder: str, name: str) -> str:
     return f"{folder.rstrip('/')}/{name}"
 
 
+HOW_TO_GET = {
+    "google": "pip install google-cloud-storage",
+    "boto3": "pip install boto3",
+    "big_tables": "send the folder training/, not one file alone",
+    "shared_layers": "send the folder training/, not one file alone",
+}
+
+
 @contextlib.contextmanager
 def refused_with(where: str, advice: str) -> Iterator[None]:
-    """Refuse with one sentence whatever cannot be read or written in the block."""
+    """Refuse with one sentence whatever cannot be read, written or imported in the block."""
     try:
         yield
-    except ModuleNotFoundError:
-        raise  # main() knows what to install
     except Refused as problem:
         raise Refused(f"{where}: {problem}") from None
-    except Exception as problem:  # noqa: BLE001 - storage clients and damaged archives raise anything
+    except ImportError as problem:
+        package = str(problem.name).partition(".")[0]
+        if package not in HOW_TO_GET:
+            raise
+        raise Refused(f"{where}: {problem}; {HOW_TO_GET[package]}") from None
+    except Exception as problem:  # storage clients and damaged archives raise anything
+        if is_loss_of_a_replica(problem):
+            raise
         raise Refused(f"{where}: {reason_of(problem)}; {advice}") from None
 
 
@@ -265,9 +278,9 @@ def own_rows(rows: int, rank: int, replicas: int) -> range:
 
 def read_archive(content: bytes, part: str) -> tuple[np.ndarray, np.ndarray, str]:
     """Return X (rows, features), y (rows, 1) and the preparation, or refuse the archive."""
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        require(file.testzip() is None, "it is damaged; write it again with numpy.savez")
     archive = np.load(io.BytesIO(content), allow_pickle=False)  # a pickle could run code
-    require(isinstance(archive, np.lib.npyio.NpzFile), "it is a single array; use numpy.savez")
-    require(archive.zip.testzip() is None, "it is damaged; write it again with numpy.savez")
     for name in (f"X_{part}", f"y_{part}"):
         require(name in archive, f"there is no array {name}; name the arrays in numpy.savez")
     with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite
@@ -304,18 +317,18 @@ def require_numbers(X: np.ndarray, y: np.ndarray, part: str) -> None:
 
 def read_table(path: str, part: str, rank: int, replicas: int, device: torch.device) -> Table:
     """Return a replica's own rows of a table, or refuse it."""
-    if is_several(path):
-        return read_parts(path, part, rank, replicas, device)
     advice = (
         "check the name and your permissions, and give an npz archive of numbers, with "
         f"X_{part} and y_{part}, as numpy.savez writes it"
     )
     with refused_with(f"--{part} {path}", advice):
+        if is_several(path):
+            return read_parts(path, part, rank, replicas, device)
         content = read_bytes(path)
         X, y, preparation = read_archive(content, part)
-    name, digest = zlib.crc32(Path(path).name.encode()), zlib.crc32(content)
-    if is_different([name, digest, len(content)]):
-        return read_parts(path, part, rank, replicas, device)  # each machine has its own rows
+        name, digest = zlib.crc32(Path(path).name.encode()), zlib.crc32(content)
+        if is_different([name, digest, len(content)]):  # each machine has its own rows
+            return read_parts(path, part, rank, replicas, device)
     own = own_rows(len(X), rank, replicas)
     return Table(
         X=torch.from_numpy(X[own.start : own.stop]).to(device),
@@ -342,10 +355,9 @@ def read_parts(path: str, part: str, rank: int, replicas: int, device: torch.dev
     """Return a replica's own rows of a table in several archives, or of a large one."""
     import big_tables
 
-    with refused_with(f"--{part} {path}", "give npz archives as numpy.savez writes them"):
-        table: Table = big_tables.read_table(
-            path, part, rank=rank, replicas=replicas, device=device, labels=LABELS
-        )
+    table: Table = big_tables.read_table(
+        path, part, rank=rank, replicas=replicas, device=device, labels=LABELS
+    )
     return table
 
 
@@ -403,6 +415,8 @@ def find_on_vertex_ai(env: Mapping[str, str]) -> Replica:
 def find_on_sagemaker(env: Mapping[str, str]) -> Replica:
     """Return which replica this is: the hosts are in the order of their names."""
     hosts = sorted(json.loads(env["SM_HOSTS"]))
+    if len(hosts) == 1:
+        return Replica()
     # Version 3 of SageMaker's SDK sets SM_MASTER_ADDR, the containers of version 2 MASTER_ADDR.
     host = env.get("SM_MASTER_ADDR") or env.get("MASTER_ADDR") or hosts[0]
     port = env.get("SM_MASTER_PORT") or env.get("MASTER_PORT") or "7777"
@@ -453,6 +467,13 @@ def gather(numbers: Sequence[int]) -> list[list[int]]:
     found = [torch.zeros_like(own) for _ in range(dist.get_world_size())]
     dist.all_gather(found, own)
     return [each.tolist() for each in found]
+
+
+def is_loss_of_a_replica(problem: Exception) -> bool:
+    """Return whether an error says that another replica ended; gloo has no errors of its own."""
+    if isinstance(problem, dist.DistError):
+        return True
+    return isinstance(problem, RuntimeError) and "gloo" in str(problem)
 
 
 def is_different(numbers: Sequence[int]) -> bool:
@@ -998,27 +1019,31 @@ def write_results(folder: str, files: Mapping[str, bytes]) -> None:
 
 
 # ---- 9. Flags ------------------------------------------------------------------------------------
-def number(text: str) -> float:
+def number(text: str, needed: str = "a number from 0 up") -> float:
     """Read a number from 0 up."""
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not 0 <= value <= 2**53:
-        raise argparse.ArgumentTypeError(f"needs a number from 0 up, not {text!r}")
+        raise argparse.ArgumentTypeError(f"needs {needed}, not {text!r}")
     return value
 
 
-def whole_number(text: str) -> int:
+def whole_number(text: str, needed: str = "a whole number from 0 up") -> int:
     """Read a whole number from 0 up; tuners write 64 as 64.0."""
-    value = number(text)
+    value = number(text, needed)
     if value != int(value):
-        raise argparse.ArgumentTypeError(f"needs a whole number from 0 up, not {text!r}")
+        raise argparse.ArgumentTypeError(f"needs {needed}, not {text!r}")
     return int(value)
 
 
 def count(text: str) -> int:
     """Read a whole number from 1 up."""
-    value = whole_number(text)
+    needed = "a whole number from 1 up"
+    value = whole_number(text, needed)
     if value == 0:
-        raise argparse.ArgumentTypeError(f"needs a whole number from 1 up, not {text!r}")
+        raise argparse.ArgumentTypeError(f"needs {needed}, not {text!r}")
     return value
 
 
@@ -1054,7 +1079,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     for part in ("train", "val"):
         channel = find_channel(part)
         text = f"npz archive with X_{part} and y_{part}, or a folder or a pattern of several"
-        flag(f"--{part}", required=channel is None, default=channel, help=text)
+        flag(f"--{part}", required=not channel, default=channel, help=text)
     flag("--epochs", type=count, default=1000, help="passes over the training rows, at most")
     flag("--learning_rate", type=number, default=0.001, help="how far a step moves the weights")
     flag("--batch_size", type=whole_number, default=0, help="rows per step; 0: all rows")
@@ -1168,9 +1193,9 @@ def start_run(
     flags.batch_size = min(flags.batch_size or train.rows, train.rows)
     model = build_model(train.X.shape[1], flags.hidden, flags.seed)
     if train.replicas < replica.size:
-        import shared_layers
-
         with refused_with("--parallelism model", "choose other widths in --hidden"):
+            import shared_layers
+
             model = shared_layers.share(model, replica.rank, replica.size)
     model = model.to(device)
     if flags.compile:
@@ -1286,13 +1311,6 @@ def callers_settings() -> Iterator[None]:
         torch.set_float32_matmul_precision(precision)
 
 
-HOW_TO_GET = {
-    "google": "pip install google-cloud-storage",
-    "google.cloud": "pip install google-cloud-storage",
-    "boto3": "pip install boto3",
-    "big_tables": "send the folder training/, not one file alone",
-    "shared_layers": "send the folder training/, not one file alone",
-}
 TOO_LARGE = (
     "this network needs more memory than there is; choose smaller --hidden, or start several "
     "replicas with --parallelism model"
@@ -1315,16 +1333,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             train_model(flags, replica)
     except Refused as problem:
         return end(2, str(problem))
-    except ModuleNotFoundError as problem:
-        if problem.name not in HOW_TO_GET:
-            raise
-        return end(2, f"{problem}; {HOW_TO_GET[problem.name]}")
     except KeyboardInterrupt:
         return end(130, "interrupted, no model was written")
     except (MemoryError, RuntimeError) as problem:
         if isinstance(problem, MemoryError) or "allocate" in str(problem):
             return end(2, TOO_LARGE)
-        if not isinstance(problem, dist.DistError) and "gloo" not in str(problem):
+        if not is_loss_of_a_replica(problem):
             raise
         return end_without_the_others(flags)
     finally:

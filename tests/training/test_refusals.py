@@ -58,7 +58,7 @@ def with_value(value: float) -> np.ndarray:
         ),
         ({"X_train": with_value(np.inf)}, ["1 missing or infinite values"]),
         ({"X_train": with_value(1e300)}, ["1 missing or infinite"]),
-        ({"y_train": Y + 1}, ["labels other than 0 (no) and 1 (yes)"]),
+        ({"y_train": Y + 1}, ["labels other than 0, 1"]),
         ({"y_train": np.where(Y, 0.5, 0)}, ["labels other than 0"]),
         ({"y_train": np.where(Y, np.nan, 0)}, ["labels other than 0"]),
         ({"X_train": X.astype(str)}, ["cast", "dtype('<U", "give an npz archive of numbers"]),
@@ -214,6 +214,11 @@ def test_a_table_in_another_format_is_told_what_is_needed(tmp_path: Path) -> Non
     ended = train(table, tmp_path)
     is_refused(ended, tmp_path, "not a zip file", "numpy.savez")
     assert "pickle" not in ended.err  # numpy's own advice would be to allow pickles
+
+
+def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    ended = train(tmp_path / ("x" * 300), tmp_path)
+    is_refused(ended, tmp_path, "--train", "File name too long", "check the name")
 
 
 def test_one_damaged_byte_in_the_header_of_a_large_array(tmp_path: Path) -> None:

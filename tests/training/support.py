@@ -95,9 +95,8 @@ def trained(model: nn.Module, table: train_nn.Table, *flags: str) -> train_nn.Ru
     parsed = train_nn.parse_flags(["--train=t", "--val=t", *flags])
     with pytest.MonkeyPatch.context() as patch, train_nn.callers_settings():
         patch.setattr(train_nn, "build_model", lambda *_: model)
-        patch.setattr(train_nn, "read_table", lambda *_: table)
-        run = train_nn.prepare(parsed, train_nn.Replica(), torch.device("cpu"))
-    with contextlib.redirect_stdout(io.StringIO()):
+        cpu = torch.device("cpu")
+        run = train_nn.start_run(parsed, train_nn.Replica(), cpu, table, table)
         train_nn.fit(run, None)
     return run
 

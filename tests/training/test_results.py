@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.training.support import save, table, train, train_nn
+from tests.training.support import save, table, train
+from training import train_nn
 
 
 @pytest.fixture
@@ -128,10 +129,10 @@ def test_a_failed_write_keeps_the_older_results(
     synced = itertools.count(1)
 
     def full(file: int) -> None:
-        if next(synced) == 4:  # of metrics.json, the last one: all others are written by then
+        if next(synced) == 5:  # of metrics.json, the last one: all others are written by then
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(train_nn.os, "fsync", full)
+    monkeypatch.setattr("os.fsync", full)
     ended = train(archive, folder, "--epochs", 2)
     assert ended.code == 2 and "No space left on device" in ended.err
     assert "validation:accuracy" not in ended.out  # nothing is announced that is not there
@@ -153,7 +154,7 @@ def test_an_interrupted_run_says_so_and_writes_no_model(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(train_nn, "compute_gradients", interrupt)
+    monkeypatch.setattr(train_nn, "finish_step", interrupt)
     ended = train(archive, tmp_path / "run")
     assert (ended.code, ended.err) == (130, "train_nn.py: interrupted, no model was written\n")
     assert not list((tmp_path / "run").iterdir())

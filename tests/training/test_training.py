@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import subprocess
 import sys
@@ -23,10 +24,10 @@ from tests.training.support import (
     save,
     table,
     train,
-    train_nn,
     trained,
     whole_table,
 )
+from training import train_nn
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -58,18 +59,18 @@ def plain_loop(X: Any, y: Any, hidden: list[int], epochs: int, batch: int, seed:
     for inputs, outputs in itertools.pairwise([X.shape[1], *hidden, 1]):
         layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU()]
     model = torch.nn.Sequential(*layers[:-1]).double()
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.001)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
     shuffle = torch.Generator().manual_seed(seed)
     for _ in range(epochs):
         order = torch.randperm(len(X), generator=shuffle) if batch < len(X) else slice(None)
         X_epoch, y_epoch = X[order], y[order]
         for start in range(0, len(X), batch):
             rows = slice(start, start + batch)
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             torch.nn.functional.binary_cross_entropy(
                 torch.sigmoid(model(X_epoch[rows])), y_epoch[rows]
             ).backward()
-            optimiser.step()
+            optimizer.step()
     return model.state_dict()
 
 
@@ -175,22 +176,32 @@ def test_small_steps_are_done_on_one_thread_and_large_ones_on_more(
     assert train_nn.choose_threads(rows, weights=2625) == threads
 
 
-def test_a_notebooks_objects_stay_with_the_garbage_collector(archive: Path, tmp_path: Path) -> None:
-    code = (
-        "import gc, runpy, sys, types\n"
-        "sys.modules['IPython'] = types.ModuleType('IPython')\n"
-        "sys.argv = ['train_nn.py', *sys.argv[1:]]\n"
-        f"try: runpy.run_path({str(SCRIPT)!r}, run_name='__main__')\n"
-        "except SystemExit as leaving: assert not leaving.code, leaving.code\n"
-        "print(gc.get_freeze_count())\n"
-    )
-    flags = ["--train", archive, "--val", archive, "--epochs", 1, "--model_dir", tmp_path]
-    command = [sys.executable, "-c", code, *map(str, flags)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "0"
+def test_a_notebook_that_runs_it_twice_keeps_its_threads_precision_and_random_state(
+    archive: Path, tmp_path: Path
+) -> None:
+    """%run in a kernel, whose settings are neither what the script takes nor what it finds."""
+    flags = f"--train {archive} --val {archive} --epochs 2 --batch_size 8 --model_dir {tmp_path}"
+    cells = f"""
+import torch
+torch.set_num_threads(3)
+torch.set_float32_matmul_precision("medium")
+torch.manual_seed(7)
+before = torch.random.get_rng_state()
+%run {SCRIPT} {flags}/one
+%run {SCRIPT} {flags}/two
+print(torch.get_num_threads(), torch.get_float32_matmul_precision())
+print(torch.equal(torch.random.get_rng_state(), before))
+"""
+    (notebook := tmp_path / "cells.ipy").write_text(cells)
+    command = [sys.executable, "-m", "IPython", "--no-banner", "--colors=nocolor", notebook]
+    home = {**os.environ, "IPYTHONDIR": str(tmp_path / "ipython")}
+    done = subprocess.run(command, env=home, capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines()[-2:] == ["3 medium", "True"], (done.stdout, done.stderr)
+    first, second = weights(tmp_path / "one"), weights(tmp_path / "two")
+    assert all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_starting_costs_no_more_imports_than_it_must(archive: Path, tmp_path: Path) -> None:
+def test_a_run_imports_no_more_than_it_must(archive: Path, tmp_path: Path) -> None:
     code = (
         "import runpy, sys\n"
         "sys.argv = ['train_nn.py', *sys.argv[1:]]\n"
@@ -199,14 +210,10 @@ def test_starting_costs_no_more_imports_than_it_must(archive: Path, tmp_path: Pa
         "unneeded = {'torch._dynamo', 'pandas', 'sklearn', 'lesson', 'hypertune', 'tensorboard'}\n"
         "print(sorted(({'torch'} | unneeded) & set(sys.modules)))\n"
     )
-
-    def loaded_by(*flags: object) -> str:
-        command = [sys.executable, "-c", code, *map(str, flags)]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-    run = loaded_by(*("--train", archive, "--val", archive, "--epochs", 2, "--model_dir", tmp_path))
-    assert run.splitlines()[-1] == "['torch']"
-    assert loaded_by("--help").splitlines()[-1] == "[]"
+    flags = ("--train", archive, "--val", archive, "--epochs", 2, "--model_dir", tmp_path)
+    command = [sys.executable, "-c", code, *map(str, flags)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "['torch']"
 
 
 def test_a_run_as_a_process_and_one_inside_a_notebook_give_the_same_model(

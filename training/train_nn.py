@@ -19,6 +19,7 @@ Every path may be a file, a gs:// URI or an s3:// URI.
 import argparse
 import contextlib
 import csv
+import hashlib
 import importlib.util
 import io
 import json
@@ -511,12 +512,29 @@ class Run:
     best_epoch: int = 0
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     resumed: list[int] = field(default_factory=list)  # epochs in which a checkpoint was loaded
+    failures: set[str] = field(default_factory=set)  # that were said
+
+    @property
+    def batch_size(self) -> int:
+        """The rows of a step, of all replicas together."""
+        rows: int = self.flags.batch_size or self.train.rows
+        return min(rows, self.train.rows)
 
     def say(self, line: str) -> None:
         """Print a line and keep it for training.log; only the first replica does."""
         if self.replica.rank == 0:
             self.log.append(line)
             print(line, flush=True)
+
+    @contextlib.contextmanager
+    def said_if_it_fails(self, what: str) -> Iterator[None]:
+        """Say once what fails, and continue: the training is worth more than what is said of it."""
+        try:
+            yield
+        except Exception as problem:  # noqa: BLE001 - storage clients and protobuf raise anything
+            if what not in self.failures:
+                sys.stderr.write(f"train_nn.py: {what}: {reason_of(problem)}\n")
+            self.failures.add(what)
 
     def is_out_of_patience(self) -> bool:
         """Return whether the validation loss has not become better for too many epochs."""
@@ -556,7 +574,7 @@ def train_epoch(run: Run) -> float:
     """Take a step for each batch of the training rows; return their mean loss."""
     run.model.train()
     total = torch.zeros((), device=run.device)
-    for chunks, rows in run.train.steps(run.flags.batch_size, run.shuffle):
+    for chunks, rows in run.train.steps(run.batch_size, run.shuffle):
         run.gradients.zero_()
         for X, y in chunks:
             if len(X) > 0:  # other replicas may have all rows of this step
@@ -646,10 +664,12 @@ CHECKPOINTS = ("checkpoint-0.pt", "checkpoint-1.pt")  # they take turns: one is 
 
 def describe_training(run: Run) -> dict[str, object]:
     """Return what a checkpoint must have in common with the run that resumes from it."""
-    names = ("hidden", "seed", "learning_rate", "min_delta", "precision", "batch_size")
+    names = ("hidden", "seed", "learning_rate", "min_delta", "precision")
     return {
         "features": run.train.X.shape[1],
         **{name: vars(run.flags)[name] for name in names},
+        "batch_size": run.batch_size,
+        "optimizer": type(run.optimizer).__name__,
         "training table": run.train.digest,
         "validation table": run.val.digest,
     }
@@ -670,11 +690,17 @@ def save_checkpoint(run: Run) -> None:
         "resumed": run.resumed,
         "log": run.log,
     }
-    content = io.BytesIO()
-    torch.save(state, content)
+    file = io.BytesIO()
+    torch.save(state, file)
+    content = file.getvalue()
     turn = len(run.history) // run.flags.checkpoint_every % 2
-    with said_if_it_fails(f"no checkpoint, --checkpoint_dir {run.flags.checkpoint_dir}"):
-        write_files(run.flags.checkpoint_dir, {CHECKPOINTS[turn]: content.getvalue()})
+    with run.said_if_it_fails(f"no checkpoint, --checkpoint_dir {run.flags.checkpoint_dir}"):
+        write_files(run.flags.checkpoint_dir, {CHECKPOINTS[turn]: content + checksum(content)})
+
+
+def checksum(content: bytes) -> bytes:
+    """Return the 32 bytes that follow a checkpoint's own: torch.load does not see all damage."""
+    return hashlib.sha256(content).digest()
 
 
 def whole_layers(
@@ -710,19 +736,29 @@ def take_layers(
 
 def read_checkpoint(folder: str) -> bytes:
     """Return the newest checkpoint that is whole, b"" if there is none."""
-    newest, newest_epoch = b"", 0
+    newest, newest_epoch, damaged = b"", 0, False
     for name in CHECKPOINTS:
         try:
             content = read_bytes(within(folder, name))
         except FileNotFoundError:
             continue
-        if is_damaged(content):
-            print(f"train_nn.py: {folder}: {name} is damaged and of no use", flush=True)
+        state, end = content[:-32], content[-32:]
+        if end == checksum(state):
+            epoch = len(load(state)["history"])
+            if epoch > newest_epoch:
+                newest, newest_epoch = state, epoch
             continue
-        epoch = len(load(content)["history"])
-        if epoch > newest_epoch:
-            newest, newest_epoch = content, epoch
+        require(is_own(content), f"{name} is not a file of this script; name another folder")
+        print(f"train_nn.py: {folder}: {name} is damaged and of no use", flush=True)
+        damaged = True
+    if damaged and not newest:
+        print("train_nn.py: no checkpoint is whole; begins anew", flush=True)
     return newest
+
+
+def is_own(content: bytes) -> bool:
+    """Return whether a damaged file was a checkpoint of this script, which has two such words."""
+    return content == b"" or b"training table" in content or b"validation table" in content
 
 
 def receive_from_first(content: bytes) -> bytes:
@@ -737,12 +773,6 @@ def receive_from_first(content: bytes) -> bytes:
     sent = sent.to("cuda" if dist.get_backend() == "nccl" else "cpu")
     dist.broadcast(sent, 0)
     return bytes(sent.cpu().numpy())
-
-
-def is_damaged(content: bytes) -> bool:
-    """Return whether a checkpoint was cut off or changed; torch.load does not see every bit."""
-    file = io.BytesIO(content)
-    return not zipfile.is_zipfile(file) or zipfile.ZipFile(file).testzip() is not None
 
 
 def load(content: bytes) -> dict[str, Any]:
@@ -779,24 +809,18 @@ def resume(run: Run) -> None:
     run.say(f"resumes from a checkpoint, in epoch {len(run.history) + 1}")
 
 
-def delete_checkpoints(folder: str) -> None:
-    """Delete the checkpoints of a training whose results are written, and their empty folder."""
+def delete_checkpoints(flags: argparse.Namespace) -> None:
+    """Delete the checkpoints of a training whose results are written, and their own folder."""
+    folder: str = flags.checkpoint_dir
     for name in CHECKPOINTS:
         delete(within(folder, name))
-    with contextlib.suppress(OSError):  # the folder holds other files, or it is in a bucket
-        Path(mounted(folder)).rmdir()
+        delete(within(folder, f"{name}.part"))  # half written when an earlier run was killed
+    if folder == within(flags.model_dir, "checkpoints") and "://" not in mounted(folder):
+        with contextlib.suppress(OSError):  # the folder holds other files
+            Path(mounted(folder)).rmdir()
 
 
 # ---- 7. Reports ----------------------------------------------------------------------------------
-@contextlib.contextmanager
-def said_if_it_fails(what: str) -> Iterator[None]:
-    """Say what could not be done, and continue: the training is worth more than a report of it."""
-    try:
-        yield
-    except Exception as problem:  # noqa: BLE001 - storage clients and protobuf raise anything
-        sys.stderr.write(f"train_nn.py: {what}: {reason_of(problem)}\n")
-
-
 def is_due(epoch: int, epochs: int, points: int) -> bool:
     """Return whether this epoch is one of so many that are spread over the whole run."""
     return epoch * points // epochs > (epoch - 1) * points // epochs
@@ -807,14 +831,15 @@ class Reports:
 
     def __init__(self, run: Run) -> None:
         """Open what there is to report to, and report the epochs before a checkpoint again."""
-        self.shown = self.written = time.perf_counter()
+        self.shown = time.perf_counter()
+        self.due = self.shown + 1
         self.tuner = open_tuner(run)
         self.board = open_board(run)
         for line in run.history:
             self.add(run, line)
 
     def after_epoch(self, run: Run) -> None:
-        """Report the last epoch; write files and objects every two seconds."""
+        """Report the last epoch; write files and objects in a twentieth of the time at most."""
         now, last = time.perf_counter(), run.history[-1]
         due = last.epoch == 1 or is_due(last.epoch, run.flags.epochs, 10)
         if due or run.is_out_of_patience() or now - self.shown > 2:
@@ -825,41 +850,43 @@ class Reports:
                 f"{last.seconds:.1f} s"
             )
         self.add(run, last)
-        if now - self.written > 2:
+        if now > self.due:
             self.write(run)
-            self.written = time.perf_counter()
+            ended = time.perf_counter()
+            self.due = ended + max(1, 20 * (ended - now))
 
     def add(self, run: Run, line: Epoch) -> None:
         """Add an epoch to the curves and to the tuner's metrics, which both keep only some."""
-        if self.board and (line.epoch == 1 or is_due(line.epoch, run.flags.epochs, 1000)):
-            self.board.add(line)
+        if self.board and (line.epoch == 1 or is_due(line.epoch, run.flags.epochs, 999)):
+            with run.said_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
+                self.board.add(line)
         # cloudml-hypertune keeps the latest 100 lines: two for each of 47 epochs and the model.
         if line.epoch < run.flags.epochs and is_due(line.epoch, run.flags.epochs, 47):
-            self.tell_tuner(line.epoch, line.val_loss, line.val_accuracy)
+            self.tell_tuner(run, line.epoch, line.val_loss, line.val_accuracy)
 
     def write(self, run: Run) -> None:
         """Write the history and the curves so far, for those who watch the run."""
         folder = run.flags.model_dir
-        with said_if_it_fails(f"--model_dir {folder}"):
+        with run.said_if_it_fails(f"--model_dir {folder}"):
             delete(within(folder, "metrics.json"))  # that of an earlier run
             write_files(folder, {"history.csv": as_csv(run.history)})
         if self.board:
-            with said_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
+            with run.said_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
                 self.board.write()
 
-    def tell_tuner(self, epoch: int, loss: float, accuracy: float) -> None:
+    def tell_tuner(self, run: Run, epoch: int, loss: float, accuracy: float) -> None:
         """Report to the tuner, if this is one of its trials."""
         if self.tuner:
-            with said_if_it_fails("a metric was not reported to the tuner"):
+            with run.said_if_it_fails("a metric was not reported to the tuner"):
                 report = self.tuner.report_hyperparameter_tuning_metric
                 report("validation_loss", loss, epoch)
                 report("validation_accuracy", accuracy, epoch)
 
     def end(self, run: Run, loss: float, accuracy: float) -> None:
         """Report the model that is written."""
-        self.tell_tuner(len(run.history), loss, accuracy)
+        self.tell_tuner(run, len(run.history), loss, accuracy)
         if self.board:
-            with said_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
+            with run.said_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
                 self.board.end(run, loss, accuracy)
 
 
@@ -877,11 +904,12 @@ def open_tuner(run: Run) -> "hypertune.HyperTune | None":
         return None
     try:
         import hypertune
-
-        return hypertune.HyperTune()
     except ImportError as problem:
         run.say(f"nothing is reported to the tuner ({problem}); pip install cloudml-hypertune")
         return None
+    with run.said_if_it_fails("nothing is reported to the tuner"):
+        return hypertune.HyperTune()
+    return None
 
 
 def open_board(run: Run) -> "Board | None":
@@ -890,9 +918,25 @@ def open_board(run: Run) -> "Board | None":
         return None
     try:
         return Board(run)
-    except ImportError as problem:
-        run.say(f"nothing is written for TensorBoard ({problem}); pip install tensorboard")
+    except Refused:
+        raise
+    except Exception as problem:  # noqa: BLE001 - protobuf has errors of its own
+        why = reason_of(problem)
+        run.say(f"nothing is written for TensorBoard ({why}); pip install tensorboard")
         return None
+
+
+HYPERPARAMETERS = (
+    "epochs",
+    "learning_rate",
+    "batch_size",
+    "patience",
+    "min_delta",
+    "restore_best",
+    "seed",
+    "parallelism",
+    "precision",
+)
 
 
 class Board:
@@ -903,12 +947,16 @@ class Board:
         from torch.utils.tensorboard import SummaryWriter
 
         folder = mounted(run.flags.tensorboard_dir)
-        self.uri = folder if "://" in folder else ""
+        self.uri = ""
+        if "://" in folder:
+            self.uri = folder
+            self.copies = tempfile.TemporaryDirectory()  # it goes when the board does
+            folder = self.copies.name
         self.begun = time.time() - (run.history[-1].seconds if run.history else 0)
         self.last = 0
         with refused_with(f"--tensorboard_dir {run.flags.tensorboard_dir}", "name another folder"):
             # purge_step: TensorBoard discards what an earlier run wrote of the epochs from 1 on.
-            self.writer = SummaryWriter(tempfile.mkdtemp() if self.uri else folder, purge_step=1)
+            self.writer = SummaryWriter(folder, purge_step=1)
             self.writer.add_text("network", f"```\n{run.model}\n```")
             self.write()  # refused now, not after the training
 
@@ -930,7 +978,8 @@ class Board:
         """Add the flags and the result, for the page HPARAMS, and write the rest."""
         if run.history[-1].epoch > self.last:
             self.add(run.history[-1])
-        flags = {name: str(value) for name, value in vars(run.flags).items()}
+        flags = {name: vars(run.flags)[name] for name in HYPERPARAMETERS}
+        flags["hidden"] = ",".join(str(width) for width in run.flags.hidden)
         result = {"model/loss": loss, "model/accuracy": accuracy}
         self.writer.add_hparams(flags, result, run_name=".")
         self.write()
@@ -1190,7 +1239,6 @@ def start_run(
     flags: argparse.Namespace, replica: Replica, device: torch.device, train: Table, val: Table
 ) -> Run:
     """Build the model and its optimizer."""
-    flags.batch_size = min(flags.batch_size or train.rows, train.rows)
     model = build_model(train.X.shape[1], flags.hidden, flags.seed)
     if train.replicas < replica.size:
         with refused_with("--parallelism model", "choose other widths in --hidden"):
@@ -1203,9 +1251,10 @@ def start_run(
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     gradients = join_gradients(weights)
     optimizer = build_optimizer(weights, flags.learning_rate)
-    torch.set_num_threads(choose_threads(flags.batch_size // train.replicas, len(gradients)))
     shuffle = torch.Generator().manual_seed(flags.seed)
-    return Run(flags, replica, device, train, val, model, gradients, optimizer, shuffle)
+    run = Run(flags, replica, device, train, val, model, gradients, optimizer, shuffle)
+    torch.set_num_threads(choose_threads(run.batch_size // train.replicas, len(gradients)))
+    return run
 
 
 def train_model(flags: argparse.Namespace, replica: Replica) -> None:
@@ -1221,6 +1270,8 @@ def train_model(flags: argparse.Namespace, replica: Replica) -> None:
     introduce(run)
     if replica.rank == 0:
         require_writable("--model_dir", flags.model_dir)
+        if flags.checkpoint_every:
+            require_writable("--checkpoint_dir", flags.checkpoint_dir)
     if flags.checkpoint_every:
         resume(run)
     reports = Reports(run) if replica.rank == 0 else None
@@ -1231,7 +1282,8 @@ def train_model(flags: argparse.Namespace, replica: Replica) -> None:
         write_results(flags.model_dir, files)
         reports.end(run, loss, accuracy)
         if flags.checkpoint_every:
-            delete_checkpoints(flags.checkpoint_dir)
+            with run.said_if_it_fails(f"--checkpoint_dir {flags.checkpoint_dir}"):
+                delete_checkpoints(flags)
     for line in last_lines(flags.model_dir, loss, accuracy):
         run.say(line)
 
@@ -1246,7 +1298,7 @@ def introduce(run: Run) -> None:
         line = f"replica {rank} of {size}, {rows}"
         print(line, flush=True)  # all of them say it
         run.log.append(line)
-    steps = math.ceil(run.train.rows / run.flags.batch_size)
+    steps = math.ceil(run.train.rows / run.batch_size)
     run.say(
         f"{run.train.rows} rows, {run.train.X.shape[1]} features, {len(run.gradients)} weights, "
         f"{steps} {'step' if steps == 1 else 'steps'} an epoch, on {run.device}"

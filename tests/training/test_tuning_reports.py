@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.pool import in_step, instead, sigterm
+from tests.training.pool import in_step, instead, lose_the_others
 from tests.training.support import Replicas, cluster_specs, save, train
 
 
@@ -78,7 +78,7 @@ def test_a_run_that_resumes_from_a_checkpoint_reports_what_an_undisturbed_one_do
     flags = ("--epochs", 60, "--checkpoint_every", 10)
     train(archive, tmp_path / "whole", *flags)
     undisturbed = tuner.reports("validation_loss")
-    with instead(compute_gradients=in_step(35, sigterm)):
+    with instead(finish_step=in_step(35, lose_the_others)):
         assert train(archive, tmp_path / "run", *flags).code == 134
     assert train(archive, tmp_path / "run", *flags).code == 0
     assert tuner.reports("validation_loss") == undisturbed
@@ -120,8 +120,9 @@ def test_without_the_package_it_is_said_once_and_the_model_is_written(
     monkeypatch.setitem(sys.modules, "hypertune", None)
     done = train(save(tmp_path / "a.npz"), tmp_path / "run", "--epochs", 3)
     assert done.code == 0 and (tmp_path / "run/model.pt").exists()
-    assert done.out.count("hypertune") == 2  # what is missing, and what to install
-    assert "install it with pip" in done.out and "Traceback" not in done.out + done.err
+    assert done.out.count("nothing is reported to the tuner (") == 1
+    assert "); pip install cloudml-hypertune\n" in done.out
+    assert "Traceback" not in done.out + done.err
 
 
 def test_a_file_that_cannot_be_written_is_said_and_the_model_is_written(
@@ -130,4 +131,13 @@ def test_a_file_that_cannot_be_written_is_said_and_the_model_is_written(
     tuner.file.mkdir(parents=True)
     done = train(save(tmp_path / "a.npz"), tmp_path / "run", "--epochs", 3)
     assert done.code == 0 and (tmp_path / "run/model.pt").exists()
-    assert done.err.count("the tuner is told no more") == 1 and str(tuner.file) in done.err
+    assert done.err == "train_nn.py: a metric was not reported to the tuner: Is a directory\n"
+
+
+def test_a_folder_for_the_file_that_cannot_be_made_is_said_and_the_model_is_written(
+    tmp_path: Path, tuner: Tuner
+) -> None:
+    tuner.file.parent.write_text("a file where the folder should be")
+    done = train(save(tmp_path / "a.npz"), tmp_path / "run", "--epochs", 3)
+    assert done.code == 0 and (tmp_path / "run/model.pt").exists()
+    assert done.err == "train_nn.py: a metric was not reported to the tuner: Not a directory\n"

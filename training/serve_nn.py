@@ -18,18 +18,19 @@ import asyncio
 import contextlib
 import csv
 import io
-import itertools
 import json
 import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -46,16 +47,37 @@ class Refused(Exception):
     """
 
 
-# ---- 1. The model --------------------------------------------------------------------------------
+# ---- 1. The network and its answers: change these with those of train_nn.py ----------------------
+def build_model(features: int, hidden: Sequence[int], seed: int) -> nn.Module:
+    """Return linear layers with ReLU between them; the output is a logit: above 0 means yes."""
+    torch.manual_seed(seed)  # every replica starts with the same weights
+    layers: list[nn.Module] = []
+    inputs = features
+    for width in hidden:
+        layers.append(nn.Linear(inputs, width))
+        layers.append(nn.ReLU())
+        inputs = width
+    layers.append(nn.Linear(inputs, 1))
+    return nn.Sequential(*layers)
+
+
+def answers_of(outputs: Tensor) -> Tensor:
+    """Return the probability of class 1 for each row of the network's outputs."""
+    return outputs[:, 0].sigmoid()
+
+
+def describe(answer: float) -> dict[str, float]:
+    """Return what a client receives for one row."""
+    return {"probability": answer, "class": int(answer > 0.5)}
+
+
+# ---- 2. The model --------------------------------------------------------------------------------
 class Predictor:
     """A trained network and the preparation of its inputs."""
 
     def __init__(self, saved: dict[str, Any]) -> None:
         """Take what model.pt holds."""
-        layers: list[torch.nn.Module] = []
-        for inputs, outputs in itertools.pairwise([saved["features"], *saved["hidden"], 1]):
-            layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU()]
-        self.network = torch.nn.Sequential(*layers[:-1]).eval()
+        self.network = build_model(saved["features"], saved["hidden"], seed=0).eval()
         self.network.load_state_dict(saved["model"])
         self.width = int(saved["features"])
         weights = sum(weight.numel() for weight in self.network.parameters())
@@ -104,7 +126,7 @@ class Predictor:
     def probabilities(self, rows: np.ndarray) -> np.ndarray:
         """Return the probability of class 1 for each prepared row, float32 (rows,)."""
         with torch.inference_mode():
-            return np.asarray(self.network(torch.from_numpy(rows)).sigmoid_()[:, 0])
+            return np.asarray(answers_of(self.network(torch.from_numpy(rows))))
 
 
 def _number(value: Any, name: str) -> float:
@@ -115,7 +137,7 @@ def _number(value: Any, name: str) -> float:
     raise Refused(f"{name} is {json.dumps(value):.60}; give a number that float32 can hold")
 
 
-# ---- 2. SageMaker's four functions ---------------------------------------------------------------
+# ---- 3. SageMaker's four functions ---------------------------------------------------------------
 def model_fn(model_dir: str) -> Predictor:
     """Load the model of a folder or of a gs:// URI."""
     try:
@@ -164,10 +186,10 @@ def predict_fn(instances: Any, model: Predictor) -> list[float]:
 
 def output_fn(probabilities: list[float], accept: str = JSON) -> tuple[str, str]:
     """Return the body of the answer, and its type."""
-    predictions = [{"probability": each, "class": int(each > 0.5)} for each in probabilities]
+    predictions = [describe(each) for each in probabilities]
     if CSV in accept:
-        rows = [f"{each['probability']},{each['class']}\n" for each in predictions]
-        return "".join(rows), CSV
+        rows = [",".join(map(str, each.values())) for each in predictions]
+        return "".join(f"{row}\n" for row in rows), CSV
     if LINES in accept:
         return "".join(f"{json.dumps(each)}\n" for each in predictions), LINES
     return json.dumps({"predictions": predictions}), JSON
@@ -179,7 +201,7 @@ def error_of(problem: Refused) -> tuple[str, int]:
     return json.dumps({"error": {"message": why, "instances": bad}}), status
 
 
-# ---- 3. Requests that arrive together are computed together --------------------------------------
+# ---- 4. Requests that arrive together are computed together --------------------------------------
 class Batcher:
     """Computes the rows of all requests that wait, in one forward pass."""
 
@@ -226,7 +248,7 @@ class Batcher:
             start += len(rows)
 
 
-# ---- 4. The server -------------------------------------------------------------------------------
+# ---- 5. The server -------------------------------------------------------------------------------
 def build_app(model: Predictor) -> "Starlette":
     """Return the application: the routes of SageMaker, and those that Vertex AI names."""
     # Imported here: SageMaker's image calls the four functions, and has its own server.

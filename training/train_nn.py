@@ -1044,7 +1044,9 @@ def describe_replicas(run: Run) -> list[dict[str, object]]:
     parameters = sum(weight.nbytes for weight in run.model.parameters())
     optimizer = 0
     for state in run.optimizer.state_dict()["state"].values():
-        optimizer += sum(value.nbytes for value in state.values())
+        for value in state.values():
+            if isinstance(value, Tensor):  # some optimizers keep numbers as well
+                optimizer += value.nbytes
     replicas: list[dict[str, object]] = []
     for rank, sizes in enumerate(gather([parameters, optimizer])):
         own = run.train.rows_of(rank if run.train.replicas > 1 else 0)

@@ -81,7 +81,10 @@ def _is_gap(value: Any) -> bool:
 
 def whole_classes(predictions: Iterable[Any]) -> list[Any]:
     """Return predictions with their classes as whole numbers: a service may send 1.0."""
-    return [
-        {**each, "class": int(each["class"])} if isinstance(each, Mapping) else each
-        for each in predictions
-    ]
+    found = []
+    for each in predictions:
+        if isinstance(each, Mapping) and "class" in each:  # a regression has none
+            found.append({**each, "class": int(each["class"])})
+        else:
+            found.append(each)
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from lesson.serving import listed
+from lesson.serving import listed, whole_classes
 
 
 def test_rows_of_a_table_become_lists_and_every_kind_of_gap_none() -> None:
@@ -15,3 +15,11 @@ def test_rows_of_a_table_become_lists_and_every_kind_of_gap_none() -> None:
     assert listed(ages.convert_dtypes().to_dict("records")) == expected
     assert listed(np.array([[1.5, np.nan]])) == [[1.5, None]]
     assert listed([None, pd.NaT, pd.NA, "NA"]) == [None, None, None, "NA"]
+
+
+def test_classes_become_whole_numbers_where_there_are_classes() -> None:
+    assert whole_classes([{"probability": 0.9, "class": 1.0}, {"value": 2.5}, 0.9]) == [
+        {"probability": 0.9, "class": 1},
+        {"value": 2.5},
+        0.9,
+    ]

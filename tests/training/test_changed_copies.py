@@ -1,0 +1,407 @@
+"""Copies of the script with the changes that a page shows train as a plain loop does.
+
+The changes are the page's own blocks: each replaces the definitions of the same names. The plain
+loop knows nothing of the script; networks, losses and schedules in it are PyTorch's own.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import importlib.util
+import inspect
+import json
+import shutil
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tests.training.support import Replicas, cluster_specs, table
+from tools.folder import read_page
+from tools.scanner import Code, Heading
+from training import serve_nn, train_nn
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "learners" / "change-the-script.md"
+FILES = {
+    "train_nn.py": ROOT / "training" / "train_nn.py",
+    "serve_nn.py": ROOT / "training" / "serve_nn.py",
+    "preparation.py": ROOT / "lesson" / "preparation.py",
+}
+EPOCHS, BATCH, RATE = 4, 16, 0.01
+FLAGS = ("--hidden", "16,8", "--batch_size", BATCH, "--learning_rate", RATE, "--patience", 0)
+
+
+# ---- the page's changes, and copies that have them -----------------------------------------------
+def blocks_of(section: str) -> list[str]:
+    """The page's Python blocks in a section."""
+    found, here = [], ""
+    for block, _ in read_page(PAGE).walk():
+        if isinstance(block, Heading):
+            here = block.attributes.id or here
+        if isinstance(block, Code) and block.language == "python" and here == section:
+            found.append(block.text)
+    return found
+
+
+def definitions(source: str) -> dict[str, tuple[int, int]]:
+    """The first and the last line of each function and constant, by name."""
+    found = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef):
+            found[node.name] = node.lineno, node.end_lineno or 0
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found[node.targets[0].id] = node.lineno, node.end_lineno or 0
+    return found
+
+
+def replaced(source: str, block: str) -> str:
+    """A file with the definitions of a block in place of its own of the same names."""
+    for name, (first, last) in definitions(block).items():
+        new = block.splitlines()[first - 1 : last]
+        lines = source.splitlines()
+        first, last = definitions(source)[name]
+        source = "\n".join([*lines[: first - 1], *new, *lines[last:]]) + "\n"
+    return source
+
+
+def changed_copies(folder: Path, section: str) -> Path:
+    """Write each file with the changes of a section of the page; return the script's copy."""
+    for name, file in FILES.items():
+        source = file.read_text()
+        for block in blocks_of(section):
+            where = block.splitlines()[0]
+            if where.startswith("# in ") and name in where:
+                source = replaced(source, block)
+        (folder / name).write_text(source)
+    return folder / "train_nn.py"
+
+
+def imported(file: Path) -> ModuleType:
+    """A copy as a module."""
+    spec = importlib.util.spec_from_file_location(f"changed_{file.stem}", file)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# ---- what each copy must do, in PyTorch's own words ----------------------------------------------
+def network(*, inputs: int = 7, outputs: int = 1, batch_norm: bool = False) -> nn.Module:
+    """Two hidden layers."""
+    if batch_norm:
+        return nn.Sequential(
+            *(nn.Linear(inputs, 16, bias=False), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2)),
+            *(nn.Linear(16, 8, bias=False), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.2)),
+            nn.Linear(8, outputs),
+        )
+    return nn.Sequential(
+        *(nn.Linear(inputs, 16), nn.ReLU(), nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, outputs))
+    )
+
+
+def binary_loss(outputs: Tensor, y: Tensor) -> Tensor:
+    return functional.binary_cross_entropy_with_logits(outputs[:, 0], y.float(), reduction="sum")
+
+
+def binary_answers(outputs: Tensor) -> list[dict[str, float]]:
+    chances = outputs[:, 0].sigmoid().tolist()
+    return [{"probability": each, "class": int(each > 0.5)} for each in chances]
+
+
+def adam(weights: Any) -> torch.optim.Optimizer:
+    return torch.optim.Adam(weights, lr=RATE)
+
+
+@dataclass
+class Case:
+    """A section of the page, and the plain PyTorch that its copy is compared with."""
+
+    section: str
+    network: Callable[[], nn.Module] = network
+    loss: Callable[[Tensor, Tensor], Tensor] = binary_loss  # the sum over rows
+    right: Callable[[Tensor, Tensor], Tensor] = lambda outputs, y: (outputs[:, 0] > 0) == (y == 1)
+    optimizer: Callable[[Any], torch.optim.Optimizer] = adam
+    gamma: float = 1.0  # the learning rate of an epoch, as a part of that before
+    answers: Callable[[Tensor], list[dict[str, float]]] = binary_answers
+
+
+def class_answers(outputs: Tensor) -> list[dict[str, float]]:
+    best = outputs.softmax(1).max(1)
+    both = zip(best.values.tolist(), best.indices.tolist(), strict=True)
+    return [{"probability": chance, "class": number} for chance, number in both]
+
+
+CASES = [
+    Case("dropout", network=lambda: network(batch_norm=True)),
+    Case(
+        "schedule",
+        optimizer=lambda weights: torch.optim.SGD(weights, lr=RATE, momentum=0.9),
+        gamma=0.98,
+    ),
+    Case(
+        "classes",
+        network=lambda: network(outputs=3),
+        loss=nn.CrossEntropyLoss(reduction="sum"),
+        right=lambda outputs, y: outputs.argmax(1) == y,
+        answers=class_answers,
+    ),
+    Case(
+        "regression",
+        loss=lambda outputs, y: ((outputs[:, 0] - y) ** 2).sum(),
+        right=lambda outputs, y: (outputs[:, 0] - y).abs() < 0.5,
+        answers=lambda outputs: [{"value": each} for each in outputs[:, 0].tolist()],
+    ),
+    Case("columns", network=lambda: network(inputs=9)),
+]
+
+
+def reference(
+    case: Case, X: Tensor, y: Tensor, replicas: int, epochs: int = EPOCHS
+) -> dict[str, Tensor]:
+    """Train in a plain loop; each replica is a model of its own, with its own random numbers."""
+    torch.manual_seed(0)
+    first = case.network()
+    models = [copy.deepcopy(first) for _ in range(replicas)]
+    optimizers = [case.optimizer(model.parameters()) for model in models]
+    schedules = [torch.optim.lr_scheduler.ExponentialLR(each, case.gamma) for each in optimizers]
+    shuffle = torch.Generator().manual_seed(0)
+    random_states = [torch.manual_seed(rank).get_state() for rank in range(replicas)]
+    owner = torch.arange(len(X)) * replicas // len(X)
+    for _ in range(epochs):
+        for batch in torch.randperm(len(X), generator=shuffle).split(BATCH):
+            for rank, model in enumerate(models):
+                own = batch[owner[batch] == rank]
+                torch.set_rng_state(random_states[rank])
+                model.zero_grad()
+                (case.loss(model(X[own]), y[own]) / len(batch)).backward()
+                random_states[rank] = torch.get_rng_state()
+            for weights in zip(*(model.parameters() for model in models), strict=True):
+                total = torch.stack([weight.grad for weight in weights]).sum(0)
+                for weight in weights:
+                    weight.grad = total.clone()
+            for optimizer in optimizers:
+                optimizer.step()
+        for schedule in schedules:
+            schedule.step()
+        for buffers in zip(*(model.buffers() for model in models), strict=True):
+            mean = torch.stack([buffer.float() for buffer in buffers]).mean(0)
+            for buffer in buffers:
+                buffer.copy_(mean)
+    return models[0].state_dict()
+
+
+# ---- the tables ----------------------------------------------------------------------------------
+def archives(case: Case, folder: Path) -> tuple[Path, Path]:
+    """The archives that a copy trains on and judges by."""
+    if case.section == "columns":
+        made = with_two_more_columns(folder)
+        return made.train, made.val
+    arrays = table(rows=60)
+    for part in ("train", "val"):
+        X = arrays[f"X_{part}"]
+        if case.section == "classes":
+            arrays[f"y_{part}"] = np.digitize(X[:, 0], [-0.5, 0.5])
+        if case.section == "regression":
+            arrays[f"y_{part}"] = X[:, 0] - 2 * X[:, 1] + 3
+    np.savez(folder / "table.npz", **arrays)
+    return folder / "table.npz", folder / "table.npz"
+
+
+def with_two_more_columns(folder: Path) -> Any:
+    """What the copy of the preparation makes of the table that the page's first block writes."""
+    make_table = next(block for block in blocks_of("columns") if "read_csv" in block)
+    for name in ("data", "runs"):
+        (folder / name).mkdir()
+    shutil.copy(ROOT / "data/titanic_train.csv", folder / "data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        exec(compile(make_table, str(PAGE), "exec"), {})
+    copied = imported(folder / "preparation.py")
+    return copied.prepare(folder / "runs/passengers.csv", folder / "runs/data")
+
+
+def read(archive: Path, part: str) -> tuple[Tensor, Tensor]:
+    """The rows and labels of an archive."""
+    with np.load(archive) as arrays:
+        X = torch.from_numpy(arrays[f"X_{part}"].astype(np.float32))
+        y = torch.from_numpy(arrays[f"y_{part}"])
+    return X, y if y.dtype == torch.int64 else y.float()
+
+
+def alone(script: Path, folder: Path, *flags: Any) -> int:
+    """Run a copy in this process, as a notebook does; its exit code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "flat_adam", None)  # type: ignore[arg-type] # it is sent alone
+        words = map(str, (*FLAGS, "--model_dir", folder, *flags))
+        code: int = imported(script).main([*words])
+    return code
+
+
+def processes(script: Path, replicas: int, folder: Path, *flags: Any) -> Replicas:
+    """Start a copy as so many replicas."""
+    logs = folder.with_name(f"{folder.name}-logs")
+    environments = [{"CLUSTER_SPEC": spec} for spec in cluster_specs(replicas)]
+    flags = (*FLAGS, "--model_dir", folder, *flags)
+    return Replicas(environments, logs, *flags, script=script)
+
+
+def train(script: Path, replicas: int, folder: Path, *flags: Any) -> dict[str, Any]:
+    """Train to the end; what model.pt holds."""
+    if replicas == 1:
+        assert alone(script, folder, *flags) == 0
+    else:
+        with processes(script, replicas, folder, *flags) as running:
+            assert running.codes() == [0] * replicas, running.said(0)
+    saved: dict[str, Any] = torch.load(folder / "model.pt", weights_only=True)
+    return saved
+
+
+# ---- the tests -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.section)
+def test_a_changed_copy_trains_as_a_plain_loop(case: Case, replicas: int, tmp_path: Path) -> None:
+    script = changed_copies(tmp_path, case.section)
+    data, val = archives(case, tmp_path)
+    flags = ("--train", data, "--val", val, "--epochs", EPOCHS, "--restore_best", "false")
+    saved = train(script, replicas, tmp_path / "run", *flags)
+    expected = reference(case, *read(data, "train"), replicas)
+    assert saved["model"].keys() == expected.keys()
+    for name, value in expected.items():
+        assert saved["model"][name] == pytest.approx(value.numpy(), abs=1e-6), name
+
+    model = case.network().eval()
+    model.load_state_dict(expected)
+    X, y = read(val, "val")
+    with torch.no_grad():
+        outputs = model(X)
+    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
+    assert metrics["loss"] == pytest.approx(case.loss(outputs, y).item() / len(X), abs=1e-5)
+    assert metrics["accuracy"] == pytest.approx(case.right(outputs, y).float().mean().item())
+
+    serving = imported(tmp_path / "serve_nn.py")
+    found = serving.predict_fn(X.tolist(), serving.model_fn(str(tmp_path / "run")))
+    answers = json.loads(serving.output_fn(found)[0])["predictions"]
+    for answer, wanted in zip(answers, case.answers(outputs), strict=True):
+        assert answer == pytest.approx(wanted, abs=1e-5)
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_dropout_and_batch_norm_resume_with_the_same_bits(replicas: int, tmp_path: Path) -> None:
+    script = changed_copies(tmp_path, "dropout")
+    data, val = archives(CASES[0], tmp_path)
+    flags = ("--train", data, "--val", val, "--epochs", 5, "--checkpoint_every", 2)
+    whole = train(script, replicas, tmp_path / "whole", *flags)
+
+    killed = tmp_path / "killed.py"
+    killed.write_text(replaced(script.read_text(), KILLED_IN_EPOCH_4))
+    with processes(killed, replicas, tmp_path / "run", *flags) as running:
+        assert 0 not in running.codes()
+    assert not (tmp_path / "run/model.pt").exists()
+
+    resumed = train(script, replicas, tmp_path / "run", *flags)
+    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
+    assert metrics["epochs"]["resumed"] == [3]
+    for name, value in whole["model"].items():
+        assert torch.equal(resumed["model"][name], value), name
+
+
+KILLED_IN_EPOCH_4 = """
+def learning_rate_at(epoch, learning_rate):
+    if epoch == 4:
+        os.kill(os.getpid(), 9)
+    return learning_rate
+"""
+
+
+def test_the_best_weights_include_buffers(tmp_path: Path) -> None:
+    script = changed_copies(tmp_path, "dropout")
+    arrays = table(rows=60)
+    arrays["y_val"] = 1 - arrays["y_val"]  # the better the model, the worse the validation loss
+    np.savez(tmp_path / "table.npz", **arrays)
+    data = ("--train", tmp_path / "table.npz", "--val", tmp_path / "table.npz")
+    best = train(script, 1, tmp_path / "best", *data, "--epochs", 4)
+    first = train(script, 1, tmp_path / "first", *data, "--epochs", 1)
+    last = train(script, 1, tmp_path / "last", *data, "--epochs", 4, "--restore_best", "false")
+    for name, value in first["model"].items():
+        assert torch.equal(best["model"][name], value), name
+    assert not torch.equal(last["model"]["1.running_mean"], best["model"]["1.running_mean"])
+
+
+SGD_THAT_COUNTS = """
+def build_optimizer(weights, learning_rate):
+    class Counting(torch.optim.SGD):
+        def step(self):
+            super().step()
+            self.state[weights[0]]["steps"] = 1 + self.state[weights[0]].get("steps", 0)
+
+    return Counting(weights, lr=learning_rate)
+"""
+
+
+def test_an_optimizer_may_keep_other_things_than_tensors(tmp_path: Path) -> None:
+    script = changed_copies(tmp_path, "schedule")
+    script.write_text(replaced(script.read_text(), SGD_THAT_COUNTS))
+    data, val = archives(CASES[1], tmp_path)
+    train(script, 1, tmp_path / "run", "--train", data, "--val", val, "--epochs", 2)
+    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
+    assert metrics["replicas"][0]["bytes"]["optimiser"] == 0
+
+
+WRONG_SHAPES = [
+    ("regression", 'reduction="none"', 'reduction="mean"', "loss_of_each_row() returns 1 values"),
+    (
+        "regression",
+        "(*layers)",
+        "(*layers, nn.Flatten(0))",
+        "loss_of_each_row() returns 256 values",
+    ),
+    ("classes", "== y[:, 0]", "== y", "is_right() returns 256 values"),
+]
+
+
+@pytest.mark.parametrize(("section", "right", "wrong", "reason"), WRONG_SHAPES)
+def test_any_other_number_of_values_is_refused(
+    section: str,
+    right: str,
+    wrong: str,
+    reason: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    script = changed_copies(tmp_path, section)
+    assert right in script.read_text()
+    script.write_text(script.read_text().replace(right, wrong))
+    case = next(case for case in CASES if case.section == section)
+    data, _ = archives(case, tmp_path)
+    with np.load(data) as arrays:
+        np.savez(data, **{name: array[:16] for name, array in arrays.items()})
+    with warnings.catch_warnings(action="ignore"):  # PyTorch's own, of shapes that differ
+        assert alone(script, tmp_path / "run", "--train", data, "--val", data) == 2
+    sentence = f"train_nn.py: {reason} for 16 rows; return one for each row\n"
+    assert capsys.readouterr().err == sentence
+    if "1 values" in reason:
+        assert sentence in PAGE.read_text()
+    assert not (tmp_path / "run/model.pt").exists()
+
+
+def test_the_server_makes_the_network_of_the_script() -> None:
+    assert inspect.getsource(serve_nn.build_model) == inspect.getsource(train_nn.build_model)
+
+
+def test_a_replica_with_one_row_is_too_few_for_batch_norm(tmp_path: Path) -> None:
+    script = changed_copies(tmp_path, "dropout")
+    data, val = archives(CASES[0], tmp_path)
+    flags = ("--train", data, "--val", val, "--batch_size", 1)
+    with pytest.raises(ValueError, match="Expected more than 1 value per channel"):
+        alone(script, tmp_path / "run", *flags)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+import re
+import runpy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lesson import ROOT, LessonError
 from lesson.exercises import Exercise
-from lesson.exercises.coded import call, function, number
 from lesson.runs import Run
 
 if TYPE_CHECKING:
@@ -103,77 +102,71 @@ flag = Exercise(
 )
 
 
-def _judge_network(my_model: Callable[..., Any]) -> str:
-    import torch
-
-    def logit(activation: Callable[..., Any]) -> float:
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(0)  # as train_nn.build_model() does
-            widths = ((7, 64), (64, 32), (32, 1))
-            first, second, last = (torch.nn.Linear(*each) for each in widths)
-            return float(last(activation(second(activation(first(torch.zeros(1, 7)))))).item())
-
-    model = call(my_model, 7, [64, 32], 0)
-    if not isinstance(model, torch.nn.Module):
-        return f"it returns a {type(model).__name__}, not a network."
-    answer = number(model, torch.zeros(1, 7))
-    if abs(answer - logit(torch.tanh)) < 1e-4:
-        return ""
-    if abs(answer - logit(torch.relu)) < 1e-4:
-        return "that is what the network with ReLU answers."
-    return "both ReLU layers become Tanh, and the rest, the seed too, stays the same."
-
-
-network = function(
-    _judge_network,
-    "In a copy of the script, this is a change of one line in build_model().",
-    "a Sequential is a list of layers: make a new one, with Tanh() where the old one has a ReLU.",
+FUNCTIONS = (
+    ("build_model", "the first one appends layer after layer, and returns the network."),
+    ("loss_of_each_row", "the second one compares outputs with y, and gives each row a loss."),
+    ("own_rows", "the third one gives a range of rows, from a rank and the number of replicas."),
+    ("add_up", "the fourth one is called between backward() and step(), and is in section 4."),
+    ("require_numbers", "the fifth one looks for missing values, and is in section 3."),
 )
 
 
-def _judge_loss(my_loss: Callable[..., Any]) -> str:
-    import torch
-
-    y = torch.tensor([1.0, 0.0, 0.0, 0.0])
-    result, survived = number(my_loss, torch.zeros(4), y), 0.25
-    log_2 = math.log(2)
-    if abs(result - (1 + survived) * log_2) < 1e-3:
-        return ""
-    if abs(result - log_2) < 1e-3:
-        return "there all count alike; pass pos_weight, too."
-    if abs(result - (2 - survived) * log_2) < 1e-3:
-        return "there those who did not survive count twice."
-    return "it is the mean loss with a pos_weight of 2."
-
-
-loss = function(
-    _judge_loss,
-    "In a copy of the script, this is one more argument in sum_losses().",
-    "pos_weight=torch.tensor(2.0) makes each row whose label is 1 count twice.",
-)
-
-
-def _judge_data(with_family: Callable[..., Any]) -> str:
-    import numpy as np
-
-    rows = np.arange(21.0).reshape(3, 7)
-    result = np.asarray(call(with_family, rows))
-    if result.shape == (3, 7):
-        return "there are still seven columns."
-    if result.shape != (3, 8):
-        return f"of 3 rows of 7 columns it makes the shape {result.shape}, not (3, 8)."
-    if not np.array_equal(result[:, :7], rows):
-        return "the seven columns have to stay where they are; the new one comes last."
-    if not np.array_equal(result[:, 7], rows[:, 3] + rows[:, 4]):
-        return "the new column is the sum of columns 3 and 4, counted from 0."
+def _judge_functions(answer: str) -> str:
+    given = re.findall(r"\w+", answer)
+    if len(given) != len(FUNCTIONS):
+        return f"write {len(FUNCTIONS)} names of functions, in the order of the questions."
+    for name, (right, advice) in zip(given, FUNCTIONS, strict=True):
+        if name != right:
+            return f"{name} is not right: {advice}"
     return ""
 
 
-data = function(
-    _judge_data,
-    "The network has 64 weights more, one for each unit of the first layer; the script is the "
-    "same.",
-    "np.column_stack([X, one_column]) adds a column; X[:, 3] is one of the two to be added up.",
+functions = Exercise(
+    str,
+    _judge_functions,
+    "Five functions, each shorter than a screen; the rest of the file calls them.",
+    "the first two are in section 1, the third and the last in section 3, the fourth in section 4.",
+)
+
+
+def _layers_of(path: str) -> list[Any]:
+    """Return the layers of the network that a copy of the script makes, in order."""
+    if not path.endswith(".py"):
+        raise LessonError("the answer is the path of your copy, which ends in .py.")
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as problem:
+        raise LessonError(f"your copy cannot be read: {problem}") from None
+    if "def build_model(" not in text:
+        raise LessonError("there is no build_model() in that file.")
+    try:
+        model = runpy.run_path(path)["build_model"](7, [64, 32], 0)
+        return list(model.children())
+    except Exception as problem:  # noqa: BLE001 - the learner's own code raises anything
+        raise LessonError(f"your copy raises {type(problem).__name__}: {problem}") from None
+
+
+def _judge_own_copy(answer: str) -> str:
+    layers = _layers_of(answer)
+    kinds = [type(layer).__name__ for layer in layers]
+    if "Dropout" not in kinds:
+        return "the network of that file has no Dropout yet; have you saved the file?"
+    hidden = ["Linear", "ReLU", "Dropout"]
+    if kinds != [*hidden, *hidden, "Linear"]:
+        found = ", ".join(kinds)
+        return f"the layers are {found}; a Dropout belongs after each ReLU, and only there."
+    shares = {layer.p for layer in layers if type(layer).__name__ == "Dropout"}
+    if shares != {0.2}:
+        return "there Dropout sets another share than 0.2 to zero."
+    return ""
+
+
+own_copy = Exercise(
+    str,
+    _judge_own_copy,
+    "It acts while the script trains, and not while it evaluates: look for train() and eval().",
+    "the layers are appended in a loop of build_model(); one more line belongs into the loop.",
+    kind="write",
 )
 
 

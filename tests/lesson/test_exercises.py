@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from torch.nn.functional import binary_cross_entropy_with_logits as losses
 
 from lesson import this_machine
 from lesson.exercises import train_locally as exercises
@@ -22,12 +21,35 @@ from training import train_nn
 TRAIN, VAL = split(read_passengers(exercises.CSV))
 
 
-def tanh_model(features: int, hidden: list[int], seed: int) -> torch.nn.Sequential:
-    """The network of the script with Tanh."""
-    layers = train_nn.build_model(features, hidden, seed)
-    return torch.nn.Sequential(
-        *(torch.nn.Tanh() if isinstance(each, torch.nn.ReLU) else each for each in layers)
-    )
+RELU = "        layers.append(nn.ReLU())\n"
+DROPOUT = "        layers.append(nn.Dropout(0.2))\n"
+
+
+def copies(folder: Path) -> tuple[list[str], list[tuple[str, str]]]:
+    """Copies of the script with dropout after each ReLU, and with other changes."""
+    script = Path(train_nn.__file__).read_text(encoding="utf-8")
+    contents = {
+        "right": script.replace(RELU, RELU + DROPOUT),
+        "one_line": script.replace(RELU, "        layers += [nn.ReLU(), nn.Dropout(p=0.2)]\n"),
+        "unchanged": script,
+        "before": script.replace(RELU, DROPOUT + RELU),
+        "half": script.replace(RELU, RELU + DROPOUT.replace("0.2", "0.5")),
+        "broken": script.replace(RELU, RELU + DROPOUT.replace("))", ")")),
+        "empty": "",
+    }
+    paths = {name: str(folder / f"{name}.py") for name in [*contents, "missing"]}
+    for name, content in contents.items():
+        Path(paths[name]).write_text(content, encoding="utf-8")
+    wrong = [
+        (paths["unchanged"], "saved the file"),
+        (paths["before"], "after each ReLU"),
+        (paths["half"], "another share"),
+        (paths["broken"], "SyntaxError"),
+        (paths["empty"], "no build_model()"),
+        (paths["missing"], "cannot be read"),
+        ("nn.Dropout(0.2)", "ends in .py"),
+    ]
+    return [paths["right"], paths["one_line"]], wrong
 
 
 ANSWERS: Answers = {
@@ -64,34 +86,21 @@ ANSWERS: Answers = {
             (0.01, "a text in quotes"),
         ],
     ),
-    "network": (
-        [tanh_model, lambda *flags: tanh_model(7, [64, 32], 0)],
+    "functions": (
         [
-            (train_nn.build_model, "with ReLU"),
-            (lambda *flags: tanh_model(7, [64, 32], 1), "the seed too"),
-            (lambda *flags: 0.5, "not a network"),
-            (lambda *flags: None, "returns nothing"),
-            (tanh_model(7, [64, 32], 0), "raises"),
-            (0.5, "a function"),
+            "build_model loss_of_each_row own_rows add_up require_numbers",
+            "build_model(), loss_of_each_row(), own_rows(), add_up(), require_numbers()",
         ],
-    ),
-    "loss": (
-        [lambda z, y: losses(z, y, pos_weight=torch.tensor(2.0))],
         [
-            (losses, "count alike"),
-            (lambda z, y: losses(z, 1 - y, pos_weight=torch.tensor(2.0)), "did not survive"),
-            (lambda z, y: losses(z, y, pos_weight=torch.tensor(3.0)), "pos_weight of 2"),
-            (lambda z, y: losses(z, y, reduction="none"), "not a number"),
-        ],
-    ),
-    "data": (
-        [lambda X: np.column_stack([X, X[:, 3] + X[:, 4]]), lambda X: np.c_[X, X[:, 3:5].sum(1)]],
-        [
-            (lambda X: X, "still seven"),
-            (lambda X: np.column_stack([X, X]), "(3, 14)"),
-            (lambda X: np.column_stack([X[:, 3] + X[:, 4], X]), "comes last"),
-            (lambda X: np.column_stack([X, X[:, 4] + X[:, 5]]), "3 and 4"),
-            (lambda X: X.missing, "AttributeError"),
+            ("build_model own_rows", "5 names"),
+            ("fit loss_of_each_row own_rows add_up require_numbers", "layer after layer"),
+            ("build_model is_right own_rows add_up require_numbers", "outputs with y"),
+            ("build_model loss_of_each_row Table add_up require_numbers", "a range of rows"),
+            (
+                "build_model loss_of_each_row own_rows join require_numbers",
+                "backward() and step",
+            ),
+            ("build_model loss_of_each_row own_rows add_up require", "missing values"),
         ],
     ),
 }
@@ -99,14 +108,14 @@ ANSWERS: Answers = {
 
 @pytest.fixture(scope="class")
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A real run; the exercise about its best epoch is told of it."""
+    """A real run, which the exercise about its best epoch judges, and changed copies."""
     folder = tmp_path_factory.mktemp("run")
     data = prepare(exercises.CSV, folder)
     run = this_machine.train({"train": data.train, "val": data.val}, folder)
     best, last = run.metrics["epochs"]["best"], run.metrics["epochs"]["last"]
     wrong = [(last, "rows that the model has seen"), (best - 1, "counts from 0")]
     best_epoch = ([best, np.int64(best)], [*wrong, (1, "the dashed line")])
-    request.cls.answers = ANSWERS | {"best_epoch": best_epoch}
+    request.cls.answers = ANSWERS | {"best_epoch": best_epoch, "own_copy": copies(folder)}
     request.cls.context = {"best_epoch": (run,)}
     return run
 
@@ -120,6 +129,18 @@ class TestExercises(ExerciseRules):
         gone = dataclasses.replace(run, artefacts="gone")
         assert "train again" in self.said("best_epoch", 5, gone)
         assert self.said("guess", 0.5, run).startswith("Not yet: call check() as")
+
+
+def test_the_script_has_the_functions_in_the_sections_of_the_hint() -> None:
+    script = Path(train_nn.__file__).read_text(encoding="utf-8")
+    sections = script.split("\n# ---- ")
+    found = [
+        number
+        for name, _ in exercises.FUNCTIONS
+        for number, section in enumerate(sections)
+        if f"\ndef {name}(" in section
+    ]
+    assert found == [1, 1, 3, 4, 3]
 
 
 class Texts(HTMLParser):

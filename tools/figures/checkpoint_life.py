@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.figures.drawing import DARK, DOTS, GROUND, LINES, STORE, WIDTH, Drawing
+from tools.figures.drawing import DARK, GROUND, LINES, STORE, WIDTH, Drawing
 
 LEFT, EPOCH = 32, 144  # the left edge, and the width of ten epochs
 
@@ -13,8 +13,9 @@ def draw() -> Drawing:
         "A checkpoint's life",
         "Three parts, downwards. First attempt: a bar of epochs, and a checkpoint after epochs "
         "10, 20 and 30; at epoch 36 the machine is lost. In the middle, the folder of "
-        "checkpoints: each is written under a name that ends in .pt.part and renamed when it is "
-        "whole; the newest two, after epochs 20 and 30, are kept, the older one is deleted. "
+        "checkpoints, which has two names: each checkpoint is written under a name that ends in "
+        ".pt.part and takes the place of the older one when it is whole; the newest two, after "
+        "epochs 20 and 30, are kept. "
         "Second attempt, on another machine: an arrow leads from the checkpoint after epoch 30 to "
         "its start; epochs 31 to 36 are computed again, then the new ones up to 40. The weights "
         "are those of an undisturbed run, and the checkpoints are deleted.",
@@ -47,15 +48,18 @@ def draw() -> Drawing:
 
 
 def _folder(drawing: Drawing) -> None:
-    """Three checkpoints: the oldest is deleted when a newer one is whole."""
-    for number, (word, fill) in enumerate((("deleted", DOTS), ("kept", GROUND), ("kept", GROUND))):
+    """Three checkpoints: the third takes the name of the first when it is whole."""
+    names = ("1", "0", "1")
+    words = ("replaced", "kept", "kept")
+    for number, (name, word) in enumerate(zip(names, words, strict=True)):
         middle = LEFT + (number + 1) * EPOCH
-        drawing.box(middle - 60, 260, 120, 30, fill)
+        drawing.box(middle - 60, 260, 120, 30, GROUND)
+        drawing.text(middle, 275, name)
         drawing.text(middle, 316, word)
     drawing.text(
         LEFT - 4,
         364,
-        "written as step-N.pt.part,",
-        "renamed to step-N.pt when it is whole",
+        "checkpoint-0 and checkpoint-1 take turns;",
+        "each gets its name when it is whole",
         anchor="start",
     )

@@ -18,14 +18,14 @@ STRESSED = {
     *("and", "each", "files", "four", "is", "sum", "training", "columns", "rows", "notebook"),
     *("shared", "start", "exchange", "scheduling", "type", "linear", "logarithmic", "p", "s"),
     *("on condition", "reverse logarithmic", "all must save", "not the same folder"),
-    *("each tuning trial needs a folder of its own", "graphs", "hparams", "time series"),
+    *("each tuning trial needs a folder of its own", "hparams", "text", "time series"),
     "view tensorboard",
 }
 ABBREVIATION = re.compile(r"\b[A-Za-z]*[A-Z][A-Za-z]*[A-Z]\w*\b")
 # Capitals without an entry: names of products, units, a role, states, and pages of TensorBoard.
 NAMES = {
     *("AI", "JupyterHub", "JupyterLab", "NumPy", "PyTorch", "SageMaker", "TensorFlow", "XGBoost"),
-    *("AmazonSageMakerFullAccess", "CSV", "GB", "MB", "GRAPHS", "HPARAMS", "TIME", "SERIES"),
+    *("AmazonSageMakerFullAccess", "CSV", "GB", "MB", "HPARAMS", "TEXT", "TIME", "SERIES"),
     *("QUEUED", "PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLING", "CANCELLED"),
 }
 

@@ -654,7 +654,9 @@ def fit(run: Run, reports: "Reports | None") -> None:
 
 def seed_random_numbers(run: Run) -> None:
     """Start the random numbers of dropout anew, as a run that resumes here does too."""
-    number = run.flags.seed * 1_000_003 + len(run.history) * 1_009 + run.replica.rank
+    number = run.flags.seed * 1_000_003 + len(run.history) * 1_009
+    if run.train.replicas > 1:  # each has its own rows; those that share layers draw the same
+        number += run.replica.rank
     torch.manual_seed(number % 2**63)
 
 
@@ -1245,8 +1247,10 @@ def start_run(
     if train.replicas < replica.size:
         with refused_with("--parallelism model", "choose other widths in --hidden"):
             import shared_layers
-
+        try:
             model = shared_layers.share(model, replica.rank, replica.size)
+        except ValueError as problem:  # it says all that there is to say
+            raise Refused(str(problem)) from None
     model = model.to(device)
     if flags.compile:
         model.compile(mode="reduce-overhead")

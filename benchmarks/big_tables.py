@@ -46,8 +46,8 @@ def one_pass(kind: str, table: Any) -> float:
     """Seconds of one pass."""
     import torch
 
+    import train_nn as script
     from benchmarks import epochs
-    from training import train_nn as script
 
     training = epochs.ready_to_train(table, HIDDEN, BATCH)
     begun = time.perf_counter()
@@ -67,8 +67,8 @@ def main() -> None:
     """Read the table, which brings the files into the page cache, and time the second pass."""
     import torch
 
+    import train_nn as script
     from benchmarks import epochs
-    from training import train_nn as script
 
     kind, folder = sys.argv[1:]
     torch.set_num_threads(1)

@@ -33,7 +33,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 import numpy as np
 import torch
@@ -356,10 +356,10 @@ def read_parts(path: str, part: str, rank: int, replicas: int, device: torch.dev
     """Return a replica's own rows of a table in several archives, or of a large one."""
     import big_tables
 
-    table: Table = big_tables.read_table(
+    table = big_tables.read_table(
         path, part, rank=rank, replicas=replicas, device=device, labels=LABELS
     )
-    return table
+    return cast(Table, table)  # it has all that this script uses of a Table
 
 
 # ---- 4. Replicas ---------------------------------------------------------------------------------

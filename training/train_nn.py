@@ -87,8 +87,7 @@ def build_optimizer(weights: Sequence[nn.Parameter], learning_rate: float) -> to
     if importlib.util.find_spec("flat_adam"):  # the same steps, faster, if that file was sent too
         import flat_adam
 
-        flat: torch.optim.Optimizer = flat_adam.Adam(weights, lr=learning_rate)
-        return flat
+        return cast(torch.optim.Optimizer, flat_adam.Adam(weights, lr=learning_rate))
     fused = weights[0].device.type in ("cpu", "cuda")  # one call for all weights
     return torch.optim.Adam(weights, lr=learning_rate, fused=fused)
 

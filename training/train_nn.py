@@ -33,7 +33,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import torch
@@ -87,7 +87,8 @@ def build_optimizer(weights: Sequence[nn.Parameter], learning_rate: float) -> to
     if importlib.util.find_spec("flat_adam"):  # the same steps, faster, if that file was sent too
         import flat_adam
 
-        return cast(torch.optim.Optimizer, flat_adam.Adam(weights, lr=learning_rate))
+        flat: torch.optim.Optimizer = flat_adam.Adam(weights, lr=learning_rate)
+        return flat
     fused = weights[0].device.type in ("cpu", "cuda")  # one call for all weights
     return torch.optim.Adam(weights, lr=learning_rate, fused=fused)
 
@@ -322,7 +323,7 @@ def read_table(path: str, part: str, rank: int, replicas: int, device: torch.dev
         f"X_{part} and y_{part}, as numpy.savez writes it"
     )
     with refused_with(f"--{part} {path}", advice):
-        if [True] in gather([is_several(path)]):  # for one of the replicas at least
+        if is_several(path):
             return read_parts(path, part, rank, replicas, device)
         content = read_bytes(path)
         X, y, preparation = read_archive(content, part)
@@ -347,8 +348,7 @@ def is_several(path: str) -> bool:
     if path.endswith("/") or file.is_dir():
         return True
     if file.is_file():
-        is_large = file.stat().st_size > 64 * 2**20
-        return is_large and importlib.util.find_spec("big_tables") is not None
+        return file.stat().st_size > 64 * 2**20
     return any(letter in path for letter in "*?[")
 
 
@@ -356,10 +356,10 @@ def read_parts(path: str, part: str, rank: int, replicas: int, device: torch.dev
     """Return a replica's own rows of a table in several archives, or of a large one."""
     import big_tables
 
-    table = big_tables.read_table(
+    table: Table = big_tables.read_table(
         path, part, rank=rank, replicas=replicas, device=device, labels=LABELS
     )
-    return cast(Table, table)  # it has all that this script uses of a Table
+    return table
 
 
 # ---- 4. Replicas ---------------------------------------------------------------------------------

@@ -338,6 +338,33 @@ def test_the_best_weights_include_buffers(tmp_path: Path) -> None:
     assert not torch.equal(last["model"]["1.running_mean"], best["model"]["1.running_mean"])
 
 
+def test_replicas_that_share_layers_drop_what_one_alone_drops(tmp_path: Path) -> None:
+    script = changed_copies(tmp_path, "dropout")
+    batch_norm = "        layers.append(nn.BatchNorm1d(width))  # new\n"
+    assert batch_norm in script.read_text()
+    script.write_text(script.read_text().replace(batch_norm, ""))
+    shutil.copy(ROOT / "training/shared_layers.py", tmp_path)
+    data, val = archives(CASES[0], tmp_path)
+    flags = ("--train", data, "--val", val, "--epochs", EPOCHS, "--parallelism", "model")
+    one = train(script, 1, tmp_path / "one", *flags)
+    two = train(script, 2, tmp_path / "two", *flags)
+    for name, value in one["model"].items():
+        assert two["model"][name] == pytest.approx(value.numpy(), abs=1e-6), name
+
+
+def test_replicas_cannot_share_the_columns_of_batch_norm(tmp_path: Path) -> None:
+    script = changed_copies(tmp_path, "dropout")
+    shutil.copy(ROOT / "training/shared_layers.py", tmp_path)
+    data, val = archives(CASES[0], tmp_path)
+    flags = ("--train", data, "--val", val, "--parallelism", "model")
+    with processes(script, 2, tmp_path / "run", *flags) as running:
+        assert running.codes() == [2, 2]
+    assert running.said(0)[-1] == (
+        "train_nn.py: --parallelism model: replicas cannot share the columns of BatchNorm1d "
+        "between two Linear layers; remove it, or choose --parallelism data"
+    )
+
+
 SGD_THAT_COUNTS = """
 def build_optimizer(weights, learning_rate):
     class Counting(torch.optim.SGD):

@@ -46,18 +46,18 @@ def one_pass(kind: str, table: Any) -> float:
     """Seconds of one pass."""
     import torch
 
+    import train_nn as script
     from benchmarks import epochs
-    from training import train_nn as script
 
     training = epochs.ready_to_train(table, HIDDEN, BATCH)
     begun = time.perf_counter()
     if kind == "files":
-        for part in table.parts:
+        for part in table.held.parts:
             part.X.sum()
     elif kind.endswith("-trained"):
         script.train_epoch(training)
     else:
-        for chunks, _ in table.batches(BATCH, torch.Generator().manual_seed(0)):
+        for chunks, _ in table.steps(BATCH, torch.Generator().manual_seed(0)):
             for _ in chunks:
                 pass
     return time.perf_counter() - begun
@@ -67,15 +67,16 @@ def main() -> None:
     """Read the table, which brings the files into the page cache, and time the second pass."""
     import torch
 
+    import big_tables
     from benchmarks import epochs
-    from training import train_nn as script
 
     kind, folder = sys.argv[1:]
     torch.set_num_threads(1)
     epochs.keep_memory()
-    table = script.read_table(folder, "train", torch.device("cpu"), 0, 1)
-    if kind.startswith("memory"):
-        table = table.settled()
+    cpu = torch.device("cpu")
+    table = big_tables.read_table(folder, "train", rank=0, replicas=1, device=cpu, labels=(0, 1))
+    if kind.startswith("memory") and isinstance(table.held, big_tables.RowsInFiles):
+        table.held = table.held.in_memory()
     print(min(one_pass(kind, table) for _ in range(2)))
 
 

@@ -48,7 +48,7 @@ def write_table(folder: str, rows: int) -> list[str]:
 
 def main() -> None:
     """Run the script in this process, with a watch on the training and on every checkpoint."""
-    from training import train_nn
+    import train_nn
 
     script: Any = train_nn
     rows, hidden, batch, epochs, every = sys.argv[1:]

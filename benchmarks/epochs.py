@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from training import train_nn as script
+import train_nn as script
 
 
 def ready_to_train(table: Any, hidden: Sequence[int], batch: int, layers: Any = script) -> Any:

@@ -28,10 +28,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+import train_nn as script
 from benchmarks import epochs
 from benchmarks.ddp_loop import ddp, fsdp
 from benchmarks.measure import FEATURES
-from training import train_nn as script
 
 ROWS = 16_384  # of an epoch
 SECONDS = 3.0  # of epochs, at least

@@ -51,8 +51,8 @@ def train_nn(batch: int, keep_memory: bool = True) -> float:
     """This project's script: one epoch is the shuffle and train_epoch(), as in fit()."""
     import torch
 
+    import train_nn as script
     from benchmarks import epochs
-    from training import train_nn as script
 
     X, y = (torch.from_numpy(array) for array in table())
     data = script.Table(X, y[:, None], [range(ROWS)], ROWS, 1, "", "")
@@ -137,7 +137,7 @@ def matmul(_: int) -> float:
 
 def rate(trainer: str, batch: int) -> float:
     """Rows per second of one trainer; of `matmul`, operations per second of this machine."""
-    from training.launch import SPINS
+    from launch import SPINS
 
     as_the_script = {"GOMP_SPINCOUNT": SPINS} if trainer.startswith("train_nn") else {}
     return float(output("-m", "benchmarks.step", trainer, str(batch), **as_the_script))

@@ -163,7 +163,7 @@ def judged(results: Path) -> Worth:
     """What a trained model is worth, from its own results and on the table's test part."""
     import torch
 
-    from training import train_nn
+    import train_nn
 
     script: Any = train_nn
     metrics = json.loads((results / "metrics.json").read_text())

@@ -34,8 +34,8 @@ TURNS = 2
 def main() -> None:
     import torch
 
+    import train_nn
     from benchmarks import epochs
-    from training import train_nn
 
     epochs.keep_memory()
     torch.set_num_threads(int(sys.argv[1]))
@@ -67,7 +67,7 @@ def beside(others: int, measure: Callable[[], Any]) -> Any:
 
 def section() -> str:
     """One thread against all of them, by shape; on a quiet machine and on a busy one."""
-    from training.launch import SPINS
+    from launch import SPINS
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     say(f"threads: 1 and {cores}, which wait as torch or as the script has it, take turns ...")

@@ -1,242 +1,452 @@
-"""Tables of several archives, or larger than memory: batches from windows of mapped rows."""
+"""Tables of several archives, or larger than memory: steps from windows of mapped rows.
+
+read_table() returns a BigTable. Its own rows are in memory if the whole table is small, and on a
+GPU if there is room for them; else they stay in the files, from which each window of an epoch is
+read. Several replicas share the rows of one table, and each of them may hold other archives of it.
+"""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import itertools
+import json
 import math
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.distributed as dist
+from torch import Tensor
 
-story: Any  # train_nn.py, which loads this file
-archives = story.companion("archives", "a table of several archives, or a large one,")
+import archives
+from archives import Description
 
 WINDOW = 2**24  # so many float32 numbers, 64 MiB, are held at once of a table larger than that
 
-
-class Part(NamedTuple):
-    """Rows that follow each other in the whole table."""
-
-    X: Any  # (rows, features): a tensor, or an array mapped from a file
-    y: Any  # (rows, 1)
-    start: int  # the number of the first of them in the whole table
+Rows = tuple[Tensor, Tensor]  # X (rows, features) and y (rows, 1), float32, on the device
 
 
-class BigTable(NamedTuple):
-    """A replica's own rows of a table, in parts, and what all replicas know of the whole."""
+# ---- the table -----------------------------------------------------------------------------------
+@dataclass
+class BigTable:
+    """A replica's own rows of a table, and what all replicas know of the whole."""
 
-    parts: list[Part]  # at least one, of no rows if there are none
-    X: torch.Tensor  # (0, features): has the features of the table, and none of its rows
-    own: list[range]  # the places of the own rows in the whole table
+    held: RowsInMemory | RowsInFiles  # the own rows
+    rank: int  # of this replica
+    ranges: list[list[range]]  # which rows of the whole table each replica has
     rows: int  # of the whole table
-    replicas: int  # which share these out
-    preparation: str
-    digest: str  # of the whole table's content
-    device: torch.device  # where the batches go
+    replicas: int  # that share the rows out
+    preparation: str  # how the features were made, as JSON; "" if no archive says so
+    digest: str  # of the whole content
 
     @property
-    def features(self) -> int:
-        """Return the number of columns."""
-        return self.X.shape[1]
+    def X(self) -> Tensor:
+        """Return the rows in memory: (own rows, features), or (0, features) if all are in files."""
+        return self.held.X
 
     @property
     def window(self) -> int:
         """Return how many rows are held at once."""
-        return max(1, WINDOW // self.features)
+        return max(1, WINDOW // self.X.shape[1])
 
-    def batches(
-        self, size: int = 0, shuffle: Any = None, skip: int = 0
-    ) -> Iterator[tuple[Iterable[Any], int]]:
-        """Yield an epoch's batches but the first `skip`: chunks of own rows, number of all rows."""
-        if not 0 < size < self.rows:
-            yield from [(self.stretches(), self.rows)][skip:]
+    def rows_of(self, rank: int) -> list[range]:
+        """Return which rows of the whole table a replica has."""
+        return self.ranges[rank]
+
+    def chunks(self) -> Iterator[Rows]:
+        """Yield all own rows in order, a window at once."""
+        return self.held.chunks(self.window)
+
+    def steps(
+        self, batch_size: int, shuffle: torch.Generator
+    ) -> Iterator[tuple[Iterable[Rows], int]]:
+        """Yield each step of an epoch: chunks of own rows, and the number of all replicas' rows."""
+        if batch_size >= self.rows:
+            yield self.chunks(), self.rows
             return
-        for order in self.orders(size, shuffle):
-            sizes = [len(some) for some in torch.split(order, size)]
-            if skip >= len(sizes):
-                skip -= len(sizes)
-                continue
-            rows, own_sizes = order, sizes
-            if self.own != [range(self.rows)]:
-                mine = torch.zeros(len(order), dtype=torch.bool)
-                for some in self.own:
-                    mine |= (order >= some.start) & (order < some.stop)
-                own = mine.nonzero().flatten()
-                rows, own_sizes = order[own], (own // size).bincount(minlength=len(sizes)).tolist()
-            if size > self.window:  # then `rows` are those of one batch, whose order means nothing
-                yield map(self.gather, torch.split(rows.sort().values, self.window)), sizes[0]
-                continue
-            batches = (torch.split(item, own_sizes) for item in self.gather(rows))
-            # What is skipped is gathered, too: a batch at another place in memory would be
-            # multiplied in another order, and its last bits would differ.
-            for X, y, number in itertools.islice(zip(*batches, sizes, strict=True), skip, None):
-                yield [(X, y)], number
-            skip = 0
+        for order in self.orders(batch_size, shuffle):
+            if batch_size > self.window:  # then these are the rows of one step
+                yield self.chunks_of_step(order), len(order)
+            else:
+                yield from self.steps_of_window(order, batch_size)
 
-    def orders(self, size: int, shuffle: Any) -> Iterator[torch.Tensor]:
-        """Yield the order of all rows in an epoch, alike on all replicas, window by window."""
-        # Of a table larger than a window the order is that of its pieces, which are rows that
-        # follow one another in a file; the rows of about 16 pieces are then shuffled together.
+    def orders(self, batch_size: int, shuffle: torch.Generator) -> Iterator[Tensor]:
+        """Yield the order of all rows in an epoch, the same on all replicas, window by window.
+
+        A table larger than a window is shuffled in pieces, which are rows that follow one another;
+        then the rows of each window, which has about 16 pieces, are shuffled together.
+        """
         if self.rows <= self.window:
             yield torch.randperm(self.rows, generator=shuffle)
             return
         piece_size = max(1, self.window // 16)
         pieces = torch.randperm(math.ceil(self.rows / piece_size), generator=shuffle)
-        sizes = (self.rows - pieces * piece_size).clamp(max=piece_size)
-        ends = sizes.cumsum(0)
-        window = max(size, self.window // size * size)  # whole batches
-        for first in range(0, self.rows, window):
-            places = torch.arange(first, min(first + window, self.rows))
+        first_rows = pieces * piece_size
+        sizes = (self.rows - first_rows).clamp(max=piece_size)
+        ends = sizes.cumsum(0)  # of each piece in the order
+        begins = ends - sizes
+        whole_steps = max(batch_size, self.window // batch_size * batch_size)
+        for first in range(0, self.rows, whole_steps):
+            places = torch.arange(first, min(first + whole_steps, self.rows))
             piece = torch.bucketize(places, ends, right=True)
-            rows = (pieces * piece_size + sizes - ends)[piece] + places
+            rows = first_rows[piece] + places - begins[piece]
             yield rows[torch.randperm(len(rows), generator=shuffle)]
 
-    def stretches(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yield X and y of all own rows in order, at most one window at once."""
-        for X, y, _ in self.parts:
-            for start in range(0, max(1, len(X)), self.window):
-                stretch = slice(start, start + self.window)
-                yield on_device(X[stretch], self.device), on_device(y[stretch], self.device)
+    def is_own(self, rows: Tensor) -> Tensor:
+        """Return for each of these rows of the whole table whether this replica has it."""
+        own = torch.zeros(len(rows), dtype=torch.bool)
+        for some in self.rows_of(self.rank):
+            own |= (rows >= some.start) & (rows < some.stop)
+        return own
 
-    def gather(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return X and y of these rows of the whole table, which are all own ones, in order."""
-        X, y, start = self.parts[0]
-        if len(self.parts) == 1 and isinstance(X, torch.Tensor):
-            rows = (rows - start).to(X.device)
-            return X.index_select(0, rows), y.index_select(0, rows)
-        rows, places = rows.sort()  # files are read forwards
-        home = X.device if isinstance(X, torch.Tensor) else "cpu"
-        X, y = (torch.empty((len(rows), columns), device=home) for columns in (self.features, 1))
+    def steps_of_window(
+        self, order: Tensor, batch_size: int
+    ) -> Iterator[tuple[Iterable[Rows], int]]:
+        """Yield the steps through the rows of a window, which are read together."""
+        batches = torch.split(order, batch_size)
+        if self.replicas == 1:
+            own, sizes = order, [len(batch) for batch in batches]
+        else:
+            places = self.is_own(order).nonzero().flatten()
+            own = order[places]
+            sizes = (places // batch_size).bincount(minlength=len(batches)).tolist()
+        X, y = self.held.take(own)
+        steps = torch.split(X, sizes), torch.split(y, sizes)
+        for X_step, y_step, batch in zip(*steps, batches, strict=True):
+            yield [(X_step, y_step)], len(batch)
+
+    def chunks_of_step(self, order: Tensor) -> Iterator[Rows]:
+        """Yield the own rows of a step that is larger than a window, whose order means nothing."""
+        own = order[self.is_own(order)].sort().values
+        for rows in torch.split(own, self.window):
+            yield self.held.take(rows)
+
+
+@dataclass
+class RowsInMemory:
+    """A replica's own rows as tensors on the device."""
+
+    X: Tensor  # (own rows, features)
+    y: Tensor  # (own rows, 1)
+    ranges: list[range]  # which rows of the whole table these are
+
+    def chunks(self, window: int) -> Iterator[Rows]:
+        """Yield all rows in order, so many at once."""
+        yield from zip(torch.split(self.X, window), torch.split(self.y, window), strict=True)
+
+    def take(self, rows: Tensor) -> Rows:
+        """Return these rows of the whole table, in this order."""
+        places = self.places_of(rows).to(self.X.device)
+        return self.X.index_select(0, places), self.y.index_select(0, places)
+
+    def places_of(self, rows: Tensor) -> Tensor:
+        """Return where these rows of the whole table are in X."""
+        if len(self.ranges) == 1:
+            return rows - self.ranges[0].start
+        ends = torch.tensor([some.stop for some in self.ranges])
+        sizes = torch.tensor([len(some) for some in self.ranges])
+        shifts = ends - sizes.cumsum(0)  # from the place in X to that in the whole table
+        return rows - shifts[torch.bucketize(rows, ends, right=True)]
+
+
+class Part(NamedTuple):
+    """Rows of one archive, which follow one another in the whole table."""
+
+    X: np.ndarray  # (rows, features), mapped from a file, or float32 if it cannot be
+    y: np.ndarray  # (rows, 1)
+    rows: range  # which rows of the whole table these are
+
+
+@dataclass
+class RowsInFiles:
+    """A replica's own rows, of which only those in use are in memory."""
+
+    parts: list[Part]
+    X: Tensor  # (0, features), on the device
+
+    def chunks(self, window: int) -> Iterator[Rows]:
+        """Yield all rows in order, at most so many at once."""
+        device = self.X.device
         for part in self.parts:
-            ends = torch.tensor([part.start, part.start + len(part.X)])
+            for start in range(0, len(part.rows), window):
+                X = archives.as_floats(part.X[start : start + window])
+                y = archives.as_floats(part.y[start : start + window])
+                yield to_device(torch.from_numpy(X), device), to_device(torch.from_numpy(y), device)
+
+    def take(self, rows: Tensor) -> Rows:
+        """Return these rows of the whole table, in this order."""
+        rows, places = rows.sort()  # files are read forwards
+        X = torch.empty((len(rows), self.X.shape[1]), dtype=torch.float32)
+        y = torch.empty((len(rows), 1), dtype=torch.float32)
+        for part in self.parts:
+            ends = torch.tensor([part.rows.start, part.rows.stop])
             first, last = torch.searchsorted(rows, ends).tolist()
             if first < last:
-                for whole, own in ((X, part.X), (y, part.y)):
-                    some = take(own, rows[first:last] - part.start)
-                    whole.index_copy_(0, places[first:last].to(home), some)
-        return on_device(X, self.device), on_device(y, self.device)
+                wanted = (rows[first:last] - part.rows.start).numpy()
+                X.index_copy_(0, places[first:last], take_rows(part.X, wanted))
+                y.index_copy_(0, places[first:last], take_rows(part.y, wanted))
+        return to_device(X, self.X.device), to_device(y, self.X.device)
 
-    def settled(self) -> BigTable:
-        """Return the table with its own rows as tensors that stay on the device."""
-        ranges = self.own or [range(0)]
-        sizes, done = [len(rows) for rows in ranges], 0
-        X, y = (
-            torch.empty((sum(sizes), columns), device=self.device) for columns in (self.features, 1)
-        )
-        for some, labels in self.stretches():
-            X[done : done + len(some)], y[done : done + len(some)] = some, labels
-            done += len(some)
-        starts = [rows.start for rows in ranges]
-        parts = zip(torch.split(X, sizes), torch.split(y, sizes), starts, strict=True)
-        return self._replace(parts=[Part(*part) for part in parts])
-
-
-def on_device(array: Any, device: torch.device) -> torch.Tensor:
-    """Return a tensor there; of a NumPy array, a copy as float32."""
-    tensor: torch.Tensor = array
-    if not isinstance(array, torch.Tensor):
-        tensor = torch.from_numpy(archives.as_floats(array))
-    if device.type == "cuda" and tensor.device.type == "cpu":  # from pinned memory: twice as fast
-        tensor = tensor.pin_memory()
-    return tensor.to(device, non_blocking=True)
+    def in_memory(self) -> RowsInMemory:
+        """Return the same rows as tensors that stay on the device."""
+        rows = sum(len(part.rows) for part in self.parts)
+        features, device = self.X.shape[1], self.X.device
+        X = torch.empty((rows, features), dtype=torch.float32, device=device)
+        y = torch.empty((rows, 1), dtype=torch.float32, device=device)
+        done = 0
+        for X_some, y_some in self.chunks(max(1, WINDOW // features)):
+            X[done : done + len(X_some)] = X_some
+            y[done : done + len(X_some)] = y_some
+            done += len(X_some)
+        return RowsInMemory(X, y, join_ranges([part.rows for part in self.parts]))
 
 
-def take(array: Any, rows: torch.Tensor) -> torch.Tensor:
-    """Return these rows of a part."""
-    if isinstance(array, torch.Tensor):
-        return array.index_select(0, rows.to(array.device))
-    if array.flags.c_contiguous:  # by bytes: numbers in an archive are not aligned
-        some = array.view(np.uint8).take(rows, 0, mode="clip").view(array.dtype)
+def take_rows(array: np.ndarray, rows: np.ndarray) -> Tensor:
+    """Return rows of an array as float32."""
+    if array.flags.c_contiguous:  # by bytes: much faster where the numbers are not aligned
+        some = array.view(np.uint8).take(rows, axis=0, mode="clip").view(array.dtype)
     else:
-        some = array[rows.numpy()]
+        some = array[rows]
     return torch.from_numpy(archives.as_floats(some, copy=False))
 
 
-def joined(shares: list[Any]) -> list[range]:
-    """Return the rows of the whole table, those that follow one another as one range."""
-    result: list[range] = []
-    for _, start, rows in shares:
-        first = start + rows.start
-        if result and result[-1].stop == first:
-            first = result.pop().start
-        result.append(range(first, start + rows.stop))
-    return result
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """Copy a tensor to the device, unless it is there."""
+    if device.type == "cuda":
+        tensor = tensor.pin_memory()  # from there the copy is twice as fast
+    return tensor.to(device, non_blocking=True)
 
 
-def check(X: Any, y: Any, first: int, part: str) -> None:
-    """Refuse numbers that cannot be trained on; `first` is the first row's number in its file."""
-    count, row, column, step = 0, 0, 0, max(1, WINDOW // X.shape[1])
-    for start in range(0, len(X), step):
-        some, labels = (
-            archives.as_floats(each[start : start + step], copy=False) for each in (X, y)
+# ---- whose rows are whose ------------------------------------------------------------------------
+class Share(NamedTuple):
+    """A replica's own rows of one archive."""
+
+    name: str  # of the archive
+    inside: range  # which of its rows these are
+    rows: range  # which rows of the whole table these are
+
+
+def exchange(own: Sequence[Description]) -> list[list[Description]]:
+    """Return the descriptions that each replica gives, by rank."""
+    if not dist.is_initialized():
+        return [list(own)]
+    device = "cuda" if dist.get_backend() == "nccl" else "cpu"
+    text = json.dumps(own)  # and no pickle, which could run code
+    longest = torch.tensor(len(text), device=device)
+    dist.all_reduce(longest, dist.ReduceOp.MAX)
+    message = bytearray(text.ljust(int(longest)), "ascii")
+    sent = torch.frombuffer(message, dtype=torch.uint8).to(device)
+    received = [torch.empty_like(sent) for _ in range(dist.get_world_size())]
+    dist.all_gather(received, sent)
+    given = []
+    for each in received:
+        descriptions = json.loads(each.cpu().numpy().tobytes())
+        given.append([Description(*fields) for fields in descriptions])
+    return given
+
+
+def require_same(given: Sequence[Sequence[Description]]) -> None:
+    """Refuse different rows on replicas that share layers."""
+    contents = {tuple(archive.content for archive in each) for each in given}
+    if len(contents) > 1:
+        raise ValueError(
+            "the replicas of --parallelism model have different rows, and each needs all of them; "
+            "give every replica the same archives"
         )
-        bad = np.argwhere(~np.isfinite(some))
-        if len(bad) and not count:
-            row, column = first + start + bad[0][0], bad[0][1]
-        count += len(bad)
-        plain = ((labels == 0) | (labels == 1)).all()
-        story.require(plain, f"y_{part} has labels other than 0 (no) and 1 (yes)")
-    advice = f"first in row {row}, column {column} (from 0); fill in or drop the rows"
-    story.require(not count, f"X_{part} has {count} missing or infinite values, {advice}")
 
 
-def describe_all(path: str, part: str, found: dict[str, str], fetch: Any) -> list[Any]:
-    """Return a description of each archive that a path means; `found` receives their paths."""
-    with archives.about(path, "check the name and your permissions"):
-        found.update(archives.find(path))
-    shards = []
-    for name in found:
-        with archives.opened(found[name], fetch) as archive:
-            shards.append(archives.describe(name, archive, part))
-    return shards
+def join_archives(given: Sequence[Sequence[Description]]) -> list[Description]:
+    """Return all archives of the whole table, sorted by name; refuse those that do not fit.
 
-
-def load(share: Any, path: str, part: str, small: bool, fetch: Any) -> Part:
-    """Return a replica's share of an archive: mapped into memory, or float32 if it cannot be."""
-    with archives.opened(path, fetch) as archive:
-        names = (f"X_{part}", f"y_{part}")
-        headers, mapped = archives.read_headers(archive, names), archive.filename and not small
-        raw = np.asarray(np.memmap(path, mode="r")) if mapped else None
-        X, y = (archives.read_rows(archive, headers[name], share.rows, raw) for name in names)
-        check(X, y := y.reshape(-1, 1), share.rows.start, part)
-    return Part(X, y, share.start + share.rows.start)
-
-
-def read_table(path: str, part: str, device: torch.device, rank: int, replicas: int) -> Any:
-    """Return a replica's own rows of all archives of a path; all refuse what one refuses."""
-    found, parts, flag = dict[str, str](), list[Part](), f"--{part} "
-    fetch = functools.lru_cache(1)(lambda uri: story.find_object(uri)[0]())  # one is read once
-    lists = story.exchange(lambda: describe_all(path, part, found, fetch), flag)
-    lists = [[archives.Shard(*shard) for shard in each] for each in lists]
-    if replicas == 1:  # all of a group that shares the layers need all rows
-        contents = {tuple(shard.content for shard in each) for each in lists}
-        sentence = "the replicas have different rows, and each needs all of them"
-        advice = "give every replica the same archives"
-        story.require(len(contents) == 1, f"--parallelism model: {sentence}; {advice}")
-        lists = lists[:1]
-    with archives.about(f"{flag}{path}"):
-        shards, shares = archives.share_out(lists)
-    rows, features = sum(shard.rows for shard in shards), shards[0].features
-    small = rows * features <= WINDOW
-
-    def load_own() -> None:
-        parts.extend(load(share, found[share.name], part, small, fetch) for share in shares[rank])
-
-    story.exchange(load_own, flag)
-    own = joined(shares[rank])
-    preparation = next((shard.preparation for shard in shards if shard.preparation), "")
-    digest = hashlib.sha256("\n".join(shard.content for shard in shards).encode()).hexdigest()
-    whole = (rows, replicas, preparation, digest)
-    table = BigTable(parts, torch.empty(0, features), own, *whole, device)
-    fits = small or not own
-    if device.type == "cuda" and not fits:  # if half of the GPU's memory is enough
-        size = sum(map(len, own)) * (features + 1) * 4
-        fits = size * 2 < torch.cuda.mem_get_info(device)[0]
-    table = table.settled() if fits else table
-    if small and len(own) == 1:
-        return story.Table(table.parts[0].X, table.parts[0].y, own, *whole)
+    A machine may have archives of its own, as SageMaker's ShardedByS3Key gives them out.
+    """
+    groups = {tuple(each) for each in given}
+    table = sorted(itertools.chain(*groups))
+    for one, other in itertools.pairwise(table):
+        if one.name == other.name:
+            raise ValueError(
+                f"not all machines have the same {one.name}; give every machine the same files, "
+                "or each of them names of its own"
+            )
+        if one.features != other.features:
+            raise ValueError(
+                f"{one.name} has {one.features} features, {other.name} has {other.features} "
+                "features; prepare all alike"
+            )
+    prepared = {archive.preparation: archive.name for archive in table if archive.preparation}
+    if len(prepared) > 1:
+        names = " and ".join(prepared.values())
+        raise ValueError(f"{names} have different preparations; prepare all alike")
     return table
+
+
+def share_out(
+    given: Sequence[Sequence[Description]], table: Sequence[Description]
+) -> list[list[Share]]:
+    """Return each replica's shares: those that hold the same archives share their rows evenly."""
+    starts, rows = {}, 0
+    for archive in table:
+        starts[archive.name] = rows
+        rows += archive.rows
+    shares = []
+    for rank, held in enumerate(given):
+        alike = [other for other, theirs in enumerate(given) if theirs == held]
+        rows, turn = sum(archive.rows for archive in held), alike.index(rank)
+        own = range(rows * turn // len(alike), rows * (turn + 1) // len(alike))
+        shares.append(cut(held, own, starts))
+    return shares
+
+
+def cut(held: Sequence[Description], own: range, starts: Mapping[str, int]) -> list[Share]:
+    """Return the shares that together are some of the rows of all archives held.
+
+    own: the rows, counted from the first of those that are held.
+    starts: the place of each archive's first row in the whole table.
+    """
+    shares, before = [], 0
+    for archive in held:
+        first = max(own.start - before, 0)
+        stop = min(own.stop - before, archive.rows)
+        if first < stop:
+            start = starts[archive.name]
+            place = range(start + first, start + stop)
+            shares.append(Share(archive.name, range(first, stop), place))
+        before += archive.rows
+    return shares
+
+
+def join_ranges(ranges: Sequence[range]) -> list[range]:
+    """Return at least one range, with those that follow one another joined to one."""
+    joined: list[range] = []
+    for some in ranges:
+        if joined and joined[-1].stop == some.start:
+            joined[-1] = range(joined[-1].start, some.stop)
+        else:
+            joined.append(some)
+    return joined or [range(0)]
+
+
+# ---- reading -------------------------------------------------------------------------------------
+def read_table(
+    path: str,
+    part: str,
+    *,
+    rank: int,
+    replicas: int,
+    device: torch.device,
+    labels: Sequence[float],
+) -> BigTable:
+    """Return a replica's own rows of a table, or say in a ValueError or an OSError why not.
+
+    All replicas of torch.distributed's group call this together.
+
+    path: a file, a folder or a pattern, on a disk or as a gs:// or an s3:// URI.
+    part: `train` for the arrays X_train and y_train, `val` for X_val and y_val.
+    rank, replicas: this replica among those that share the rows out; 0 and 1 if each needs all.
+    labels: what y may hold; () for any finite number.
+    """
+    fetch = functools.lru_cache(maxsize=1)(archives.read_object)  # one object is read only once
+    paths = archives.find(path)
+    described = describe(paths, part, fetch)
+    given = exchange(described)
+    if replicas == 1:
+        require_same(given)
+        given = [described]
+    table = join_archives(given)
+    shares = share_out(given, table)
+    rows, features = sum(archive.rows for archive in table), table[0].features
+    is_small = rows * features <= WINDOW
+    parts = []
+    for share in shares[rank]:
+        path = paths[share.name]
+        parts.append(load(share, path, part, mapped=not is_small, labels=labels, fetch=fetch))
+    own_rows = sum(len(each.rows) for each in parts)
+    in_files = RowsInFiles(parts, torch.empty((0, features), dtype=torch.float32, device=device))
+    in_memory = is_small or own_rows == 0 or fits_into_gpu(own_rows, features, device)
+    content = "\n".join(archive.content for archive in table)
+    return BigTable(
+        held=in_files.in_memory() if in_memory else in_files,
+        rank=rank,
+        ranges=[join_ranges([share.rows for share in each]) for each in shares],
+        rows=rows,
+        replicas=replicas,
+        preparation=max(archive.preparation for archive in table),  # "" or the only one
+        digest=hashlib.sha256(content.encode()).hexdigest(),
+    )
+
+
+def describe(
+    paths: Mapping[str, str], part: str, fetch: Callable[[str], bytes]
+) -> list[Description]:
+    """Return what all replicas must know of the archives, which have their paths by name."""
+    described = []
+    for name, path in paths.items():
+        with archives.named(path), archives.opened(path, fetch) as archive:
+            described.append(archives.describe(archive, name, part))
+    return described
+
+
+def load(
+    share: Share,
+    path: str,
+    part: str,
+    *,
+    mapped: bool,
+    labels: Sequence[float],
+    fetch: Callable[[str], bytes],
+) -> Part:
+    """Return rows of an archive as float32, or mapped if that is wanted and possible."""
+    content = None
+    with archives.named(path), archives.opened(path, fetch) as archive:
+        if mapped and "://" not in path:
+            content = np.asarray(np.memmap(path, mode="r"))
+        X_header, y_header = archives.read_headers(archive, part)
+        X = archives.read_rows(archive, X_header, share.inside, content)
+        y = archives.read_rows(archive, y_header, share.inside, content).reshape(-1, 1)
+        check(X, y, part, labels=labels, first_row=share.inside.start)
+    return Part(X, y, share.rows)
+
+
+def check(
+    X: np.ndarray, y: np.ndarray, part: str, *, labels: Sequence[float], first_row: int
+) -> None:
+    """Refuse labels that the loss does not know, and missing or infinite values.
+
+    first_row: the number in its archive of the first of these rows.
+    """
+    bad_values, first_bad = 0, (0, 0)
+    window = max(1, WINDOW // X.shape[1])
+    for start in range(0, len(X), window):
+        check_labels(archives.as_floats(y[start : start + window], copy=False), part, labels)
+        numbers = archives.as_floats(X[start : start + window], copy=False)
+        bad = np.argwhere(~np.isfinite(numbers))
+        if len(bad) > 0 and bad_values == 0:
+            row, column = bad[0]
+            first_bad = (first_row + start + row, column)
+        bad_values += len(bad)
+    if bad_values > 0:
+        row, column = first_bad
+        raise ValueError(
+            f"X_{part} has {bad_values} missing or infinite values, first in row {row}, "
+            f"column {column} (from 0); fill in or drop the rows"
+        )
+
+
+def check_labels(y: np.ndarray, part: str, labels: Sequence[float]) -> None:
+    """Refuse labels that the loss does not know, or that are not finite if it knows any number."""
+    if labels and not np.isin(y, labels).all():
+        known = ", ".join(str(label) for label in labels)
+        raise ValueError(f"y_{part} has labels other than {known}")
+    if not np.isfinite(y).all():
+        raise ValueError(f"y_{part} has missing or infinite values; drop the rows")
+
+
+def fits_into_gpu(rows: int, features: int, device: torch.device) -> bool:
+    """Return whether the device is a GPU and these rows take less than half of its free memory."""
+    if device.type != "cuda":
+        return False
+    free, _ = torch.cuda.mem_get_info(device)
+    return rows * (features + 1) * 4 < free / 2

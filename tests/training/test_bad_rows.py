@@ -47,7 +47,10 @@ def test_of_several_archives_it_is_counted_from_the_first_of_its_own(
     for name, rows in (("a", slice(0, 17)), ("b", slice(17, None))):
         np.savez(tmp_path / "table" / f"{name}.npz", X_train=bad[rows], y_train=Y[rows])
     archive = save_table(tmp_path / "data.npz")
-    for said in refusals(pool, archive, tmp_path, "--train", tmp_path / "table"):
-        (line,) = said.splitlines()
-        assert f"--train {tmp_path}/table/b.npz: X_train has 1 missing or infinite" in line
-        assert "first in row 8, column 4" in line
+    flags = ("--train", tmp_path / "table", "--val", archive, "--model_dir", tmp_path / "run")
+    first, second = pool.run(2, train_as, flags)
+    assert (first.code, second.code) == (1, 2)  # the first one loses the other
+    (line,) = second.err.splitlines()
+    where = f"--train {tmp_path}/table: {tmp_path}/table/b.npz"
+    assert f"{where}: X_train has 1 missing or infinite" in line
+    assert "first in row 8, column 4" in line

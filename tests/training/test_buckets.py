@@ -23,6 +23,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+import archives
+import big_tables
 from local_cloud.control import Status
 from tests.training.support import (
     FOR_LONG,
@@ -38,6 +40,7 @@ from tests.training.support import (
     wait_until,
 )
 
+CPU = torch.device("cpu")
 ARTEFACTS = {"model.pt", "history.csv", "training.log", "metrics.json"}
 
 
@@ -197,22 +200,27 @@ def test_the_shards_below_an_address_or_that_a_pattern_fits_are_one_table(
 def test_of_shards_only_the_own_rows_are_kept(
     shards: Bucket, monkeypatch: pytest.MonkeyPatch, window: int
 ) -> None:
-    big_tables = train_nn.companion("big_tables")
     monkeypatch.setattr(big_tables, "WINDOW", window)
-    monkeypatch.setattr(train_nn, "exchange", lambda work, about="", advice="": [work()] * 3)
-    companion = train_nn.companion
-    monkeypatch.setattr(
-        train_nn, "companion",
-        lambda name, *purpose: big_tables if name == "big_tables" else companion(name, *purpose),
-    )  # fmt: skip
-    read = train_nn.read_table(f"{shards.address}/shards/", "train", torch.device("cpu"), 1, 3)
-    assert read.own == [range(13, 27)]
-    ((chunks, rows),) = read.batches()
-    X = torch.cat([X for X, _ in chunks])
-    assert rows == 41
+    monkeypatch.setattr(big_tables, "exchange", lambda own: [own] * 3)
+    read = big_tables.read_table(
+        f"{shards.address}/shards/", "train", rank=1, replicas=3, device=CPU, labels=(0, 1)
+    )
+    assert (read.rows_of(1), read.rows) == ([range(13, 27)], 41)
+    X = torch.cat([X for X, _ in read.chunks()])
     assert torch.equal(X, torch.tensor(table(41)["X_train"][13:27], dtype=torch.float32))
     if window == 60:
-        assert not any(isinstance(part.X.base, np.memmap) for part in read.parts)
+        assert isinstance(read.held, big_tables.RowsInFiles)
+        assert not any(isinstance(part.X.base, np.memmap) for part in read.held.parts)
+
+
+def test_the_only_object_of_a_table_is_read_once(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched, read = list[str](), archives.read_object
+    monkeypatch.setattr(archives, "read_object", lambda uri: (fetched.append(uri), read(uri))[1])
+    folder = f"{bucket.address}/data/"
+    big_tables.read_table(folder, "train", rank=0, replicas=1, device=CPU, labels=(0, 1))
+    assert fetched == [f"{folder}table.npz"]
 
 
 @pytest.mark.parametrize("path", ["none/", "shards/none-*.npz"])

@@ -100,7 +100,7 @@ def test_an_array_among_several_archives_that_cannot_be_trained_on(
     (tmp_path / "shards").mkdir()
     save(tmp_path / "shards/a.npz")
     bad = save(tmp_path / "shards/b.npz", **changes)
-    is_refused(train(bad.parent, tmp_path), tmp_path, f"--train {bad}: ", *words)
+    is_refused(train(bad.parent, tmp_path), tmp_path, f"--train {bad.parent}: {bad}: ", *words)
 
 
 def bare_array(path: Path) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,8 +35,6 @@ class Training:
     hours: float
     labels: Mapping[str, str]
     node_labels: Mapping[str, str]  # of the nodes that it may run on
-    # With it the replicas prove to each other that they belong to this job.
-    token: str = field(default_factory=secrets.token_hex)
 
     @property
     def container(self) -> dict[str, Any]:
@@ -46,7 +43,6 @@ class Training:
             "image": self.image,
             "command": ["torchrun", SCRIPT],
             "args": flags(self.args),
-            "env": [{"name": "JOB_TOKEN", "value": self.token}],
         }
 
     @property
@@ -131,7 +127,6 @@ def plain_job(training: Training) -> Documents:
     }
     container = {**training.container, "name": CONTAINER, **training.mounts}
     container["env"] = [
-        *container["env"],
         *({"name": name, "value": value} for name, value in variables.items()),
         {"name": "PET_NODE_RANK", "valueFrom": {"fieldRef": {"fieldPath": rank}}},
     ]

@@ -7,11 +7,9 @@ OFF=${VM_SHUTDOWN:-$OFF}
 ROOT=${VM_ROOT:-/opt/lesson}                # all that this script writes
 PYTHON=${VM_PYTHON:-$ROOT/venv/bin/python}  # VM_PYTHON: an environment that is there already
 export GLOO_SOCKET_IFNAME=${GLOO_SOCKET_IFNAME:-lo}  # replicas of one machine meet on loopback
-JOB_TOKEN=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
-export JOB_TOKEN                            # known to the replicas, and to nobody else
 
 # The deadline: a process of its own, which switches the machine off even if all else hangs. First
-# the training hears SIGTERM, and has GRACE seconds to leave a checkpoint.
+# it ends the training, whose log and checkpoints then have GRACE seconds to reach the bucket.
 watch_deadline() {
   local nap
   trap 'kill "$nap"; exit' TERM

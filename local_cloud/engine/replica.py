@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import secrets
 import socket
 import subprocess
 import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -47,8 +46,6 @@ class ReplicaContext:
     gpus: tuple[int, ...]
     marks: Mapping[str, str]  # environment entries by which its processes are found
     fork_server: ForkServer  # forks replicas that are to start in a moment
-    # Known to the replicas of this job alone, by which they know each other.
-    token: str = field(default_factory=secrets.token_hex, repr=False)
     hidden: bytes = b""  # what nobody is to read in a log
 
     def of_job(self, port: Callable[[], int]) -> JobContext:
@@ -79,7 +76,6 @@ def environment(replica: Replica, context: ReplicaContext, temporary: Path) -> d
         "OMP_NUM_THREADS": str(context.threads),
         "GLOO_SOCKET_IFNAME": system.LOOPBACK,
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, context.gpus)),
-        "JOB_TOKEN": context.token,
         **{name: os.environ[name] for name in INSTRUCTIONS if os.environ.get(name)},
         **replica.environment,
         **python.variables(),

@@ -71,7 +71,7 @@ def environment(container: dict[str, Any], rank: int, nodes: int, port: int) -> 
 
     https://github.com/kubeflow/trainer, pkg/constants/constants.go, has the names of the latter.
     """
-    own = {each["name"]: each["value"] for each in container["env"] if "value" in each}
+    own = {each["name"]: each["value"] for each in container.get("env", []) if "value" in each}
     added = {
         "PET_NNODES": str(nodes),
         "PET_NPROC_PER_NODE": "1",
@@ -80,7 +80,7 @@ def environment(container: dict[str, Any], rank: int, nodes: int, port: int) -> 
         "PET_MASTER_PORT": str(port),
     }
     if "PET_NNODES" in own:  # a plain Job, which has them without Kubeflow Trainer
-        assert {*own} | {"PET_NODE_RANK"} == {"JOB_TOKEN", *added}
+        assert {*own} | {"PET_NODE_RANK"} == {*added}
         assert own["PET_NNODES"] == str(nodes)
     return {**os.environ, **own, **added, "GLOO_SOCKET_IFNAME": LOOPBACK}
 

@@ -454,22 +454,6 @@ class TestQueue:
 
         run(story())
 
-    def test_the_replicas_of_a_job_share_a_token_that_no_other_job_has(
-        self, tmp_path: Path
-    ) -> None:
-        tell = python("import os; print(os.environ['JOB_TOKEN'])")
-        cloud = Cloud(a=plan(tell, tell), b=plan(tell))
-
-        async def story() -> None:
-            async with engine(tmp_path, cloud) as here:
-                await ended(here, "a", 2)
-                await ended(here, "b", 1)
-                said = [here.log(*each).read_text() for each in (("a", "r0"), ("a", "r1"))]
-                assert len(set(said)) == 1 and len(said[0]) > 32
-                assert here.log("b", "r0").read_text() not in said
-
-        run(story())
-
     def test_names_that_no_file_should_bear_are_refused(self, tmp_path: Path) -> None:
         async def story() -> None:
             async with engine(tmp_path, Cloud(a=plan(SLEEP))) as here:

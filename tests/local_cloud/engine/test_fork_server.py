@@ -36,7 +36,7 @@ print(sys.path[0] == os.environ["FIRST"], sys.path[1])
 print(sys.executable, sys.prefix, sys.exec_prefix, sys.base_prefix, sys.path[1:])
 print("warm" if before else "cold", file=sys.stderr)
 sys.exit(7)
-""".replace("VARIES", repr(("HOME", "TMPDIR", "JOB_TOKEN", "LOCAL_CLOUD_JOB")))
+""".replace("VARIES", repr(("HOME", "TMPDIR", "LOCAL_CLOUD_JOB")))
 
 
 WITH_TORCH = fork_server.IMPORTED

@@ -1,4 +1,4 @@
-"""How long a step of train_nn.py takes, alone and shared out over replicas of this machine.
+"""How long an epoch of one step takes train_nn.py, alone and with replicas of this machine.
 
 measure() starts the replicas as processes of their own, with one thread each, so that each stands
 for a machine of one core. They use the script's own functions, and take turns with one of them
@@ -7,7 +7,8 @@ working alone: what else the computer does meanwhile, it does to all that is com
 
 from __future__ import annotations
 
-import importlib.util
+import argparse
+import importlib
 import json
 import math
 import os
@@ -18,8 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lesson import ROOT, LessonError
@@ -36,13 +36,13 @@ Case = tuple[int, Sequence[int]]  # rows per step, widths of the hidden layers
 
 
 def measure(cases: Sequence[Case], replicas: int = 2) -> pd.DataFrame:
-    """Time one step of each case on this machine, and print the times as they come.
+    """Time a step with all rows, in each case, on this machine, and print the times as they come.
 
     A case is (rows per step, widths of the hidden layers). Returns a row for each, in milliseconds,
     medians of some steps: `alone`, by one process; `together`, by the replicas, each on its part of
     the rows; `parts`, each on its part but without an exchange, all at the same time; `exchange`,
-    adding up as many numbers as there are gradients, without a step. `speed_up` is `alone` by
-    `together`. Raises LessonError if a replica fails.
+    adding up as many numbers as there are gradients, and the loss, without a step. `speed_up` is
+    `alone` by `together`. Raises LessonError if a replica fails.
     """
     import pandas as pd
 
@@ -102,7 +102,7 @@ def _start(cases: Sequence[Case], meeting: str, rank: int, replicas: int) -> sub
 
 
 # ---- in the replicas ----------------------------------------------------------------------------
-def time_case(script: Any, case: Case, rank: int, replicas: int) -> dict[str, Any]:
+def time_case(script: ModuleType, case: Case, rank: int, replicas: int) -> dict[str, Any]:
     """Time the steps of one case, turn by turn; every replica calls this with its own rank."""
     import torch
     import torch.distributed as dist
@@ -115,8 +115,7 @@ def time_case(script: Any, case: Case, rank: int, replicas: int) -> dict[str, An
         "together": (step_of(script, rows, hidden, rank, replicas), everyone),
     }
     weights = sum(tensor.numel() for tensor in script.build_model(FEATURES, hidden, 0).parameters())
-    numbers = torch.zeros(weights + 2)  # the script's message: gradients, the loss, one to stop
-    steps["exchange"] = (lambda: script.sum_over_replicas(numbers, replicas), everyone)
+    steps["exchange"] = (exchange_of(script, weights, replicas), everyone)
     times: dict[str, list[float]] = {name: [] for name in steps}
     repeats: dict[str, int] = {}
     for turn in range(TURNS + 1):
@@ -137,27 +136,42 @@ def time_case(script: Any, case: Case, rank: int, replicas: int) -> dict[str, An
 
 
 def step_of(
-    script: Any, rows: int, hidden: Sequence[int], rank: int = 0, replicas: int = 1
+    script: ModuleType, rows: int, hidden: Sequence[int], rank: int = 0, replicas: int = 1
 ) -> Callable[[], object]:
-    """Return the script's step of training on so many rows, of which this replica takes its own."""
+    """Return the script's epoch of one step on so many rows, of which this replica has its own."""
     import torch
 
     own = script.own_rows(rows, rank, replicas)
     X = torch.randn(len(own), FEATURES)
-    table = script.Table(X, (X[:, :1] > 0).float(), [own], rows, replicas, "", "")
+    y = (X[:, :1] > 0).float()
+    table = script.Table(X, y, own, rows, replicas, preparation="", digest="")
     model = script.build_model(FEATURES, hidden, seed=0)
-    training = SimpleNamespace(
-        flags=SimpleNamespace(batch_size=0),
-        table=table,
+    weights = list(model.parameters())
+    run = script.Run(
+        flags=argparse.Namespace(batch_size=rows, precision="float32"),
+        replica=script.Replica(rank, replicas),
+        device=torch.device("cpu"),
+        train=table,
+        val=table,
         model=model,
-        optimizer=script.Adam(model, 0.001),
+        gradients=script.join_gradients(weights),
+        optimizer=script.build_optimizer(weights, learning_rate=0.001),
         shuffle=torch.Generator(),
-        losses=[],
-        stop=0,
-        checkpoints=None,
-        compute_gradients=script.compute_gradients,
     )
-    return lambda: script.train_epoch(training)
+    return lambda: script.train_epoch(run)
+
+
+def exchange_of(script: ModuleType, weights: int, replicas: int) -> Callable[[], object]:
+    """Return what the replicas send each other in such an epoch: the gradients, then the loss."""
+    import torch
+
+    gradients, loss = torch.zeros(weights), torch.zeros(())
+
+    def exchange() -> None:
+        script.add_up(gradients, replicas)
+        script.add_up(loss, replicas)
+
+    return exchange
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -169,15 +183,12 @@ def _seconds(work: Callable[[], object]) -> float:
 def _replica(task: str) -> None:
     """Time all cases; the first replica prints a line for each."""
     cases, meeting, rank, replicas = json.loads(task)
-    spec = importlib.util.spec_from_file_location("train_nn", Path(SCRIPT))
-    assert spec is not None and spec.loader is not None
-    sys.modules[spec.name] = script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    import torch
+    if sys.platform == "linux":  # as the local cloud has it: replicas interrupt each other less
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    sys.path.append(str(SCRIPT.parent))  # with the files beside the script, which it may take
+    script = importlib.import_module(SCRIPT.stem)
     import torch.distributed as dist
 
-    torch.empty(8 * 2**20 - 4096)  # as in the script's run()
-    script.companion("rendezvous", "this timing").be_a_batch_job()
     soon = timedelta(minutes=1)  # where a replica is lost, the others do not wait for half an hour
     dist.init_process_group("gloo", meeting, soon, replicas, rank)
     for case in cases:

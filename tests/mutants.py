@@ -59,11 +59,11 @@ PACKAGES = {
     ),
     "script's checks": Package(
         "training/train_nn.py", "tests/training", ("test_refusals.py", "test_bad_rows.py"),
-        ("require", "number", "parse_flags", "begin", "read_"),
+        ("require", "number", "count", "parse_flags", "prepare", "read_"),
     ),
     "script's replicas": Package(
         "training/train_nn.py", "tests/training", ("test_replicas.py", "test_sagemaker.py"),
-        ("find_rank", "own_rows"),
+        ("find_", "own_rows"),
     ),
 }  # fmt: skip
 

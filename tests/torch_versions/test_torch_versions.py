@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +64,12 @@ def reference(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> torch.
     folder = tmp_path_factory.mktemp("reference") / "run"
     assert run(sys.executable, *flags(archive, folder, *ONCE)).code == 0
     return weights(folder)
+
+
+def torchrun() -> list[str]:
+    """The words that start a script twice, by torch's own launcher."""
+    address = ["--master_addr=127.0.0.1", f"--master_port={free_port()}"]
+    return ["-m", "torch.distributed.run", "--nproc_per_node=2", *address]
 
 
 def metrics(folder: Path) -> dict[str, Any]:
@@ -135,10 +140,9 @@ def test_two_replicas_train_the_model_of_one(
 def test_under_torchrun_two_processes_train_the_model_of_one(
     python: str, archive: Path, reference: torch.Tensor, tmp_path: Path
 ) -> None:
-    launcher = ["-m", "torch.distributed.run", "--nproc_per_node=2", "--master_addr=127.0.0.1"]
-    launcher += [f"--master_port={free_port()}", str(SCRIPT)]
     words = flags(archive, tmp_path / "run", *ONCE)
-    with started(python, [{}], tmp_path / "logs", *launcher, *words) as processes:
+    command = [*torchrun(), str(SCRIPT), *words]
+    with started(python, [{}], tmp_path / "logs", *command) as processes:
         assert codes(processes) == [0], said(tmp_path / "logs")
     torch.testing.assert_close(weights(tmp_path / "run"), reference, rtol=0, atol=1e-5)
     assert metrics(tmp_path / "run")["world_size"] == 2
@@ -154,33 +158,57 @@ def test_two_replicas_that_share_the_layers_train_the_model_of_one(
 
 
 # ---- checkpoints --------------------------------------------------------------------------------
-def test_a_stopped_run_resumes_and_ends_with_the_same_weights(
+def wait_for_a_checkpoint(folder: Path) -> None:
+    """Wait until the run in this folder has saved one."""
+    wait_until(lambda: list(Path(f"{folder}-kept").glob("*.pt")))
+
+
+def resumed_with_the_same_weights(folder: Path, undisturbed: Path) -> bool:
+    """Whether the run took a checkpoint, and ended with every bit of the undisturbed one."""
+    resumed = metrics(folder)["epochs"]["resumed"]
+    return bool(resumed) and torch.equal(weights(folder), weights(undisturbed))
+
+
+def test_a_killed_run_resumes_and_ends_with_the_same_weights(
     python: str, archive: Path, tmp_path: Path
 ) -> None:
     assert run(python, *flags(archive, tmp_path / "undisturbed", *LONG)).code == 0
     words, logs = flags(archive, tmp_path / "run", *LONG), tmp_path / "logs"
     with started(python, [{}], logs, str(SCRIPT), *words) as processes:
-        wait_until(lambda: list(Path(f"{tmp_path}/run-kept").rglob("*.pt")))
-        processes[0].send_signal(signal.SIGTERM)
-        assert codes(processes) == [134], said(logs)
+        wait_for_a_checkpoint(tmp_path / "run")
+        processes[0].kill()
+        assert codes(processes) == [-9], said(logs)
     assert not (tmp_path / "run/model.pt").exists()
     assert run(python, *words).code == 0
-    assert metrics(tmp_path / "run")["epochs"]["resumed"]
-    assert torch.equal(weights(tmp_path / "run"), weights(tmp_path / "undisturbed"))
+    assert resumed_with_the_same_weights(tmp_path / "run", tmp_path / "undisturbed")
 
 
-def test_two_replicas_go_through_the_loss_of_one(
+def test_a_job_that_lost_a_replica_resumes_when_its_service_starts_it_again(
     python: str, archive: Path, tmp_path: Path
 ) -> None:
-    for name, disturbed in (("undisturbed", False), ("run", True)):
+    """Exit code 134 asks Vertex AI to do so."""
+    for name, ends in (("undisturbed", [0, 0]), ("run", [134, -9]), ("run", [0, 0])):
         words, logs = flags(archive, tmp_path / name, *LONG), tmp_path / f"{name}-logs"
         with started(python, on_vertex(), logs, str(SCRIPT), *words) as processes:
-            if disturbed:
-                wait_until(lambda: list(Path(f"{tmp_path}/run-kept").rglob("*.pt")))
-                psutil.Process(processes[1].pid).children(recursive=True)[-1].kill()
-            assert codes(processes) == [0, 0], said(logs)
-    assert metrics(tmp_path / "run")["epochs"]["resumed"]
-    assert torch.equal(weights(tmp_path / "run"), weights(tmp_path / "undisturbed"))
+            if -9 in ends:
+                wait_for_a_checkpoint(tmp_path / "run")
+                processes[1].kill()
+            assert codes(processes) == ends, said(logs)
+    assert resumed_with_the_same_weights(tmp_path / "run", tmp_path / "undisturbed")
+
+
+def test_torchrun_starts_the_replicas_of_a_machine_again(
+    python: str, archive: Path, tmp_path: Path
+) -> None:
+    for name in ("undisturbed", "run"):
+        words, logs = flags(archive, tmp_path / name, *LONG), tmp_path / f"{name}-logs"
+        launcher = [*torchrun(), "--max_restarts=3", str(SCRIPT)]
+        with started(python, [{}], logs, *launcher, *words) as processes:
+            if name == "run":
+                wait_for_a_checkpoint(tmp_path / "run")
+                psutil.Process(processes[0].pid).children()[-1].kill()
+            assert codes(processes) == [0], said(logs)
+    assert resumed_with_the_same_weights(tmp_path / "run", tmp_path / "undisturbed")
 
 
 # ---- refusals, and what is not there ------------------------------------------------------------
@@ -214,5 +242,6 @@ def test_without_tensorboard_and_hypertune_it_trains_and_says_so_once(
     words = flags(archive, tmp_path / "run", *ONCE, "--tensorboard_dir", tmp_path / "events")
     ended = run(python, *words, **trial)
     assert (ended.code, ended.err) == (0, "")
-    told = [line for line in ended.out.splitlines() if "install it with pip" in line]
-    assert [line.split()[0] for line in told] == ["tensorboard", "cloudml-hypertune"], ended.out
+    told = [line for line in ended.out.splitlines() if "pip install" in line]
+    missing = [line.split("pip install ")[1] for line in told]
+    assert missing == ["cloudml-hypertune", "tensorboard"], ended.out

@@ -62,7 +62,7 @@ def test_what_is_sent_is_packed_and_its_module_task_is_started(bucket: str, sent
 @pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_the_newest_sdk_runs_the_folder(bucket: str, tmp_path: Path, replicas: int) -> None:
-    """With --checkpoint_every, for which the script looks for a companion beside itself."""
+    """With --checkpoint_every, which writes into a mounted bucket."""
     name, data = f"newest-{replicas}", f"gs://{bucket}/data.npz"
     program = f"""
 import local_cloud

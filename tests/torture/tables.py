@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import random
@@ -134,11 +135,9 @@ def _tables(work: Path, good: Path, canary: Path) -> Iterator[tuple[str, list[st
 
 def _checkpoints(work: Path, good: Path, canary: Path) -> Iterator[tuple[str, list[str]]]:
     """Checkpoints of a real run, with something else in their place."""
-    made = work / "real"
-    words = ["--train", str(good), "--val", str(good), "--epochs", "4", "--checkpoint_every", "1"]
-    real = [*words, "--model_dir", str(work / "real-out"), "--checkpoint_dir", str(made)]
-    subprocess.run([sys.executable, str(SCRIPT), *real], check=True, capture_output=True)
-    files = [path for path in made.rglob("*") if path.is_file()]
+    import torch
+
+    real = _interrupted(work, good)
     noise = random.Random(0)
     contents = {
         "pickle": lambda old: pickle.dumps(Trap(canary)),
@@ -148,38 +147,48 @@ def _checkpoints(work: Path, good: Path, canary: Path) -> Iterator[tuple[str, li
         "text": lambda old: b"{}",
     }
     for name, content in contents.items():
-        target = work / f"checkpoint-{name}"
-        for path in files:
-            place = target / path.relative_to(made)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content(path.read_bytes()))
-        more = ("--checkpoint_every", "1", "--checkpoint_dir", str(target))
-        yield _case(f"checkpoint-{name}", good, work, *more)
-    for name, value in _states(canary).items():
-        import torch
-
-        target = work / f"checkpoint-{name}"
-        for path in files:
-            place = target / path.relative_to(made)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            if path.suffix == ".pt":
-                torch.save(value, place)
-            else:
-                place.write_bytes(path.read_bytes())
-        more = ("--checkpoint_every", "1", "--checkpoint_dir", str(target))
-        yield _case(f"checkpoint-{name}", good, work, *more)
+        (target := work / f"checkpoint-{name}").mkdir()
+        (target / "checkpoint-1.pt").write_bytes(content(real))
+        yield _resuming(name, good, work)
+    for name, value in _states(canary, torch.load(io.BytesIO(real), weights_only=True)).items():
+        (target := work / f"checkpoint-{name}").mkdir()
+        torch.save(value, target / "checkpoint-1.pt")
+        yield _resuming(name, good, work)
 
 
-def _states(canary: Path) -> dict[str, object]:
+def _resuming(name: str, good: Path, work: Path) -> tuple[str, list[str]]:
+    """A run that finds a checkpoint in the folder of this name."""
+    words = ["--checkpoint_every", "1", "--checkpoint_dir", str(work / f"checkpoint-{name}")]
+    return _case(f"checkpoint-{name}", good, work, *words)
+
+
+def _interrupted(work: Path, good: Path) -> bytes:
+    """The checkpoint that a real run has left when it was killed."""
+    words = ["--epochs", "1000000", "--patience", "0", "--checkpoint_every", "1"]
+    _, words = _case("real", good, work, *words, "--checkpoint_dir", str(work / "real"))
+    whole = work / "real" / "checkpoint-1.pt"
+    with subprocess.Popen([sys.executable, str(SCRIPT), *words], stdout=subprocess.DEVNULL) as run:
+        end = time.monotonic() + PATIENCE
+        while not whole.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        run.kill()
+    return whole.read_bytes()
+
+
+def _states(canary: Path, real: dict[str, object]) -> dict[str, object]:
+    """What no run has left, alone and in the place of a part of a real checkpoint."""
     import torch
 
     return {
         "trap": {"model": Trap(canary)},
         "list": [1, 2, 3],
         "number": 7,
-        "wrong-keys": {"model": {"x": torch.zeros(3)}},
-        "wrong-types": {"model": "text", "epoch": "x", "optimizer": None},
-        "negative-epoch": {"model": {}, "epoch": -5},
+        "empty-state": {},
+        "wrong-keys": real | {"model": {"x": torch.zeros(3)}},
+        "wrong-types": real | {"model": "text", "optimizer": None},
+        "wrong-history": real | {"history": -5},
+        "wrong-shuffle": real | {"shuffle": torch.zeros(3)},
+        "trap-inside": real | {"best": Trap(canary)},
     }
 
 

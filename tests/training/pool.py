@@ -123,7 +123,8 @@ def train_as(
 
     exactly: in float64. Adam divides by the gradient's own size: in float32 a gradient of nearly
     nothing is all rounding, and moves its weight as far as any other.
-    stop: the step, counted from 1, in which the last replica loses the others, so that all end.
+    stop: the step, counted from 1, in which each loses the others. (The connections of one that
+    ends alone would stay open: unlike a process that is lost, this one does not end.)
     """
 
     def found(_: Mapping[str, str]) -> train_nn.Replica:
@@ -132,7 +133,7 @@ def train_as(
     changes: dict[str, Any] = {"find_replicas": found}
     if exactly:
         changes["read_table"] = partial(doubled, train_nn.read_table)
-    if stop and rank == size - 1:
+    if stop:
         changes["finish_step"] = in_step(stop, lose_the_others)
     torch.set_default_dtype(torch.float64 if exactly else torch.float32)
     out, err = io.StringIO(), io.StringIO()

@@ -1189,8 +1189,10 @@ def choose_device(wanted: str) -> torch.device:
         usable.append("mps")
     usable.append("cpu")
     name = usable[0] if wanted == "auto" else wanted.lower()
+    advice = "install torch_xla for it" if name == "xla" else "name one"
     require(
-        name in usable, f"--device {wanted}: here torch can use {' or '.join(usable)}; name one"
+        name in usable,
+        f"--device {wanted}: here torch can use {' or '.join(usable)}; {advice}",
     )
     if name == "xla":
         import torch_xla

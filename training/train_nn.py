@@ -392,7 +392,8 @@ def find_replicas(env: Mapping[str, str]) -> Replica:
 def find_under_torchrun(env: Mapping[str, str]) -> Replica:
     """Return which replica this is; torch itself reads where they meet."""
     rank, size = int(env["RANK"]), int(env["WORLD_SIZE"])
-    require(0 <= rank < size, f"rank {rank} is not below {size}")
+    if not 0 <= rank < size:
+        raise ValueError(f"rank {rank} is not one of {size}")
     return Replica(rank, size, "env://")
 
 
@@ -400,14 +401,15 @@ def find_on_vertex_ai(env: Mapping[str, str]) -> Replica:
     """Return which replica this is: the chief's pool comes first, then the workers'."""
     spec = json.loads(env["CLUSTER_SPEC"])
     pools, task = spec["cluster"], spec["task"]
+    own_pools = ("workerpool0", "workerpool1")
     replicas = []
-    for pool in ("workerpool0", "workerpool1"):
+    for pool in own_pools:
         for index in range(len(pools.get(pool, []))):
             replicas.append((pool, index))
     own = (task["type"], task["index"])
     require(
-        own in replicas or own[0] not in pools,
-        f"this replica is in {own[0]}, and the script trains in workerpool0 and workerpool1 only",
+        own[0] in own_pools or own[0] not in pools,
+        f"this replica is in {own[0]}; the script trains in {' and '.join(own_pools)} only",
     )
     host, _, port = pools["workerpool0"][0].rpartition(":")
     return Replica(replicas.index(own), len(replicas), meeting_url(host, port))
@@ -426,7 +428,8 @@ def find_on_sagemaker(env: Mapping[str, str]) -> Replica:
 
 def meeting_url(host: str, port: str) -> str:
     """Return where the replicas meet, in the form that torch expects."""
-    require(0 <= int(port) < 2**16, f"there is no port {port}")
+    if not 0 <= int(port) < 2**16:
+        raise ValueError(f"there is no port {port}")
     return f"tcp://{host}:{int(port)}"
 
 

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -26,23 +25,18 @@ from tests.training.support import (
     FOR_LONG,
     LOOPBACK,
     SCRIPT,
-    Found,
     Replicas,
     as_process,
     as_replicas,
     cluster_specs,
-    found_in,
     free_port,
     save,
     table,
     train,
-    train_nn,
-    trained,
     wait_until,
-    whole_table,
 )
-
-LAUNCH = train_nn.companion("launch")
+from training import train_nn
+from training.train_nn import Replica
 
 
 def weights(folder: Path) -> torch.Tensor:
@@ -105,13 +99,13 @@ def test_1_2_and_3_replicas_give_the_same_weights(
 def test_metrics_name_every_replicas_rows(archive: Path, tmp_path: Path) -> None:
     with as_replicas(3, archive, tmp_path / "run", "--epochs", 2) as running:
         assert running.codes() == [0, 0, 0]
-        assert [running.said(rank)[0] for rank in range(3)] == [
-            "replica 0 of 3, rows 0 to 12",
-            "replica 1 of 3, rows 13 to 26",
-            "replica 2 of 3, rows 27 to 40",
+        assert [running.said(rank)[:2] for rank in range(3)] == [
+            ["replica 0 of 3 waits for the others", "replica 0 of 3, rows 0 to 12"],
+            ["replica 1 of 3 waits for the others", "replica 1 of 3, rows 13 to 26"],
+            ["replica 2 of 3 waits for the others", "replica 2 of 3, rows 27 to 40"],
         ]
-        assert [len(running.said(rank)) for rank in (1, 2)] == [1, 1]
-        assert (tmp_path / "run/training.log").read_text().splitlines() == running.said(0)
+        assert [len(running.said(rank)) for rank in (1, 2)] == [2, 2]
+        assert (tmp_path / "run/training.log").read_text().splitlines() == running.said(0)[1:]
     assert metrics(tmp_path / "run")["world_size"] == 3
     assert [replica["rows"] for replica in metrics(tmp_path / "run")["replicas"]] == [
         {"start": 0, "stop": 13},
@@ -143,8 +137,8 @@ def test_the_replicas_parts_of_a_batch_are_together_the_batch_of_one(
     def batches(rank: int, replicas: int) -> list[tuple[list[int], int]]:
         own = train_nn.own_rows(rows, rank, replicas)
         mine = numbered[own.start : own.stop]
-        data = train_nn.Table(mine, -mine, [own], rows, replicas, "", "")
-        made = list(data.batches(batch, torch.Generator().manual_seed(seed)))
+        data = train_nn.Table(mine, -mine, own, rows, replicas, "", "")
+        made = list(data.steps(batch or rows, torch.Generator().manual_seed(seed)))
         pairs = [(*chunk, whole) for chunks, whole in made for chunk in chunks]
         assert all(torch.equal(X, -y) for X, y, _ in pairs)
         return [(X.flatten().tolist(), whole) for X, _, whole in pairs]
@@ -157,9 +151,9 @@ def test_the_replicas_parts_of_a_batch_are_together_the_batch_of_one(
         assert {size for _, size in parts} == {whole}
 
 
-# ---- place --------------------------------------------------------------------------------------
-def place(**environment: str) -> Found:
-    return found_in(environment)
+# ---- which replica this is ----------------------------------------------------------------------
+def found(**environment: str) -> Replica:
+    return train_nn.find_replicas(environment)
 
 
 def spec(cluster: Any, task: Any, **more: Any) -> str:
@@ -180,21 +174,22 @@ OTHERS = {"workerpool2": ["server:2222"], "workerpool3": ["judge:2222"]}
 )
 @pytest.mark.parametrize("others", [{}, OTHERS])
 def test_vertex_says_where_a_replica_is(task: Any, rank: int, others: Any) -> None:
-    found = place(CLUSTER_SPEC=spec({**POOLS, **others}, task, environment="cloud", job={}))
-    assert found == Found(rank, 3, ("chief", 2222))
+    cluster = spec({**POOLS, **others}, task, environment="cloud", job={})
+    assert found(CLUSTER_SPEC=cluster) == Replica(rank, 3, "tcp://chief:2222")
 
 
 def test_a_job_of_one_replica_is_alone() -> None:
     one = spec({"workerpool0": ["chief:2222"]}, {"type": "workerpool0", "index": 0})
-    assert place(CLUSTER_SPEC=one, RANK="0", WORLD_SIZE="1") == Found()
-    assert place() == place(WORLD_SIZE="1", RANK="0") == place(CLUSTER_SPEC="") == Found()
+    assert found(CLUSTER_SPEC=one, RANK="0", WORLD_SIZE="1").size == 1
+    assert found(WORLD_SIZE="1", RANK="0").size == 1
+    assert found() == found(CLUSTER_SPEC="") == Replica(0, 1)
 
 
 def test_torchrun_counts_processes_and_so_goes_before_vertex_which_counts_machines() -> None:
     cluster = spec(POOLS, {"type": "workerpool0", "index": 0})
-    found = place(TORCHELASTIC_RUN_ID="x", RANK="5", WORLD_SIZE="6", CLUSTER_SPEC=cluster)
-    assert found == Found(5, 6)
-    assert place(RANK="1", WORLD_SIZE="2") == Found(1, 2)
+    started = {"TORCHELASTIC_RUN_ID": "x", "RANK": "5", "WORLD_SIZE": "6"}
+    assert found(**started, CLUSTER_SPEC=cluster) == Replica(5, 6, "env://")
+    assert found(RANK="1", WORLD_SIZE="2") == Replica(1, 2, "env://")
 
 
 @pytest.mark.parametrize(
@@ -202,13 +197,13 @@ def test_torchrun_counts_processes_and_so_goes_before_vertex_which_counts_machin
 )
 def test_a_rank_that_is_none_is_refused(rank: str, size: str) -> None:
     with pytest.raises(train_nn.Refused, match=r"^WORLD_SIZE and RANK cannot be used"):
-        place(TORCHELASTIC_RUN_ID="x", RANK=rank, WORLD_SIZE=size, CLUSTER_SPEC="{")
+        found(TORCHELASTIC_RUN_ID="x", RANK=rank, WORLD_SIZE=size, CLUSTER_SPEC="{")
 
 
 @pytest.mark.parametrize("pool", OTHERS)
-def test_a_replica_of_another_pool_is_told_that_there_is_no_role_for_it(pool: str) -> None:
-    with pytest.raises(train_nn.Refused, match=f"in {pool}: this script has roles for .* only"):
-        place(CLUSTER_SPEC=spec({**POOLS, **OTHERS}, {"type": pool, "index": 0}))
+def test_a_replica_of_another_pool_is_told_that_the_script_does_not_train_there(pool: str) -> None:
+    with pytest.raises(train_nn.Refused, match=f"is in {pool}; the script trains in .* only"):
+        found(CLUSTER_SPEC=spec({**POOLS, **OTHERS}, {"type": pool, "index": 0}))
 
 
 CHIEF = {"type": "workerpool0", "index": 0}
@@ -232,9 +227,11 @@ CHIEF = {"type": "workerpool0", "index": 0}
         spec({**POOLS, "workerpool0": [2222]}, CHIEF),
     ],
 )
-def test_a_damaged_cluster_spec_is_refused_in_one_sentence(damaged: str, tmp_path: Path) -> None:
-    with pytest.raises(train_nn.Refused, match=r"^CLUSTER_SPEC cannot be used .*train alone$"):
-        place(CLUSTER_SPEC=damaged)
+def test_a_damaged_cluster_spec_is_refused_in_one_sentence(damaged: str) -> None:
+    with pytest.raises(
+        train_nn.Refused, match=r"^CLUSTER_SPEC cannot be used: .*; unset it to train alone$"
+    ):
+        found(CLUSTER_SPEC=damaged)
 
 
 json_values = st.recursive(
@@ -248,16 +245,16 @@ json_values = st.recursive(
 
 
 @given(cluster=json_values, task=json_values)
-def test_any_cluster_spec_gives_a_place_or_is_refused(cluster: Any, task: Any) -> None:
+def test_any_cluster_spec_names_a_replica_or_is_refused(cluster: Any, task: Any) -> None:
     try:
-        found = place(CLUSTER_SPEC=spec(cluster, task))
+        replica = found(CLUSTER_SPEC=spec(cluster, task))
     except train_nn.Refused as problem:
         assert "\n" not in str(problem)
     else:
-        assert 0 <= found.rank < found.world_size
+        assert 0 <= replica.rank < replica.size
 
 
-def test_a_process_refuses_a_damaged_place_before_it_loads_torch(archive: Path) -> None:
+def test_a_process_refuses_damaged_variables_in_one_sentence(archive: Path) -> None:
     data = ("--train", archive, "--val", archive)
     ended = as_process(*data, CLUSTER_SPEC="{")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
@@ -272,17 +269,8 @@ def test_the_chiefs_port_taken_by_another_is_said(archive: Path) -> None:
     host, port = json.loads(chief)["cluster"]["workerpool0"][0].split(":")
     with socket.create_server((host, int(port))):
         ended = as_process("--train", archive, "--val", archive, CLUSTER_SPEC=chief)
-    assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "Address already in use" in ended.err and port in ended.err
-
-
-def test_a_port_that_a_killed_replica_still_holds_is_waited_for() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port = held.getsockname()[1]
-        threading.Timer(1, held.close).start()
-        here = {"RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-        with LAUNCH.listen(here) as door:
-            assert door.getsockname() == ("127.0.0.1", port)
+    assert ended.code == 2
+    assert "already in use" in ended.err and port in ended.err
 
 
 # ---- torchrun -----------------------------------------------------------------------------------
@@ -304,24 +292,23 @@ def test_the_variables_of_torchrun(archive: Path, tmp_path: Path) -> None:
     torch.testing.assert_close(weights(tmp_path / "run"), weights(tmp_path / "one"))
 
 
-# torch 2.4 may wait for ever for a thread of gloo that waits for Python: a job that never ends.
-NO_ORDERLY_END = f"""
-import atexit, runpy, time, torch.distributed as dist
-
-def hang(*_):
-    time.sleep(1000)
-
-dist.destroy_process_group = atexit.register(hang)
-runpy.run_path({str(SCRIPT)!r}, run_name="__main__")
-"""
-
-
-def test_a_replica_ends_without_waiting_for_gloos_threads(archive: Path, tmp_path: Path) -> None:
-    (script := tmp_path / "no_orderly_end.py").write_text(NO_ORDERLY_END)
-    flags = ("--train", archive, "--val", archive, "--epochs", 5, "--model_dir", tmp_path / "run")
-    with Replicas(two_of_torchrun(), tmp_path / "logs", *flags, script=script) as running:
-        assert running.codes() == [0, 0], [log.read_text() for log in running.logs]
-        assert "validation:accuracy" in "".join(running.said(0))
+@pytest.mark.parametrize("runs", [1, pytest.param(20, marks=pytest.mark.slow)])
+def test_replicas_end_in_order(archive: Path, tmp_path: Path, runs: int) -> None:
+    """Python's own end, past the threads of gloo: no hang, no abort, and nothing is said."""
+    data = ("--train", archive, "--val", archive, "--model_dir", tmp_path / "run")
+    for _ in range(runs):
+        processes = [
+            subprocess.Popen(
+                [sys.executable, SCRIPT, *map(str, data), "--epochs=2"],
+                env={"PATH": "/usr/bin:/bin", **LOOPBACK, **variables},
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            )
+            for variables in two_of_torchrun()
+        ]  # fmt: skip
+        said = [process.communicate(timeout=120) for process in processes]
+        assert [process.returncode for process in processes] == [0, 0], said
+        assert [err for _, err in said] == ["", ""]
+        assert "validation:accuracy" in said[0][0]
 
 
 def test_torchrun_itself(archive: Path, tmp_path: Path) -> None:
@@ -337,24 +324,12 @@ def test_torchrun_itself(archive: Path, tmp_path: Path) -> None:
     assert metrics(tmp_path / "run")["world_size"] == 2
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has such a policy")
-def test_replicas_ask_not_to_be_interrupted_and_a_single_process_asks_for_nothing(
-    archive: Path, tmp_path: Path
-) -> None:
-    for count, policy in ((1, os.SCHED_OTHER), (2, os.SCHED_BATCH)):
-        with as_replicas(count, archive, tmp_path / f"run-{count}", *FOR_LONG) as running:
-            wait_until(lambda: any("epoch" in line for line in running.said(0)))
-            policies = [os.sched_getscheduler(process.pid) for process in running.processes]
-            assert policies == [policy] * count
-
-
 def test_a_sentence_is_written_at_once_lest_those_of_several_replicas_run_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     written: list[str] = []
-    stream = SimpleNamespace(write=written.append, flush=lambda: None)
-    monkeypatch.setattr(sys, "stderr", stream)
-    LAUNCH.complain("it is so")
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=written.append))
+    assert train_nn.end(2, "it is so") == 2
     assert written == ["train_nn.py: it is so\n"]
 
 
@@ -365,7 +340,7 @@ def test_a_stopped_replica_stops_all_and_goes_on_as_if_nothing_had_been(
 ) -> None:
     flags = ("--epochs", 2500, "--patience", 0)
     with as_replicas(2, archive, tmp_path / "run", *flags) as running:
-        wait_until(lambda: len(running.said(0)) > 3)  # some epochs are done
+        wait_until(lambda: len(running.said(0)) > 4)  # some epochs are done
         running.processes[1].send_signal(signal.SIGSTOP)
         time.sleep(0.5)
         lines = len(running.said(0))
@@ -383,7 +358,7 @@ def test_when_a_replica_is_killed_the_others_end_and_write_no_model(
     archive: Path, tmp_path: Path, killed: int
 ) -> None:
     with as_replicas(3, archive, tmp_path / "run", *FOR_LONG) as running:
-        wait_until(lambda: len(running.said(0)) > 2)
+        wait_until(lambda: len(running.said(0)) > 3)
         running.processes[killed].kill()
         codes = running.codes()
         assert codes[killed] == -signal.SIGKILL
@@ -396,12 +371,20 @@ def test_when_a_replica_is_killed_the_others_end_and_write_no_model(
     assert not (tmp_path / "run/model.pt").exists()
 
 
-def test_bad_input_is_refused_alike_by_all(tmp_path: Path) -> None:
+def test_bad_input_is_refused_by_all(tmp_path: Path) -> None:
     archive = save(tmp_path / "data.npz", X_train=table()["X_train"] * np.nan)
     with as_replicas(2, archive, tmp_path / "run") as running:
         assert running.codes() == [2, 2]
-        assert running.said(0) == running.said(1)
-        assert "missing or infinite values" in running.said(0)[0]
+        assert running.said(0)[-1] == running.said(1)[-1]
+        assert "missing or infinite values" in running.said(0)[-1]
+
+
+def test_what_one_replica_refuses_ends_the_others_too(archive: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").touch()  # a file, in which the first replica cannot write
+    with as_replicas(3, archive, tmp_path / "run", *FOR_LONG) as running:
+        assert running.codes() == [2, 1, 1]
+        assert "--model_dir" in running.said(0)[-1]
+        assert "another replica ended" in running.said(1)[-1]
 
 
 @pytest.mark.parametrize("rank", [0, pytest.param(1, marks=pytest.mark.slow)])
@@ -409,9 +392,10 @@ def test_when_nobody_comes_it_is_said(
     archive: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rank: int
 ) -> None:
     code = (
-        "import sys; from datetime import timedelta; from training import train_nn as script;"
-        "script.companion('rendezvous').JOINING = timedelta(seconds=1);"
-        "sys.exit(script.main(script.parse_flags()))"
+        "import sys, functools, torch.distributed as dist; from datetime import timedelta;"
+        "brief = functools.partial(dist.init_process_group, timeout=timedelta(seconds=1));"
+        "dist.init_process_group = brief;"
+        "from training import train_nn; sys.exit(train_nn.main())"
     )
     command = [sys.executable, "-c", code, "--train", archive, "--val", archive]
     environment = {"CLUSTER_SPEC": cluster_specs(2)[rank], "TORCH_CPP_LOG_LEVEL": "FATAL"}
@@ -421,36 +405,6 @@ def test_when_nobody_comes_it_is_said(
         timeout=120,
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr.startswith("train_nn.py: 2 replicas did not come together: ")
-    assert done.stderr.count("\n") == 1
+    sentence = "another replica ended or cannot be reached, no model was written"
+    assert done.stderr == f"train_nn.py: {sentence}\n"
     assert not (tmp_path / "run/model.pt").exists()
-
-
-# ---- what a step leaves behind ------------------------------------------------------------------
-def test_the_loss_of_a_step_keeps_none_of_the_replicas_message_in_memory() -> None:
-    """Every step's loss is kept to the end of its epoch: not with all gradients behind it."""
-    X, kept = torch.ones(30, 20), []
-    model, data = train_nn.build_model(20, [30], 0), whole_table(X, X[:, :1])
-    t = trained(model, data, "--epochs=1", "--batch_size=10")
-    t.optimizer = train_nn.Adam(model, 0.001)  # run() has let go of its own
-    t.stop, t.checkpoints = 1, SimpleNamespace(leave=lambda t: kept.append(t.losses[-1]))
-    train_nn.train_epoch(t)
-    assert len(kept) == 3
-    for loss, _ in kept:
-        assert loss.shape == () and loss.untyped_storage().nbytes() == loss.nbytes
-
-
-def test_a_request_to_end_that_comes_while_replicas_start_is_heard(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ours, theirs = socket.socketpair()
-    sleeping = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(20)"])
-
-    def start(*_: object) -> list[Any]:
-        signal.raise_signal(signal.SIGTERM)  # nobody knows of the replica yet
-        return [LAUNCH.Replica(sleeping, ours)]
-
-    monkeypatch.setattr(LAUNCH, "start_replicas", start)
-    with ours, theirs:
-        assert LAUNCH.supervise([], [{}], True) == LAUNCH.RESTART
-    assert sleeping.wait() == -signal.SIGTERM  # it did not end by itself

@@ -36,9 +36,9 @@ from tests.training.support import (
     save,
     table,
     train,
-    train_nn,
     wait_until,
 )
+from training import train_nn
 
 CPU = torch.device("cpu")
 ARTEFACTS = {"model.pt", "history.csv", "training.log", "metrics.json"}
@@ -231,15 +231,15 @@ def test_an_address_with_no_shards_below_is_refused(bucket: Bucket, path: str) -
 
 
 def test_one_object_is_read_once(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    fetched, find = list[str](), train_nn.find_object
+    read, fetched = train_nn.read_bytes, list[str]()
 
-    def found(uri: str) -> Any:
-        read, *others = find(uri)
-        return lambda: (fetched.append(uri), read())[1], *others
+    def counted(path: str) -> bytes:
+        fetched.append(path)
+        return read(path)
 
-    monkeypatch.setattr(train_nn, "find_object", found)
+    monkeypatch.setattr(train_nn, "read_bytes", counted)
     assert run(bucket).code == 0
-    assert len(fetched) == 2  # --train and --val
+    assert fetched == [f"{bucket.address}/data/table.npz"] * 2  # --train and --val
 
 
 def addresses() -> dict[str, str]:
@@ -251,21 +251,21 @@ def addresses() -> dict[str, str]:
 def test_events_for_tensorboard_are_brought_while_it_trains_and_are_whole_in_the_end(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = train_nn.companion("reports").Reports
-    tell, sizes = made.after_epoch, list[int]()
+    after_epoch, sizes = train_nn.Reports.after_epoch, list[int]()
 
-    def soon(reports: Any, training: Any) -> None:
+    def soon(reports: train_nn.Reports, training: train_nn.Run) -> None:
         reports.due = 0
-        tell(reports, training)
+        after_epoch(reports, training)
         sizes.extend(len(bucket.get(f"logs/{name}")) for name in bucket.times("logs/"))
 
-    monkeypatch.setattr(made, "after_epoch", soon)
+    monkeypatch.setattr(train_nn.Reports, "after_epoch", soon)
     flags = ("--epochs", 4, "--tensorboard_dir", f"{bucket.address}/logs")
     assert run(bucket, *flags).code == 0
-    assert len(sizes) == 4 and sizes[:3] == sorted(set(sizes[:3]))  # the last is end()'s
-    (name,) = bucket.times("logs/")
-    (tmp_path / name).write_bytes(bucket.get(f"logs/{name}"))
-    shown = EventAccumulator(str(tmp_path / name)).Reload().Scalars("loss")
+    assert len(sizes) == 4 and sizes == sorted(set(sizes))
+    for name in bucket.times("logs/"):
+        (tmp_path / "logs").mkdir(exist_ok=True)
+        (tmp_path / "logs" / name).write_bytes(bucket.get(f"logs/{name}"))
+    shown = EventAccumulator(str(tmp_path / "logs")).Reload().Scalars("loss")
     assert [event.step for event in shown] == [1, 2, 3, 4]
 
 
@@ -300,10 +300,8 @@ def test_an_address_that_cannot_be_used_is_refused_before_the_training(
 
 
 def test_trying_whether_results_can_be_written_leaves_nothing(bucket: Bucket) -> None:
-    train_nn.write_files(f"{bucket.address}/run", {})
+    train_nn.require_writable("--model_dir", f"{bucket.address}/run")
     assert bucket.times().keys() == {"data/table.npz"}
-    if isinstance(bucket, Amazon):
-        assert "Uploads" not in bucket.client.list_multipart_uploads(Bucket=bucket.name)
 
 
 def test_an_object_that_is_no_archive_is_refused_like_a_file(bucket: Bucket) -> None:
@@ -355,17 +353,25 @@ def test_a_cloud_that_does_not_answer_is_said(bare_amazon: pytest.MonkeyPatch) -
     assert f'Could not connect to the endpoint URL: "{closed}/bucket/table.npz"' in ended.err
 
 
-@pytest.mark.parametrize("cloud", [Google, Amazon])
+@pytest.mark.parametrize(
+    ("table", "missing", "package"),
+    [
+        ("gs://b/t.npz", "google.api_core.exceptions", "google-cloud-storage"),
+        ("gs://b/t.npz", "google.cloud.storage", "google-cloud-storage"),
+        ("s3://b/t.npz", "boto3", "boto3"),
+    ],
+)
 def test_without_the_client_library_it_is_said_what_to_install(
-    cloud: type[Bucket], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, table: str, missing: str, package: str
 ) -> None:
-    monkeypatch.setitem(sys.modules, cloud.module, None)  # as if it were not there
-    table = "gs://b/t.npz" if cloud is Google else "s3://b/t.npz"
+    """Other packages, such as protobuf, are below `google` too, and may be there without it."""
+    monkeypatch.setitem(sys.modules, missing, None)  # as if it were not there
+    if missing == "google.cloud.storage":
+        monkeypatch.delattr("google.cloud.storage")
     ended = inside("--train", table, "--val", table)
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert ended.err.startswith(f"train_nn.py: --train {table}: ")
-    assert f"{cloud.module} " in ended.err
-    assert ended.err.endswith("; install google-cloud-storage or boto3 with pip\n")
+    assert ended.err.endswith(f"; pip install {package}\n")
 
 
 # ---- the mount ----------------------------------------------------------------------------------
@@ -406,7 +412,7 @@ def test_who_follows_from_elsewhere_sees_the_history_grow(bucket: Bucket, tmp_pa
         assert first[0] == "epoch,loss,val_loss,val_accuracy,seconds" and first[1][:2] == "1,"
 
 
-def test_progress_is_written_once_a_second_and_may_fail(
+def test_progress_takes_a_twentieth_of_the_time_at_most_and_may_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = save(tmp_path / "data.npz")
@@ -419,12 +425,12 @@ def test_progress_is_written_once_a_second_and_may_fail(
         tried.append(files["history.csv"].decode().splitlines()[-1])
         raise OSError(28, "No space left on device")
 
-    reports = train_nn.companion("reports")
-    for module in (train_nn, reports):
-        looks = SimpleNamespace(perf_counter=lambda: next(clock), time=time.time)
-        monkeypatch.setattr(module, "time", looks)
+    looks = SimpleNamespace(perf_counter=lambda: next(clock), time=time.time)
+    monkeypatch.setattr(train_nn, "time", looks)
     monkeypatch.setattr(train_nn, "write_files", full)
-    assert train(archive, tmp_path / "run", "--epochs", 40, "--patience", 0).code == 0
+    ended = train(archive, tmp_path / "run", "--epochs", 60, "--patience", 0)
+    assert ended.code == 0
+    assert ended.err == f"train_nn.py: --model_dir {tmp_path / 'run'}: No space left on device\n"
     seconds = [float(line.split(",")[-1]) for line in tried]
     assert len(seconds) > 3
-    assert all(later - earlier > 1 for earlier, later in itertools.pairwise(seconds))
+    assert all(later - earlier > 20 / 8 for earlier, later in itertools.pairwise(seconds))

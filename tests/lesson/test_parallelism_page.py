@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from training import train_nn
+from training import shared_layers, train_nn
 
 
 class AllReduces(TorchDispatchMode):
@@ -24,8 +24,9 @@ class AllReduces(TorchDispatchMode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        if "all_reduce" in str(function):
-            self.shapes.append(tuple(args[0].shape))
+        if "allreduce" in str(function):
+            (tensor,) = args[0]
+            self.shapes.append(tuple(tensor.shape))
         return function(*args, **(kwargs or {}))
 
 
@@ -41,8 +42,8 @@ def two_replicas() -> Iterator[None]:
 def test_a_step_adds_up_the_width_for_each_row_and_pair_of_layers(
     two_replicas: None, layers: int, sums: int
 ) -> None:
-    shared = train_nn.companion("shared_layers", "this test")
-    model = shared.build_model(7, [8] * layers, 0, torch.device("cpu"))
+    model = shared_layers.share(train_nn.build_model(7, [8] * layers, 0), rank=0, size=2)
     with AllReduces() as seen:
-        train_nn.compute_gradients(model, torch.ones(5, 7), torch.ones(5, 1), 5)
+        outputs = model(torch.ones(5, 7))
+        train_nn.loss_of_each_row(outputs, torch.ones(5, 1)).mean().backward()
     assert seen.shapes == [(5, 8)] * sums

@@ -193,7 +193,7 @@ def whole(model: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return tensors by the names of the model's parameters as the whole network has them.
 
     For a state_dict(), for example; what is not shared stays. All replicas must call this, with
-    the same names in the same order, and each gets the whole tensors, in the CPU's memory.
+    the same names in the same order, and each gets copies of whole tensors, in the CPU's memory.
     """
     shared = find_shared(model)
     found = {}
@@ -204,7 +204,7 @@ def whole(model: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
             dist.all_gather(parts, sent)
             found[name] = torch.cat(parts, shared[name]).cpu()
         else:
-            found[name] = own.cpu()
+            found[name] = own.detach().to("cpu", copy=True)
     return found
 
 

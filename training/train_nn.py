@@ -1013,9 +1013,10 @@ def collect_results(
 ) -> dict[str, bytes]:
     """Return the files to write, by name; all replicas take part."""
     replicas = describe_replicas(run)
-    weights, _, _ = whole_layers(run)
+    run.model.zero_grad()
+    del run.gradients, run.optimizer, run.best_weights  # whole layers take this memory now
     saved = {
-        "model": {name: value.cpu().clone() for name, value in weights.items()},
+        "model": copy_weights(run),
         "features": run.train.X.shape[1],
         "hidden": run.flags.hidden,
         "preparation": run.train.preparation,
@@ -1042,6 +1043,17 @@ def collect_results(
         "training.log": "".join(f"{line}\n" for line in log).encode(),
         "metrics.json": json.dumps(metrics, indent=2).encode(),
     }
+
+
+def copy_weights(run: Run) -> dict[str, Tensor]:
+    """Return copies of the weights, of whole layers, in the CPU's memory."""
+    weights = run.model.state_dict()
+    if run.train.replicas < run.replica.size:
+        import shared_layers
+
+        whole: dict[str, Tensor] = shared_layers.whole(run.model, weights)
+        return whole
+    return {name: value.cpu().clone() for name, value in weights.items()}
 
 
 def describe_replicas(run: Run) -> list[dict[str, object]]:

@@ -68,11 +68,9 @@ def main() -> None:
     import torch
 
     import big_tables
-    from benchmarks import epochs
 
     kind, folder = sys.argv[1:]
     torch.set_num_threads(1)
-    epochs.keep_memory()
     cpu = torch.device("cpu")
     table = big_tables.read_table(folder, "train", rank=0, replicas=1, device=cpu, labels=(0, 1))
     if kind.startswith("memory") and isinstance(table.held, big_tables.RowsInFiles):

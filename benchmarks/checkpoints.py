@@ -53,8 +53,7 @@ def main() -> None:
     script: Any = train_nn
     rows, hidden, batch, epochs, every = sys.argv[1:]
     clock = {"train": 0.0, "save": 0.0, "saves": 0.0}
-    kept = script.companion("checkpoints", "this benchmark").Checkpoints
-    train, save = script.fit, kept.save
+    train, save = script.fit, script.save_checkpoint
 
     def timed_train(*arguments: Any) -> None:
         begun = time.perf_counter()
@@ -67,14 +66,14 @@ def main() -> None:
         clock["save"] += time.perf_counter() - begun
         clock["saves"] += 1
 
-    script.fit, kept.save = timed_train, timed_save
+    script.fit, script.save_checkpoint = timed_train, timed_save
     with tempfile.TemporaryDirectory() as folder:
         flags = write_table(folder, int(rows))
         flags += ["--hidden", hidden, "--batch_size", batch, "--epochs", epochs, "--patience", "0"]
 
         def seconds(every: str) -> float:
             again = [*flags, "--model_dir", folder, "--checkpoint_every", every]
-            if script.main(script.parse_flags(again)):
+            if script.main(again):
                 raise SystemExit("the script failed")
             return clock["train"]
 

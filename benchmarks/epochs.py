@@ -1,9 +1,8 @@
-"""What the script's train_epoch() needs, around a table and a model of a benchmark."""
+"""A run of the script around a table and a network of a benchmark, ready for train_epoch()."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -11,29 +10,26 @@ import torch
 import train_nn as script
 
 
-def ready_to_train(table: Any, hidden: Sequence[int], batch: int, layers: Any = script) -> Any:
-    """A training that has not begun. layers: the script, or the companion that shares layers."""
-    features = int(table.X.shape[1])
-    model = layers.build_model(features, hidden, 0, torch.device("cpu"))
-    return SimpleNamespace(
-        flags=SimpleNamespace(batch_size=batch),
-        table=table,
-        model=model,
-        optimizer=layers.Adam(model, 0.001),
-        shuffle=torch.Generator().manual_seed(0),
-        losses=[],
-        stop=0,
-        checkpoints=None,
-        compute_gradients=script.compute_gradients,
+def ready_to_train(
+    table: Any, hidden: Sequence[int], batch: int, replica: script.Replica | None = None
+) -> script.Run:
+    """Return a training that has not begun, with weights on the CPU and Adam."""
+    widths = ",".join(str(width) for width in hidden)
+    words = ["--train=-", "--val=-", f"--hidden={widths}", f"--batch_size={batch}"]
+    flags = script.parse_flags(words)
+    replica = replica or script.Replica()
+    return script.start_run(flags, replica, torch.device("cpu"), train=table, val=table)
+
+
+def table_of(X: torch.Tensor, y: torch.Tensor, rank: int = 0, replicas: int = 1) -> script.Table:
+    """Return a replica's own rows of a table: X (rows, features) and y (rows, 1), float32."""
+    own = script.own_rows(len(X), rank, replicas)
+    return script.Table(
+        X=X[own.start : own.stop],
+        y=y[own.start : own.stop],
+        own=own,
+        rows=len(X),
+        replicas=replicas,
+        preparation="",
+        digest="",
     )
-
-
-def bytes_of(optimizer: Any) -> dict[str, int]:
-    """The bytes that this replica holds, as in metrics.json."""
-    state = sum(each.nbytes for each in optimizer.state)
-    return {"parameters": optimizer.weights.nbytes, "optimiser": state}
-
-
-def keep_memory() -> None:
-    """What the script does, lest glibc hand large blocks back after each step."""
-    torch.empty(8 * 2**20 - 4096)

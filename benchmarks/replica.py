@@ -4,8 +4,6 @@
 rows that all replicas together train on in a second, and the bytes that this one holds. TRAINER:
 
 - train_nn, train_nn-model: this project's script, with --parallelism data and model
-- interrupted: the script where the kernel may interrupt a replica's work for what wakes up, as it
-  does unless it is told that this is a batch job
 - apart: each process trains a network of its own on its share of the rows, and tells nobody: what
   the machine allows
 - ddp: the loop that most would write (ddp_loop.py); fsdp: the same with fully_shard()
@@ -47,14 +45,13 @@ def train_nn(
     hidden: list[int], batch: int, X: Any, y: Any, place: tuple[int, int], parallelism: str
 ) -> tuple[Callable[[], object], dict[str, int]]:
     """One epoch as in the script's fit(), shuffle included, and the bytes of this replica."""
-    split = parallelism == "model" and place[1] > 1
-    layers = script.companion("shared_layers", "this benchmark") if split else script
-    rank, replicas = (0, 1) if split else place
-    own = script.own_rows(len(X), rank, replicas)
-    rows = X[own.start : own.stop], y[own.start : own.stop]
-    data = script.Table(*rows, [own], len(X), replicas, "", "")
-    training = epochs.ready_to_train(data, hidden, batch, layers)
-    return partial(script.train_epoch, training), epochs.bytes_of(training.optimizer)
+    rank, replicas = (0, 1) if parallelism == "model" else place
+    table = epochs.table_of(X, y, rank, replicas)
+    training = epochs.ready_to_train(table, hidden, batch, script.Replica(*place))
+    script.train_epoch(training)  # Adam's state is made in the first step
+    held: Any = script.describe_replicas(training)[rank]["bytes"]
+    torch.set_num_threads(1)
+    return partial(script.train_epoch, training), held
 
 
 def matmul() -> None:
@@ -97,15 +94,17 @@ def choose(
 def main() -> None:
     """Join, train, and print."""
     trainer, hidden, batch = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
-    if trainer == "interrupted":
-        vars(os)["SCHED_BATCH"] = os.SCHED_OTHER
     if trainer in ("ddp", "fsdp"):
         dist.init_process_group("gloo")
         place = dist.get_rank(), dist.get_world_size()
     else:
-        place = script.join(torch.device("cpu"))
+        replica = script.find_replicas(os.environ)
+        if replica.size > 1:
+            script.join(replica, torch.device("cpu"))
+        else:  # epoch_seconds() waits for all, of which there is one
+            dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        place = replica.rank, replica.size
     torch.set_num_threads(1)
-    epochs.keep_memory()
     epoch, held = choose(trainer, hidden, batch, place)
     taken = epoch_seconds(epoch)
     work = place[1] * 10 * 2 * 1024**3 if trainer == "matmul" else ROWS

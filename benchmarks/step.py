@@ -47,19 +47,15 @@ def median_rate(epoch: Callable[[], object]) -> float:
     return ROWS / statistics.median(seconds)
 
 
-def train_nn(batch: int, keep_memory: bool = True) -> float:
-    """This project's script: one epoch is the shuffle and train_epoch(), as in fit()."""
+def train_nn(batch: int) -> float:
+    """This project's script: one epoch is train_epoch(), with its shuffle."""
     import torch
 
     import train_nn as script
     from benchmarks import epochs
 
     X, y = (torch.from_numpy(array) for array in table())
-    data = script.Table(X, y[:, None], [range(ROWS)], ROWS, 1, "", "")
-    training = epochs.ready_to_train(data, list(HIDDEN), batch)
-    torch.set_num_threads(script.choose_threads(batch, len(training.optimizer.weights)))
-    if keep_memory:
-        epochs.keep_memory()
+    training = epochs.ready_to_train(epochs.table_of(X, y[:, None]), HIDDEN, batch)
     return median_rate(partial(script.train_epoch, training))
 
 
@@ -137,10 +133,7 @@ def matmul(_: int) -> float:
 
 def rate(trainer: str, batch: int) -> float:
     """Rows per second of one trainer; of `matmul`, operations per second of this machine."""
-    from launch import SPINS
-
-    as_the_script = {"GOMP_SPINCOUNT": SPINS} if trainer.startswith("train_nn") else {}
-    return float(output("-m", "benchmarks.step", trainer, str(batch), **as_the_script))
+    return float(output("-m", "benchmarks.step", trainer, str(batch)))
 
 
 def section() -> str:
@@ -159,27 +152,15 @@ def section() -> str:
         cells = [f"{statistics.median(rates[name]) / 1000:,.0f}" for name in trainers]
         cells += [f"**{ratio(ours, rates[name]):.1f}**" for name in trainers[1:]]
         lines.append([f"{batch:,}", *cells, f"{statistics.median(of_peak):.0f} %"])
-    say("memory: train_nn.py with and without the large block take turns ...")
-    kept = take_turns(
-        {
-            name: partial(rate, name, BATCHES[-1])
-            for name in ("train_nn", "train_nn-giving-memory-back")
-        },
-        3,
-    )
-    gain = ratio(kept["train_nn"], kept["train_nn-giving-memory-back"])
     return (
         "### The training step: thousand rows per second, 7-64-32-1, Adam\n\n"
-        f"{as_table(COLUMNS, lines)}\n"
-        f"Keeping the memory that a step frees makes batches of {BATCHES[-1]:,} rows **{gain:.1f} "
-        "times** as fast.\n"
+        f"{as_table(COLUMNS, lines)}"
     )
 
 
 if __name__ == "__main__":
     trainers = {
         "train_nn": train_nn,
-        "train_nn-giving-memory-back": lambda batch: train_nn(batch, keep_memory=False),
         "scikit-learn": scikit_learn,
         "lightning": lightning,
         "matmul": matmul,

@@ -25,8 +25,8 @@ SHAPES = [
 ]
 COLUMNS = (
     *("rows per step", "hidden", "million operations per step", "one thread, microseconds"),
-    *("gain, torch's own waiting", "as the script has it", "asleep at once"),
-    *("beside a busy process: torch's own", "the script's", "asleep at once"),
+    *("gain, torch's own waiting", "asleep at once"),
+    *("beside a busy process: torch's own", "asleep at once"),
 )
 TURNS = 2
 
@@ -37,14 +37,12 @@ def main() -> None:
     import train_nn
     from benchmarks import epochs
 
-    epochs.keep_memory()
-    torch.set_num_threads(int(sys.argv[1]))
     micros = []
     for rows, hidden in SHAPES:
         X = torch.randn(rows, 7)
         y = (X[:, :1] > 0).float()
-        table = train_nn.Table(X, y, [range(rows)], rows, 1, "", "")
-        training = epochs.ready_to_train(table, hidden, 0)
+        training = epochs.ready_to_train(epochs.table_of(X, y), hidden, 0)
+        torch.set_num_threads(int(sys.argv[1]))
         seconds: list[float] = []
         while sum(seconds) < 0.5:
             begun = time.perf_counter()
@@ -67,15 +65,12 @@ def beside(others: int, measure: Callable[[], Any]) -> Any:
 
 def section() -> str:
     """One thread against all of them, by shape; on a quiet machine and on a busy one."""
-    from launch import SPINS
-
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    say(f"threads: 1 and {cores}, which wait as torch or as the script has it, take turns ...")
+    say(f"threads: 1 and {cores}, which wait as torch has it or sleep at once, take turns ...")
     command = ("-m", "benchmarks.threads")
     waiting = {
         "one": partial(last_line, *command, "1"),
         "torch": partial(last_line, *command, str(cores)),
-        "script": partial(last_line, *command, str(cores), GOMP_SPINCOUNT=SPINS),
         "sleeping": partial(last_line, *command, str(cores), GOMP_SPINCOUNT="0"),
     }
     measures = {
@@ -92,7 +87,7 @@ def section() -> str:
         cells += [
             f"{ratio(micros[f'one {others}'], micros[f'{name} {others}']):.2f}"
             for others in (0, 1)
-            for name in ("torch", "script", "sleeping")
+            for name in ("torch", "sleeping")
         ]
         lines.append((f"{rows:,}", hidden, *cells))
     return f"### What {cores} threads gain over one\n\n{as_table(COLUMNS, lines)}"

@@ -27,6 +27,7 @@ import math
 import os
 import sys
 import tempfile
+import threading
 import time
 import zipfile
 import zlib
@@ -516,6 +517,7 @@ class Run:
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     resumed: list[int] = field(default_factory=list)  # epochs in which a checkpoint was loaded
     failures: set[str] = field(default_factory=set)  # that were said
+    writing: threading.Thread | None = None  # which writes the last checkpoint
 
     @property
     def batch_size(self) -> int:
@@ -699,8 +701,23 @@ def save_checkpoint(run: Run) -> None:
     torch.save(state, file)
     content = file.getvalue()
     turn = len(run.history) // run.flags.checkpoint_every % 2
+    wait_for_checkpoint(run)
+    run.writing = threading.Thread(
+        target=write_checkpoint, args=(run, CHECKPOINTS[turn], content + checksum(content))
+    )
+    run.writing.start()  # the training continues meanwhile
+
+
+def write_checkpoint(run: Run, name: str, content: bytes) -> None:
+    """Write a checkpoint to the disk or the bucket."""
     with run.said_if_it_fails(f"no checkpoint, --checkpoint_dir {run.flags.checkpoint_dir}"):
-        write_files(run.flags.checkpoint_dir, {CHECKPOINTS[turn]: content + checksum(content)})
+        write_files(run.flags.checkpoint_dir, {name: content})
+
+
+def wait_for_checkpoint(run: Run) -> None:
+    """Wait until the last checkpoint is written."""
+    if run.writing:
+        run.writing.join()
 
 
 def checksum(content: bytes) -> bytes:
@@ -1305,6 +1322,7 @@ def train_model(flags: argparse.Namespace, replica: Replica) -> None:
         write_results(flags.model_dir, files)
         reports.end(run, loss, accuracy)
         if flags.checkpoint_every:
+            wait_for_checkpoint(run)
             with run.said_if_it_fails(f"--checkpoint_dir {flags.checkpoint_dir}"):
                 delete_checkpoints(flags)
     for line in last_lines(flags.model_dir, loss, accuracy):

@@ -30,6 +30,13 @@ Rows = tuple[Tensor, Tensor]  # X (rows, features) and y (rows, 1), float32, on 
 
 
 # ---- the table -----------------------------------------------------------------------------------
+class Step(NamedTuple):
+    """What a replica trains on in one step."""
+
+    chunks: Iterable[Rows]  # of its own rows
+    rows: int  # of all replicas together
+
+
 @dataclass
 class BigTable:
     """A replica's own rows of a table, and what all replicas know of the whole."""
@@ -60,16 +67,14 @@ class BigTable:
         """Yield all own rows in order, a window at once."""
         return self.held.chunks(self.window)
 
-    def steps(
-        self, batch_size: int, shuffle: torch.Generator
-    ) -> Iterator[tuple[Iterable[Rows], int]]:
-        """Yield each step of an epoch: chunks of own rows, and the number of all replicas' rows."""
+    def steps(self, batch_size: int, shuffle: torch.Generator) -> Iterator[Step]:
+        """Yield the steps of an epoch, in which each row takes part once."""
         if batch_size >= self.rows:
-            yield self.chunks(), self.rows
+            yield Step(self.chunks(), self.rows)
             return
         for order in self.orders(batch_size, shuffle):
             if batch_size > self.window:  # then these are the rows of one step
-                yield self.chunks_of_step(order), len(order)
+                yield Step(self.chunks_of_step(order), len(order))
             else:
                 yield from self.steps_of_window(order, batch_size)
 
@@ -102,9 +107,7 @@ class BigTable:
             own |= (rows >= some.start) & (rows < some.stop)
         return own
 
-    def steps_of_window(
-        self, order: Tensor, batch_size: int
-    ) -> Iterator[tuple[Iterable[Rows], int]]:
+    def steps_of_window(self, order: Tensor, batch_size: int) -> Iterator[Step]:
         """Yield the steps through the rows of a window, which are read together."""
         batches = torch.split(order, batch_size)
         if self.replicas == 1:
@@ -116,7 +119,7 @@ class BigTable:
         X, y = self.held.take(own)
         steps = torch.split(X, sizes), torch.split(y, sizes)
         for X_step, y_step, batch in zip(*steps, batches, strict=True):
-            yield [(X_step, y_step)], len(batch)
+            yield Step([(X_step, y_step)], len(batch))
 
     def chunks_of_step(self, order: Tensor) -> Iterator[Rows]:
         """Yield the own rows of a step that is larger than a window, whose order means nothing."""

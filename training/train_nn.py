@@ -31,7 +31,7 @@ import threading
 import time
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
@@ -85,16 +85,16 @@ def is_right(outputs: Tensor, y: Tensor) -> Tensor:
 
 def build_optimizer(weights: Sequence[nn.Parameter], learning_rate: float) -> torch.optim.Optimizer:
     """Return Adam, which moves the weights along their gradients."""
-    if importlib.util.find_spec("flat_adam"):  # the same steps, faster, if that file was sent too
+    if importlib.util.find_spec("flat_adam"):  # beside this file: the same steps in less time
         import flat_adam
 
         return cast(torch.optim.Optimizer, flat_adam.Adam(weights, lr=learning_rate))
-    fused = weights[0].device.type in ("cpu", "cuda")  # one call for all weights
+    fused = weights[0].device.type in ("cpu", "cuda")  # torch moves all weights in one call
     return torch.optim.Adam(weights, lr=learning_rate, fused=fused)
 
 
-def learning_rate_at(epoch: int, learning_rate: float) -> float:
-    """Return the learning rate of an epoch, counted from 1: here the same in all of them."""
+def learning_rate_at(epoch: int, epochs: int, learning_rate: float) -> float:
+    """Return the learning rate of an epoch, counted from 1 to epochs: here always the same."""
     return learning_rate
 
 
@@ -237,6 +237,13 @@ def reason_of(problem: Exception) -> str:
 
 
 # ---- 3. The table --------------------------------------------------------------------------------
+class Step(NamedTuple):
+    """What a replica trains on in one step."""
+
+    chunks: Iterable[tuple[Tensor, Tensor]]  # X and y of its own rows, mostly one chunk
+    rows: int  # of all replicas together
+
+
 class Table(NamedTuple):
     """The rows of a table that this replica trains on, and what it knows of the whole table."""
 
@@ -248,20 +255,18 @@ class Table(NamedTuple):
     preparation: str  # how the features were made, as JSON; "" if the archive does not say
     digest: str  # of the whole content
 
-    def steps(
-        self, batch_size: int, shuffle: torch.Generator
-    ) -> Iterator[tuple[list[tuple[Tensor, Tensor]], int]]:
-        """Yield each step of an epoch: chunks of own rows, and the number of all replicas' rows."""
+    def steps(self, batch_size: int, shuffle: torch.Generator) -> Iterator[Step]:
+        """Yield the steps of an epoch, in which each row takes part once."""
         if batch_size >= self.rows:
-            yield [(self.X, self.y)], self.rows
+            yield Step([(self.X, self.y)], self.rows)
             return
         order = torch.randperm(self.rows, generator=shuffle)  # the same on all replicas
         is_own = (order >= self.own.start) & (order < self.own.stop)
         own = (order[is_own] - self.own.start).to(self.X.device)
-        sizes = [int(batch.sum()) for batch in is_own.split(batch_size)]
-        X, y = self.X[own].split(sizes), self.y[own].split(sizes)
+        own_in_step = [int(batch.sum()) for batch in is_own.split(batch_size)]
+        X, y = self.X[own].split(own_in_step), self.y[own].split(own_in_step)
         for X_step, y_step, batch in zip(X, y, order.split(batch_size), strict=True):
-            yield [(X_step, y_step)], len(batch)
+            yield Step([(X_step, y_step)], len(batch))
 
     def chunks(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield all own rows: in one chunk, as they are all in memory."""
@@ -327,6 +332,7 @@ def read_table(path: str, part: str, rank: int, replicas: int, device: torch.dev
             return read_parts(path, part, rank, replicas, device)
         content = read_bytes(path)
         X, y, preparation = read_archive(content, part)
+        # As numbers, since the replicas exchange nothing else.
         name, digest = zlib.crc32(Path(path).name.encode()), zlib.crc32(content)
         if is_different([name, digest, len(content)]):  # each machine has its own rows
             return read_parts(path, part, rank, replicas, device)
@@ -458,7 +464,7 @@ def add_up(tensor: Tensor, replicas: int) -> None:
     """Replace a tensor by its sum over the replicas, which has the same bits on each of them."""
     if replicas == 1:
         return
-    total = tensor if tensor.is_cuda else tensor.cpu()  # where NCCL or gloo adds
+    total = tensor if tensor.is_cuda else tensor.cpu()  # NCCL adds on the GPU, gloo on the CPU
     dist.all_reduce(total)
     tensor.copy_(total)
 
@@ -520,6 +526,11 @@ class Run:
     writing: threading.Thread | None = None  # which writes the last checkpoint
 
     @property
+    def shares_layers(self) -> bool:
+        """Whether the replicas share the layers of the network and not the rows of the table."""
+        return self.train.replicas < self.replica.size
+
+    @property
     def batch_size(self) -> int:
         """The rows of a step, of all replicas together."""
         rows: int = self.flags.batch_size or self.train.rows
@@ -544,7 +555,8 @@ class Run:
     def is_out_of_patience(self) -> bool:
         """Return whether the validation loss has not become better for too many epochs."""
         patience: int = self.flags.patience
-        return 0 < patience <= len(self.history) - self.best_epoch
+        epochs_without_gain = len(self.history) - self.best_epoch
+        return patience > 0 and epochs_without_gain >= patience
 
 
 def join_gradients(weights: Sequence[nn.Parameter]) -> Tensor:
@@ -579,15 +591,15 @@ def train_epoch(run: Run) -> float:
     """Take a step for each batch of the training rows; return their mean loss."""
     run.model.train()
     total = torch.zeros((), device=run.device)
-    for chunks, rows in run.train.steps(run.batch_size, run.shuffle):
+    for step in run.train.steps(run.batch_size, run.shuffle):
         run.gradients.zero_()
-        for X, y in chunks:
+        for X, y in step.chunks:
             if len(X) > 0:  # other replicas may have all rows of this step
                 outputs = forward(run.model, X, run.flags.precision)
                 loss = sum_over_rows(loss_of_each_row(outputs, y), len(X), "loss_of_each_row")
-                (loss / rows).backward()
+                (loss / step.rows).backward()
                 total += loss.detach()
-        add_up(run.gradients, run.train.replicas)  # now those of the mean loss over all rows
+        add_up(run.gradients, run.train.replicas)  # now those of the mean loss of all step.rows
         run.optimizer.step()
         finish_step(run.device)
     add_up(total, run.train.replicas)
@@ -632,13 +644,14 @@ def evaluate(model: nn.Module, table: Table, precision: str) -> tuple[float, flo
 def fit(run: Run, reports: "Reports | None") -> None:
     """Train until the epochs or the patience run out; then take the best weights."""
     flags = run.flags
-    state = run.model.state_dict()  # the weights themselves, which the steps change
-    begun = time.perf_counter() - (run.history[-1].seconds if run.history else 0)
+    state = run.model.state_dict()  # refers to the weights, which the steps change in place
+    seconds_before = run.history[-1].seconds if run.history else 0  # of a run that is resumed
+    begun = time.perf_counter() - seconds_before
     seed_random_numbers(run)
     while len(run.history) < flags.epochs and not run.is_out_of_patience():
         epoch = len(run.history) + 1
         for group in run.optimizer.param_groups:
-            group["lr"] = learning_rate_at(epoch, flags.learning_rate)
+            group["lr"] = learning_rate_at(epoch, flags.epochs, flags.learning_rate)
         loss = train_epoch(run)
         val_loss, accuracy = evaluate(run.model, run.val, flags.precision)
         require(math.isfinite(val_loss), f"no finite loss in epoch {epoch}; lower --learning_rate")
@@ -659,8 +672,8 @@ def fit(run: Run, reports: "Reports | None") -> None:
 
 def seed_random_numbers(run: Run) -> None:
     """Start the random numbers of dropout anew, as a run that resumes here does too."""
-    number = run.flags.seed * 1_000_003 + len(run.history) * 1_009
-    if run.train.replicas > 1:  # each has its own rows; those that share layers draw the same
+    number = run.flags.seed * 1_000_003 + len(run.history) * 1_009  # primes: few coincide
+    if not run.shares_layers:  # replicas that share layers draw the same numbers
         number += run.replica.rank
     torch.manual_seed(number % 2**63)
 
@@ -730,7 +743,7 @@ def whole_layers(
 ) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, object]]:
     """Return the weights, the best weights and the optimizer's state, of whole layers."""
     weights, optimizer = run.model.state_dict(), run.optimizer.state_dict()
-    if run.train.replicas == run.replica.size:
+    if not run.shares_layers:
         return weights, run.best_weights, optimizer
     import shared_layers
 
@@ -745,7 +758,7 @@ def take_layers(
     run: Run, weights: dict[str, Tensor], best: dict[str, Tensor], optimizer: dict[str, object]
 ) -> None:
     """Take the weights, the best weights and the optimizer's state of a checkpoint."""
-    if run.train.replicas < run.replica.size:
+    if run.shares_layers:
         import shared_layers
 
         weights = shared_layers.part(run.model, weights)
@@ -1083,7 +1096,7 @@ def describe_replicas(run: Run) -> list[dict[str, object]]:
                 optimizer += value.nbytes
     replicas: list[dict[str, object]] = []
     for rank, sizes in enumerate(gather([parameters, optimizer])):
-        own = run.train.rows_of(rank if run.train.replicas > 1 else 0)
+        own = run.train.rows_of(0 if run.shares_layers else rank)
         rows = [{"start": each.start, "stop": each.stop} for each in own]
         replicas.append(
             {
@@ -1238,7 +1251,8 @@ def choose_device(wanted: str) -> torch.device:
 
 def choose_threads(rows: int, weights: int) -> int:
     """Return one CPU thread for each 50 million operations of a step: see benchmarks/README.md."""
-    return max(1, min(torch.get_num_threads(), 6 * rows * weights // 50_000_000))
+    operations = 6 * rows * weights  # forward a product and a sum for each, backward twice that
+    return max(1, min(torch.get_num_threads(), operations // 50_000_000))
 
 
 def set_precision(precision: str, device: torch.device) -> None:
@@ -1333,7 +1347,7 @@ def introduce(run: Run) -> None:
     """Say what is trained on which rows."""
     rank, size = run.replica.rank, run.replica.size
     if size > 1:
-        ranges = run.train.rows_of(rank if run.train.replicas > 1 else 0)
+        ranges = run.train.rows_of(0 if run.shares_layers else rank)
         words = [f"{each.start} to {each.stop - 1}" for each in ranges if each]
         rows = f"rows {', '.join(words)}" if words else "no rows"
         line = f"replica {rank} of {size}, {rows}"

@@ -317,7 +317,7 @@ def test_dropout_and_batch_norm_resume_with_the_same_bits(replicas: int, tmp_pat
 
 
 KILLED_IN_EPOCH_4 = """
-def learning_rate_at(epoch, learning_rate):
+def learning_rate_at(epoch, epochs, learning_rate):
     if epoch == 4:
         os.kill(os.getpid(), 9)
     return learning_rate

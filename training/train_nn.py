@@ -455,8 +455,9 @@ def join(replica: Replica, device: torch.device) -> None:
             rank=replica.rank,
             world_size=replica.size,
         )
-    except dist.DistNetworkError as problem:
+    except RuntimeError as problem:
         require("EADDRINUSE" not in str(problem), f"{replica.url}: the port is already in use")
+        print(f"replica {replica.rank} does not meet the others: {reason_of(problem)}", flush=True)
         raise
 
 

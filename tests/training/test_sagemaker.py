@@ -18,18 +18,17 @@ from hypothesis import strategies as st
 from tests.training.support import (
     LOOPBACK,
     SCRIPT,
-    Found,
     Replicas,
     as_process,
-    found_in,
     free_port,
     inside,
     save,
     table,
     train,
-    train_nn,
     wait_until,
 )
+from training import train_nn
+from training.train_nn import Replica, find_replicas
 
 
 def names(hosts: int) -> list[str]:
@@ -65,45 +64,45 @@ CONTAINERS = pytest.mark.parametrize("container", [in_version_2, in_version_3])
 # ---- rank ---------------------------------------------------------------------------------------
 @CONTAINERS
 def test_an_only_host_is_alone_whatever_else_is_set(container: Any) -> None:
-    assert found_in(container(1, 1)) == Found()
-    assert found_in(container(1, 1, port=10**6)) == Found()
-    assert found_in(host(1, 1)) == found_in({"SM_HOSTS": ""}) == Found()
+    assert find_replicas(container(1, 1)) == Replica()
+    assert find_replicas(container(1, 1, port=10**6)) == Replica()
+    assert find_replicas(host(1, 1)) == find_replicas({"SM_HOSTS": ""}) == Replica()
 
 
 @CONTAINERS
 @pytest.mark.parametrize("hosts", [2, 3])
 def test_each_host_has_its_place_and_they_meet_at_the_first(container: Any, hosts: int) -> None:
-    found = [found_in(container(hosts, number)) for number in range(1, hosts + 1)]
-    assert found == [Found(rank, hosts, ("algo-1", 7777)) for rank in range(hosts)]
-    assert found == [found_in(host(hosts, number)) for number in range(1, hosts + 1)]
+    found = [find_replicas(container(hosts, number)) for number in range(1, hosts + 1)]
+    assert found == [Replica(rank, hosts, "tcp://algo-1:7777") for rank in range(hosts)]
+    assert found == [find_replicas(host(hosts, number)) for number in range(1, hosts + 1)]
 
 
 def test_hosts_are_in_the_order_of_their_names_not_of_their_numbers() -> None:
-    ranks = {number: found_in(host(11, number)).rank for number in range(1, 12)}
+    ranks = {number: find_replicas(host(11, number)).rank for number in range(1, 12)}
     assert ranks == {1: 0, 10: 1, 11: 2, 2: 3, 3: 4, 4: 5, 5: 6, 6: 7, 7: 8, 8: 9, 9: 10}
-    assert len({found_in(host(11, number)).master for number in range(1, 12)}) == 1
+    assert len({find_replicas(host(11, number)).url for number in range(1, 12)}) == 1
 
 
 @CONTAINERS
 def test_the_container_says_where_they_meet(container: Any) -> None:
-    found = found_in(container(2, 2, address="10.0.7.1", port=23456))
-    assert found == Found(1, 2, ("10.0.7.1", 23456))
+    found = find_replicas(container(2, 2, address="10.0.7.1", port=23456))
+    assert found == Replica(1, 2, "tcp://10.0.7.1:23456")
 
 
 def test_what_version_3_says_goes_before_what_a_container_says_to_version_2() -> None:
     both = in_version_2(2, 1, "elsewhere", 1) | in_version_3(2, 1)
-    assert found_in(both).master == ("algo-1", 7777)
+    assert find_replicas(both).url == "tcp://algo-1:7777"
 
 
 @CONTAINERS
 def test_torchrun_counts_processes_and_so_goes_before_sagemaker(container: Any) -> None:
     inside_torchrun = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1"}
     inside_torchrun |= {"MASTER_ADDR": "algo-1", "MASTER_PORT": "7777", "TORCHELASTIC_RUN_ID": "x"}
-    found = Found(3, 4)
-    assert found_in(container(2, 2) | inside_torchrun) == found
-    assert found_in(container(1, 1) | inside_torchrun) == found
+    found = Replica(3, 4, "env://")
+    assert find_replicas(container(2, 2) | inside_torchrun) == found
+    assert find_replicas(container(1, 1) | inside_torchrun) == found
     del inside_torchrun["TORCHELASTIC_RUN_ID"]  # another launcher of the same kind
-    assert found_in(container(2, 2) | inside_torchrun) == found
+    assert find_replicas(container(2, 2) | inside_torchrun) == found
 
 
 @pytest.mark.parametrize(
@@ -119,13 +118,14 @@ def test_torchrun_counts_processes_and_so_goes_before_sagemaker(container: Any) 
     ],
 )
 def test_damaged_hosts_are_refused_in_one_sentence(damaged: Any) -> None:
-    with pytest.raises(train_nn.Refused, match=r"^SM_HOSTS cannot be used \(.*\); .*train alone$"):
-        found_in(host(2, 1) | damaged)
+    with pytest.raises(train_nn.Refused, match=r"^SM_HOSTS cannot be used: .*; .*train alone$"):
+        find_replicas(host(2, 1) | damaged)
 
 
 def test_a_host_that_does_not_know_its_own_name_is_refused() -> None:
-    with pytest.raises(train_nn.Refused, match=r"^SM_HOSTS cannot be used \('SM_CURRENT_HOST'\)"):
-        found_in({"SM_HOSTS": json.dumps(names(2))})
+    sentence = "^SM_HOSTS cannot be used: 'SM_CURRENT_HOST' is missing"
+    with pytest.raises(train_nn.Refused, match=sentence):
+        find_replicas({"SM_HOSTS": json.dumps(names(2))})
 
 
 json_values = st.recursive(
@@ -143,16 +143,16 @@ def test_any_variables_give_a_place_or_are_refused(
     given = {"SM_CURRENT_HOST": own, "SM_MASTER_ADDR": address, "MASTER_PORT": port}
     environment = {name: value for name, value in given.items() if value is not None}
     try:
-        found = found_in(environment | {"SM_HOSTS": json.dumps(hosts)})
+        found = find_replicas(environment | {"SM_HOSTS": json.dumps(hosts)})
     except train_nn.Refused as problem:
         assert len(str(problem).splitlines()) == 1
     else:
-        assert 0 <= found.rank < found.world_size
+        assert 0 <= found.rank < found.size
 
 
-def test_a_process_refuses_damaged_hosts_before_it_loads_torch(tmp_path: Path) -> None:
+def test_a_process_refuses_damaged_hosts() -> None:
     ended = as_process("--train", "t", "--val", "v", **host(2, 3))
-    sentence = "train_nn.py: SM_HOSTS cannot be used ('algo-3' is not in list)"
+    sentence = "train_nn.py: SM_HOSTS cannot be used: 'algo-3' is not in list"
     assert ended.code == 2 and ended.err.count("\n") == 1
     assert ended.err.startswith(sentence)
 
@@ -181,7 +181,10 @@ def test_two_hosts_train_the_model_of_one(container: Any, archive: Path, tmp_pat
     flags = ("--train", archive, "--val", archive, "--epochs", 20, "--batch_size", 16)
     with Replicas(environments, tmp_path / "logs", *flags) as running:
         assert running.codes() == [0, 0], [log.read_text() for log in running.logs]
-        assert running.said(1) == ["replica 1 of 2, rows 20 to 40"]
+        assert running.said(1) == [
+            "replica 1 of 2 waits for the others",
+            "replica 1 of 2, rows 20 to 40",
+        ]
     train(archive, tmp_path / "one", "--epochs", 20, "--batch_size", 16)
     torch.testing.assert_close(weights(folders[0]), weights(tmp_path / "one"), rtol=0, atol=1e-5)
     metrics = json.loads((folders[0] / "metrics.json").read_text())

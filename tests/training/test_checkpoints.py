@@ -639,12 +639,14 @@ def codes(ended: list[Ended]) -> set[int]:
     return {each.code for each in ended}
 
 
+@pytest.mark.parametrize("parallelism", ["data", "model"])
 @pytest.mark.parametrize("batch", [0, 10])
 def test_when_one_replica_is_lost_all_end_and_resume_to_the_same_model(
-    pool: Pool, archive: Path, tmp_path: Path, batch: int
+    pool: Pool, archive: Path, tmp_path: Path, batch: int, parallelism: str
 ) -> None:
     def flags(name: str, *more: Any) -> tuple[Any, ...]:
-        return flags_for(archive, tmp_path / name, "--epochs", 6, "--batch_size", batch, *more)
+        common = ("--epochs", 6, "--batch_size", batch, "--parallelism", parallelism)
+        return flags_for(archive, tmp_path / name, *common, *more)
 
     assert codes(pool.run(2, train_as, flags("undisturbed"))) == {0}
     kept = flags("run", "--checkpoint_every", 2)
@@ -687,4 +689,20 @@ def test_another_number_of_replicas_resumes_to_the_model_of_one(
     assert codes([*one, *pool.run(sizes[-1], train_as, kept, True)]) == {0}
     assert len(metrics(folder / "run")["epochs"]["resumed"]) == len(sizes) - 1
     weights = weights_of(folder / "run"), weights_of(folder / "one")
+    torch.testing.assert_close(*weights, rtol=0, atol=1e-9)
+
+
+def test_a_checkpoint_holds_whole_layers_which_any_replicas_may_share_or_not(
+    pool: Pool, archive: Path, tmp_path: Path
+) -> None:
+    common = ("--epochs", 5, "--batch_size", 16)
+    one = pool.run(1, train_as, flags_for(archive, tmp_path / "one", *common), True)
+    kept = flags_for(archive, tmp_path / "run", *common, "--checkpoint_every", 1)
+    for replicas, parallelism in ((2, "model"), (1, "data"), (2, "data"), (1, "model")):
+        flags = (*kept, "--parallelism", parallelism)
+        assert codes(pool.run(replicas, train_as, flags, True, 4)) == {RESTART}
+    last = pool.run(2, train_as, (*kept, "--parallelism", "model"), True)
+    assert codes([*one, *last]) == {0}
+    assert metrics(tmp_path / "run")["epochs"]["resumed"] == [2, 3, 4, 5]
+    weights = weights_of(tmp_path / "run"), weights_of(tmp_path / "one")
     torch.testing.assert_close(*weights, rtol=0, atol=1e-9)

@@ -149,8 +149,8 @@ def test_a_replica_with_shared_layers_holds_its_part_only(pool: Pool, tmp_path: 
         trained(pool, size, archive, tmp_path / name, *flags, *more)
         held[name] = [replica["bytes"] for replica in metrics(tmp_path / name)["replicas"]]
     numbers = 7 * 64 + 2 * 64 * 64 + 64 + 3 * 64 + 1
-    # Adam remembers two numbers for each weight, and how many steps it has done.
-    assert held["one"] == [{"parameters": 4 * numbers, "optimiser": 8 * numbers + 4}]
+    # Adam remembers two numbers for each weight, and of each of 8 tensors how many steps it took.
+    assert held["one"] == [{"parameters": 4 * numbers, "optimiser": 8 * numbers + 8 * 4}]
     assert held["rows"] == held["one"] * 2  # each replica a whole model
     for own in held["layers"]:
         for kind, whole in held["one"][0].items():

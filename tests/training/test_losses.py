@@ -1,4 +1,4 @@
-"""Whatever is lost on the way, a run with checkpoints ends as if nothing had been."""
+"""Replicas are killed, and started again by torchrun or by a service: the weights are the same."""
 
 from __future__ import annotations
 
@@ -27,24 +27,18 @@ from tests.training.support import (
     save,
     table,
     train,
-    train_nn,
     wait_until,
 )
+from training import train_nn
 
 RESTART = 134
 SMALL = ("--hidden", "8,6", "--batch_size", 10, "--patience", 0)
+LOST = "train_nn.py: another replica ended or cannot be reached"
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
     return save(tmp_path / "data.npz", **table(rows=41))
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    pool = Pool()
-    yield pool
-    pool.close()
 
 
 def undisturbed(pool: Pool, size: int, archive: Path, folder: Path, *flags: Any) -> torch.Tensor:
@@ -64,11 +58,23 @@ def alive(pid: int) -> bool:
     return bool(found.stdout.strip()) and not found.stdout.startswith("Z")
 
 
-class Machine:
-    """One machine of a job: the script in a process group of its own, started again as asked."""
+# Its replicas see no GPU: they take the CPU.
+WITH_GPUS = f"""
+import runpy, torch
+torch.cuda.device_count = lambda: {{gpus}}
+runpy.run_path({str(SCRIPT)!r}, run_name="__main__")
+"""
 
-    def __init__(self, log: Path, environment: Mapping[str, str], *flags: Any) -> None:
-        self.log, self.flags = log, flags
+
+class Machine:
+    """One machine of a job: the script, which starts a replica for each GPU if it has several."""
+
+    def __init__(
+        self, log: Path, environment: Mapping[str, str], *flags: Any, gpus: int = 0
+    ) -> None:
+        self.log = log
+        script = ["-c", WITH_GPUS.format(gpus=gpus)] if gpus else [str(SCRIPT)]
+        self.command = [sys.executable, *script, *map(str, flags)]
         self.environment = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", **LOOPBACK}
         self.environment["PYTHONFAULTHANDLER"] = "1"  # for code()
         self.environment |= environment
@@ -78,9 +84,8 @@ class Machine:
     def start(self) -> None:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, SCRIPT, *map(str, self.flags)],
-                stdout=log, stderr=log, env=self.environment, start_new_session=True,
-            )  # fmt: skip
+                self.command, stdout=log, stderr=log, env=self.environment
+            )
 
     def replicas(self) -> list[int]:
         """The process ids of the replicas that the machine's process has started."""
@@ -89,8 +94,9 @@ class Machine:
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         """Send the whole machine this signal."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, number)
+        for pid in [self.process.pid, *self.replicas()]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def code(self) -> int:
         """The exit code, when it has ended; one that hangs shows where."""
@@ -104,18 +110,20 @@ class Machine:
     def said(self) -> list[str]:
         return self.log.read_text().splitlines()
 
+    def trains(self) -> bool:
+        """Whether it has said something of an epoch."""
+        return any(line.startswith("epoch") for line in self.said())
+
 
 @contextlib.contextmanager
 def job(
-    size: int, archive: Path, folder: Path, *flags: Any, **environment: str
+    size: int, archive: Path, folder: Path, *flags: Any, gpus: int = 0
 ) -> Iterator[list[Machine]]:
     """So many machines that train one model; at the end nothing of them is left."""
     given = ("--train", archive, "--val", archive, "--model_dir", folder, *flags)
     machines = [
         Machine(
-            folder.with_name(f"{folder.name}-{rank}.log"),
-            {"CLUSTER_SPEC": spec, **environment},
-            *given,
+            folder.with_name(f"{folder.name}-{rank}.log"), {"CLUSTER_SPEC": spec}, *given, gpus=gpus
         )
         for rank, spec in enumerate(cluster_specs(size))
     ]
@@ -123,288 +131,73 @@ def job(
         yield machines
     finally:
         for machine in machines:
-            machine.kill(signal.SIGCONT)
             machine.kill()
             machine.process.wait()
 
 
-def has_checkpoints(folder: Path, replicas: int = 1) -> bool:
-    """Whether so many of the replicas have left one."""
-    return len({path.parent for path in (folder / "checkpoints").rglob("step-*.pt")}) >= replicas
+def newest_checkpoint(folder: Path) -> int:
+    """When the newest checkpoint was written, in nanoseconds; 0 if there is none."""
+    times = [0]
+    for path in (folder / "checkpoints").glob("checkpoint-*.pt"):
+        with contextlib.suppress(FileNotFoundError):  # the last run deletes it
+            times.append(path.stat().st_mtime_ns)
+    return max(times)
 
 
-# ---- one loss -----------------------------------------------------------------------------------
+# ---- started again by the service ---------------------------------------------------------------
 @pytest.mark.parametrize(
     ("parallelism", "epochs"), [("data", 200), pytest.param("model", 80, marks=pytest.mark.slow)]
 )
-def test_when_a_replica_is_killed_the_group_goes_on_from_its_checkpoint(
+def test_when_a_replica_is_killed_the_others_end_and_the_job_resumes_from_its_checkpoint(
     pool: Pool, archive: Path, tmp_path: Path, parallelism: str, epochs: int
 ) -> None:
     flags = (*SMALL, "--epochs", epochs, "--parallelism", parallelism)
     with job(2, archive, tmp_path / "run", *flags, "--checkpoint_every", 4) as machines:
-        wait_until(lambda: has_checkpoints(tmp_path / "run", 2 if parallelism == "model" else 1))
-        (killed,) = machines[1].replicas()
-        os.kill(killed, signal.SIGKILL)
+        wait_until(lambda: newest_checkpoint(tmp_path / "run") > 0)
+        machines[1].kill()
+        assert [machine.code() for machine in machines] == [RESTART, -signal.SIGKILL]
+        assert machines[0].said()[-1] == f"{LOST}; started again, it resumes from its checkpoint"
+        for machine in machines:
+            machine.start()
         assert [machine.code() for machine in machines] == [0, 0], [m.said() for m in machines]
-        for machine in machines:  # the other one notices, and begins again, too
-            assert any("start again from the checkpoint" in line for line in machine.said())
     expected = undisturbed(pool, 2, archive, tmp_path / "other", *flags)
     assert torch.equal(weights_of(tmp_path / "run"), expected)
     assert len(metrics(tmp_path / "run")["epochs"]["resumed"]) == 1
+    assert not (tmp_path / "run/checkpoints").exists()
 
 
-@pytest.mark.slow
-def test_when_a_machine_is_lost_the_others_wait_for_the_next_one(
-    pool: Pool, archive: Path, tmp_path: Path
-) -> None:
-    flags = (*SMALL, "--epochs", 200)
-    with job(2, archive, tmp_path / "run", *flags, "--checkpoint_every", 4) as machines:
-        wait_until(lambda: has_checkpoints(tmp_path / "run"))
-        machines[0].kill()
-        assert machines[0].code() == -signal.SIGKILL
-        wait_until(lambda: any("start again" in line for line in machines[1].said()))
-        machines[0].start()
-        assert [machine.code() for machine in machines] == [0, 0], [m.said() for m in machines]
-    expected = undisturbed(pool, 2, archive, tmp_path / "other", *flags)
-    assert torch.equal(weights_of(tmp_path / "run"), expected)
+def survives(machines: list[Machine], folder: Path, kills: int, seed: int) -> int:
+    """Kill at random and start all again, as a service does; return the number of kills.
 
-
-@pytest.mark.slow
-def test_a_stopped_machine_stops_all_and_goes_on_as_if_nothing_had_been(
-    pool: Pool, archive: Path, tmp_path: Path
-) -> None:
-    flags = (*SMALL, "--epochs", 300)
-    with job(2, archive, tmp_path / "run", *flags, "--checkpoint_every", 1) as machines:
-        wait_until(lambda: has_checkpoints(tmp_path / "run"))
-        machines[1].kill(signal.SIGSTOP)
-        time.sleep(0.5)
-
-        def state() -> list[Any]:
-            there = sorted((tmp_path / "run/checkpoints").rglob("*"))
-            return [there, [machine.process.poll() for machine in machines]]
-
-        before = state()
-        time.sleep(1)
-        assert state() == before and before[1] == [None, None]
-        machines[1].kill(signal.SIGCONT)
-        assert [machine.code() for machine in machines] == [0, 0]
-        assert not any("start again" in line for line in machines[0].said())
-    expected = undisturbed(pool, 2, archive, tmp_path / "other", *flags)
-    assert torch.equal(weights_of(tmp_path / "run"), expected)
-
-
-@pytest.mark.parametrize(
-    "number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)]
-)
-def test_when_what_watches_over_the_replicas_is_killed_they_leave_too(
-    archive: Path, tmp_path: Path, number: int
-) -> None:
-    flags = (*FOR_LONG, "--checkpoint_every", 5)
-    two = {"CUDA_VISIBLE_DEVICES": "0,1"}  # torch sees none of them here and takes the CPU
-    with job(1, archive, tmp_path / "run", *flags, **two) as (machine,):
-        wait_until(lambda: has_checkpoints(tmp_path / "run"))
-        replicas = machine.replicas()
-        assert len(replicas) == 2 and all(map(alive, replicas))
-        if number == signal.SIGSTOP:  # and even one that is stopped at that moment
-            os.kill(replicas[1], signal.SIGSTOP)
-        machine.process.kill()
-        wait_until(lambda: not alive(replicas[0]), 20)
-        if number == signal.SIGSTOP:
-            os.kill(replicas[1], signal.SIGCONT)
-        wait_until(lambda: not any(map(alive, replicas)), 20)
-
-
-def test_without_checkpoints_the_loss_of_a_replica_ends_all_in_one_sentence(
-    archive: Path, tmp_path: Path
-) -> None:
-    with job(1, archive, tmp_path / "run", *FOR_LONG, CUDA_VISIBLE_DEVICES="0,1") as (machine,):
-        wait_until(lambda: any(line.startswith("epoch") for line in machine.said()))
-        replicas = machine.replicas()
-        os.kill(replicas[0], signal.SIGKILL)
-        assert machine.code() == 1
-        sentence = "train_nn.py: another replica ended or cannot be reached, no model was written"
-        assert machine.said()[-1] == sentence
-        assert not any(map(alive, replicas))
-    assert not (tmp_path / "run/model.pt").exists()
-
-
-def test_a_run_that_ends_three_times_at_the_same_place_is_given_up(
-    archive: Path, tmp_path: Path
-) -> None:
-    flags = (*FOR_LONG, "--checkpoint_every", 10**6)
-    with job(1, archive, tmp_path / "run", *flags, CUDA_VISIBLE_DEVICES="0,1") as (machine,):
-        for life in range(3):
+    Now one machine is killed, now all of them; now at any moment, so mostly while they start and
+    meet, now soon after a checkpoint, so in the training.
+    """
+    chance = random.Random(seed)
+    for done in range(kills):
+        known = newest_checkpoint(folder)
+        if chance.random() < 0.5:
+            time.sleep(chance.uniform(0, 3))
+        else:
             wait_until(
-                lambda life=life: (
-                    sum(line.startswith("epoch     1 ") for line in machine.said()) == life + 1
+                lambda known=known: (
+                    newest_checkpoint(folder) != known or machines[0].process.poll() is not None
                 )
             )
-            os.kill(machine.replicas()[0], signal.SIGKILL)
-        assert machine.code() == RESTART
-        assert sum("start again from the checkpoint" in line for line in machine.said()) == 2
-
-
-def test_what_is_refused_is_not_tried_again(tmp_path: Path) -> None:
-    archive = save(tmp_path / "data.npz", X_train=table()["X_train"] * 1e30)
-    flags = ("--learning_rate", 1e15, "--checkpoint_every", 1)
-    with job(1, archive, tmp_path / "run", *flags, CUDA_VISIBLE_DEVICES="0,1") as (machine,):
-        assert machine.code() == 2
-        assert machine.said().count(machine.said()[-1]) == 1  # once on each machine
-        assert "no finite loss in epoch" in machine.said()[-1]
-
-
-@pytest.mark.parametrize(
-    ("whom", "every"), [pytest.param("all", 0, marks=pytest.mark.slow), ("the first only", 5)]
-)
-def test_ctrl_c_ends_all_replicas(archive: Path, tmp_path: Path, whom: str, every: int) -> None:
-    """A terminal sends it to all of them, a notebook's button or a service to the first."""
-    flags = (*FOR_LONG, "--checkpoint_every", every)
-    with job(1, archive, tmp_path / "run", *flags, CUDA_VISIBLE_DEVICES="0,1") as (machine,):
-        wait_until(lambda: any(line.startswith("epoch") for line in machine.said()))
-        replicas = machine.replicas()
-        machine.kill(signal.SIGINT) if whom == "all" else machine.process.send_signal(signal.SIGINT)
-        assert machine.code() == 130
-        assert not any(map(alive, replicas))
-        assert "Traceback" not in machine.log.read_text(), machine.log.read_text()
-        assert any("interrupted" in line for line in machine.said())
-
-
-def test_ctrl_c_while_torch_is_imported_is_no_traceback(archive: Path, tmp_path: Path) -> None:
-    with job(1, archive, tmp_path / "run", *FOR_LONG) as (machine,):
-        maps = Path(f"/proc/{machine.process.pid}/maps")
-        wait_until(lambda: "libtorch" in maps.read_text())
-        machine.process.send_signal(signal.SIGINT)
-        assert machine.code() == 130
-        assert "Traceback" not in machine.log.read_text(), machine.log.read_text()
-
-
-@pytest.mark.slow
-def test_sigterm_to_a_machine_with_several_replicas_saves_and_leaves(
-    pool: Pool, archive: Path, tmp_path: Path
-) -> None:
-    flags = (*SMALL, "--epochs", 200)
-    two = {"CUDA_VISIBLE_DEVICES": "0,1"}
-    for expected in (RESTART, 0):
-        with job(1, archive, tmp_path / "run", *flags, "--checkpoint_every", 4, **two) as (
-            machine,
-        ):
-            if expected:
-                wait_until(lambda: has_checkpoints(tmp_path / "run"))
-                machine.process.terminate()
-            assert machine.code() == expected, machine.said()
-    expected = undisturbed(pool, 2, archive, tmp_path / "other", *flags)
-    assert torch.equal(weights_of(tmp_path / "run"), expected)
-
-
-# ---- several GPUs -------------------------------------------------------------------------------
-def test_a_machine_with_several_gpus_starts_a_replica_for_each_and_trains_one_model(
-    archive: Path, tmp_path: Path
-) -> None:
-    flags = (*SMALL, "--epochs", 10)
-    with job(1, archive, tmp_path / "run", *flags, CUDA_VISIBLE_DEVICES="0,1,2") as (machine,):
-        assert machine.code() == 0, machine.said()
-    assert metrics(tmp_path / "run")["world_size"] == 3
-    train(archive, tmp_path / "one", *flags)
-    weights = weights_of(tmp_path / "run"), weights_of(tmp_path / "one")
-    torch.testing.assert_close(*weights, rtol=0, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_two_machines_with_two_gpus_each_train_one_model_of_four(
-    archive: Path, tmp_path: Path
-) -> None:
-    flags = (*SMALL, "--epochs", 10, "--checkpoint_every", 5)
-    two = {"CUDA_VISIBLE_DEVICES": "0,1"}
-    with job(2, archive, tmp_path / "run", *flags, **two) as machines:
-        assert [machine.code() for machine in machines] == [0, 0], [m.said() for m in machines]
-        assert machines[1].said() == [
-            "replica 2 of 4, rows 20 to 29", "replica 3 of 4, rows 30 to 40",
-        ] or machines[1].said() == [
-            "replica 3 of 4, rows 30 to 40", "replica 2 of 4, rows 20 to 29",
-        ]  # fmt: skip
-    assert metrics(tmp_path / "run")["world_size"] == 4
-    train(archive, tmp_path / "one", *flags)
-    weights = weights_of(tmp_path / "run"), weights_of(tmp_path / "one")
-    torch.testing.assert_close(*weights, rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("every", [0, pytest.param(5, marks=pytest.mark.slow)])
-def test_machines_with_different_numbers_of_gpus_are_told_so_at_once(
-    archive: Path, tmp_path: Path, every: int
-) -> None:
-    flags = ("--checkpoint_every", every)
-    with job(2, archive, tmp_path / "run", *flags, CUDA_VISIBLE_DEVICES="0,1") as machines:
-        machines[1].kill()
-        machines[1].process.wait()
-        machines[1].environment["CUDA_VISIBLE_DEVICES"] = "0"
-        machines[1].log = tmp_path / "again.log"
-        machines[1].start()
-        assert [machine.code() for machine in machines] == [2, 2], [m.said() for m in machines]
-        sentence = "train_nn.py: machines with different numbers of GPUs; choose machines alike"
-        said = [[line for line in machine.said() if not line.startswith("waiting")]
-                for machine in machines]  # fmt: skip
-        assert [lines[-1] for lines in said] == [sentence, sentence]
-
-
-@pytest.mark.parametrize(
-    ("visible", "device", "replicas"),
-    [("", "auto", 0), ("-1", "auto", 0), ("0", "auto", 0), ("0,1", "cpu", 0), ("0,1", "auto", 2),
-     ("3,1,2", "cuda", 3), ("GPU-a1,GPU-b2", "auto", 2)],
-)  # fmt: skip
-def test_one_gpu_or_none_or_another_device_is_one_replica(
-    visible: str, device: str, replicas: int
-) -> None:
-    flags = train_nn.parse_flags(["--train=t", "--val=v", f"--device={device}"])
-    visible_gpus = {"CUDA_VISIBLE_DEVICES": visible}
-    assert train_nn.companion("launch").count_replicas(flags, visible_gpus) == replicas
-
-
-# ---- many losses --------------------------------------------------------------------------------
-def survives(machines: list[Machine], folder: Path, kills: int, seed: int) -> int:
-    """Kill at random until the job has ended, and start what has ended again, as a service does.
-
-    Now one replica, now one machine, now all of them; now at any moment, so mostly while they start
-    and meet, now soon after a checkpoint, so in the training. Returns the number of kills.
-    """
-    chance, done = random.Random(seed), 0
-    end = time.monotonic() + 120 + 30 * kills
-
-    def newest() -> str:
-        return max(
-            (path.name for path in folder.glob("checkpoints/worker-0/step-*.pt")), default=""
-        )
-
-    def next_due() -> tuple[float, str | None]:
-        """When to kill, if given once another checkpoint than this one is the newest."""
-        if chance.random() < 0.5:
-            return chance.uniform(0, 3), None
-        return chance.uniform(0, 0.3), newest()
-
-    (pause, known), seen = next_due(), time.monotonic()
-    while any(machine.process.poll() != 0 for machine in machines):
-        assert time.monotonic() < end, [machine.said()[-9:] for machine in machines]
+            time.sleep(chance.uniform(0, 0.3))
+        for machine in chance.choice([machines, [chance.choice(machines)]]):
+            machine.kill()
+        for machine in machines:  # a replica that still waits for the others would wait for long
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                machine.process.wait(timeout=chance.uniform(0, 5))
+            machine.process.terminate()
+        codes = [machine.code() for machine in machines]
+        assert set(codes) <= {0, RESTART, -signal.SIGKILL, -signal.SIGTERM}, codes
+        if set(codes) == {0}:
+            return done
         for machine in machines:
-            if machine.process.poll():
-                assert machine.process.poll() in (RESTART, -signal.SIGKILL), machine.said()[-9:]
-                machine.start()
-        if known == newest():
-            seen = time.monotonic()
-        due = time.monotonic() > seen + pause and not (folder / "metrics.json").exists()
-        running = [machine for machine in machines if machine.process.poll() is None]
-        if done < kills and due and running:
-            kind, one = chance.choice(["replica", "machine", "all"]), chance.choice(running)
-            if kind == "replica":
-                for pid in one.replicas():
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-                        done += 1
-            else:
-                for machine in running if kind == "all" else [one]:
-                    machine.kill()
-                done += 1
-            (pause, known), seen = next_due(), time.monotonic()
-        time.sleep(0.02)
-    return done
+            machine.start()
+    assert [machine.code() for machine in machines] == [0] * len(machines)
+    return kills
 
 
 @pytest.mark.slow
@@ -434,6 +227,128 @@ def test_50_kills_at_random_moments_leave_the_weights_as_they_are_without(
     expected = undisturbed(pool, size, archive, tmp_path / "other", *flags)
     assert torch.equal(weights_of(tmp_path / "run"), expected)
     assert not (tmp_path / "run/checkpoints").exists()
+
+
+# ---- several GPUs, and torchrun -----------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("gpus", "device", "replicas"),
+    [(0, "auto", 1), (1, "auto", 1), (2, "cpu", 1), (2, "auto", 2), (3, "cuda", 3)],
+)
+def test_one_gpu_or_none_or_another_device_is_one_replica(
+    archive: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    gpus: int,
+    device: str,
+    replicas: int,
+) -> None:
+    started: list[int] = []
+
+    def start(gpus: int, *_: object) -> int:
+        started.append(gpus)
+        return 0
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr(train_nn, "start_one_process_for_each_gpu", start)
+    flags = ("--device", device, "--epochs", 1)
+    assert train(archive, tmp_path / "run", *flags).code == 0
+    assert started == ([replicas] if replicas > 1 else [])
+    assert (tmp_path / "run/model.pt").exists() == (replicas == 1)
+
+
+def test_a_machine_with_several_gpus_starts_a_replica_for_each_and_trains_one_model(
+    archive: Path, tmp_path: Path
+) -> None:
+    flags = (*SMALL, "--epochs", 10)
+    with job(1, archive, tmp_path / "run", *flags, gpus=3) as (machine,):
+        assert machine.code() == 0, machine.said()
+    assert metrics(tmp_path / "run")["world_size"] == 3
+    train(archive, tmp_path / "one", *flags)
+    weights = weights_of(tmp_path / "run"), weights_of(tmp_path / "one")
+    torch.testing.assert_close(*weights, rtol=0, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_two_machines_with_two_gpus_each_train_one_model_of_four(
+    archive: Path, tmp_path: Path
+) -> None:
+    flags = (*SMALL, "--epochs", 10, "--checkpoint_every", 5)
+    with job(2, archive, tmp_path / "run", *flags, gpus=2) as machines:
+        assert [machine.code() for machine in machines] == [0, 0], [m.said() for m in machines]
+        rows = [line for line in machines[1].said() if "rows" in line]
+        assert sorted(rows) == ["replica 2 of 4, rows 20 to 29", "replica 3 of 4, rows 30 to 40"]
+    assert metrics(tmp_path / "run")["world_size"] == 4
+    train(archive, tmp_path / "one", *flags)
+    weights = weights_of(tmp_path / "run"), weights_of(tmp_path / "one")
+    torch.testing.assert_close(*weights, rtol=0, atol=1e-5)
+
+
+def test_with_checkpoints_torchrun_starts_the_replicas_of_a_machine_again(
+    pool: Pool, archive: Path, tmp_path: Path
+) -> None:
+    flags = (*SMALL, "--epochs", 200)
+    with job(1, archive, tmp_path / "run", *flags, "--checkpoint_every", 4, gpus=2) as (machine,):
+        wait_until(lambda: newest_checkpoint(tmp_path / "run") > 0)
+        os.kill(machine.replicas()[1], signal.SIGKILL)
+        assert machine.code() == 0, machine.said()
+    expected = undisturbed(pool, 2, archive, tmp_path / "other", *flags)
+    assert torch.equal(weights_of(tmp_path / "run"), expected)
+    assert len(metrics(tmp_path / "run")["epochs"]["resumed"]) == 1
+
+
+@pytest.mark.slow
+def test_a_machine_whose_replicas_are_lost_four_times_leaves_the_next_start_to_the_service(
+    archive: Path, tmp_path: Path
+) -> None:
+    flags = (*FOR_LONG, "--checkpoint_every", 10**6)
+    with job(1, archive, tmp_path / "run", *flags, gpus=2) as (machine,):
+        for life in range(4):
+            wait_until(
+                lambda life=life: (
+                    sum(line.startswith("epoch     1 ") for line in machine.said()) == life + 1
+                )
+            )
+            os.kill(machine.replicas()[0], signal.SIGKILL)
+        assert machine.code() == RESTART
+        assert machine.said()[-1] == f"{LOST}; started again, it resumes from its checkpoint"
+
+
+def test_without_checkpoints_the_loss_of_a_replica_ends_all_in_one_sentence(
+    archive: Path, tmp_path: Path
+) -> None:
+    with job(1, archive, tmp_path / "run", *FOR_LONG, gpus=2) as (machine,):
+        wait_until(machine.trains)
+        replicas = machine.replicas()
+        os.kill(replicas[0], signal.SIGKILL)
+        assert machine.code() == 1
+        assert f"{LOST}, no model was written" in machine.said()
+        assert not any(map(alive, replicas))
+    assert not (tmp_path / "run/model.pt").exists()
+
+
+def test_what_is_refused_is_not_tried_again(tmp_path: Path) -> None:
+    archive = save(tmp_path / "data.npz", X_train=table()["X_train"] * 1e30)
+    flags = ("--learning_rate", 1e15, "--checkpoint_every", 1)
+    with job(1, archive, tmp_path / "run", *flags, gpus=2) as (machine,):
+        assert machine.code() == 2
+        refusals = [line for line in machine.said() if "no finite loss in epoch" in line]
+        assert 1 <= len(refusals) <= 2  # each replica says it once
+
+
+@pytest.mark.parametrize(
+    ("whom", "every"), [pytest.param("all", 0, marks=pytest.mark.slow), ("the first only", 5)]
+)
+def test_ctrl_c_ends_all_replicas(archive: Path, tmp_path: Path, whom: str, every: int) -> None:
+    """A terminal sends it to all of them, a notebook's button or a service to the first."""
+    flags = (*FOR_LONG, "--checkpoint_every", every)
+    with job(1, archive, tmp_path / "run", *flags, gpus=2) as (machine,):
+        wait_until(machine.trains)
+        replicas = machine.replicas()
+        machine.kill(signal.SIGINT) if whom == "all" else machine.process.send_signal(signal.SIGINT)
+        assert machine.code() == 130
+        assert not any(map(alive, replicas))
+        assert "Traceback" not in machine.log.read_text(), machine.log.read_text()
+        assert any("interrupted" in line for line in machine.said())
 
 
 # ---- a network that does not fit ----------------------------------------------------------------

@@ -11,6 +11,7 @@ import torch
 
 from tests.training.pool import Pool, train_as, weights_of
 from tests.training.support import save, table, train
+from training import train_nn
 
 
 @pytest.fixture
@@ -59,14 +60,20 @@ def test_replicas_compute_in_bfloat16_too(
 def test_tf32_is_refused_where_there_is_no_gpu_that_has_it(archive: Path, tmp_path: Path) -> None:
     done = train(archive, tmp_path / "run", "--device", "cpu", "--precision", "tf32")
     assert done.code == 2 and done.err == (
-        "train_nn.py: --precision tf32: cpu here does not have it, CUDA GPUs have it from Ampere "
-        "(A100, L4) on; take --precision float32\n"
+        "train_nn.py: --precision tf32: only CUDA GPUs from Ampere (A100, L4) on have it; "
+        "choose float32\n"
     )
     assert not (tmp_path / "run/model.pt").exists()
 
 
-def test_a_notebooks_own_precision_stays(archive: Path, tmp_path: Path) -> None:
+def test_a_notebooks_own_precision_stays(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def as_on_a_gpu(*_: object) -> None:
+        torch.set_float32_matmul_precision("high")
+
     before = torch.get_float32_matmul_precision()
+    monkeypatch.setattr(train_nn, "set_precision", as_on_a_gpu)
     trained(archive, tmp_path / "run", "--precision", "bfloat16")
-    assert torch.get_float32_matmul_precision() == before
+    assert torch.get_float32_matmul_precision() == before != "high"
     assert not torch.is_autocast_enabled("cpu")

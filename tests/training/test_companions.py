@@ -1,4 +1,4 @@
-"""The script sent alone, and sent with the folder of its companions."""
+"""The script sent alone, and sent with the folder that it lies in."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ import pytest
 
 from tests.training.support import SCRIPT, Replicas, cluster_specs, save, table
 
+BESIDE = sorted(
+    path.stem
+    for path in SCRIPT.parent.glob("*.py")
+    if path.stem not in ("__init__", "task", SCRIPT.stem)  # task.py runs the script
+)
+
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
@@ -24,44 +30,59 @@ def started(script: Path, archive: Path, run: Path, *more: Any, replicas: int = 
     return Replicas(environments, run.with_name("logs"), *flags, script=script)
 
 
-def test_sent_alone_the_script_trains_one_model_as_two_replicas(
+def test_sent_alone_the_script_trains_one_model_as_two_replicas_and_keeps_checkpoints(
     archive: Path, tmp_path: Path
 ) -> None:
     alone = Path(shutil.copy(SCRIPT, tmp_path / "task.py"))  # so Vertex AI's SDK names one file
-    with started(alone, archive, tmp_path / "run") as running:
+    with started(alone, archive, tmp_path / "run", "--checkpoint_every", 1) as running:
         assert running.codes() == [0, 0], [log.read_text() for log in running.logs]
     assert (tmp_path / "run/model.pt").exists()
 
 
-def test_sent_alone_it_says_which_flag_needs_the_folder(archive: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("flags", "replicas", "file"),
+    [
+        (("--train", "folder/"), 1, "big_tables"),
+        pytest.param(("--parallelism", "model"), 2, "shared_layers", marks=pytest.mark.slow),
+    ],
+)
+def test_sent_alone_it_says_how_to_send_the_folder(
+    archive: Path, tmp_path: Path, flags: tuple[str, ...], replicas: int, file: str
+) -> None:
     alone = Path(shutil.copy(SCRIPT, tmp_path / "task.py"))
-    run, every = tmp_path / "run", ("--checkpoint_every", 1)
-    with started(alone, archive, run, *every, replicas=1) as running:
-        assert running.codes() == [2]
-        sentence = "--checkpoint_every needs checkpoints.py; send the folder training/"
-        assert running.said(0) == [f"train_nn.py: {sentence}, not one file alone"]
+    with started(alone, archive, tmp_path / "run", *flags, replicas=replicas) as running:
+        assert running.codes() == [2] * replicas
+        for rank in range(replicas):
+            last = running.said(rank)[-1]
+            assert file in last and last.endswith("; send the folder training/, not one file alone")
+
+
+@pytest.mark.parametrize("module", BESIDE)
+def test_each_file_beside_the_script_is_an_ordinary_module(module: str, tmp_path: Path) -> None:
+    """Whoever imports it alone imports neither the script nor runs anything."""
+    code = f"import sys, {module}; print({SCRIPT.stem!r} in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path, env={"PYTHONPATH": str(SCRIPT.parent)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("False\n", "")
 
 
 def test_the_folder_is_a_package_whose_module_task_is_the_script(
     archive: Path, tmp_path: Path
 ) -> None:
-    """As Vertex AI's SDK packs it, under a name of its own."""
+    """As Vertex AI's SDK packs it, under a name of its own; it finds the files beside it, too."""
     shutil.copytree(SCRIPT.parent, tmp_path / "trainer", ignore=shutil.ignore_patterns("__py*"))
     run = tmp_path / "run"
+    (tmp_path / "tables").mkdir()
+    shutil.copy(archive, tmp_path / "tables/a.npz")
     done = subprocess.run(
-        [sys.executable, "-m", "trainer.task", f"--train={archive}", f"--val={archive}",
+        [sys.executable, "-m", "trainer.task", "--train=tables/", f"--val={archive}",
          "--epochs=3", f"--model_dir={run}"],
         cwd=tmp_path, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert (run / "model.pt").exists()
-
-
-def test_as_a_package_too_it_finds_its_companions(archive: Path, tmp_path: Path) -> None:
-    """Each of two machines watches its replica, with the companion `launch`."""
-    task = SCRIPT.with_name("task.py")
-    with started(task, archive, tmp_path / "run", "--checkpoint_every", 1) as running:
-        assert running.codes() == [0, 0], [log.read_text() for log in running.logs]
 
 
 def test_the_folder_holds_no_link() -> None:

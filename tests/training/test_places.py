@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +29,18 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[torch.Tensor]:
+def undisturbed(
+    pool: Pool, archive: Path, tmp_path_factory: pytest.TempPathFactory
+) -> torch.Tensor:
     """The weights that two replicas give here, which are those of one to 1e-4."""
-    folder, pool = tmp_path_factory.mktemp("undisturbed"), Pool()
+    folder = tmp_path_factory.mktemp("undisturbed")
     given = ("--train", archive, "--val", archive, *as_flags(FLAGS | MORE))
     given += ("--model_dir", folder / "two", "--checkpoint_dir", folder / "kept")
     assert {ended.code for ended in pool.run(2, train_as, given)} == {0}
     train(archive, folder / "one", *as_flags(FLAGS))
     weights = weights_of(folder / "two")
     torch.testing.assert_close(weights, weights_of(folder / "one"), rtol=0, atol=1e-4)
-    yield weights
-    pool.close()
+    return weights
 
 
 @pytest.fixture(params=[GCP_helpers, AWS_helpers], ids=["Vertex AI", "SageMaker"])
@@ -59,9 +59,9 @@ def helpers(
 def test_a_spot_job_of_two_replicas_that_share_layers_is_stopped_and_ends_with_the_same_weights(
     helpers: Any, archive: Path, undisturbed: torch.Tensor
 ) -> None:
-    (address,) = helpers.upload(archive, prefix="data")
+    (uri,) = helpers.upload(archive, prefix="data")
     local_cloud.rehearse(60)
-    args = {"train": address, "val": address, **FLAGS, **MORE}
+    args = {"train": uri, "val": uri, **FLAGS, **MORE}
     run = helpers.train(args, replicas=2, spot=True)
     assert run.interruptions == 1
     assert run.metrics["world_size"] == run.replicas == 2

@@ -1,9 +1,11 @@
-"""Another user of the machine finds the replicas' ports: he is not let in, and runs nothing."""
+"""Whatever another process sends to replicas, they run nothing of it.
+
+Who may reach the replicas of a job is the service's concern: there they share a private network.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -15,20 +17,10 @@ from typing import Any
 
 import psutil
 import pytest
-import torch.distributed as dist
 
 from tests.training.pool import Pool, train_as
-from tests.training.support import (
-    Ended,
-    Replicas,
-    cluster_specs,
-    save,
-    table,
-    train_nn,
-    wait_until,
-)
+from tests.training.support import Replicas, cluster_specs, save, table, wait_until
 
-RENDEZVOUS = train_nn.companion("rendezvous")
 NOBODY = 65_534
 SYSTEM_PYTHON = "/usr/bin/python3"  # others may run it; ours lies perhaps where they cannot look
 
@@ -70,40 +62,6 @@ def test_the_replicas_unpickle_nothing(
     given = flags(archive, tmp_path / "run", *more)
     for stop, code in ((5, 134), (None, 0)):  # then from the checkpoint
         assert pool.run(2, watched, given, stop) == [(code, [])] * 2
-
-
-# ---- who does not know the token -----------------------------------------------------------------
-def with_token(rank: int, size: int, flags: tuple[Any, ...], tokens: tuple[bytes, ...]) -> Ended:
-    """A replica that has got into the group, whatever token it knows."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RENDEZVOUS, "TOKEN", tokens[rank])
-        return train_as(rank, size, flags, join=RENDEZVOUS.prove_membership)
-
-
-@pytest.mark.parametrize("tokens", [(b"x", b"x", b"y"), (b"", b"x", b"x"), (b"x", b"", b"")])
-def test_a_replica_with_another_token_is_refused_by_all(
-    pool: Pool, archive: Path, tmp_path: Path, tokens: tuple[bytes, ...]
-) -> None:
-    given = flags(archive, tmp_path / "run", "--epochs", 1)
-    for ended in pool.run(3, with_token, given, tokens):
-        assert (ended.code, ended.err) == (2, f"train_nn.py: {RENDEZVOUS.STRANGER}\n")
-    assert not (tmp_path / "run/model.pt").exists()
-    assert [ended.code for ended in pool.run(3, with_token, given, (b"x",) * 3)] == [0, 0, 0]
-
-
-def test_an_address_that_somebody_else_wrote_into_the_store_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    inner = dist.HashStore()
-    monkeypatch.setattr(RENDEZVOUS, "TOKEN", b"known")
-    store = RENDEZVOUS.sealed(inner)
-    store.set("rank 0", b"its address")
-    assert store.get("rank 0") == b"its address"
-    inner.set("rank 1", inner.get("rank 0"))  # sealed, but for another key
-    inner.set("rank 2", b"another's address")
-    for key in ("rank 1", "rank 2"):
-        with pytest.raises(train_nn.Refused, match="JOB_TOKEN"):
-            store.get(key)
 
 
 # ---- a stranger's process ------------------------------------------------------------------------
@@ -171,12 +129,12 @@ def stranger(port: int, folder: str, lists: bool) -> Iterator[subprocess.Popen[b
 
 
 @pytest.mark.parametrize("lists", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_stranger_who_comes_before_a_replica_neither_takes_its_place_nor_runs_anything(
+def test_a_stranger_among_the_replicas_runs_nothing(
     archive: Path, tmp_path: Path, lists: bool
 ) -> None:
-    """What he cannot name, he cannot spoil; where torch lists the keys, he can, but no more."""
+    """He may spoil the training, which ends or waits then, but nothing that he sends is run."""
     given = flags(archive, tmp_path / "run", "--epochs", 3)
-    chief, worker = ({"CLUSTER_SPEC": spec, "JOB_TOKEN": "theirs"} for spec in cluster_specs(2))
+    chief, worker = ({"CLUSTER_SPEC": spec} for spec in cluster_specs(2))
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         Path(folder).chmod(0o777)  # pytest's own are closed to others
@@ -186,32 +144,12 @@ def test_a_stranger_who_comes_before_a_replica_neither_takes_its_place_nor_runs_
         he = stack.enter_context(stranger(*known, folder, lists))
         second = stack.enter_context(Replicas([worker], tmp_path / "second", *given))
         both = [*first.processes, *second.processes]
-        while any(process.poll() is None for process in both) and he.stdin:
+        end = time.monotonic() + 10  # by then they have ended, or wait for what he has overwritten
+        while any(process.poll() is None for process in both) and time.monotonic() < end:
             new = set().union(*map(listening, both)) - known
             known |= new
+            assert he.stdin
             with contextlib.suppress(BrokenPipeError):  # without the store he leaves
                 he.stdin.write("".join(f"{port}\n" for port in [*new, ""]).encode())
             time.sleep(0.01)
-        codes, said = first.codes() + second.codes(), first.said(0) + second.said(0)
         assert not Path(folder, "sprung").exists()
-    assert "Traceback" not in "".join(said)
-    assert set(codes) <= {0, 1, 2}, said
-    assert lists or codes == [0, 0], said
-    assert (tmp_path / "run/model.pt").exists() == (codes == [0, 0])
-
-
-def test_who_takes_the_port_first_learns_no_token_and_trains_with_nobody(
-    archive: Path, tmp_path: Path
-) -> None:
-    chief, worker = cluster_specs(2)
-    port = int(json.loads(chief)["cluster"]["workerpool0"][0].split(":")[1])
-    store = dist.TCPStore("127.0.0.1", port, None, True, wait_for_workers=False)
-    given, token = flags(archive, tmp_path / "run", "--epochs", 3), {"JOB_TOKEN": "theirs"}
-    environments = [{"CLUSTER_SPEC": spec, **token} for spec in (chief, worker)]
-    with Replicas(environments, tmp_path / "logs", *given) as running:
-        assert running.processes[0].wait(60) == 2  # so that a service ends the job
-        assert "already in use" in running.said(0)[-1]
-        wait_until(lambda: len(store.list_keys()) > 0)
-        said = [*store.list_keys(), *(store.get(key).decode() for key in store.list_keys())]
-        assert "theirs" not in " ".join(said)
-    assert not (tmp_path / "run/model.pt").exists()

@@ -112,7 +112,7 @@ def test_analytics_are_missing_and_say_so(trained: dict[str, Any]) -> None:
 def test_the_logs_are_printed_while_the_job_runs(trained: dict[str, Any]) -> None:
     printed = trained["printed"]
     assert printed.count("Training seconds: ") == 4
-    assert printed.count("replica 1 of 2") == 2
+    assert printed.count("replica 1 of 2, rows") == 2
     # Each job's log is printed whole, and no line twice: rank 0 writes this one.
     assert printed.count("validation:accuracy = ") == 4
 

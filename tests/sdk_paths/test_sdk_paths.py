@@ -131,7 +131,7 @@ def test_each_trial_of_a_tuner_counts_and_is_the_model_of_its_flags(
 
 
 # Long enough for the job's log to be looked at between two of the stops.
-LONG = {"epochs": 1000, "patience": 0, "batch_size": 1, "checkpoint_every": 50}
+LONG = {"epochs": 1000, "patience": 0, "batch_size": 8, "checkpoint_every": 50}
 STOPS = [100, 300, 500, 700, 900]
 
 

@@ -31,6 +31,7 @@ import threading
 import time
 import zipfile
 import zlib
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -461,11 +462,17 @@ def join(replica: Replica, device: torch.device) -> None:
         raise
 
 
+# The tensors of the newest messages. If a thread of gloo were the last to hold one, torch 2.4 might
+# hang at the end: the thread waits for Python to free the tensor, and Python for the thread.
+SENT: deque[list[Tensor]] = deque(maxlen=16)
+
+
 def add_up(tensor: Tensor, replicas: int) -> None:
     """Replace a tensor by its sum over the replicas, which has the same bits on each of them."""
     if replicas == 1:
         return
     total = tensor if tensor.is_cuda else tensor.cpu()  # NCCL adds on the GPU, gloo on the CPU
+    SENT.append([total])
     dist.all_reduce(total)
     tensor.copy_(total)
 
@@ -477,6 +484,7 @@ def gather(numbers: Sequence[int]) -> list[list[int]]:
     device = "cuda" if dist.get_backend() == "nccl" else "cpu"
     own = torch.tensor(numbers, dtype=torch.int64, device=device)
     found = [torch.zeros_like(own) for _ in range(dist.get_world_size())]
+    SENT.append([own, *found])
     dist.all_gather(found, own)
     return [each.tolist() for each in found]
 
@@ -807,6 +815,7 @@ def receive_from_first(content: bytes) -> bytes:
     held = bytearray(content if dist.get_rank() == 0 else bytes(size))
     sent = torch.frombuffer(held, dtype=torch.uint8)
     sent = sent.to("cuda" if dist.get_backend() == "nccl" else "cpu")
+    SENT.append([sent])
     dist.broadcast(sent, 0)
     return bytes(sent.cpu().numpy())
 

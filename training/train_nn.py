@@ -1339,14 +1339,16 @@ def train_model(flags: argparse.Namespace, replica: Replica) -> None:
     if flags.checkpoint_every:
         resume(run)
     reports = Reports(run) if replica.rank == 0 else None
-    fit(run, reports)
+    try:
+        fit(run, reports)
+    finally:
+        wait_for_checkpoint(run)  # a notebook's next run looks for it
     loss, accuracy = evaluate(run.model, run.val, flags.precision)
     files = collect_results(run, loss, accuracy, seconds)
     if reports:
         write_results(flags.model_dir, files)
         reports.end(run, loss, accuracy)
         if flags.checkpoint_every:
-            wait_for_checkpoint(run)
             with run.said_if_it_fails(f"--checkpoint_dir {flags.checkpoint_dir}"):
                 delete_checkpoints(flags)
     for line in last_lines(flags.model_dir, loss, accuracy):

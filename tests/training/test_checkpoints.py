@@ -8,6 +8,7 @@ import os
 import random
 import re
 import signal
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -80,6 +81,13 @@ def dies(step: int, archive: Path, folder: Path, *flags: Any) -> None:
     """Train inside this process and end without a word after this step."""
     with instead(finish_step=in_step(step, die)), pytest.raises(Died):
         train(archive, folder, *flags)
+
+
+def settle() -> None:
+    """Wait until what is being written beside the training is there."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
 
 
 def same(one: Path, other: Path) -> None:
@@ -518,6 +526,7 @@ def test_a_folder_that_can_no_longer_be_written_is_said_once_and_the_training_co
     folder = tmp_path / "run/checkpoints"
 
     def block() -> None:
+        settle()
         for path in folder.iterdir():
             path.unlink()
         folder.rmdir()

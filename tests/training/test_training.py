@@ -193,7 +193,7 @@ print(torch.get_num_threads(), torch.get_float32_matmul_precision())
 print(torch.equal(torch.random.get_rng_state(), before))
 """
     (notebook := tmp_path / "cells.ipy").write_text(cells)
-    command = [sys.executable, "-m", "IPython", "--no-banner", "--colors=nocolor", notebook]
+    command = [sys.executable, "-m", "IPython", "--no-banner", "--colors=nocolor", str(notebook)]
     home = {**os.environ, "IPYTHONDIR": str(tmp_path / "ipython")}
     done = subprocess.run(command, env=home, capture_output=True, text=True, timeout=120)
     assert done.stdout.splitlines()[-2:] == ["3 medium", "True"], (done.stdout, done.stderr)

@@ -1021,12 +1021,17 @@ class Board:
 
     def end(self, run: Run, loss: float, accuracy: float) -> None:
         """Add the flags and the result, for the page HPARAMS, and write the rest."""
+        from torch.utils.tensorboard.summary import hparams
+
         if run.history[-1].epoch > self.last:
             self.add(run.history[-1])
         flags = {name: vars(run.flags)[name] for name in HYPERPARAMETERS}
         flags["hidden"] = ",".join(str(width) for width in run.flags.hidden)
         result = {"model/loss": loss, "model/accuracy": accuracy}
-        self.writer.add_hparams(flags, result, run_name=".")
+        for summary in hparams(flags, result):  # SummaryWriter.add_hparams begins another file
+            self.writer.file_writer.add_summary(summary)  # type: ignore[attr-defined]
+        for name, value in result.items():
+            self.writer.add_scalar(name, value)
         self.write()
         self.writer.close()
 

@@ -894,7 +894,8 @@ class Reports:
                 f"validation loss {last.val_loss:.4f}  accuracy {last.val_accuracy:.4f}  "
                 f"{last.seconds:.1f} s"
             )
-        self.add(run, last)
+        if not run.is_out_of_patience():  # else end() reports it, with the best weights' metrics
+            self.add(run, last)
         if now > self.due:
             self.write(run)
             ended = time.perf_counter()

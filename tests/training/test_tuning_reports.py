@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.training.pool import in_step, instead, lose_the_others
-from tests.training.support import Replicas, cluster_specs, save, train
+from tests.training.support import SCRIPT, Replicas, cluster_specs, save, train
 
 
 class Tuner:
@@ -63,12 +64,14 @@ def test_the_tuner_is_told_of_epochs_all_over_the_run_and_last_of_the_written_mo
 def test_a_run_that_patience_ends_reports_its_best_weights_last(
     tmp_path: Path, tuner: Tuner
 ) -> None:
-    flags = ("--epochs", 400, "--learning_rate", 0.1, "--patience", 3, "--min_delta", 0.01)
+    flags = ("--epochs", 47, "--learning_rate", 0.1, "--patience", 3, "--min_delta", 0.01)
     run = tmp_path / "run"
     train(save(tmp_path / "a.npz"), run, *flags)
     epochs = json.loads((run / "metrics.json").read_text())["epochs"]
-    assert epochs["best"] < epochs["last"] < 400
-    assert tuner.reports("validation_loss")[-1] == (epochs["last"], written(run)["loss"])
+    assert epochs["best"] < epochs["last"] < 47
+    reports = tuner.reports("validation_loss")
+    assert [step for step, _ in reports] == list(range(1, epochs["last"] + 1))
+    assert reports[-1] == (epochs["last"], written(run)["loss"])
 
 
 def test_a_run_that_resumes_from_a_checkpoint_reports_what_an_undisturbed_one_does(
@@ -82,6 +85,19 @@ def test_a_run_that_resumes_from_a_checkpoint_reports_what_an_undisturbed_one_do
         assert train(archive, tmp_path / "run", *flags).code == 134
     assert train(archive, tmp_path / "run", *flags).code == 0
     assert tuner.reports("validation_loss") == undisturbed
+
+
+def test_the_script_alone_reports(tmp_path: Path, tuner: Tuner) -> None:
+    """As lessons send it: without the folder that it is in."""
+    (tmp_path / "alone").mkdir()
+    alone = Path(shutil.copy(SCRIPT, tmp_path / "alone"))
+    trial = {"CLOUD_ML_TRIAL_ID": "7", "CLOUD_ML_HP_METRIC_FILE": str(tuner.file)}
+    archive = save(tmp_path / "a.npz")
+    data = ("--train", archive, "--val", archive, "--model_dir", tmp_path / "run")
+    with Replicas([trial], tmp_path / "logs", *data, "--epochs", 3, script=alone) as running:
+        assert running.codes() == [0], running.said(0)
+    assert tuner.reports("validation_loss")[-1] == (3, written(tmp_path / "run")["loss"])
+    assert len(tuner.reports("validation_accuracy")) == 3
 
 
 def test_only_the_first_replica_reports(tmp_path: Path) -> None:

@@ -461,6 +461,17 @@ def test_a_checkpoint_of_another_version_is_refused_in_one_sentence(
     assert "its checkpoint is not one of this script; delete it, or name another" in ended.err
 
 
+def test_a_checkpoint_that_would_run_code_is_refused(archive: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run/checkpoints"
+    folder.mkdir(parents=True)
+    content = saved({"history": Trap(tmp_path / "sprung")})
+    (folder / "checkpoint-0.pt").write_bytes(content + train_nn.checksum(content))
+    ended = train(archive, tmp_path / "run", "--epochs", 3, "--checkpoint_every", 1)
+    assert (ended.code, ended.err.count("\n")) == (2, 1), ended
+    assert "its checkpoint is not one of this script" in ended.err
+    assert not (tmp_path / "sprung").exists()
+
+
 def changed_optimizer(weights: Sequence[nn.Parameter], rate: float) -> torch.optim.Optimizer:
     return torch.optim.SGD(weights, lr=rate)
 

@@ -11,7 +11,7 @@ Reads   --train: an npz archive with X_train (rows, features) and y_train (rows,
 Writes  model.pt, history.csv, training.log and, if the training archive holds it, preparation.json
         to --model_dir; metrics.json comes last: once it is new, the results are complete
 Exits   with 0 when the model is written; with 2 and one sentence if an input cannot be used; with 1
-        if another replica is lost, or with 134 if a checkpoint was kept; with 130 after Ctrl-C
+        if another replica is lost, or with 134 if there are checkpoints; with 130 after Ctrl-C
 
 Every path may be a file, a gs:// URI or an s3:// URI.
 """
@@ -85,7 +85,7 @@ def is_right(outputs: Tensor, y: Tensor) -> Tensor:
 
 
 def build_optimizer(weights: Sequence[nn.Parameter], learning_rate: float) -> torch.optim.Optimizer:
-    """Return Adam, which moves the weights along their gradients."""
+    """Return Adam, which moves each weight against its gradient, so that the loss falls."""
     if importlib.util.find_spec("flat_adam"):  # beside this file: the same steps in less time
         import flat_adam
 
@@ -144,7 +144,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def write_files(folder: str, files: Mapping[str, bytes]) -> None:
-    """Write files or objects; on a disk all of them are there before the first gets its name."""
+    """Write files or objects; on a disk under other names first, so that all appear or none."""
     folder = mounted(folder.rstrip("/"))
     if "://" not in folder:
         write_to_disk(Path(folder), files)
@@ -241,12 +241,12 @@ def reason_of(problem: Exception) -> str:
 class Step(NamedTuple):
     """What a replica trains on in one step."""
 
-    chunks: Iterable[tuple[Tensor, Tensor]]  # X and y of its own rows, mostly one chunk
+    chunks: Iterable[tuple[Tensor, Tensor]]  # X and y of its own rows; large tables have several
     rows: int  # of all replicas together
 
 
 class Table(NamedTuple):
-    """The rows of a table that this replica trains on, and what it knows of the whole table."""
+    """One replica's rows of the training or validation table, and facts about the whole table."""
 
     X: Tensor  # (own rows, features), float32
     y: Tensor  # (own rows, 1), float32
@@ -270,7 +270,7 @@ class Table(NamedTuple):
             yield Step([(X_step, y_step)], len(batch))
 
     def chunks(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield all own rows: in one chunk, as they are all in memory."""
+        """Yield X and y of all own rows: here in one chunk, as they are all in memory."""
         yield self.X, self.y
 
     def rows_of(self, rank: int) -> list[range]:
@@ -335,7 +335,7 @@ def read_table(path: str, part: str, rank: int, replicas: int, device: torch.dev
         X, y, preparation = read_archive(content, part)
         # As numbers, since the replicas exchange nothing else.
         name, digest = zlib.crc32(Path(path).name.encode()), zlib.crc32(content)
-        if is_different([name, digest, len(content)]):  # each machine has its own rows
+        if is_different([name, digest, len(content)]):  # each machine has another part of it
             return read_parts(path, part, rank, replicas, device)
     own = own_rows(len(X), rank, replicas)
     return Table(
@@ -382,7 +382,7 @@ class Replica(NamedTuple):
 def find_replicas(env: Mapping[str, str]) -> Replica:
     """Return which replica this is, from the variables of torchrun, Vertex AI or SageMaker."""
     advice = "unset it to train alone"
-    if "TORCHELASTIC_RUN_ID" in env:  # first: in a service's job it starts several on a machine
+    if "TORCHELASTIC_RUN_ID" in env:  # torchrun first: it may have started several in one job
         with refused_with("WORLD_SIZE and RANK cannot be used", advice):
             return find_under_torchrun(env)
     if env.get("CLUSTER_SPEC"):
@@ -462,8 +462,8 @@ def join(replica: Replica, device: torch.device) -> None:
         raise
 
 
-# The tensors of the newest messages. If a thread of gloo were the last to hold one, torch 2.4 might
-# hang at the end: the thread waits for Python to free the tensor, and Python for the thread.
+# The tensors of the newest messages are kept. Otherwise a thread of gloo may be the last to hold
+# one, and torch 2.4 can hang at the end: that thread waits for Python, and Python for the thread.
 SENT: deque[list[Tensor]] = deque(maxlen=16)
 
 
@@ -531,7 +531,7 @@ class Run:
     best_epoch: int = 0
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     resumed: list[int] = field(default_factory=list)  # epochs in which a checkpoint was loaded
-    failures: set[str] = field(default_factory=set)  # that were said
+    failures: set[str] = field(default_factory=set)  # what has failed and has been said
     writing: threading.Thread | None = None  # which writes the last checkpoint
 
     @property
@@ -553,7 +553,7 @@ class Run:
 
     @contextlib.contextmanager
     def said_if_it_fails(self, what: str) -> Iterator[None]:
-        """Say once what fails, and continue: the training is worth more than what is said of it."""
+        """Say once what fails, and continue: a failed report must not end the training."""
         try:
             yield
         except Exception as problem:  # noqa: BLE001 - storage clients and protobuf raise anything
@@ -597,7 +597,7 @@ def sum_over_rows(values: Tensor, rows: int, function: str) -> Tensor:
 
 
 def train_epoch(run: Run) -> float:
-    """Take a step for each batch of the training rows; return their mean loss."""
+    """Take a step for each batch of the training rows; return their mean loss meanwhile."""
     run.model.train()
     total = torch.zeros((), device=run.device)
     for step in run.train.steps(run.batch_size, run.shuffle):
@@ -606,9 +606,10 @@ def train_epoch(run: Run) -> float:
             if len(X) > 0:  # other replicas may have all rows of this step
                 outputs = forward(run.model, X, run.flags.precision)
                 loss = sum_over_rows(loss_of_each_row(outputs, y), len(X), "loss_of_each_row")
-                (loss / step.rows).backward()
+                (loss / step.rows).backward()  # the rows of all replicas, see below
                 total += loss.detach()
-        add_up(run.gradients, run.train.replicas)  # now those of the mean loss of all step.rows
+        # The sum over the replicas is the gradient of the mean loss over all rows of the step.
+        add_up(run.gradients, run.train.replicas)
         run.optimizer.step()
         finish_step(run.device)
     add_up(total, run.train.replicas)
@@ -680,8 +681,9 @@ def fit(run: Run, reports: "Reports | None") -> None:
 
 
 def seed_random_numbers(run: Run) -> None:
-    """Start the random numbers of dropout anew, as a run that resumes here does too."""
-    number = run.flags.seed * 1_000_003 + len(run.history) * 1_009  # primes: few coincide
+    """Seed dropout's random numbers anew: a resumed run draws the same as one without a stop."""
+    # Primes keep seeds and epochs apart.
+    number = run.flags.seed * 1_000_003 + len(run.history) * 1_009
     if not run.shares_layers:  # replicas that share layers draw the same numbers
         number += run.replica.rank
     torch.manual_seed(number % 2**63)
@@ -1094,7 +1096,7 @@ def collect_results(
 def copy_weights(run: Run) -> dict[str, Tensor]:
     """Return copies of the weights, of whole layers, in the CPU's memory."""
     weights = run.model.state_dict()
-    if run.train.replicas < run.replica.size:
+    if run.shares_layers:
         import shared_layers
 
         whole: dict[str, Tensor] = shared_layers.whole(run.model, weights)

@@ -8,22 +8,18 @@
 Importing this package is light (standard library only); the SDKs load when a verb needs them.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from AWS_helpers.cleaning import cleanup
-    from AWS_helpers.clusters import write_manifest
-    from AWS_helpers.costs import estimate_cost
-    from AWS_helpers.job_files import write_job
-    from AWS_helpers.jobs import cancel, list_jobs, train, wait
-    from AWS_helpers.serving import deploy, predict, register
-    from AWS_helpers.session import connect
-    from AWS_helpers.storage import upload
-    from AWS_helpers.tuning import tune
-    from AWS_helpers.vm import train_on_vm
+from AWS_helpers.cleaning import cleanup
+from AWS_helpers.clusters import write_manifest
+from AWS_helpers.costs import estimate_cost
+from AWS_helpers.job_files import write_job
+from AWS_helpers.jobs import train
+from AWS_helpers.listing import cancel, list_jobs
+from AWS_helpers.serving import deploy, predict, register
+from AWS_helpers.session import connect
+from AWS_helpers.storage import upload
+from AWS_helpers.tuning import tune
+from AWS_helpers.vm import train_on_vm
+from AWS_helpers.waiting import wait
 
 __all__ = [
     "cancel",
@@ -42,29 +38,3 @@ __all__ = [
     "write_job",
     "write_manifest",
 ]
-
-_HOMES = {
-    "cleanup": "cleaning",
-    "connect": "session",
-    "deploy": "serving",
-    "predict": "serving",
-    "register": "serving",
-    "estimate_cost": "costs",
-    "train_on_vm": "vm",
-    "tune": "tuning",
-    "upload": "storage",
-    "write_job": "job_files",
-    "write_manifest": "clusters",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load the module behind a verb when the verb is first used."""
-    if name not in __all__:
-        raise AttributeError(f"module 'AWS_helpers' has no attribute {name!r}")
-    return getattr(import_module(f"AWS_helpers.{_HOMES.get(name, 'jobs')}"), name)
-
-
-def __dir__() -> list[str]:
-    """Return the verbs, for completion in a notebook."""
-    return __all__

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import backend, describe, serving
+from AWS_helpers import describe, serving
 from AWS_helpers.session import boto, client, connected, refusals
 from lesson import cleaning
 from lesson.cleaning import Bucket, Thing
@@ -27,14 +27,19 @@ def cleanup(dry_run: bool = True) -> None:
     Raises LessonError, and deletes nothing, while one of these jobs runs.
     """
     with refusals("cleaning up"):
-        cleaning.cleanup(
-            backend,
-            _bucket(),
-            is_labelled=lambda job: _is_ours(describe.arn_of(job)),
-            delete_job=_delete_job,
-            others=[*_served(), *_pipelines(), *_groups()],
-            dry_run=dry_run,
-        )
+        bucket = _bucket()
+        others = [*_served(), *_pipelines(), *_groups()]
+        cleaning.cleanup(bucket, list(_jobs(bucket)), others, dry_run=dry_run)
+
+
+def _jobs(bucket: Bucket) -> Iterator[cleaning.Job]:
+    """Yield the lesson's jobs: those that write into the bucket, if connect() made it or a verb
+    sent the job, which its tag tells.
+    """
+    for job in describe.every():
+        spec = describe.spec(job)
+        if bucket.holds(spec.base) and (bucket.ours or _is_ours(describe.arn_of(job))):
+            yield cleaning.Job(spec, describe.status(job).state, partial(_delete_job, job))
 
 
 def _bucket() -> Bucket:

@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from AWS_helpers.session import boto, client, connected
+from AWS_helpers.session import boto, client, connected, refusals
 from lesson import states
-from lesson.backend import JobSpec, JobStatus
-from lesson.jobs import Times
+from lesson.jobs import JobSpec, JobStatus, Times, no_such_job
 from lesson.states import ENDED
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     Tuning: TypeAlias = HyperParameterTuningJob
     Job: TypeAlias = TrainingJob | Tuning
 
+SERVICE = "SageMaker"
 STATES = {
     "InProgress": states.RUNNING,
     "Completed": states.SUCCEEDED,
@@ -46,19 +46,20 @@ OWN_SENTENCE = "train_nn.py: "  # so begins what the script says when it refuses
 
 
 # ---- which job ----------------------------------------------------------------------------------
-def named(name: str) -> Job | None:
-    """Return the training job, or else the tuning job, of this name; None if there is none."""
+def named(name: str) -> Job:
+    """Return the training job, or else the tuning job, of this name; LessonError without one."""
     from botocore.exceptions import ClientError
     from sagemaker.core.resources import HyperParameterTuningJob, TrainingJob
 
-    for kind in (TrainingJob, HyperParameterTuningJob):
-        try:
-            return kind.get(name, session=boto(), region=connected().region)
-        except ClientError as answer:
-            code = answer.response["Error"]["Code"]
-            if code not in ("ValidationException", "ResourceNotFound"):
-                raise
-    return None
+    with refusals(f"looking for {name}"):
+        for kind in (TrainingJob, HyperParameterTuningJob):
+            try:
+                return kind.get(name, session=boto(), region=connected().region)
+            except ClientError as answer:
+                code = answer.response["Error"]["Code"]
+                if code not in ("ValidationException", "ResourceNotFound"):
+                    raise
+    raise no_such_job(name)
 
 
 def is_job(thing: Any) -> bool:
@@ -201,11 +202,6 @@ def _times(job: TrainingJob, state: str) -> Times:
     if state in ENDED and ended is None:  # one that was stopped before it had machines
         ended = job.last_modified_time
     return Times(job.creation_time, known(job.training_start_time), ended)
-
-
-def stop(job: Job) -> None:
-    """Ask the service to stop the job."""
-    job.stop()
 
 
 class Log:

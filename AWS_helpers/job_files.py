@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from AWS_helpers import vm
+from AWS_helpers import jobs, vm
 from AWS_helpers.session import boto, connected, refusals
 from lesson import LessonError
 from lesson.request import Request
@@ -58,7 +58,7 @@ def _body(request: Request) -> Any:
     SageMakerClient.reset()
     try:
         with refusals("uploading the code of the job"):
-            request.send()
+            jobs.send(request)
     except _Sent as sent:
         return json.loads(sent.args[0])
     finally:

@@ -1,4 +1,4 @@
-"""Training jobs on SageMaker: send one, list them, watch one, cancel one."""
+"""Send a training job to SageMaker."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import backend, images, spending
+from AWS_helpers import images, spending, waiting
 from AWS_helpers.costs import MACHINE, estimate_cost, machine_with
 from AWS_helpers.session import boto, connected, refusals, sagemaker
 from lesson import ROOT, LessonError, budget, costs, jobs
-from lesson.request import Request
+from lesson.request import Request, copied
 from lesson.runs import Run
-from lesson.verbs import Verbs
 
 if TYPE_CHECKING:
     from sagemaker.core.resources import TrainingJob
     from sagemaker.core.training.configs import Tag
+    from sagemaker.train import ModelTrainer
 
-verbs = Verbs(backend)
-wait, cancel, list_jobs = verbs.wait, verbs.cancel, verbs.list_jobs
 FOLDER = ROOT / "training"  # is sent whole, and must hold no link
 SCRIPT = "train_nn.py"
 CHANNELS = "/opt/ml/input/data"  # where a job finds its data, in a folder for each channel
@@ -69,8 +67,8 @@ def train(
     if dry_run:
         return request
     spending.require(an_hour, budget.HOUR)
-    run = verbs.run_of(_send(request), request)
-    return verbs.follow(run) if wait else run
+    run = waiting.run_of(send(request), request)
+    return waiting.follow(run) if wait else run
 
 
 def training_request(
@@ -78,7 +76,6 @@ def training_request(
 ) -> Request:
     """Return the calls that send train_nn.py, with the folder that it is in."""
     from sagemaker.core.training import configs
-    from sagemaker.train import ModelTrainer
     from sagemaker.train.distributed import Torchrun
 
     flags, data = channels(args)
@@ -90,59 +87,81 @@ def training_request(
         events = configs.TensorBoardOutputConfig(
             local_path=str(written), s3_output_path=f"{session.uri}/runs"
         )
-    return Request(
-        partial(
-            ModelTrainer,
-            base_job_name=f"train-nn-{now:%f}",  # the SDK adds date and time
-            training_image=image,
-            source_code=configs.SourceCode(source_dir=os.path.relpath(FOLDER), entry_script=SCRIPT),
-            hyperparameters=flags,
-            distributed=Torchrun() if torchrun else None,
-            compute=configs.Compute(
-                instance_type=machine, instance_count=replicas, enable_managed_spot_training=spot
-            ),
-            stopping_condition=configs.StoppingCondition(
-                max_runtime_in_seconds=DAY, max_wait_time_in_seconds=DAY if spot else None
-            ),
-            # A job's code and results are stored below s3://BUCKET/runs/JOB/.
-            input_s3_key_prefix="runs",
-            output_data_config=configs.OutputDataConfig(s3_output_path=f"{session.uri}/runs"),
-            checkpoint_config=configs.CheckpointConfig(s3_uri=stops) if spot else None,
-            tags=tags(),
-            role=session.role,
-            sagemaker_session=sagemaker(),
-        ),
-        partial(
-            ModelTrainer.with_metric_definitions,
-            metric_definitions=[
-                configs.MetricDefinition(name=name, regex=regex) for name, regex in METRICS.items()
-            ],
-        ),
-        partial(ModelTrainer.with_tensorboard_output_config, tensorboard_output_config=events)
-        if events
-        else None,
-        partial(
-            ModelTrainer.train,
-            input_data_config=[
-                configs.InputData(channel_name=name, data_source=uri) for name, uri in data.items()
-            ],
-            wait=False,
-            logs=False,
-        ),
+    request = Request(
+        {
+            "ModelTrainer": {
+                "base_job_name": f"train-nn-{now:%f}",  # the SDK adds date and time
+                "training_image": image,
+                "source_code": configs.SourceCode(
+                    source_dir=os.path.relpath(FOLDER), entry_script=SCRIPT
+                ),
+                "hyperparameters": flags,
+                "distributed": Torchrun() if torchrun else None,
+                "compute": configs.Compute(
+                    instance_type=machine,
+                    instance_count=replicas,
+                    enable_managed_spot_training=spot,
+                ),
+                "stopping_condition": configs.StoppingCondition(
+                    max_runtime_in_seconds=DAY, max_wait_time_in_seconds=DAY if spot else None
+                ),
+                # A job's code and results are stored below s3://BUCKET/runs/JOB/.
+                "input_s3_key_prefix": "runs",
+                "output_data_config": configs.OutputDataConfig(
+                    s3_output_path=f"{session.uri}/runs"
+                ),
+                "checkpoint_config": configs.CheckpointConfig(s3_uri=stops) if spot else None,
+                "tags": tags(),
+                "role": session.role,
+                "sagemaker_session": sagemaker(),
+            },
+            "with_metric_definitions": {
+                "metric_definitions": [
+                    configs.MetricDefinition(name=name, regex=regex)
+                    for name, regex in METRICS.items()
+                ]
+            },
+            "with_tensorboard_output_config": {"tensorboard_output_config": events},
+            "train": {
+                "input_data_config": [
+                    configs.InputData(channel_name=name, data_source=uri)
+                    for name, uri in data.items()
+                ],
+                "wait": False,
+                "logs": False,
+            },
+        }
     )
+    if not events:
+        del request["with_tensorboard_output_config"]
+    return request
 
 
-def _send(request: Request) -> TrainingJob:
-    """Make the calls, and return the SDK's object of the job."""
+def send(request: Request) -> TrainingJob:
+    """Send what train(..., dry_run=True) returned, and return the SDK's object of the job."""
     from sagemaker.core.resources import TrainingJob
+    from sagemaker.train import ModelTrainer
 
     with jobs.sending(), refusals("sending the job"):
-        trainer = request.send()
-        try:
-            name = trainer.output_data.split("/")[-3]  # the only public word on the job's name
-        except ValueError:  # the SDK catches more than it should, an interrupt too
-            raise jobs.interrupted() from None
-        return TrainingJob.get(name, session=boto(), region=connected().region)
+        trainer = ModelTrainer(**copied(request["ModelTrainer"]))
+        trainer.with_metric_definitions(**copied(request["with_metric_definitions"]))
+        if "with_tensorboard_output_config" in request:
+            events = copied(request["with_tensorboard_output_config"])
+            trainer.with_tensorboard_output_config(**events)
+        trainer.train(**copied(request["train"]))
+        return TrainingJob.get(name_of_sent(trainer), session=boto(), region=connected().region)
+
+
+def name_of_sent(trainer: ModelTrainer) -> str:
+    """Return the name of the job that a trainer has sent.
+
+    The SDK makes the name, date and time included, and says it nowhere but in the job's output
+    folder: s3://BUCKET/runs/NAME/output/model.tar.gz.
+    """
+    try:
+        return str(trainer.output_data.split("/")[-3])
+    except ValueError:  # the SDK catches more than it should, an interrupt too
+        raise jobs.interrupted() from None
 
 
 # ---- before a job is sent -----------------------------------------------------------------------

@@ -17,7 +17,7 @@ from AWS_helpers.jobs import channels, price
 from AWS_helpers.session import boto, client, connected, refusals
 from lesson import LessonError, budget, costs, jobs
 from lesson.request import Request
-from lesson.verbs import pause
+from lesson.watching import pause
 
 if TYPE_CHECKING:
     from sagemaker.core.workflow.pipeline_context import PipelineSession
@@ -93,17 +93,20 @@ def run_pipeline(
     an_hour = partial(price, definition.machine, 1)  # its steps run one after the other
     costs.state("SageMaker", an_hour, spot=False)
     print("while a step runs; a step whose result is reused costs nothing")
-    made = definition.pipeline
     request = Request(
-        partial(made.upsert, role_arn=session.role, tags=_tags()),
-        then=Request(partial(made.start, parameters=dict(parameters or {}))),
+        {
+            "upsert": {"role_arn": session.role, "tags": _tags()},
+            "start": {"parameters": dict(parameters or {})},
+        },
+        clients={"upsert": "definition.pipeline", "start": "definition.pipeline"},
     )
     if dry_run:
         return request
     spending.require(an_hour, budget.HOUR)
     with jobs.sending(), refusals(f"sending the pipeline {definition.name}"), _quiet():
         _make_group(definition.group)
-        execution: PipelineExecution = request.send()
+        definition.pipeline.upsert(**request["upsert"])
+        execution: PipelineExecution = definition.pipeline.start(**request["start"])
     return follow(execution) if wait else execution
 
 

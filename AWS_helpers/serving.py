@@ -10,21 +10,22 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import backend, images, spending
+from AWS_helpers import describe, images, spending
 from AWS_helpers.costs import estimate_endpoint
 from AWS_helpers.jobs import FOLDER
 from AWS_helpers.session import boto, client, connected, refusals, sagemaker
 from lesson import LessonError, budget, serving
 from lesson.costs import Estimate, PriceUnknown
-from lesson.request import Request
+from lesson.request import Request, copied
 from lesson.runs import Run
-from lesson.verbs import pause
+from lesson.watching import pause
 
 if TYPE_CHECKING:
     from sagemaker.core.resources import Endpoint, Model
 
 PROGRAM = "inference.py"  # Amazon's image calls its functions; serve_nn.py is beside it
 JSON = "application/json"
+CALLS = ("create_model", "create_endpoint_config", "create_endpoint", "update_endpoint")  # of boto3
 FIRST = "AllTraffic"  # the variant of an endpoint that has one, as the SDK calls it
 
 
@@ -50,7 +51,7 @@ def deploy(
     """
     session = connected()
     package = run if isinstance(run, str) and run.startswith("arn:") else ""
-    uri = package or backend.spec(serving.require_trained(run).job).output
+    uri = package or describe.spec(serving.require_trained(run).job).output
     serving.require_share(endpoint, traffic)
     an_hour = partial(price, machine, replicas)
     serving.state_price("SageMaker", an_hour)
@@ -60,16 +61,48 @@ def deploy(
     variant = _variant(name if old else FIRST, name, machine, replicas, max_replicas, traffic)
     with refusals(f"deploying {uri}"):
         variants = [*(_variants(old, 100 - traffic) if old else []), variant]
-        served = _endpoint_request(name, variants, old)
-        if package:
-            request = _of_package(package, name, then=served)
-        else:
-            request = _registration(uri, name, machine, image, then=served)
+        made = _of_package(package, name) if package else _registration(uri, name, machine, image)
+        request = Request(
+            {
+                **made,
+                "create_endpoint_config": {
+                    "EndpointConfigName": name,
+                    "ProductionVariants": variants,
+                    "Tags": _tags(),
+                },
+                **_endpoint_call(name, old),
+            },
+            clients=dict.fromkeys(CALLS, 'client("sagemaker")'),
+        )
         if dry_run:
             return request
         spending.require(an_hour, budget.DAY)
-        request.send()
+        send(request)
         return _ready(old or name, name)
+
+
+def send(request: Request) -> None:
+    """Send what deploy(..., dry_run=True) returned; the endpoint then starts its instances."""
+    api = client("sagemaker")
+    if "ModelBuilder" in request:
+        _build(request)
+    else:
+        api.create_model(**request["create_model"])
+    api.create_endpoint_config(**request["create_endpoint_config"])
+    if "create_endpoint" in request:
+        api.create_endpoint(**request["create_endpoint"])
+    else:
+        api.update_endpoint(**request["update_endpoint"])
+
+
+def _build(request: Request) -> Model:
+    """Pack the model with our program, and register it."""
+    with default_region():
+        from sagemaker.serve import ModelBuilder
+
+    builder = ModelBuilder(**copied(request["ModelBuilder"]))
+    model: Model = builder.build(**request["build"])
+    return model
 
 
 def register(run: Run, machine: str = "ml.m5.large", *, container_uri: str | None = None) -> Model:
@@ -79,12 +112,10 @@ def register(run: Run, machine: str = "ml.m5.large", *, container_uri: str | Non
     on. cleanup() deletes the model. Raises LessonError for a run without results.
     """
     session = connected()
-    uri = backend.spec(serving.require_trained(run).job).output
+    uri = describe.spec(serving.require_trained(run).job).output
     image = container_uri or images.serving_image_for(machine, session.region)
     with refusals(f"registering {uri}"):
-        request = _registration(uri, _new_name(), machine, image)
-        made: Model = request.call("build", request.make())
-    return made
+        return _build(Request(_registration(uri, _new_name(), machine, image)))
 
 
 def _new_name() -> str:
@@ -125,60 +156,42 @@ def _variants(endpoint: str, share: int) -> list[dict[str, Any]]:
     ]
 
 
-def _registration(
-    uri: str, name: str, machine: str, image: str, then: Request | None = None
-) -> Request:
+def _registration(uri: str, name: str, machine: str, image: str) -> dict[str, dict[str, Any]]:
     """Return the calls that pack the model with our program, and register it."""
     from sagemaker.core.training.configs import SourceCode
 
-    with default_region():
-        from sagemaker.serve import ModelBuilder
-
-    return Request(
-        partial(
-            ModelBuilder,
-            image_uri=image,
-            s3_model_data_url=uri,
-            source_code=SourceCode(source_dir=os.path.relpath(FOLDER), entry_script=PROGRAM),
-            instance_type=machine,
-            role_arn=connected().role,
-            sagemaker_session=sagemaker(),
-            dependencies={"auto": False},
-            log_level=30,  # logging.WARNING
-        ),
-        partial(ModelBuilder.build, model_name=name, tags=_tags()),
-        then=then,
-    )
+    return {
+        "ModelBuilder": {
+            "image_uri": image,
+            "s3_model_data_url": uri,
+            "source_code": SourceCode(source_dir=os.path.relpath(FOLDER), entry_script=PROGRAM),
+            "instance_type": machine,
+            "role_arn": connected().role,
+            "sagemaker_session": sagemaker(),
+            "dependencies": {"auto": False},
+            "log_level": 30,  # logging.WARNING
+        },
+        "build": {"model_name": name, "tags": _tags()},
+    }
 
 
-def _of_package(arn: str, name: str, then: Request) -> Request:
+def _of_package(arn: str, name: str) -> dict[str, dict[str, Any]]:
     """Return the call that makes a model of a package, which says itself what serves it."""
-    create = partial(
-        client("sagemaker").create_model,
-        ModelName=name,
-        Containers=[{"ModelPackageName": arn}],
-        ExecutionRoleArn=connected().role,
-        Tags=_tags(),
-    )
-    return Request(create, then=then)
+    create = {
+        "ModelName": name,
+        "Containers": [{"ModelPackageName": arn}],
+        "ExecutionRoleArn": connected().role,
+        "Tags": _tags(),
+    }
+    return {"create_model": create}
 
 
-def _endpoint_request(name: str, variants: list[dict[str, Any]], endpoint: str | None) -> Request:
-    """Return the calls that have an endpoint serve these variants: a new one, or this one."""
-    api = client("sagemaker")
+def _endpoint_call(name: str, endpoint: str | None) -> dict[str, dict[str, Any]]:
+    """Return the call that has an endpoint serve a configuration: this one, or a new one."""
     if endpoint:
-        last = partial(api.update_endpoint, EndpointName=endpoint, EndpointConfigName=name)
-    else:
-        last = partial(
-            api.create_endpoint, EndpointName=name, EndpointConfigName=name, Tags=_tags()
-        )
-    config = partial(
-        api.create_endpoint_config,
-        EndpointConfigName=name,
-        ProductionVariants=variants,
-        Tags=_tags(),
-    )
-    return Request(config, then=Request(last))
+        return {"update_endpoint": {"EndpointName": endpoint, "EndpointConfigName": name}}
+    create = {"EndpointName": name, "EndpointConfigName": name, "Tags": _tags()}
+    return {"create_endpoint": create}
 
 
 def _tags() -> list[dict[str, str]]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from AWS_helpers import backend
 from AWS_helpers.costs import estimate_cost, estimate_endpoint
+from AWS_helpers.listing import own_jobs
 from AWS_helpers.session import client, connected, refusals
 from lesson import budget
 from lesson.costs import Estimate, PriceUnknown
 from lesson.sessions import MARK
-from lesson.verbs import Verbs
 
 
 def require(estimated: Callable[[], Estimate], hours: float) -> None:
@@ -21,8 +20,7 @@ def require(estimated: Callable[[], Estimate], hours: float) -> None:
 
 def spent() -> float:
     """Return the dollars of the session's jobs, and of its endpoints that are there now."""
-    jobs = Verbs(backend).own_jobs()
-    return budget.of_jobs(jobs, estimate_cost) + _endpoints()
+    return budget.of_jobs(own_jobs(), estimate_cost) + _endpoints()
 
 
 def _endpoints() -> float:

@@ -10,12 +10,12 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import images, spending
+from AWS_helpers import images, spending, waiting
 from AWS_helpers.costs import MACHINE, machine_with
-from AWS_helpers.jobs import FOLDER, SCRIPT, channels, price, tags, verbs
+from AWS_helpers.jobs import FOLDER, SCRIPT, channels, price, tags
 from AWS_helpers.session import connected, refusals, sagemaker
 from lesson import LessonError, budget, jobs, tuning
-from lesson.request import Request
+from lesson.request import Request, Result, copied
 from lesson.studies import Between, OneOf, Space, Study
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def tune(
     if dry_run:
         return request
     spending.require(lambda: tuning.times(an_hour(), min(trials, parallel)), budget.HOUR)
-    job = _send(request)
-    return verbs.follow_study(job, request) if wait else verbs.study(job, request)
+    job = send(request)
+    return waiting.follow_study(job, request) if wait else waiting.study_of(job, request)
 
 
 def tuning_request(
@@ -110,64 +110,71 @@ def tuning_request(
 ) -> Request:
     """Return the calls that send a tuning job: a trainer for each trial, and the search."""
     from sagemaker.core.training import configs
-    from sagemaker.train import ModelTrainer
-    from sagemaker.train.tuner import HyperparameterTuner
 
     flags, data = channels(args)
     session, name = connected(), f"tune-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
     folder = f"{session.uri}/runs/{name}"  # all that belongs to the study is stored below it
     return Request(
-        partial(
-            HyperparameterTuner,
-            model_trainer=partial(
-                ModelTrainer,
-                base_job_name=f"runs/{name}",  # names no job here, but where the SDK puts the code
-                training_image=image,
-                source_code=configs.SourceCode(
+        {
+            "ModelTrainer": {
+                # Names no job here, but where the SDK puts the code.
+                "base_job_name": f"runs/{name}",
+                "training_image": image,
+                "source_code": configs.SourceCode(
                     source_dir=os.path.relpath(FOLDER), entry_script=SCRIPT
                 ),
-                hyperparameters=flags,
-                compute=configs.Compute(
+                "hyperparameters": flags,
+                "compute": configs.Compute(
                     instance_type=machine,
                     instance_count=replicas,
                     enable_managed_spot_training=spot,
                 ),
-                stopping_condition=configs.StoppingCondition(
+                "stopping_condition": configs.StoppingCondition(
                     max_runtime_in_seconds=LIMIT, max_wait_time_in_seconds=LIMIT if spot else None
                 ),
-                output_data_config=configs.OutputDataConfig(s3_output_path=folder),
-                checkpoint_config=configs.CheckpointConfig(s3_uri=f"{folder}/checkpoints")
+                "output_data_config": configs.OutputDataConfig(s3_output_path=folder),
+                "checkpoint_config": configs.CheckpointConfig(s3_uri=f"{folder}/checkpoints")
                 if spot
                 else None,
-                tags=tags(),
-                role=session.role,
-                sagemaker_session=sagemaker(),
-            ),
-            objective_metric_name=objective,
-            objective_type=goal.capitalize(),
-            metric_definitions=_definitions(objective),
-            hyperparameter_ranges={flag: _range(what) for flag, what in space.items()},
-            strategy=algorithm.capitalize(),
-            strategy_config=_hyperband() if algorithm == "hyperband" else None,
-            max_jobs=trials,
-            max_parallel_jobs=parallel,
-            early_stopping_type="Auto" if early_stopping else "Off",
-        ),
-        partial(
-            HyperparameterTuner.tune,
-            inputs=[
-                configs.InputData(channel_name=name, data_source=uri) for name, uri in data.items()
-            ],
-            job_name=name,
-            wait=False,
-        ),
+                "tags": tags(),
+                "role": session.role,
+                "sagemaker_session": sagemaker(),
+            },
+            "HyperparameterTuner": {
+                "model_trainer": Result("ModelTrainer"),
+                "objective_metric_name": objective,
+                "objective_type": goal.capitalize(),
+                "metric_definitions": _definitions(objective),
+                "hyperparameter_ranges": {flag: _range(what) for flag, what in space.items()},
+                "strategy": algorithm.capitalize(),
+                "strategy_config": _hyperband() if algorithm == "hyperband" else None,
+                "max_jobs": trials,
+                "max_parallel_jobs": parallel,
+                "early_stopping_type": "Auto" if early_stopping else "Off",
+            },
+            "tune": {
+                "inputs": [
+                    configs.InputData(channel_name=name, data_source=uri)
+                    for name, uri in data.items()
+                ],
+                "job_name": name,
+                "wait": False,
+            },
+        }
     )
 
 
-def _send(request: Request) -> Tuning:
-    """Make the calls, and return the SDK's object of the tuning job."""
+def send(request: Request) -> Tuning:
+    """Send what tune(..., dry_run=True) returned, and return the SDK's object of the study."""
+    from sagemaker.train import ModelTrainer
+    from sagemaker.train.tuner import HyperparameterTuner
+
     with jobs.sending(), refusals("sending the tuning job"):
-        job: Tuning = request.send().latest_tuning_job
+        trainer = ModelTrainer(**copied(request["ModelTrainer"]))
+        search = copied(request["HyperparameterTuner"]) | {"model_trainer": trainer}
+        tuner = HyperparameterTuner(**search)
+        tuner.tune(**copied(request["tune"]))
+        job: Tuning = tuner.latest_tuning_job
     return job
 
 

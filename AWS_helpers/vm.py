@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
@@ -10,8 +11,8 @@ from typing import Any
 from AWS_helpers import spending, storage
 from AWS_helpers.machines import MACHINE, choose, estimate_vm
 from AWS_helpers.session import client, connected, refusals
-from lesson import LessonError, budget, costs, jobs, vm
-from lesson.backend import JobSpec
+from lesson import LessonError, budget, costs, jobs, target, vm
+from lesson.jobs import JobSpec
 from lesson.request import Request
 from lesson.runs import Run
 
@@ -76,8 +77,15 @@ def train_on_vm(
     spending.require(price, budget.HOUR)
     spec = JobSpec(name, machine, 1, spot, {}, base, rented.results)
     run = Run("EC2", str(spec), None, None, None, rented.results, request=request)
+    begun = time.time()
     with refusals("starting the machine"):
-        return vm.train(rented, request, run, storage, lambda hours: price(hours=hours), wait)
+        upload_source(**request["upload_source"])
+        if target() == "cloud":
+            client("ec2").run_instances(**request["run_instances"])
+        else:
+            vm.run_here(rented)
+    found = vm.Rented(rented, storage, lambda hours: price(hours=hours), begun)
+    return vm.finish(run, found, wait)
 
 
 def vm_request(
@@ -114,8 +122,11 @@ def vm_request(
     if zone:
         options["Placement"] = {"AvailabilityZone": zone}
     return Request(
-        partial(upload_source, uri=f"{rented.base}/{vm.SOURCE}"),
-        then=Request(partial(client("ec2").run_instances, **options)),
+        {
+            "upload_source": {"uri": f"{rented.base}/{vm.SOURCE}"},
+            "run_instances": options,
+        },
+        clients={"upload_source": "vm", "run_instances": 'client("ec2")'},
     )
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from AWS_helpers import describe
 from AWS_helpers.describe import Log
-from lesson.backend import Epoch, JobStatus, epoch_of
+from lesson.jobs import Epoch, JobStatus, epoch_of
 from lesson.states import ENDED
-from lesson.verbs import pause
+from lesson.watching import pause
 
 if TYPE_CHECKING:
     from sagemaker.core.resources import TrainingJob

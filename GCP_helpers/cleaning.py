@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from GCP_helpers import backend, describe, serving
+from GCP_helpers import describe, serving
 from GCP_helpers.session import client, connected, refusals
 from lesson import cleaning
 from lesson.cleaning import Bucket, Thing
@@ -28,14 +28,18 @@ def cleanup(dry_run: bool = True) -> None:
     wrote. Raises LessonError, and deletes nothing, while one of these jobs runs.
     """
     with refusals("cleaning up"), _quiet_sdk():
-        cleaning.cleanup(
-            backend,
-            _bucket(),
-            is_labelled=lambda job: job.labels.get(MARK) == connected().labels[MARK],
-            delete_job=_delete_job,
-            others=_labelled(),
-            dry_run=dry_run,
-        )
+        bucket = _bucket()
+        cleaning.cleanup(bucket, list(_jobs(bucket)), _labelled(), dry_run=dry_run)
+
+
+def _jobs(bucket: Bucket) -> Iterator[cleaning.Job]:
+    """Yield the lesson's jobs: those that write into the bucket, if connect() made it or a verb
+    sent the job, which its label tells.
+    """
+    for job in describe.every():
+        spec = describe.spec(job)
+        if bucket.holds(spec.base) and (bucket.ours or _is_labelled(job)):
+            yield cleaning.Job(spec, describe.status(job).state, partial(_delete_job, job))
 
 
 def _bucket() -> Bucket:
@@ -54,6 +58,10 @@ def _objects(prefix: str) -> Thing | None:
     size = sum(blob.size for blob in blobs) / 2**20
     name = f"{len(blobs)} objects in {session.uri}/{prefix}, {size:.1f} MiB"
     return Thing(name, partial(bucket.delete_blobs, blobs)) if blobs else None
+
+
+def _is_labelled(job: Job) -> bool:
+    return bool(job.labels.get(MARK) == connected().labels[MARK])
 
 
 def _delete_job(job: Job) -> None:

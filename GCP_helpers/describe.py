@@ -13,9 +13,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
+from GCP_helpers.session import refusals
 from lesson import states
-from lesson.backend import JobSpec, JobStatus
-from lesson.jobs import Times
+from lesson.jobs import JobSpec, JobStatus, Times, no_such_job
 
 if TYPE_CHECKING:
     from google.cloud import aiplatform
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Tuning: TypeAlias = aiplatform.HyperparameterTuningJob
     Job: TypeAlias = aiplatform.CustomTrainingJob | aiplatform.CustomJob | Tuning
 
+SERVICE = "Vertex AI"
 # JobState and PipelineState, of which the words after STATE_ are the same, in ours.
 STATES = {
     "UNSPECIFIED": states.QUEUED,
@@ -41,9 +42,13 @@ STATES = {
 
 
 # ---- which job ----------------------------------------------------------------------------------
-def named(name: str) -> Job | None:
-    """Return the newest job of this name; None if there is none."""
-    return next(iter(every(f'display_name="{name}"')), None)
+def named(name: str) -> Job:
+    """Return the newest job of this name; raise LessonError if there is none."""
+    with refusals(f"looking for {name}"):
+        found = every(f'display_name="{name}"')
+    if not found:
+        raise no_such_job(name)
+    return found[0]
 
 
 def is_job(thing: Any) -> bool:
@@ -163,11 +168,6 @@ def status(job: Job) -> JobStatus:
         times=Times(seen.create_time, seen.start_time, seen.end_time),
         trials=len(job.trials) if is_tuning(job) else None,
     )
-
-
-def stop(job: Job) -> None:
-    """Ask the service to cancel the job."""
-    job.cancel()
 
 
 def last_row(history: str) -> dict[str, str]:

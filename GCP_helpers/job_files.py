@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from GCP_helpers import vm
+from GCP_helpers import jobs, vm
 from GCP_helpers.session import connected, refusals
 from lesson import LessonError
 from lesson.request import Request
@@ -63,10 +63,10 @@ def _message(request: Request) -> Any:
     if "submit" not in request or not CALLS.issuperset(request):  # it would be sent
         raise LessonError("this is no training job: give the request of train(..., dry_run=True)")
     with refusals("uploading the code of the job"):
-        job = request.make()
+        job = jobs.make(request)
         job.api_client = _Recorder()
         try:
-            request.send(job)
+            job.submit(**request["submit"])
         except _Sent as sent:
             return sent.args[0]
     raise AssertionError("the SDK has sent the job in a way of its own")

@@ -1,16 +1,17 @@
-"""Training jobs on Vertex AI: send one, list them, watch one, cancel one."""
+"""Send a training job to Vertex AI."""
 
 from __future__ import annotations
 
 import logging
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from GCP_helpers import backend, describe, images, spending
+from GCP_helpers import describe, images, spending, waiting
 from GCP_helpers.costs import accelerator_type, estimate_cost
 from GCP_helpers.session import connected, refusals
 from lesson import ROOT, budget, costs, jobs
@@ -18,13 +19,10 @@ from lesson.request import Request
 from lesson.runs import Run
 from lesson.states import FAILED
 from lesson.this_machine import flags
-from lesson.verbs import Verbs
 
 if TYPE_CHECKING:
     from GCP_helpers.describe import Job
 
-verbs = Verbs(backend)
-wait, cancel, list_jobs = verbs.wait, verbs.cancel, verbs.list_jobs
 TPU_MACHINES = ("ct5lp-hightpu", "ct6e-standard")  # v5e and v6e
 TOPOLOGIES = {"1t": "1x1", "4t": "2x2", "8t": "2x4"}  # of one machine, by its chips
 FOLDER = ROOT / "training"  # is sent whole, as a package; must hold no link
@@ -53,114 +51,80 @@ def train(
     at .job and the request at .request; with dry_run=True the request alone, unsent: print it to
     read it. Raises LessonError for what cannot be sent, and for a job that fails.
     """
-    connected()
+    from google.cloud.aiplatform.gapic import Scheduling
+
+    session = connected()
     jobs.check_readable(args, "gs://", "/gcs/")
     an_hour = partial(price, machine, gpu, replicas, gpu_count)
     costs.state("Vertex AI", an_hour, spot)
     jobs.warn_of_stops(args, spot)
     image = container_uri or images.image_for(gpu)
     images.warn(image)
-    make = package_request if images.is_prebuilt(image) else command_request
-    request = make(args, machine, replicas, gpu, gpu_count, spot, image)
+
+    name = new_name("train")
+    code = {
+        "display_name": name,
+        "script_path": os.path.relpath(FOLDER),
+        "container_uri": image,
+        "labels": session.labels,
+    }
+    machines = {
+        "base_output_dir": f"{session.uri}/runs/{name}",
+        "machine_type": machine,
+        "replica_count": replicas,
+        "accelerator_type": accelerator_type(gpu),
+        "accelerator_count": gpu_count if gpu else 0,
+        **tpu(machine),
+    }
+    stops = {"scheduling_strategy": Scheduling.Strategy.SPOT if spot else None}
+    if images.is_prebuilt(image):  # Google's own images run a package
+        submit = {"args": flags(args), **machines, **stops}
+        request = Request({"CustomTrainingJob": code, "submit": submit})
+    else:  # any other image runs a shell's command
+        words = [shlex.quote(flag) for flag in flags(args)]
+        script = {**code, "args": words, **machines}
+        request = Request({"CustomJob.from_local_script": script, "submit": stops})
     if dry_run:
         return request
+
     spending.require(an_hour, budget.HOUR)
-    run = verbs.run_of(_send(request), request)
-    return verbs.follow(run) if wait else run
+    run = waiting.run_of(send(request), request)
+    return waiting.follow(run) if wait else run
 
 
-def package_request(
-    args: Mapping[str, Any],
-    machine: str,
-    replicas: int,
-    gpu: str | None,
-    gpu_count: int,
-    spot: bool,
-    image: str,
-) -> Request:
-    """Return the calls that send train_nn.py as a package, which Google's own images run."""
-    from google.cloud.aiplatform import CustomTrainingJob
-    from google.cloud.aiplatform.gapic import Scheduling
-
-    session, name = connected(), new_name("train")
-    return Request(
-        partial(
-            CustomTrainingJob,
-            display_name=name,
-            script_path=os.path.relpath(FOLDER),
-            container_uri=image,
-            labels=session.labels,
-        ),
-        partial(
-            CustomTrainingJob.submit,
-            args=[*flags(args)],
-            base_output_dir=f"{session.uri}/runs/{name}",
-            machine_type=machine,
-            replica_count=replicas,
-            accelerator_type=accelerator_type(gpu),
-            accelerator_count=gpu_count if gpu else 0,
-            scheduling_strategy=Scheduling.Strategy.SPOT if spot else None,
-            **tpu(machine),
-        ),
-    )
-
-
-def command_request(
-    args: Mapping[str, Any],
-    machine: str,
-    replicas: int,
-    gpu: str | None,
-    gpu_count: int,
-    spot: bool,
-    image: str,
-) -> Request:
-    """Return the calls that send train_nn.py with a shell's command, which any other image runs."""
-    from google.cloud.aiplatform import CustomJob
-    from google.cloud.aiplatform.gapic import Scheduling
-
-    session, name = connected(), new_name("train")
-    return Request(
-        partial(
-            CustomJob.from_local_script,
-            display_name=name,
-            script_path=os.path.relpath(FOLDER),
-            container_uri=image,
-            args=[shlex.quote(flag) for flag in flags(args)],
-            base_output_dir=f"{session.uri}/runs/{name}",
-            machine_type=machine,
-            replica_count=replicas,
-            accelerator_type=accelerator_type(gpu),
-            accelerator_count=gpu_count if gpu else 0,
-            labels=session.labels,
-            **tpu(machine),
-        ),
-        partial(
-            CustomJob.submit,
-            scheduling_strategy=Scheduling.Strategy.SPOT if spot else None,
-        ),
-    )
-
-
-def _send(request: Request) -> Job:
-    """Make the calls, also of a job that has failed by the time of the SDK's first look at it.
-
-    Without the SDK's warning that there will be no Model resource: none is asked for.
-    """
-    log = logging.getLogger("google.cloud.aiplatform.training_jobs")
-    log.addFilter(_not_about_models)
-    with jobs.sending(), refusals("sending the job"):
-        job: Job = request.make()
+def send(request: Request) -> Job:
+    """Send what train(..., dry_run=True) returned, and return the SDK's object of the job."""
+    with jobs.sending(), refusals("sending the job"), _no_word_of_models():
+        job: Job = make(request)
         try:
-            request.send(job)
-        except RuntimeError:
+            job.submit(**request["submit"])
+        except RuntimeError:  # a job that has failed by the time of the SDK's first look at it
             if describe.status(job).state != FAILED:
                 raise
-        finally:
-            log.removeFilter(_not_about_models)
     return job
 
 
-def _not_about_models(record: logging.LogRecord) -> bool:
+def make(request: Request) -> Any:
+    """Make the SDK's object of the job, which uploads the code."""
+    from google.cloud import aiplatform
+
+    if "CustomTrainingJob" in request:
+        return aiplatform.CustomTrainingJob(**request["CustomTrainingJob"])
+    return aiplatform.CustomJob.from_local_script(**request["CustomJob.from_local_script"])
+
+
+@contextmanager
+def _no_word_of_models() -> Iterator[None]:
+    """Leave out the SDK's warning that there will be no Model resource: none is asked for."""
+    log = logging.getLogger("google.cloud.aiplatform.training_jobs")
+    log.addFilter(_is_not_about_models)
+    try:
+        yield
+    finally:
+        log.removeFilter(_is_not_about_models)
+
+
+def _is_not_about_models(record: logging.LogRecord) -> bool:
     return "Managed Model" not in record.getMessage()
 
 
@@ -176,7 +140,6 @@ def tpu(machine: str) -> dict[str, Any]:
     return {"tpu_topology": TOPOLOGIES[chips]} if family in TPU_MACHINES else {}
 
 
-# ---- before a job is sent -----------------------------------------------------------------------
 def price(machine: str, gpu: str | None, replicas: int, gpu_count: int) -> costs.Estimate:
     """Return what an hour of these machines costs in the session's region."""
     region = connected().region

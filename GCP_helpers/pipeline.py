@@ -9,7 +9,6 @@ import logging
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +80,8 @@ def run_pipeline(
     Raises LessonError for what cannot be sent or would exceed LESSON_BUDGET, and for a pipeline
     that fails.
     """
+    from google.cloud.aiplatform import PipelineJob
+
     session = connected()
     _state_price(definition)
     code, table = _places(definition)
@@ -94,7 +95,8 @@ def run_pipeline(
             send(bucket.blob(f"{code}/{name}"), path)
         send(bucket.blob(table), definition.table)
     with jobs.sending(), refusals("sending the pipeline"):
-        job: PipelineJob = request.send()
+        job = PipelineJob(**request["PipelineJob"])
+        job.submit()
     return follow(job) if wait else job
 
 
@@ -142,24 +144,23 @@ def tasks(job: PipelineJob) -> dict[str, str]:
 
 # ---- the request ----------------------------------------------------------------------------
 def _request(definition: Definition, code: str, table: str, caching: bool | None) -> Request:
-    from google.cloud.aiplatform import PipelineJob
-
     session = connected()
     mounted = f"/gcs/{session.bucket}"  # where a task finds the bucket
     given = _parameters(definition, f"{mounted}/{code}", f"{mounted}/{table}", _place(definition))
     name = new_name("pipeline")
     return Request(
-        partial(
-            PipelineJob,
-            display_name=name,
-            job_id=name,
-            template_path=str(definition.file),
-            pipeline_root=f"{session.uri}/pipelines",
-            parameter_values=given,
-            enable_caching=caching,
-            labels=session.labels,
-        ),
-        partial(PipelineJob.submit),
+        {
+            "PipelineJob": {
+                "display_name": name,
+                "job_id": name,
+                "template_path": str(definition.file),
+                "pipeline_root": f"{session.uri}/pipelines",
+                "parameter_values": given,
+                "enable_caching": caching,
+                "labels": session.labels,
+            },
+            "submit": {},
+        }
     )
 
 

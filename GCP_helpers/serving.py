@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from GCP_helpers import backend, images, spending
+from GCP_helpers import describe, images, spending
 from GCP_helpers.costs import estimate_endpoint
 from GCP_helpers.jobs import new_name
 from GCP_helpers.session import client, connected, refusals
 from GCP_helpers.storage import send, split
 from lesson import budget, serving
 from lesson.costs import PriceUnknown
-from lesson.request import Request
+from lesson.request import Request, Result
 from lesson.runs import Run
 
 if TYPE_CHECKING:
@@ -58,22 +58,43 @@ def deploy(
     for a run without results, and for a model that does not start. Nobody has run it on the real
     service yet.
     """
+    from google.cloud import aiplatform
+
     connected()
-    uri = backend.spec(serving.require_trained(run).job).output.rstrip("/")
+    uri = describe.spec(serving.require_trained(run).job).output.rstrip("/")
     serving.require_share(endpoint, traffic)
-    most = max(replicas, max_replicas or replicas)
     an_hour = partial(price, machine, replicas)
     serving.state_price("Vertex AI", an_hour)
     image = container_uri or images.image_for(None)
     images.warn(image)
-    request = _request(uri, machine, replicas, most, endpoint, traffic, image)
+    name = new_name("serve")
+    request = Request(
+        {
+            "Endpoint.create": {"display_name": name, "labels": connected().labels},
+            "Model.upload": _registration(uri, name, image),
+            "deploy": {
+                "endpoint": endpoint or Result("Endpoint.create"),
+                "deployed_model_display_name": name,
+                "machine_type": machine,
+                "min_replica_count": replicas,
+                "max_replica_count": max(replicas, max_replicas or replicas),
+                "traffic_percentage": traffic,
+            },
+        }
+    )
+    if endpoint:
+        del request["Endpoint.create"]
     if dry_run:
         return request
+
     spending.require(an_hour, budget.DAY)
     with refusals(f"deploying {uri}"):
         _send_program(uri)
-        made: aiplatform.Endpoint = request.call("deploy", request.make())
-    return made
+        model = aiplatform.Model.upload(**request["Model.upload"])
+        if not endpoint:
+            endpoint = aiplatform.Endpoint.create(**request["Endpoint.create"])
+        deployed: aiplatform.Endpoint = model.deploy(**request["deploy"] | {"endpoint": endpoint})
+    return deployed
 
 
 def register(run: Run, *, container_uri: str | None = None) -> aiplatform.Model:
@@ -82,14 +103,18 @@ def register(run: Run, *, container_uri: str | None = None) -> aiplatform.Model:
     deploy() does this too; alone it is for batch predictions. cleanup() deletes the model. Raises
     LessonError for a run without results.
     """
+    from google.cloud import aiplatform
+
     connected()
-    uri = backend.spec(serving.require_trained(run).job).output.rstrip("/")
+    uri = describe.spec(serving.require_trained(run).job).output.rstrip("/")
     image = container_uri or images.image_for(None)
     images.warn(image)
     with refusals(f"registering {uri}"):
         _send_program(uri)
-        made: aiplatform.Model = Request(_registration(uri, new_name("serve"), image)).make()
-    return made
+        model: aiplatform.Model = aiplatform.Model.upload(
+            **_registration(uri, new_name("serve"), image)
+        )
+    return model
 
 
 def _send_program(uri: str) -> None:
@@ -98,41 +123,15 @@ def _send_program(uri: str) -> None:
     send(client().bucket(bucket).blob(name), serving.PROGRAM)
 
 
-def _registration(uri: str, name: str, image: str) -> partial[Any]:
-    """Return the call that registers a model with our program."""
-    from google.cloud.aiplatform import Model
-
-    return partial(
-        Model.upload,
-        display_name=name,
-        artifact_uri=uri,
-        serving_container_image_uri=image,
-        serving_container_command=["python3", "-c", START],
-        labels=connected().labels,
-    )
-
-
-def _request(
-    uri: str, machine: str, replicas: int, most: int, endpoint: Any, traffic: int, image: str
-) -> Request:
-    """Return the calls that register the model, and deploy it to an endpoint."""
-    from google.cloud.aiplatform import Endpoint, Model
-
-    name = new_name("serve")
-    fresh = partial(Endpoint.create, display_name=name, labels=connected().labels)
-    where: Any = endpoint or fresh
-    return Request(
-        _registration(uri, name, image),
-        partial(
-            Model.deploy,
-            endpoint=where,
-            deployed_model_display_name=name,
-            machine_type=machine,
-            min_replica_count=replicas,
-            max_replica_count=most,
-            traffic_percentage=traffic,
-        ),
-    )
+def _registration(uri: str, name: str, image: str) -> dict[str, Any]:
+    """Return the arguments of Model.upload, which registers a model with our program."""
+    return {
+        "display_name": name,
+        "artifact_uri": uri,
+        "serving_container_image_uri": image,
+        "serving_container_command": ["python3", "-c", START],
+        "labels": connected().labels,
+    }
 
 
 def predict(endpoint: Any, instances: Iterable[Any]) -> list[dict[str, Any]]:

@@ -8,12 +8,12 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from GCP_helpers import images, spending
+from GCP_helpers import images, spending, waiting
 from GCP_helpers.costs import accelerator_type
-from GCP_helpers.jobs import FOLDER, new_name, price, verbs
+from GCP_helpers.jobs import FOLDER, new_name, price
 from GCP_helpers.session import connected, refusals
 from lesson import budget, jobs, tuning
-from lesson.request import Request
+from lesson.request import Request, Result
 from lesson.studies import Between, OneOf, Space, Study
 from lesson.this_machine import flags
 
@@ -81,8 +81,8 @@ def tune(
     if dry_run:
         return request
     spending.require(lambda: tuning.times(an_hour(), min(trials, parallel)), budget.HOUR)
-    job = _send(request)
-    return verbs.follow_study(job, request) if wait else verbs.study(job, request)
+    job = send(request)
+    return waiting.follow_study(job, request) if wait else waiting.study_of(job, request)
 
 
 def tuning_request(
@@ -102,55 +102,77 @@ def tuning_request(
     spot: bool,
     image: str,
 ) -> Request:
-    """Return the call that sends a tuning job: a study, and the job that each of its trials is.
+    """Return the calls that send a tuning job: the job that each trial is, and the study.
 
     By the client of the service: the SDK's own class HyperparameterTuningJob sends the same, but
     its run() waits for the end, and it has no argument for early stopping.
     """
-    from google.cloud import aiplatform
-    from google.cloud.aiplatform.gapic import HyperparameterTuningJob, Scheduling, StudySpec
+    from google.cloud.aiplatform.gapic import Scheduling, StudySpec
 
     session, name = connected(), new_name("tune")
     early = StudySpec.MedianAutomatedStoppingSpec(use_elapsed_duration=False)
+    trial = {
+        "display_name": name,
+        "script_path": os.path.relpath(FOLDER),
+        "container_uri": image,
+        "base_output_dir": f"{session.uri}/runs/{name}",  # below it a folder for each trial
+        "machine_type": machine,
+        "replica_count": replicas,
+        "accelerator_type": accelerator_type(gpu),
+        "accelerator_count": gpu_count if gpu else 0,
+    }
+    trial_spec = {
+        "custom_job": Result("CustomJob.from_local_script"),
+        "args": flags(args),
+        "scheduling": Scheduling(
+            timeout=timedelta(hours=tuning.LIMIT),
+            strategy=Scheduling.Strategy.SPOT if spot else None,
+        ),
+    }
+    study = {
+        "display_name": name,
+        "study_spec": StudySpec(
+            metrics=[StudySpec.MetricSpec(metric_id=metric, goal=goal.upper())],
+            parameters=[_parameter(flag, what) for flag, what in space.items()],
+            algorithm=ALGORITHMS[algorithm],
+            measurement_selection_type="LAST_MEASUREMENT",  # of the model that is written
+            median_automated_stopping_spec=early if early_stopping else None,
+        ),
+        "max_trial_count": trials,
+        "parallel_trial_count": parallel,
+        "trial_job_spec": Result("trial_job_spec"),
+        "labels": session.labels,
+    }
     return Request(
-        partial(
-            service().create_hyperparameter_tuning_job,
-            parent=f"projects/{session.project}/locations/{session.region}",
-            hyperparameter_tuning_job=partial(
-                HyperparameterTuningJob,
-                display_name=name,
-                study_spec=StudySpec(
-                    metrics=[StudySpec.MetricSpec(metric_id=metric, goal=goal.upper())],
-                    parameters=[_parameter(flag, what) for flag, what in space.items()],
-                    algorithm=ALGORITHMS[algorithm],
-                    measurement_selection_type="LAST_MEASUREMENT",  # of the model that is written
-                    median_automated_stopping_spec=early if early_stopping else None,
-                ),
-                max_trial_count=trials,
-                parallel_trial_count=parallel,
-                trial_job_spec=partial(
-                    trial_job_spec,
-                    custom_job=partial(
-                        aiplatform.CustomJob.from_local_script,
-                        display_name=name,
-                        script_path=os.path.relpath(FOLDER),
-                        container_uri=image,
-                        base_output_dir=f"{session.uri}/runs/{name}",  # below it a folder each
-                        machine_type=machine,
-                        replica_count=replicas,
-                        accelerator_type=accelerator_type(gpu),
-                        accelerator_count=gpu_count if gpu else 0,
-                    ),
-                    args=flags(args),
-                    scheduling=Scheduling(
-                        timeout=timedelta(hours=tuning.LIMIT),
-                        strategy=Scheduling.Strategy.SPOT if spot else None,
-                    ),
-                ),
-                labels=session.labels,
-            ),
-        )
+        {
+            "CustomJob.from_local_script": trial,
+            "trial_job_spec": trial_spec,
+            "HyperparameterTuningJob": study,
+            "create_hyperparameter_tuning_job": {
+                "parent": f"projects/{session.project}/locations/{session.region}",
+                "hyperparameter_tuning_job": Result("HyperparameterTuningJob"),
+            },
+        },
+        clients={"create_hyperparameter_tuning_job": "service()"},
     )
+
+
+def send(request: Request) -> Tuning:
+    """Send what tune(..., dry_run=True) returned, and return the SDK's object of the study."""
+    from google.cloud import aiplatform
+    from google.cloud.aiplatform.gapic import HyperparameterTuningJob
+
+    with jobs.sending(), refusals("sending the tuning job"):
+        trial = aiplatform.CustomJob.from_local_script(**request["CustomJob.from_local_script"])
+        spec = trial_job_spec(**request["trial_job_spec"] | {"custom_job": trial})
+        study = HyperparameterTuningJob(
+            **request["HyperparameterTuningJob"] | {"trial_job_spec": spec}
+        )
+        create = request["create_hyperparameter_tuning_job"]
+        sent = service().create_hyperparameter_tuning_job(
+            **create | {"hyperparameter_tuning_job": study}
+        )
+        return cast("Tuning", aiplatform.HyperparameterTuningJob.get(sent.name))
 
 
 def _parameter(flag: str, what: Between | OneOf) -> StudySpec.ParameterSpec:
@@ -196,11 +218,3 @@ def service() -> Any:
     from google.cloud.aiplatform import initializer, utils
 
     return initializer.global_config.create_client(client_class=utils.JobClientWithOverride)
-
-
-def _send(request: Request) -> Tuning:
-    """Upload the code, send the study, and return the SDK's object of it."""
-    from google.cloud import aiplatform
-
-    with jobs.sending(), refusals("sending the tuning job"):
-        return cast("Tuning", aiplatform.HyperparameterTuningJob.get(request.send().name))

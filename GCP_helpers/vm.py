@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -12,8 +13,8 @@ from GCP_helpers import spending, storage
 from GCP_helpers.jobs import new_name
 from GCP_helpers.machines import accelerator_name, choose, estimate_vm
 from GCP_helpers.session import client, connected, refusals
-from lesson import LessonError, budget, costs, jobs, vm
-from lesson.backend import JobSpec
+from lesson import LessonError, budget, costs, jobs, target, vm
+from lesson.jobs import JobSpec
 from lesson.request import Request
 from lesson.runs import Run
 
@@ -80,8 +81,15 @@ def train_on_vm(
     spending.require(price, budget.HOUR)
     spec = JobSpec(name, machine, 1, spot, {}, base, rented.results, gpu, count)
     run = Run("Compute Engine", str(spec), None, None, None, rented.results, request=request)
+    begun = time.time()
     with refusals("starting the machine"):
-        return vm.train(rented, request, run, storage, lambda hours: price(hours=hours), wait)
+        upload_source(**request["upload_source"])
+        if target() == "cloud":
+            insert(**request["insert"])
+        else:
+            vm.run_here(rented)
+    found = vm.Rented(rented, storage, lambda hours: price(hours=hours), begun)
+    return vm.finish(run, found, wait)
 
 
 def vm_request(rented: vm.Machine, machine: str, gpu: str | None, zone: str, spot: bool) -> Request:
@@ -92,8 +100,11 @@ def vm_request(rented: vm.Machine, machine: str, gpu: str | None, zone: str, spo
     url = f"{API}/projects/{connected().project}/zones/{zone}/instances"
     body = instance(rented, machine, gpu, zone, spot)
     return Request(
-        partial(upload_source, uri=f"{rented.base}/{vm.SOURCE}"),
-        then=Request(partial(insert, url=url, json=body)),
+        {
+            "upload_source": {"uri": f"{rented.base}/{vm.SOURCE}"},
+            "insert": {"url": url, "json": body},
+        },
+        clients={"upload_source": "vm", "insert": "vm"},
     )
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from GCP_helpers import describe
 from GCP_helpers.storage import read_text
-from lesson.backend import Epoch, JobStatus
+from lesson.jobs import Epoch, JobStatus
 from lesson.states import ENDED, RUNNING, STARTING
-from lesson.verbs import pause
+from lesson.watching import pause
 
 if TYPE_CHECKING:
     from GCP_helpers.describe import Job

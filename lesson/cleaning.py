@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lesson import LessonError, vm
-from lesson.backend import Backend
+from lesson.jobs import JobSpec
 from lesson.states import ENDED
 
 
@@ -16,6 +16,15 @@ class Thing:
     """Something that can be deleted."""
 
     name: str
+    delete: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of the lesson's, as cleanup() sees it."""
+
+    spec: JobSpec
+    state: str
     delete: Callable[[], Any]
 
 
@@ -45,34 +54,17 @@ class Bucket:
             yield Thing(f"bucket {self.uri}", self.delete)
 
 
-def cleanup(
-    cloud: Backend,
-    bucket: Bucket,
-    *,
-    is_labelled: Callable[[Any], bool],
-    delete_job: Callable[[Any], Any],
-    others: Iterable[Thing],
-    dry_run: bool,
-) -> None:
+def cleanup(bucket: Bucket, jobs: Sequence[Job], others: Iterable[Thing], *, dry_run: bool) -> None:
     """Name what the lesson made, and unless dry_run delete it.
 
-    A job is the lesson's if it writes into the session's bucket and either connect() made the
-    bucket or a verb sent the job, which its label tells. The jobs of others in the account stay.
-    Raises LessonError, and deletes nothing, while one of the lesson's jobs runs.
+    `jobs` are the lesson's; those of others in the account stay. Raises LessonError, and deletes
+    nothing, while one of them runs.
     """
-
-    def made_by_lesson(job: Any) -> bool:
-        return bucket.holds(cloud.spec(job).base) and (bucket.ours or is_labelled(job))
-
-    def thing(job: Any) -> Thing:
-        name = f"job {cloud.spec(job).name} ({cloud.status(job).state})"
-        return Thing(name, lambda: delete_job(job))
-
-    jobs = [job for job in cloud.every() if made_by_lesson(job)]
-    refuse([cloud.spec(job).name for job in jobs if cloud.status(job).state not in ENDED])
-    written = [uri for job in jobs for uri in cloud.spec(job).written]
+    refuse([job.spec.name for job in jobs if job.state not in ENDED])
+    written = [uri for job in jobs for uri in job.spec.written]
     written.append(f"{bucket.uri}/runs/{vm.PREFIX}")
-    things = [*bucket.things(written), *map(thing, jobs), *others]
+    named = [Thing(f"job {job.spec.name} ({job.state})", job.delete) for job in jobs]
+    things = [*bucket.things(written), *named, *others]
     delete(things, dry_run)
     if bucket.there and not bucket.ours:
         print(f"{bucket.uri} was there before connect(): it stays, and so do your uploads")

@@ -1,13 +1,14 @@
-"""What a job is on any cloud: what may be sent, how it is watched, the row that it becomes."""
+"""What a job is on any cloud: what may be sent, the facts about it, the row that it becomes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from lesson import LessonError
 from lesson.progress import Display
@@ -43,6 +44,11 @@ def interrupted() -> LessonError:
         "interrupted while the job was being sent: list_jobs() shows whether it arrived, and "
         "cancel() with its name ends it"
     )
+
+
+def no_such_job(name: str) -> LessonError:
+    """Return what to say of a name that no job has."""
+    return LessonError(f"there is no job {name}; list_jobs() shows the names of all")
 
 
 def still_runs(name: str, helpers: str) -> str:
@@ -87,6 +93,58 @@ def _between(begin: datetime, end: datetime | None) -> float:
     return max(0.0, ((end or datetime.now(UTC)) - begin).total_seconds())
 
 
+@dataclass(frozen=True)
+class JobSpec:
+    """What a job was asked to do; of a tuning job, what each of its trials was."""
+
+    name: str
+    machine: str
+    replicas: int
+    spot: bool
+    flags: Mapping[str, str]
+    base: str  # the URI below which jobs write; empty where none was given
+    output: str  # the URI of the results; empty where there is none
+    gpu: str | None = None
+    gpu_count: int = 0  # to each replica
+    written: tuple[str, ...] = ()  # the URIs of what the job has left in buckets, and of its code
+
+    def __str__(self) -> str:
+        """Name the machine in a few words, as the run table shows it."""
+        gpu = f" + {self.gpu_count} × {self.gpu}" if self.gpu else ""
+        return self.machine + gpu + (", spot" if self.spot else "")
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """How far a job is, as last seen."""
+
+    state: str  # one of lesson.states
+    service_state: str  # the service's own word, as list_jobs() shows it
+    word: str  # the service's most exact word, as the progress of a job shows it
+    times: Times
+    interruptions: int = 0
+    trials: int | None = None  # how many a tuning job has sent; None for any other job
+
+
+class Epoch(NamedTuple):
+    """The newest epoch of a training, with its numbers on the validation rows."""
+
+    number: int
+    loss: float
+    accuracy: float
+
+
+_EPOCH = re.compile(r"epoch +(\d+) .*validation loss (\S+) +accuracy (\S+)")
+
+
+def epoch_of(line: str) -> Epoch | None:
+    """Return the epoch that a line of train_nn.py's log tells of; None if it is another line."""
+    if match := _EPOCH.match(line):
+        number, loss, accuracy = match.groups()
+        return Epoch(int(number), float(loss), float(accuracy))
+    return None
+
+
 def follow(name: str, watch: Callable[[Display], T]) -> T:
     """Watch a job until it ends; an interrupt ends the watching, not the job, and says so."""
     display = Display()
@@ -129,6 +187,12 @@ def with_results(run: Run, name: str, when: Times, copy: Path) -> Run:
         interruptions=max(run.interruptions, len(metrics.get("epochs", {}).get("resumed", ()))),
         copy=copy,
     )
+
+
+def row_of(spec: JobSpec, now: JobStatus) -> Sequence[Any]:
+    """Return a job's row in the list of jobs, from the facts about it."""
+    machine = str(spec) if now.trials is None else f"{now.trials} trials on {spec}"
+    return row(spec.name, (now.state, now.service_state), now.times, spec.replicas, machine)
 
 
 def row(

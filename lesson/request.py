@@ -1,137 +1,108 @@
-"""What a verb sends: calls of an SDK with their arguments, to be read before they are made."""
+"""What a verb sends: the SDK's calls with their arguments, to be read before they are made."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import Enum
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 WIDTH = 100  # characters; a longer value is written over several lines
 
 
-class Request(Mapping[str, Mapping[str, Any]]):
-    """Calls of an SDK that have not been made; printed, they are the Python that makes them.
+class Result(NamedTuple):
+    """Stands in a call's arguments for what another call of the same request returns."""
 
-    `request["submit"]["machine_type"]` is an argument of the call named submit. send() makes the
-    calls: until then nothing has left this process.
+    call: str  # the name of that call
+
+
+class Request(dict[str, dict[str, Any]]):
+    """Calls of an SDK by their names, each with its arguments; prints itself as the Python.
+
+    `request["submit"]["machine_type"]` is an argument of the call named submit. A name that begins
+    with a capital letter makes an object (`CustomTrainingJob`); any other is a method of the object
+    before it, or of one of the `clients`.
     """
 
-    def __init__(self, *calls: partial[Any] | None, then: Request | None = None) -> None:
-        """Take a call that makes an object, and then calls of that object's methods, in order.
-
-        An argument may be a call too, which is made before the one that it belongs to. A None in
-        place of a call is left out. `then` is a request that is sent after this one.
-        """
-        self._calls, self._then = tuple(filter(None, calls)), then
-        own = {_name(call): call.keywords for call in _with_inner(self._calls)}
-        self._named: Mapping[str, Mapping[str, Any]] = {**own, **(then or {})}
-
-    def make(self) -> Any:
-        """Make the first call, and the calls among its arguments; return the SDK's object."""
-        return _made(self._calls[0])
-
-    def send(self, made: Any = None) -> Any:
-        """Make all calls, on the object of make() if it is given; return the SDK's last object."""
-        made = self.make() if made is None else made
-        for method in self._calls[1:]:
-            self.call(_name(method), made)
-        return self._then.send() if self._then else made
-
-    def call(self, name: str, made: Any) -> Any:
-        """Make the call of this name on the object of make(); return what it returns."""
-        (method,) = [each for each in self._calls[1:] if _name(each) == name]
-        return method.func(made, **{key: _made(value) for key, value in method.keywords.items()})
-
-    def __getitem__(self, name: str) -> Mapping[str, Any]:
-        """Return the arguments of a call by its name."""
-        return self._named[name]
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the calls, inner ones first."""
-        return iter(self._named)
-
-    def __len__(self) -> int:
-        """Count the calls."""
-        return len(self._named)
+    def __init__(
+        self,
+        calls: Mapping[str, dict[str, Any]] | None = None,
+        clients: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take the calls in their order; `clients` maps calls to the clients that make them."""
+        super().__init__(calls or {})
+        self.clients = dict(clients or {})
 
     def __repr__(self) -> str:
-        """Write the calls as Python."""
-        if not self._calls:
-            return "Request()"
-        first, *methods = self._calls
-        chained = (f".{method.func.__name__}{_arguments(method, '')}" for method in methods)
-        written = "".join([_written(first, ""), *chained])
-        return f"{written}\n{self._then!r}" if self._then else written
+        """Write the calls as Python; one whose result another takes is written in its place."""
+        inner = {value.call for call in self.values() for value in _results(call)}
+        written = ""
+        for name, arguments in self.items():
+            if name in inner:
+                continue
+            text = _arguments(self, arguments, "")
+            if name in self.clients:
+                written += f"\n{self.clients[name]}.{name}{text}"
+            elif _makes_an_object(name):
+                written += f"\n{name}{text}"
+            else:
+                written += f".{name}{text}" if written else f"{name}{text}"
+        return written.removeprefix("\n") or "Request()"
 
 
-def _made(value: Any) -> Any:
-    """Return an argument's value: of a call its result, of a model a copy.
+def copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call's arguments, with copies of the SDK's models among them.
 
-    A copy, because the SageMaker SDK fills in defaults where it finds none: the request is to stay
-    what it was before it was sent.
+    The SageMaker SDK fills in defaults where it finds none: the request is to stay what it was.
     """
-    if isinstance(value, partial):
-        return value.func(**{name: _made(inner) for name, inner in value.keywords.items()})
+    return {name: _copied(value) for name, value in arguments.items()}
+
+
+def _copied(value: Any) -> Any:
     if isinstance(value, list):
-        return [_made(each) for each in value]
+        return [_copied(each) for each in value]
     return value.model_copy(deep=True) if hasattr(value, "model_copy") else value
 
 
-def _with_inner(calls: tuple[partial[Any], ...]) -> Iterator[partial[Any]]:
-    """Yield the calls among the arguments, and then the calls."""
-    for call in calls:
-        inner = (value for value in call.keywords.values() if isinstance(value, partial))
-        yield from _with_inner(tuple(inner))
-        yield call
+def _results(arguments: Mapping[str, Any]) -> list[Result]:
+    return [value for value in arguments.values() if isinstance(value, Result)]
 
 
-def _name(call: partial[Any]) -> str:
-    """Return a call's name; of a class method with its class: CustomJob.from_local_script."""
-    made_by_class = inspect.isclass(getattr(call.func, "__self__", None))
-    return _full_name(call) if made_by_class else str(call.func.__name__)
-
-
-def _full_name(call: partial[Any]) -> str:
-    """Return a call's name with its class; a client of botocore has methods of no class's name."""
-    owner = getattr(call.func, "__self__", None)
-    if owner is None or inspect.isclass(owner):
-        return str(call.func.__qualname__)
-    return f"{type(owner).__name__}.{call.func.__name__}"
+def _makes_an_object(name: str) -> bool:
+    return name[:1].isupper()
 
 
 # ---- as Python ----------------------------------------------------------------------------------
-def _written(value: Any, margin: str, before: str = "") -> str:
+def _written(request: Request, value: Any, margin: str, before: str = "") -> str:
     """Write a value as Python, a long one over several lines; these begin with the margin.
 
     `before` is what stands before it in its first line.
     """
-    if isinstance(value, partial):
-        return f"{_full_name(value)}{_arguments(value, margin)}"
+    if isinstance(value, Result):
+        return f"{value.call}{_arguments(request, request[value.call], margin)}"
     line = _in_a_line(value)
     if len(margin + before + line) < WIDTH:
         return line
     inner = margin + "    "
     if isinstance(value, list):
-        return _block("[", [_written(each, inner) for each in value], "]", margin)
+        return _block("[", [_written(request, each, inner) for each in value], "]", margin)
     if isinstance(value, dict):
-        rows = [_row(f"{key!r}: ", each, inner) for key, each in value.items()]
+        rows = [_row(request, f"{key!r}: ", each, inner) for key, each in value.items()]
         return _block("{", rows, "}", margin)
     if fields := _fields(value):
-        rows = [_row(f"{name}=", each, inner) for name, each in fields.items()]
+        rows = [_row(request, f"{name}=", each, inner) for name, each in fields.items()]
         return _block(f"{type(value).__name__}(", rows, ")", margin)
     return line
 
 
-def _arguments(call: partial[Any], margin: str) -> str:
+def _arguments(request: Request, arguments: Mapping[str, Any], margin: str) -> str:
     inner = margin + "    "
-    rows = [_row(f"{name}=", value, inner) for name, value in call.keywords.items()]
+    rows = [_row(request, f"{name}=", value, inner) for name, value in arguments.items()]
     return _block("(", rows, ")", margin)
 
 
-def _row(before: str, value: Any, margin: str) -> str:
-    return before + _written(value, margin, before)
+def _row(request: Request, before: str, value: Any, margin: str) -> str:
+    return before + _written(request, value, margin, before)
 
 
 def _block(opening: str, rows: list[str], closing: str, margin: str) -> str:

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lesson import ROOT, LessonError
-from lesson.backend import epoch_of
-from lesson.jobs import epochs_of
+from lesson.jobs import epoch_of, epochs_of
 from lesson.progress import Display, Progress, in_notebook
 from lesson.runs import Run, read_metrics
 from lesson.states import FAILED, RUNNING, STARTING, SUCCEEDED

@@ -10,7 +10,6 @@ from typing import Any
 from lesson import LessonError, costs, jobs
 from lesson.costs import Estimate, PriceUnknown, dollars
 from lesson.progress import Display
-from lesson.runs import Run
 from lesson.states import CANCELLED, ENDED
 from lesson.studies import Between, NoResult, OneOf, Space, Study, Trial
 
@@ -108,8 +107,3 @@ def follow(
         print(f"{name} was cancelled before a trial had succeeded")
         return study
     raise NoResult(study, explain)
-
-
-def with_run(study: Study, fetched: Callable[[str], Run]) -> Study:
-    """Return the study with the run of its best trial, fetched by the name of its job."""
-    return replace(study, run=fetched(study.best.name)) if study.finished else study

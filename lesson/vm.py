@@ -19,7 +19,6 @@ from typing import Any, Protocol
 
 from lesson import ROOT, LessonError, target
 from lesson.costs import Estimate, PriceUnknown
-from lesson.request import Request
 from lesson.runs import Run, read_metrics
 from lesson.this_machine import flags
 
@@ -223,23 +222,9 @@ class Rented:
         )
 
 
-def train(
-    machine: Machine,
-    request: Request,
-    run: Run,
-    storage: Storage,
-    estimate: Callable[[float], Estimate],
-    wait: bool,
-) -> Run:
-    """Send the request, or run its script here, and return the run, with its results if it waits.
-
-    The request's first call uploads the code, and is made in both cases.
-    """
-    rented = Rented(machine, storage, estimate, time.time())
+def finish(run: Run, rented: Rented, wait: bool) -> Run:
+    """Return the run of a machine that was asked for; its results too, if it waits or is here."""
     run = replace(run, job=rented)
-    if target() == "cloud":
-        request.send()
-        return rented.wait(run) if wait else run
-    request.make()
-    run_here(machine)
-    return rented.wait(replace(run, place=f"{run.place} (this machine)"))
+    if target() == "local":
+        return rented.wait(replace(run, place=f"{run.place} (this machine)"))
+    return rented.wait(run) if wait else run

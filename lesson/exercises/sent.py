@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from lesson.backend import Backend, JobSpec, JobStatus
 from lesson.exercises import Exercise
+from lesson.jobs import JobSpec, JobStatus
 from lesson.runs import Run
 from lesson.states import CANCELLED, CANCELLING, ENDED, FAILED, SUCCEEDED
 from lesson.studies import Study
 
 NO_JOB = "the answer is a job: what train() returned, or the SDK's object that has sent it."
 LONG = 10_000  # epochs of a training that does not end while you look
+
+
+class Service(Protocol):
+    """What an exercise asks of a cloud: GCP_helpers.describe and AWS_helpers.describe are such."""
+
+    SERVICE: str
+
+    def refusals(self, what: str, /) -> AbstractContextManager[None]:
+        """Turn what the service refuses into a LessonError of one sentence."""
+
+    def is_job(self, thing: Any, /) -> bool:
+        """Tell whether something is an SDK's job at all."""
+
+    def refresh(self, job: Any, /) -> None:
+        """Ask the service how the job is."""
+
+    def spec(self, job: Any, /) -> JobSpec:
+        """Return what the job was asked to do."""
+
+    def status(self, job: Any, /) -> JobStatus:
+        """Return how far the job is, as last seen."""
+
+    def backing_job(self, job: Any, /) -> Any:
+        """Return the job that has the machines, their times and their errors."""
+
+    def failure_reason(self, job: Any, /) -> str:
+        """Say in sentences why the job failed."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +64,10 @@ class Record:
 def sent(judge: Callable[[Record], str], praise: str, advice: str) -> Exercise:
     """A job that the learner sends; `judge` says what is wrong with its record, or nothing.
 
-    The cell hands the cloud's back end (lesson/backend.py) to check(), which asks the service.
+    The cell hands the cloud's describe.py to check(), which asks the service.
     """
 
-    def look(answer: Any, service: Backend) -> str:
+    def look(answer: Any, service: Service) -> str:
         if not all(hasattr(service, name) for name in ("SERVICE", "refusals", "spec", "status")):
             return "hand service to check(), as the cell of the exercise does."
         job = answer.job if isinstance(answer, Run | Study) else answer
@@ -55,7 +83,7 @@ def sent(judge: Callable[[Record], str], praise: str, advice: str) -> Exercise:
     return Exercise(object, look, praise, advice, kind="send")
 
 
-def _record(answer: Any, job: Any, service: Backend) -> Record:
+def _record(answer: Any, job: Any, service: Service) -> Record:
     status, reason = service.status(job), ""
     if status.state == FAILED:
         reason = service.failure_reason(service.backing_job(job))

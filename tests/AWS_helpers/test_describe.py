@@ -9,7 +9,7 @@ import pytest
 
 from AWS_helpers import describe
 from AWS_helpers.describe import essence, last_words
-from lesson.backend import epoch_of
+from lesson.jobs import epoch_of
 
 DRIVER = """AlgorithmError: Traceback (most recent call last):
   File "basic_script_driver.py", line 81, in <module>

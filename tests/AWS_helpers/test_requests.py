@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.httpsession import URLLib3Session
 
-from AWS_helpers import cancel, train, tune, tuning, wait
+from AWS_helpers import cancel, jobs, train, tune, tuning, wait
 from AWS_helpers.session import client, sagemaker
 from lesson.request import Request
 from lesson.studies import Space, between, one_of
@@ -78,7 +78,7 @@ def test_train_sends_what_the_dry_run_showed(data: Data, sent: list[str], more: 
     assert isinstance(shown, Request) and not sent
     run = train(flags, **more, wait=False)
     assert sent and timeless(run.request) == timeless(shown)
-    again = shown.send().output_data.split("/")[-3]
+    again = jobs.send(shown).training_job_name
     described = training_job(again)
     assert arrived(described) == arrived(training_job(run.job.training_job_name))
     machine = shown["ModelTrainer"]["compute"].instance_type
@@ -114,6 +114,6 @@ def test_tune_sends_what_the_dry_run_showed(
     study = tune({"epochs": 1}, SPACE, **asked)
     assert timeless(study.request) == timeless(shown)
     name = shown["tune"]["job_name"]
-    shown.send()
+    tuning.send(shown)
     assert arrived(tuning_job(name)) == arrived(tuning_job(study.name))
     assert "scaling_type='Logarithmic'" in repr(shown)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import requests
 
-from GCP_helpers import cancel, train, tune, tuning, wait
+from GCP_helpers import cancel, jobs, train, tune, tuning, wait
 from lesson.request import Request
 from lesson.studies import Space, between, one_of
 
@@ -62,7 +62,7 @@ def test_train_sends_what_the_dry_run_showed(data: Data, sent: list[str], more: 
     assert isinstance(shown, Request) and not sent
     run = train(data | {"epochs": 1}, **more, wait=False)
     assert sent and timeless(run.request) == timeless(shown)
-    again = shown.send()
+    again: Any = jobs.send(shown)
     assert arrived(again) == arrived(run.job)
     assert again.display_name in repr(shown)
     for job in (run, again):
@@ -84,15 +84,13 @@ def test_the_printed_request_is_python_that_sends_the_same_job(data: Data) -> No
 def test_tune_sends_what_the_dry_run_showed(
     data: Data, sent: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from google.cloud import aiplatform
-
     monkeypatch.setattr(tuning, "FOLDER", Path(__file__).with_name("trial.py"))
     asked: Data = {"trials": 2, "early_stopping": True, "spot": True, "gpu": "T4"}
     shown = tune({"epochs": 1}, SPACE, **asked, dry_run=True)
     assert isinstance(shown, Request) and not sent
     study = tune({"epochs": 1}, SPACE, **asked)
     assert timeless(study.request) == timeless(shown)
-    again: Any = aiplatform.HyperparameterTuningJob.get(shown.send().name)
+    again: Any = tuning.send(shown)
     assert arrived(again) == arrived(study.job)
     assert "median_automated_stopping_spec" in repr(shown)
     assert "medianAutomatedStoppingSpec" in arrived(again)

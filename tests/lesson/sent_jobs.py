@@ -19,9 +19,9 @@ import pytest
 
 import AWS_helpers
 import GCP_helpers
-from AWS_helpers import backend as amazon
+from AWS_helpers import describe as amazon
 from AWS_helpers import session as aws_session
-from GCP_helpers import backend as google
+from GCP_helpers import describe as google
 from GCP_helpers import session as gcp_session
 from lesson.states import ENDED, RUNNING
 
@@ -79,7 +79,8 @@ def ended(service: Any, job: Any) -> Any:
 
 def cancelled(service: Any, job: Any) -> Any:
     """The job, cancelled while it runs."""
-    service.stop(until(service, job, RUNNING))
+    running = until(service, job, RUNNING)
+    running.cancel() if service is google else running.stop()
     return ended(service, job)
 
 

@@ -1,14 +1,13 @@
-"""A request is calls that have not been made: to be read, and then made in order."""
+"""A request is data: the SDK's calls with their arguments, which print themselves as Python."""
 
 from __future__ import annotations
 
 from enum import Enum
-from functools import partial
 from typing import Any
 
 import pytest
 
-from lesson.request import Request
+from lesson.request import Request, Result, copied
 
 
 class Colour(Enum):
@@ -25,10 +24,9 @@ class Spec:
 class Job:
     """As the SDKs' jobs are."""
 
-    made: list[str]
-
     def __init__(self, name: str, spec: Any = None, colour: Colour | None = None) -> None:
-        self.name, self.spec, self.made = name, spec, [f"made {name}"]
+        self.name, self.spec, self.colour = name, spec, colour
+        self.made = [f"made {name}"]
 
     @classmethod
     def from_script(cls, name: str) -> Job:
@@ -38,34 +36,32 @@ class Job:
         self.made.append(f"label {text}")
         return self
 
-    def submit(self, count: int, inner: Any = None) -> None:
-        self.made.append(f"submit {count}" + (f" {inner.name}" if inner else ""))
+    def submit(self, count: int) -> Job:
+        self.made.append(f"submit {count}")
+        return self
 
 
 @pytest.fixture
 def request_() -> Request:
     return Request(
-        partial(Job, name="a", spec=partial(Job.from_script, name="b"), colour=Colour.RED),
-        partial(Job.label, text="x"),
-        partial(Job.submit, count=2, inner=partial(Job, name="c")),
+        {
+            "Job.from_script": {"name": "b"},
+            "Job": {"name": "a", "spec": Result("Job.from_script"), "colour": Colour.RED},
+            "label": {"text": "x"},
+            "submit": {"count": 2},
+        }
     )
 
 
-def test_the_calls_are_made_in_order_on_one_object_and_inner_ones_first(request_: Request) -> None:
-    job = request_.send()
-    assert job.made == ["made a", "label x", "submit 2 c"] and job.spec.name == "script b"
-
-
-def test_an_object_that_was_made_before_is_the_one_that_is_sent(request_: Request) -> None:
-    job = request_.make()
-    assert job.made == ["made a"]
-    assert request_.send(job) is job and job.made[1:] == ["label x", "submit 2 c"]
-
-
-def test_the_arguments_are_found_by_the_names_of_the_calls(request_: Request) -> None:
-    assert [*request_] == ["Job.from_script", "Job", "label", "submit"]
-    assert request_["submit"]["count"] == 2
-    assert request_["Job.from_script"] == {"name": "b"}
+def test_it_is_a_dict_whose_arguments_are_found_by_the_names_of_the_calls(
+    request_: Request,
+) -> None:
+    assert request_["submit"]["count"] == 2 and request_["Job.from_script"] == {"name": "b"}
+    job = Job(**request_["Job"] | {"spec": Job.from_script(**request_["Job.from_script"])})
+    assert job.label(**request_["label"]).submit(**request_["submit"]).made[1:] == [
+        "label x",
+        "submit 2",
+    ]
 
 
 def test_it_is_printed_as_the_python_that_makes_the_calls(request_: Request) -> None:
@@ -80,34 +76,42 @@ def test_it_is_printed_as_the_python_that_makes_the_calls(request_: Request) -> 
         "    text='x',\n"
         ").submit(\n"
         "    count=2,\n"
-        "    inner=Job(\n"
-        "        name='c',\n"
-        "    ),\n"
         ")"
     )
     job = eval(repr(request_), {"Job": Job, "Colour": Colour})
-    assert job is None  # what submit() returns
+    assert job.spec.name == "script b" and job.made == ["made a", "label x", "submit 2"]
 
 
-def test_another_request_may_follow_whose_calls_are_made_after_it() -> None:
-    made: list[str] = []
+def test_a_call_of_a_client_is_printed_with_it_and_begins_a_line() -> None:
+    calls: dict[str, dict[str, Any]] = {
+        "Job": {"name": "a"},
+        "create_endpoint": {"Name": "b"},
+        "wait": {},
+    }
+    request = Request(calls, clients={"create_endpoint": 'client("sagemaker")'})
+    lines = repr(request).splitlines()
+    assert lines[3:] == ['client("sagemaker").create_endpoint(', "    Name='b',", ").wait(", ")"]
 
-    def first(name: str) -> None:
-        made.append(name)
 
-    def second(name: str) -> str:
-        made.append(name)
-        return name
+def test_what_an_sdk_fills_in_is_filled_into_a_copy() -> None:
+    class Model:
+        def __init__(self, size: int | None) -> None:
+            self.size = size
 
-    both = Request(partial(first, name="a"), then=Request(partial(second, name="b")))
-    assert [*both] == ["first", "second"] and both["second"] == {"name": "b"}
-    assert both.send() == "b" and made == ["a", "b"]
-    assert repr(both).count("\n)\n") == 1 and repr(both).endswith("    name='b',\n)")
+        def model_copy(self, deep: bool) -> Model:
+            return Model(self.size)
+
+    arguments: dict[str, Any] = {"compute": Model(None), "several": [Model(None)], "name": "a"}
+    copy = copied(arguments)
+    for model in (copy["compute"], *copy["several"]):
+        model.size = 30
+    assert arguments["compute"].size is None and arguments["several"][0].size is None
+    assert copy["name"] == "a"
 
 
 def test_long_values_take_several_lines_and_all_of_it_is_python() -> None:
     long = [f"--flag-{number}=value" for number in range(9)]
-    request = Request(partial(Job, name="a", spec={"specs": [Spec(0.1, long)], "few": ["b"]}))
+    request = Request({"Job": {"name": "a", "spec": {"specs": [Spec(0.1, long)], "few": ["b"]}}})
     lines = repr(request).splitlines()
     assert max(map(len, lines)) < 100 and "        'few': ['b']," in lines
     job = eval(repr(request), {"Job": Job, "Spec": Spec})
@@ -117,7 +121,7 @@ def test_long_values_take_several_lines_and_all_of_it_is_python() -> None:
 def test_an_object_that_cannot_be_written_in_full_is_named() -> None:
     spec = Spec(0.1, [])
     spec.low = object()  # type: ignore[assignment]
-    assert "spec=Spec()," in repr(Request(partial(Job, name="a", spec=spec)))
+    assert "spec=Spec()," in repr(Request({"Job": {"name": "a", "spec": spec}}))
 
 
 def test_without_calls_it_is_empty() -> None:

@@ -1,0 +1,146 @@
+"""Show how far a job is: a cloud's verbs look at it, and give what they see to these functions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from lesson import LessonError, jobs, target
+from lesson.costs import Estimate, PriceUnknown
+from lesson.jobs import Epoch, JobSpec, JobStatus, Times
+from lesson.progress import Display, Progress
+from lesson.runs import Run
+from lesson.states import CANCELLED
+from lesson.studies import Study
+from lesson.vm import Rented
+
+# Seconds between two looks at a job; the local cloud answers when there is news.
+PAUSE = {"local": 0.1, "cloud": 2.0}
+NEWEST = 100  # jobs that list_jobs() shows
+SEEN = 1000  # jobs among which it looks for the session's; on SageMaker each costs a request
+
+
+def pause() -> None:
+    """Let some time go by between two looks at a job."""
+    time.sleep(PAUSE[target()])
+
+
+def place(service: str) -> str:
+    """Return where a job of a service runs, as the run table shows it."""
+    return f"{service} (local cloud)" if target() == "local" else service
+
+
+def job_in(run_or_job: Any) -> Any:
+    """Return the SDK's object of a run or a study; anything else, such as a name, as it is."""
+    if not isinstance(run_or_job, Run | Study):
+        return run_or_job
+    if isinstance(run_or_job.job, Rented):
+        raise LessonError(f"{run_or_job.job.machine.name} is a machine, not a job")
+    if run_or_job.job is None:
+        raise LessonError(f"the run on {run_or_job.place} was no job; there is nothing to ask")
+    return run_or_job.job
+
+
+def not_a_job(thing: Any) -> LessonError:
+    """Return what to say of something that is neither a run nor a job."""
+    return LessonError(
+        f"{thing!r} is no job: give what train() or tune() returned, or a job's name"
+    )
+
+
+def row(service: str, spec: JobSpec, job: Any, request: Mapping[str, Any]) -> Run:
+    """Return the row of a job that has not ended; `job` is the SDK's object."""
+    return Run(
+        place=place(service),
+        machine=str(spec),
+        seconds=None,
+        accuracy=None,
+        loss=None,
+        artefacts=spec.output,
+        replicas=spec.replicas,
+        job=job,
+        request=request,
+    )
+
+
+def row_of_ended(
+    run: Run,
+    spec: JobSpec,
+    now: JobStatus,
+    machines: Times,
+    estimate: Callable[[float], Estimate],
+) -> Run:
+    """Return the row of a job that has ended; `machines` says when its machines ran."""
+    if now.state == CANCELLED:
+        print(f"{spec.name} was cancelled ({now.word}); its results are not fetched")
+    dollars = cost(estimate, machines.running())
+    return replace(run, seconds=machines.seconds(), queued=machines.queued(), cost=dollars)
+
+
+def follow(
+    spec: JobSpec,
+    looks: Iterable[tuple[JobStatus, Epoch | None]],
+    estimate: Callable[[float], Estimate],
+) -> int:
+    """Show each look at a job until there are no more; return how often it was interrupted.
+
+    `estimate` returns what the job's machines cost for so many hours. A KeyboardInterrupt ends the
+    watching, not the job: LessonError says so.
+    """
+
+    def watch(display: Display) -> int:
+        interruptions = 0
+        curve: dict[int, float] = {}
+        for now, epoch in looks:
+            if epoch:
+                curve[epoch.number] = epoch.loss
+            shown = progress(spec, now, epoch, cost(estimate, now.times.running()))
+            display.show(replace(shown, curve=sorted(curve.items())))
+            interruptions = now.interruptions
+        return interruptions
+
+    return jobs.follow(spec.name, watch)
+
+
+def progress(spec: JobSpec, now: JobStatus, epoch: Epoch | None, dollars: float | None) -> Progress:
+    """Return what is shown of a job: its state, its newest epoch, its time and what it costs."""
+    return Progress(
+        state=now.state,
+        service_state=now.word,
+        epoch=epoch.number if epoch else None,
+        epochs=jobs.epochs_of(spec.flags),
+        loss=epoch.loss if epoch else None,
+        accuracy=epoch.accuracy if epoch else None,
+        seconds=now.times.seconds(),
+        cost=dollars,
+        interruptions=now.interruptions,
+    )
+
+
+def study(
+    found: Study,
+    service: str,
+    spec: JobSpec,
+    now: JobStatus,
+    estimate: Callable[[float], Estimate],
+) -> Study:
+    """Return a tuning job's study, with what is known of it as a job."""
+    return replace(
+        found,
+        place=place(service),
+        name=spec.name,
+        state=now.state,
+        service_state=now.word,
+        seconds=now.times.seconds(),
+        cost=cost(estimate, *(trial.seconds for trial in found.trials)),
+    )
+
+
+def cost(estimate: Callable[[float], Estimate], *seconds: float) -> float | None:
+    """Return US dollars for jobs that took so long, at list price; None if no price is known."""
+    try:
+        return sum(estimate(each / 3600).usd for each in seconds)
+    except PriceUnknown:  # train() has said so
+        return None

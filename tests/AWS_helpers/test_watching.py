@@ -12,7 +12,7 @@ import pytest
 
 from AWS_helpers import describe, train
 from AWS_helpers.describe import Log
-from AWS_helpers.jobs import verbs
+from AWS_helpers.waiting import job_of
 from tests.watching import SECONDS, read_until, started
 
 
@@ -34,7 +34,7 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     found = re.search(r"LessonError: no longer watching, but (\S+) goes on: wait", shown)
     assert found and "Traceback" not in shown
     name = found[1]
-    assert describe.status(verbs.job_of(name)).state == "running"
+    assert describe.status(job_of(name)).state == "running"
     with started("AWS_helpers", f"wait({name!r})", subprocess.PIPE) as process:
         out, _ = process.communicate(timeout=SECONDS)
     assert "] succeeded (Completed)  epoch 8000 of 8000" in out and "Run(place='SageMaker" in out

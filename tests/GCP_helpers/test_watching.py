@@ -16,7 +16,7 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
 from GCP_helpers import describe, train, wait
-from GCP_helpers.jobs import verbs
+from GCP_helpers.waiting import job_of
 from lesson.progress import PLAIN_EVERY
 from lesson.runs import Run
 from local_cloud.control import Status
@@ -69,7 +69,7 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     found = re.search(r"LessonError: no longer watching, but (\S+) goes on: wait", shown)
     assert found and "Traceback" not in shown
     name = found[1]
-    assert describe.status(verbs.job_of(name)).state == "running"
+    assert describe.status(job_of(name)).state == "running"
     capsys.readouterr()
     begun = time.monotonic()
     run = wait(name)  # this process did not send it

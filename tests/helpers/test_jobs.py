@@ -37,9 +37,8 @@ def test_the_list_has_the_newest_first_and_a_job_is_known_by_its_name_or_the_sdk
     assert list(verbs.list_jobs(mine=True).head(2)["name"]) == names[::-1]
     spent = importlib.import_module(f"{verbs.__name__}.spending").spent
     whole = spent()
-    monkeypatch.setattr(
-        f"{verbs.__name__}.listing.NEWEST", 1
-    )  # the list is cut, the budget counts all
+    # The list is cut, the budget counts all.
+    monkeypatch.setattr(f"{verbs.__name__}.listing.NEWEST", 1)
     assert len(verbs.list_jobs(mine=True)) == 1 and spent() == whole
     monkeypatch.undo()
     verbs.connect(bucket=f"{data['train'].split('/')[2]}-of-somebody-else")  # in the same account

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import local_cloud
-from AWS_helpers import cancel, train, wait
+from AWS_helpers import cancel, jobs, train, wait
 from AWS_helpers.session import Session, client
 from lesson import LessonError
 from lesson.plots import learning_curve
@@ -122,8 +122,7 @@ def test_a_spot_job_keeps_its_checkpoints_in_the_bucket(
 @pytest.mark.slow
 def test_the_request_alone_sends_the_same_job_again(data: Data) -> None:
     run = train(data | {"epochs": 3})
-    trainer = run.request.send()  # type: ignore[attr-defined]
-    again = wait(trainer.output_data.split("/")[-3])
+    again = wait(jobs.send(run.request))
     assert again.job.training_job_name != run.job.training_job_name
     states = [torch.load(each.folder / "model.pt")["model"] for each in (run, again)]
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])

@@ -92,7 +92,7 @@ def test_a_pipeline_is_not_sent_beyond_the_budget(
         budget.VARIABLE, f"{budget.spent_locally() + 0.20}"
     )  # Google: an hour and the fee, no endpoint
     assert isinstance(helpers.run_pipeline(definition, dry_run=True), Request)
-    monkeypatch.setattr(Request, "send", lambda self: pytest.fail("it was sent"))
+    monkeypatch.setattr("lesson.jobs.sending", lambda: pytest.fail("it was sent"))
     adds = "an endpoint on n1-standard-2 would add" if side.cloud == "Google" else "would add"
     with pytest.raises(LessonError, match=f"the first hour of 1 × .*{adds}"):
         helpers.run_pipeline(definition)

@@ -27,6 +27,7 @@ from google.cloud import storage
 
 from AWS_helpers import machines as ec2
 from AWS_helpers import storage as aws_storage
+from AWS_helpers import vm as aws_vm
 from GCP_helpers import machines as compute_engine
 from GCP_helpers import storage as gcp_storage
 from GCP_helpers import vm as gcp_vm
@@ -173,7 +174,8 @@ def service() -> Iterator[str]:
 @pytest.fixture
 def rented(side: Side, service: str, monkeypatch: pytest.MonkeyPatch) -> Side:
     """The helpers as under LESSON_TARGET=cloud, with the local cloud's buckets."""
-    monkeypatch.setattr(vm, "target", lambda: "cloud")
+    for module in (vm, aws_vm, gcp_vm):
+        monkeypatch.setattr(module, "target", lambda: "cloud")
     monkeypatch.setattr(vm, "LOOKING", 0.2)
     monkeypatch.setattr(gcp_vm, "API", f"{service}/compute/v1")
     nobody = AnonymousCredentials(), "local-project"  # type: ignore[no-untyped-call]

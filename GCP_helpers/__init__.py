@@ -38,3 +38,8 @@ __all__ = [
     "write_job",
     "write_manifest",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the verbs, for completion in a notebook."""
+    return __all__

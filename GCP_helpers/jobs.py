@@ -95,13 +95,14 @@ def train(
 def send(request: Request) -> Job:
     """Send what train(..., dry_run=True) returned, and return the SDK's object of the job."""
     with jobs.sending(), refusals("sending the job"), _no_word_of_models():
-        job: Job = make(request)
+        job = make(request)
         try:
             job.submit(**request["submit"])
         except RuntimeError:  # a job that has failed by the time of the SDK's first look at it
             if describe.status(job).state != FAILED:
                 raise
-    return job
+    sent: Job = job
+    return sent
 
 
 def make(request: Request) -> Any:

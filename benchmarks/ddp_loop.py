@@ -36,7 +36,7 @@ def loop(model: nn.Module, batch: int, X: Any, y: Any) -> tuple[Callable[[], obj
         for rows, labels in loader:
             optimiser.zero_grad()
             loss = binary_cross_entropy_with_logits(model(rows), labels)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimiser.step()
 
     return epoch, optimiser

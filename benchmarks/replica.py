@@ -102,7 +102,8 @@ def main() -> None:
         if replica.size > 1:
             script.join(replica, torch.device("cpu"))
         else:  # epoch_seconds() waits for all, of which there is one
-            dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+            os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
+            dist.init_process_group("gloo", rank=0, world_size=1)
         place = replica.rank, replica.size
     torch.set_num_threads(1)
     epoch, held = choose(trainer, hidden, batch, place)

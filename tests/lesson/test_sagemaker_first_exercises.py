@@ -188,7 +188,7 @@ def jobs(
             ),
         }
         yield
-        amazon.stop(runs_on)
+        runs_on.stop()
 
 
 @pytest.mark.usefixtures("jobs")

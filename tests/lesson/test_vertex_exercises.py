@@ -203,7 +203,7 @@ def first_jobs(
             ),
         }
         yield
-        google.stop(runs_on)
+        runs_on.cancel()
 
 
 @pytest.mark.usefixtures("first_jobs")

@@ -20,6 +20,7 @@ from lesson.studies import Between, OneOf, Space, Study
 
 if TYPE_CHECKING:
     from sagemaker.core.shapes import HyperParameterTuningJobStrategyConfig
+    from sagemaker.train.tuner import HyperparameterTuner
 
     from AWS_helpers.describe import Tuning
 
@@ -166,16 +167,21 @@ def tuning_request(
 
 def send(request: Request) -> Tuning:
     """Send what tune(..., dry_run=True) returned, and return the SDK's object of the study."""
-    from sagemaker.train import ModelTrainer
-    from sagemaker.train.tuner import HyperparameterTuner
-
     with jobs.sending(), refusals("sending the tuning job"):
-        trainer = ModelTrainer(**copied(request["ModelTrainer"]))
-        search = copied(request["HyperparameterTuner"]) | {"model_trainer": trainer}
-        tuner = HyperparameterTuner(**search)
+        tuner = make(request)
         tuner.tune(**copied(request["tune"]))
         job: Tuning = tuner.latest_tuning_job
     return job
+
+
+def make(request: Request) -> HyperparameterTuner:
+    """Make the SDK's object of the search, with the trainer of its trials; nothing is sent."""
+    from sagemaker.train import ModelTrainer
+    from sagemaker.train.tuner import HyperparameterTuner
+
+    trainer = ModelTrainer(**copied(request["ModelTrainer"]))
+    search = copied(request["HyperparameterTuner"]) | {"model_trainer": trainer}
+    return HyperparameterTuner(**search)
 
 
 def _range(what: Between | OneOf) -> Any:

@@ -84,7 +84,7 @@ def train_on_vm(
             client("ec2").run_instances(**request["run_instances"])
         else:
             vm.run_here(rented)
-    found = vm.Rented(rented, storage, lambda hours: price(hours=hours), begun)
+    found = vm.Rented(rented, storage, estimate=price, begun=begun)
     return vm.finish(run, found, wait)
 
 

@@ -88,7 +88,7 @@ def train_on_vm(
             insert(**request["insert"])
         else:
             vm.run_here(rented)
-    found = vm.Rented(rented, storage, lambda hours: price(hours=hours), begun)
+    found = vm.Rented(rented, storage, estimate=price, begun=begun)
     return vm.finish(run, found, wait)
 
 

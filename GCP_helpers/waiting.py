@@ -53,7 +53,8 @@ def job_of(run_or_job: Any) -> Job:
         return describe.named(job)
     if not describe.is_job(job):
         raise watching.not_a_job(job)
-    return job  # type: ignore[no-any-return]
+    found: Job = job
+    return found
 
 
 def run_of(job: Job, request: Mapping[str, Any]) -> Run:

@@ -189,7 +189,7 @@ class Rented:
 
     machine: Machine
     storage: Storage
-    estimate: Callable[[float], Estimate]  # what so many hours of it cost
+    estimate: Callable[..., Estimate]  # what it costs, for `hours=` so many
     begun: float  # time.time()
 
     def wait(self, run: Run) -> Run:
@@ -210,7 +210,7 @@ class Rented:
         metrics = read_metrics(copy)
         seconds, training = time.time() - self.begun, metrics["seconds"]["training"]
         with contextlib.suppress(PriceUnknown):
-            run = replace(run, cost=self.estimate(seconds / 3600).usd)
+            run = replace(run, cost=self.estimate(hours=seconds / 3600).usd)
         return replace(
             run,
             seconds=seconds,

@@ -130,7 +130,9 @@ def named(name: str) -> Iterator[None]:
     except ModuleNotFoundError:
         raise  # of a storage client: the archive is not to blame
     except Exception as problem:  # numpy and zipfile raise anything for a damaged archive
-        reason = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+        reason = str(problem) or type(problem).__name__
+        if isinstance(problem, OSError) and problem.strerror:
+            reason = problem.strerror
         raise ValueError(f"{name}: {reason.splitlines()[0]}") from problem
 
 

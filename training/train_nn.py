@@ -1011,9 +1011,10 @@ class Board:
     def add(self, line: Epoch) -> None:
         """Add an epoch to the curves."""
         self.last = line.epoch
-        for name in ("loss", "val_loss", "val_accuracy"):
-            value, moment = getattr(line, name), self.begun + line.seconds
-            self.writer.add_scalar(name, value, line.epoch, walltime=moment)
+        moment = self.begun + line.seconds
+        self.writer.add_scalar("loss", line.loss, line.epoch, walltime=moment)
+        self.writer.add_scalar("val_loss", line.val_loss, line.epoch, walltime=moment)
+        self.writer.add_scalar("val_accuracy", line.val_accuracy, line.epoch, walltime=moment)
 
     def write(self) -> None:
         """Write what was added; to a bucket, the whole files."""

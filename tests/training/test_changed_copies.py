@@ -319,6 +319,9 @@ def test_dropout_and_batch_norm_resume_with_the_same_bits(replicas: int, tmp_pat
 KILLED_IN_EPOCH_4 = """
 def learning_rate_at(epoch, epochs, learning_rate):
     if epoch == 4:
+        for thread in threading.enumerate():
+            if "write_checkpoint" in thread.name:
+                thread.join()  # otherwise the checkpoint of epoch 2 may not be written yet
         os.kill(os.getpid(), 9)
     return learning_rate
 """

@@ -7,10 +7,10 @@ import shlex
 from collections.abc import Mapping
 
 from local_cloud import control
-from local_cloud.aws.account import REGION
 from local_cloud.home import Home
 
 PROJECT = "local-project"
+REGION = "us-east-1"  # Amazon's
 ACCOUNT = "learner@local-cloud"  # gsutil asks nothing of gcloud that has no account
 GOOGLE_APIS = ("AIPLATFORM", "BIGQUERY", "LOGGING")  # beside storage
 NO_PROXY = "127.0.0.1,localhost"

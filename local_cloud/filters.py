@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from local_cloud.errors import LocalCloudError
+from local_cloud.store.wildcards import matches
 
 
 class InvalidFilter(LocalCloudError):
@@ -194,17 +195,6 @@ def _either(one: Bounds, other: Bounds) -> Bounds:
         (low, high), (low_too, high_too) = one[field], other[field]
         found[field] = min(low, low_too), max(high, high_too) if high and high_too else ""
     return found
-
-
-def matches(text: str, pattern: str) -> bool:
-    """Whether a text fits a pattern of Google's, in which `*` alone stands for any letters."""
-    # Atomic groups: each piece where it comes first, and no search for another way, which could
-    # take for ever.
-    first, *rest = map(re.escape, pattern.split("*"))
-    if not rest:
-        return text == pattern
-    between = "".join(f"(?>.*?{piece})" for piece in rest[:-1])
-    return bool(re.fullmatch(f"{first}{between}.*{rest[-1]}", text, re.DOTALL))
 
 
 def _comparison(path: list[str], op: str, wanted: str) -> Test:

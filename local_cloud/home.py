@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from local_cloud.errors import LocalCloudError
-from local_cloud.store import trees
 
 NEVER = 4_102_444_800  # in the year 2100
 SECRET = 32  # bytes of chance in it
@@ -349,10 +348,11 @@ class Home:
             return ""
         return time.strftime("%H:%M:%S", time.localtime(at))
 
-    def clear(self) -> None:
-        """Remove the data; the secret and the port stay, so that open notebooks go on."""
+    def set_data_aside(self) -> list[Path]:
+        """Move the data aside at once; return the folders to remove, those of earlier times too.
+
+        The secret and the port stay, so that open notebooks go on.
+        """
         if self.data.exists():
-            doomed = self.data.with_name(f"data.removed-{secrets.token_hex(4)}")
-            self.data.replace(doomed)  # at once, whatever happens while files are being deleted
-        for doomed in self.folder.glob("data.removed-*"):
-            trees.remove(doomed)
+            self.data.replace(self.data.with_name(f"data.removed-{secrets.token_hex(4)}"))
+        return list(self.folder.glob("data.removed-*"))

@@ -41,6 +41,7 @@ from local_cloud.images.pulled import PulledImages
 from local_cloud.projects import NotingProjects
 from local_cloud.server_log import spare
 from local_cloud.service import Platform
+from local_cloud.store import trees
 from local_cloud.store.space import Space, limit
 
 # Every Python of a job runs it first, so that its SDKs find this local cloud.
@@ -175,7 +176,8 @@ class LocalCloud:
     async def _empty(self, _: Request) -> JSONResponse:
         """End all that runs and remove all that is kept, without the second that a start takes."""
         await self._platform.close()
-        await asyncio.to_thread(self.home.clear)
+        for folder in self.home.set_data_aside():
+            await asyncio.to_thread(trees.remove, folder)
         self._open()
         await self._platform.start(self._clouds)
         return JSONResponse({})

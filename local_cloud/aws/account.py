@@ -1,7 +1,6 @@
-"""The one account of the local cloud, its region, and the role that its user has assumed."""
+"""The one account of the local cloud, and the role that its user has assumed."""
 
 ACCOUNT = "000000000000"  # no real account has this number
-REGION = "us-east-1"
 ROLE = "SageMakerExecutionRole"
 ROLE_ARN = f"arn:aws:iam::{ACCOUNT}:role/{ROLE}"
 ROLE_ID = "AROALOCALCLOUD0000000"

@@ -20,9 +20,9 @@ from local_cloud.bigquery.outcome import Cursor, Outcome
 from local_cloud.bigquery.query_files import read_files
 from local_cloud.bigquery.types import checked
 from local_cloud.bigquery.writing import Writer
-from local_cloud.filters import matches
 from local_cloud.store.errors import NoSuchBucket, NoSuchObject
 from local_cloud.store.objects import Objects
+from local_cloud.store.wildcards import matches
 
 MORE = ("timePartitioning", "clustering", "rangePartitioning")
 

@@ -16,9 +16,9 @@ from local_cloud.bounded.errors import CannotRead, Damaged
 from local_cloud.bounded.limits import Limits
 from local_cloud.console import words
 from local_cloud.console.tables import Cell, Table
-from local_cloud.filters import matches
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
+from local_cloud.store.wildcards import matches
 
 Json = dict[str, Any]
 LARGEST = 16 << 20  # bytes: of larger tables a page would take seconds

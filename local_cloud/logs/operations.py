@@ -9,13 +9,14 @@ import re
 import zlib
 from collections.abc import Iterable
 
-from local_cloud.aws.account import ACCOUNT, REGION
+from local_cloud.aws.account import ACCOUNT
 from local_cloud.aws.errors import ServiceError, not_implemented
 from local_cloud.aws.json_protocol import JsonService
 from local_cloud.aws.model import Json
 from local_cloud.engine import log_timestamps
 from local_cloud.engine.engine import Engine
 from local_cloud.engine.serving import Serving
+from local_cloud.environment import REGION
 from local_cloud.logs.patterns import compiled
 from local_cloud.logs.streams import Event, Stream, events, events_before, streams
 from local_cloud.whole_numbers import whole

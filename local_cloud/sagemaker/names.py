@@ -1,6 +1,7 @@
 """Names that hold across services: ARNs and URIs."""
 
-from local_cloud.aws.account import ACCOUNT, REGION
+from local_cloud.aws.account import ACCOUNT
+from local_cloud.environment import REGION
 
 LOGS_OF_ENDPOINTS = "/aws/sagemaker/Endpoints"  # and the endpoint's name: a log group
 

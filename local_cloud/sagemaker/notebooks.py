@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from local_cloud.aws.account import REGION
 from local_cloud.aws.errors import not_implemented
 from local_cloud.engine.rentals import Rentals
+from local_cloud.environment import REGION
 from local_cloud.sagemaker import listing, rented
 from local_cloud.sagemaker.names import arn
 from local_cloud.sagemaker.request import invalid

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from local_cloud.aws.account import ACCOUNT, REGION
+from local_cloud.aws.account import ACCOUNT
 from local_cloud.aws.errors import ServiceError, not_implemented
 from local_cloud.aws.rest_protocol import RestService
 from local_cloud.engine.http_client import HttpRequest, HttpResponse
 from local_cloud.engine.served import NoSuchDeployment, Unanswered
+from local_cloud.environment import REGION
 from local_cloud.sagemaker.endpoints import Endpoints
 from local_cloud.sagemaker.names import LOGS_OF_ENDPOINTS
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from local_cloud.aws.account import REGION
 from local_cloud.aws.errors import ServiceError, not_implemented
+from local_cloud.environment import REGION
 from local_cloud.sagemaker.names import split_s3_uri
 from local_cloud.store.errors import NoSuchBucket
 from local_cloud.store.objects import Objects

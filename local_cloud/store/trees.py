@@ -2,6 +2,7 @@
 
 Nothing here recurses, because folders may be nested more deeply than Python can call functions.
 No link is followed. Each step checks whether the work must stop (interruption.py).
+`python -m local_cloud.store.trees FOLDER` removes one.
 """
 
 from __future__ import annotations
@@ -183,3 +184,7 @@ def remove_empty(root: Path) -> None:
     for folder in reversed(found):
         with suppress(OSError):
             os.rmdir(folder)
+
+
+if __name__ == "__main__":
+    remove(Path(sys.argv[1]))

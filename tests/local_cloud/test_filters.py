@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
-import re
 import string
 from typing import Any
 
@@ -11,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud.filters import InvalidFilter, bounds, compile_filter, matches, order
+from local_cloud.filters import InvalidFilter, bounds, compile_filter, order
 
 JOB = {
     "displayName": "trial one",
@@ -141,16 +139,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_a_quoted_string_means_itself(text: str) -> None:
     quoted = text.replace("\\", "\\\\").replace('"', '\\"')
     assert compile_filter(f'display_name="{quoted}"')({"displayName": text})
-
-
-@given(st.text("ab*[?\n", max_size=8), st.text("ab[?\n", max_size=8))
-def test_a_star_alone_stands_for_any_letters(pattern: str, text: str) -> None:
-    expected = fnmatch.fnmatchcase(text, re.sub(r"([\[?])", r"[\1]", pattern))
-    assert matches(text, pattern) == expected
-
-
-def test_a_pattern_of_many_stars_is_answered_at_once() -> None:
-    assert not matches("a" * 5000, "*a" * 30 + "*b")
 
 
 def test_order_by_several_fields_and_newest_first_without_any() -> None:

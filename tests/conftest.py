@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 import local_cloud
+from lesson import preparation
 from local_cloud.control import Status
 from local_cloud.home import Home
 from tests import leftovers, once
@@ -39,6 +40,12 @@ def real_folder() -> Path:
         if (folder / "titanic_train.csv").exists() and (folder / "titanic_test.csv").exists():
             return folder
     return pytest.skip("the real list is not here: get it with `python -m data.fetch_real`")
+
+
+@pytest.fixture(scope="session")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> preparation.Prepared:
+    """The Titanic's twin, prepared."""
+    return preparation.prepare(ROOT / "data/titanic_train.csv", tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -47,15 +47,16 @@ PACKAGES = {
     "store": Package("local_cloud/store/*.py", "tests/local_cloud/store"),
     "guard": Package("local_cloud/guard.py", "tests/local_cloud"),
     "cleanup (shared)": Package(
-        "lesson/cleaning.py", "tests/AWS_helpers", ("test_cleaning.py",)
+        "lesson/cleaning.py", "tests/helpers", ("test_cleaning.py",)
     ),
     "cleanup (Google)": Package(
         "GCP_helpers/cleaning.py", "tests/GCP_helpers",
-        ("test_cleaning.py", "../helpers/test_serving.py"),
+        ("test_cleaning.py", "../helpers/test_cleaning.py", "../helpers/test_serving.py"),
     ),
     "cleanup (Amazon)": Package(
         "AWS_helpers/cleaning.py", "tests/AWS_helpers",
-        ("test_cleaning.py", "test_tuning.py", "../helpers/test_serving.py"),
+        ("test_cleaning.py", "../helpers/test_cleaning.py", "test_tuning.py",
+         "../helpers/test_serving.py"),
     ),
     "script's checks": Package(
         "training/train_nn.py", "tests/training", ("test_refusals.py", "test_bad_rows.py"),

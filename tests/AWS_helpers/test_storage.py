@@ -1,4 +1,4 @@
-"""Files into the bucket, and out of it."""
+"""The archive in which SageMaker stores a model."""
 
 from __future__ import annotations
 
@@ -8,51 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from AWS_helpers import storage, upload
+from AWS_helpers import storage
 from AWS_helpers.session import Session, client
 from lesson import LessonError
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "some data.bin"
-    path.write_bytes(bytes(range(256)) * 4096)  # 1 MiB
-    return path
-
-
-def test_files_are_uploaded_under_their_names_and_come_back_whole(
-    connection: Session, file: Path, tmp_path: Path
-) -> None:
-    assert upload(file) == [f"{connection.uri}/some data.bin"]
-    assert upload(str(file), prefix="/a/b/") == [f"{connection.uri}/a/b/some data.bin"]
-    folder = storage.fetch(f"{connection.uri}/a/b", tmp_path / "back")
-    assert (folder / file.name).read_bytes() == file.read_bytes()
-
-
-def test_a_large_file_goes_in_parts_and_says_how_far_it_is(
-    connection: Session,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setattr("lesson.uploads.QUIET", 0.0)
-    file = tmp_path / "large.bin"
-    file.write_bytes(bytes(range(256)) * 2**16)  # 16 MiB
-    upload(file, prefix="parts")
-    said = capsys.readouterr().err
-    assert "uploading large.bin: 100%\n" in said and said.endswith("uploaded large.bin\n")
-    folder = storage.fetch(f"{connection.uri}/parts", tmp_path / "back")
-    assert (folder / file.name).read_bytes() == file.read_bytes()
-
-
-def test_an_object_that_is_not_there_has_no_text(connection: Session) -> None:
-    assert storage.read_text(f"{connection.uri}/nothing") is None
-
-
-def test_the_text_of_an_object_is_read(connection: Session, tmp_path: Path) -> None:
-    (tmp_path / "note.txt").write_text("naïve", encoding="utf-8")
-    (address,) = upload(tmp_path / "note.txt")
-    assert storage.read_text(address) == "naïve"
 
 
 def packed(names: dict[str, bytes]) -> io.BytesIO:
@@ -83,18 +41,3 @@ def test_an_archive_that_would_write_elsewhere_is_refused(
     with pytest.raises(LessonError, match=r"^s3://lesson/bad/model.tar.gz cannot be unpacked: "):
         storage.fetch("s3://lesson/bad/model.tar.gz", tmp_path / "back")
     assert not (tmp_path / "out.txt").exists()
-
-
-def test_a_file_that_is_not_there_is_named(connection: Session, tmp_path: Path) -> None:
-    with pytest.raises(LessonError, match=r"^nothing.npz is not there; name files that exist"):
-        upload("nothing.npz")
-    with pytest.raises(LessonError, match="is a folder"):
-        upload(tmp_path)
-
-
-def test_two_files_of_one_name_are_refused(connection: Session, file: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other" / file.name
-    other.parent.mkdir()
-    other.write_text("something else")
-    with pytest.raises(LessonError, match=r"two files would both become some data\.bin; rename"):
-        upload(file, other)

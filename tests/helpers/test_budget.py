@@ -12,11 +12,14 @@ from lesson import LessonError, budget
 from lesson.request import Request
 from lesson.runs import Run
 from lesson.studies import between
-from tests.helpers.conftest import ROOT, Side, both_sides
+from tests.helpers.sides import ROOT, Side, both_sides
 from tests.local_cloud.sagemaker.serving import gone
 
 # The SageMaker SDK leaves its temporary folders to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("connection"),
+    pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning"),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import torch
 import yaml
 
 from lesson import LessonError, kubernetes
-from tests.helpers.conftest import Side, both_sides
+from tests.helpers.sides import Side, both_sides
 from tests.schemas.published import mistakes
 from tests.torch_versions.running import LOOPBACK, free_port
 
@@ -33,6 +33,7 @@ def written(side: Side, path: Path, **options: Any) -> list[dict[str, Any]]:
     return [*yaml.safe_load_all(path.read_text())]
 
 
+@pytest.mark.usefixtures("connection")
 @pytest.mark.parametrize("kind", kubernetes.MAKERS)
 @pytest.mark.parametrize(
     "options",
@@ -120,6 +121,7 @@ def test_a_lost_pod_is_started_again_if_it_can_resume() -> None:
     assert [each["backoffLimit"] for each in limits] == [0, 12]
 
 
+@pytest.mark.usefixtures("connection")
 @both_sides(fast="Amazon")
 def test_a_manifest_needs_an_image_and_a_kind(side: Side, tmp_path: Path) -> None:
     path = str(tmp_path / "manifest.yaml")

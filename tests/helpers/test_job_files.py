@@ -19,7 +19,7 @@ from google.protobuf.json_format import ParseDict
 from lesson import LessonError
 from lesson.request import Request
 from lesson.studies import between
-from tests.helpers.conftest import SIDES, Side, both_sides
+from tests.helpers.sides import SIDES, Side, both_sides
 
 
 def refused(side: Side, found: Any) -> str:

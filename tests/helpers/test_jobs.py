@@ -10,9 +10,10 @@ import pytest
 import local_cloud
 from lesson import LessonError
 from lesson.runs import Run
-from tests.helpers.conftest import Side, both_sides
+from tests.helpers.sides import Side, both_sides
 
 Data = dict[str, Any]
+pytestmark = pytest.mark.usefixtures("connection")
 
 
 @both_sides(fast="Google")
@@ -23,7 +24,7 @@ def test_the_list_has_the_newest_first_and_a_job_is_known_by_its_name_or_the_sdk
     verbs = side.helpers
     sent = [verbs.train(data | {"epochs": 3}, replicas=count, wait=False) for count in (1, 2)]
     assert side.two_cost in capsys.readouterr().out
-    names = [side.name(run) for run in sent]
+    names = [side.name(run.job) for run in sent]
     table = verbs.list_jobs().head(2)
     assert list(table["name"]) == names[::-1]  # and no job behind another
     assert list(table["replicas"]) == [2, 1]
@@ -55,7 +56,7 @@ def test_a_cancelled_job_ends_and_has_no_results(
     assert run.seconds and run.accuracy is None
     said = f"was cancelled ({side.cancelled}); its results are not fetched"
     assert said in capsys.readouterr().out
-    side.helpers.cancel(side.name(sent))
+    side.helpers.cancel(side.name(sent.job))
     assert "had already ended: cancelled" in capsys.readouterr().out
 
 
@@ -83,4 +84,4 @@ def test_a_local_cloud_that_was_stopped_is_said_to_be_and_comes_back_with_all_jo
     with pytest.raises(LessonError, match=r"^listing the jobs: the local cloud was stopped at "):
         side.helpers.list_jobs()
     side.helpers.connect()
-    assert side.helpers.list_jobs()["name"][0] == side.name(run)
+    assert side.helpers.list_jobs()["name"][0] == side.name(run.job)

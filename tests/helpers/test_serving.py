@@ -12,12 +12,15 @@ import pytest
 from lesson import LessonError
 from lesson.request import Request
 from lesson.runs import Run
-from tests.helpers.conftest import Side
+from tests.helpers.sides import Side
 from tests.local_cloud.sagemaker.serving import gone
 from tests.served_model import PASSENGERS, own_predictions
 
 # The SageMaker SDK leaves its temporary folders to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("connection"),
+    pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning"),
+]
 
 
 @pytest.fixture

@@ -6,15 +6,10 @@ import pytest
 
 from lesson import LessonError
 from lesson.studies import Space, between, one_of
-from tests.helpers.conftest import Side, both_sides
+from tests.helpers.sides import Side, both_sides
 
 SPACE: Space = {"learning_rate": between(0.0001, 0.1, scale="log"), "hidden": one_of("16", "64,32")}
-
-
-@pytest.fixture(autouse=True)
-def script(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In place of train_nn.py."""
-    monkeypatch.setattr(side.tuning, "FOLDER", side.trial)
+pytestmark = pytest.mark.usefixtures("connection", "quick")
 
 
 @both_sides(fast="Google")

@@ -34,7 +34,7 @@ from GCP_helpers import vm as gcp_vm
 from lesson import LessonError, vm
 from lesson.request import Request
 from lesson.runs import Run
-from tests.helpers.conftest import SIDES, Side, both_sides
+from tests.helpers.sides import SIDES, Side, both_sides
 
 
 def script_of(request: Request) -> vm.Script:
@@ -172,7 +172,7 @@ def service() -> Iterator[str]:
 
 
 @pytest.fixture
-def rented(side: Side, service: str, monkeypatch: pytest.MonkeyPatch) -> Side:
+def rented(side: Side, connection: object, service: str, monkeypatch: pytest.MonkeyPatch) -> Side:
     """The helpers as under LESSON_TARGET=cloud, with the local cloud's buckets."""
     for module in (vm, aws_vm, gcp_vm):
         monkeypatch.setattr(module, "target", lambda: "cloud")

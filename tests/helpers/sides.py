@@ -1,0 +1,143 @@
+"""Google's side and Amazon's: the helpers of each, and what tests must know where the two differ.
+
+Both classes have the same attributes and methods, so that a test reads the same for either cloud.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import AWS_helpers
+import AWS_helpers.costs
+import AWS_helpers.images
+import AWS_helpers.jobs
+import AWS_helpers.session
+import AWS_helpers.storage
+import AWS_helpers.tuning
+import GCP_helpers
+import GCP_helpers.costs
+import GCP_helpers.images
+import GCP_helpers.jobs
+import GCP_helpers.session
+import GCP_helpers.storage
+import GCP_helpers.tuning
+from tests import once
+
+ROOT = Path(__file__).parents[2]
+
+
+class Google:
+    """GCP_helpers, with Vertex AI and Cloud Storage behind them."""
+
+    cloud = "Google"
+    service = "Vertex AI"
+    scheme = "gs"
+    helpers: ModuleType = GCP_helpers
+    costs: ModuleType = GCP_helpers.costs
+    images: ModuleType = GCP_helpers.images
+    jobs: ModuleType = GCP_helpers.jobs
+    session: ModuleType = GCP_helpers.session
+    storage: ModuleType = GCP_helpers.storage
+    tuning: ModuleType = GCP_helpers.tuning
+    trial = ROOT / "tests/GCP_helpers/trial.py"  # a quick script in place of train_nn.py
+    machine = "n1-standard-4"  # the default one
+    two_cost = "$0.44 an hour"  # of two of them
+    serving_machine = "n1-standard-2"  # the default one of deploy()
+    served_cost = "$2.63"  # a day of it
+    succeeded = "succeeded"  # as the display shows it
+    cancelled = "CANCELLED"  # what the service calls it
+
+    def connect(self) -> Any:
+        """Connect to this worker's local cloud."""
+        made = self.session.connect()
+        once.pack_once()
+        return made
+
+    def name(self, job: Any) -> str:
+        """Return the name of the SDK's job."""
+        return str(job.display_name)
+
+    def output(self, job: Any) -> str:
+        """Return the name of an object that the job leaves in its bucket."""
+        return f"runs/{self.name(job)}/model/metrics.json"
+
+    def create_bucket(self, name: str) -> None:
+        """Make a bucket as somebody does who has no lesson."""
+        self.session.client().create_bucket(name)
+
+    def has_bucket(self, name: str) -> bool:
+        """Return whether there is a bucket of this name."""
+        return self.session.client().lookup_bucket(name) is not None
+
+    def keys(self, bucket: str) -> list[str]:
+        """Return the names of a bucket's objects."""
+        return [blob.name for blob in self.session.client().list_blobs(bucket)]
+
+
+class Amazon:
+    """AWS_helpers, with SageMaker and S3 behind them."""
+
+    cloud = "Amazon"
+    service = "SageMaker"
+    scheme = "s3"
+    helpers: ModuleType = AWS_helpers
+    costs: ModuleType = AWS_helpers.costs
+    images: ModuleType = AWS_helpers.images
+    jobs: ModuleType = AWS_helpers.jobs
+    session: ModuleType = AWS_helpers.session
+    storage: ModuleType = AWS_helpers.storage
+    tuning: ModuleType = AWS_helpers.tuning
+    trial = ROOT / "tests/AWS_helpers/trial"
+    machine = "ml.m5.xlarge"
+    two_cost = "$0.46 an hour"
+    serving_machine = "ml.m5.large"
+    served_cost = "$2.76"
+    succeeded = "succeeded (Completed)"
+    cancelled = "Stopped"
+    _kept: Any = None  # what connect() returned: it takes half a second
+
+    def connect(self) -> Any:
+        """Connect to this worker's local cloud."""
+        session = self.session
+        if self._kept:
+            session.point_sdks()
+            session._session = self._kept
+        if not self._kept or not session.region_of(session.client("s3"), self._kept.bucket):
+            self._kept = session.connect()
+        return self._kept
+
+    def name(self, job: Any) -> str:
+        """Return the name of the SDK's job."""
+        return str(job.training_job_name)
+
+    def output(self, job: Any) -> str:
+        """Return the name of an object that the job leaves in its bucket."""
+        return f"runs/{self.name(job)}/output/model.tar.gz"
+
+    def create_bucket(self, name: str) -> None:
+        """Make a bucket as somebody does who has no lesson."""
+        self.session.client("s3").create_bucket(Bucket=name)
+
+    def has_bucket(self, name: str) -> bool:
+        """Return whether there is a bucket of this name."""
+        found = self.session.client("s3").list_buckets()["Buckets"]
+        return name in {each["Name"] for each in found}
+
+    def keys(self, bucket: str) -> list[str]:
+        """Return the names of a bucket's objects."""
+        found = self.session.client("s3").list_objects_v2(Bucket=bucket).get("Contents", [])
+        return [each["Key"] for each in found]
+
+
+Side = Google | Amazon
+SIDES: dict[str, Side] = {"Google": Google(), "Amazon": Amazon()}
+
+
+def both_sides(fast: str) -> pytest.MarkDecorator:
+    """Run a test on this side of the two, and among the slow ones on the other."""
+    sides = [pytest.param(side, marks=pytest.mark.slow if side != fast else ()) for side in SIDES]
+    return pytest.mark.parametrize("side", sides, indirect=True)

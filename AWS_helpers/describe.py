@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from AWS_helpers.session import boto, client, connected, refusals
 from lesson import states
-from lesson.jobs import JobSpec, JobStatus, Times, no_such_job
+from lesson.jobs import JobSpec, JobStatus, Times, job_in, no_such_job, not_a_job
 from lesson.states import ENDED
 
 if TYPE_CHECKING:
@@ -60,6 +60,17 @@ def named(name: str) -> Job:
                 if code not in ("ValidationException", "ResourceNotFound"):
                     raise
     raise no_such_job(name)
+
+
+def job_of(run_or_job: Any) -> Job:
+    """Return the SDK's object: of a run or study, by a job's name, or as it is given."""
+    job = job_in(run_or_job)
+    if isinstance(job, str):
+        return named(job)
+    if not is_job(job):
+        raise not_a_job(job)
+    found: Job = job
+    return found
 
 
 def is_job(thing: Any) -> bool:

@@ -66,7 +66,7 @@ def train(
     request = training_request(args, machine, replicas, spot, torchrun, image)
     if dry_run:
         return request
-    spending.require(an_hour, budget.HOUR)
+    budget.require(an_hour, budget.HOUR, spending.spent)
     run = waiting.run_of(send(request), request)
     return waiting.follow(run) if wait else run
 
@@ -91,29 +91,21 @@ def training_request(
         {
             "ModelTrainer": {
                 "base_job_name": f"train-nn-{now:%f}",  # the SDK adds date and time
-                "training_image": image,
-                "source_code": configs.SourceCode(
-                    source_dir=os.path.relpath(FOLDER), entry_script=SCRIPT
+                **trainer(
+                    flags=flags,
+                    machine=machine,
+                    replicas=replicas,
+                    image=image,
+                    spot=spot,
+                    seconds=DAY,
                 ),
-                "hyperparameters": flags,
                 "distributed": Torchrun() if torchrun else None,
-                "compute": configs.Compute(
-                    instance_type=machine,
-                    instance_count=replicas,
-                    enable_managed_spot_training=spot,
-                ),
-                "stopping_condition": configs.StoppingCondition(
-                    max_runtime_in_seconds=DAY, max_wait_time_in_seconds=DAY if spot else None
-                ),
                 # A job's code and results are stored below s3://BUCKET/runs/JOB/.
                 "input_s3_key_prefix": "runs",
                 "output_data_config": configs.OutputDataConfig(
                     s3_output_path=f"{session.uri}/runs"
                 ),
                 "checkpoint_config": configs.CheckpointConfig(s3_uri=stops) if spot else None,
-                "tags": tags(),
-                "role": session.role,
-                "sagemaker_session": sagemaker(),
             },
             "with_metric_definitions": {
                 "metric_definitions": [
@@ -135,6 +127,30 @@ def training_request(
     if not events:
         del request["with_tensorboard_output_config"]
     return request
+
+
+def trainer(
+    *, flags: Mapping[str, Any], machine: str, replicas: int, image: str, spot: bool, seconds: int
+) -> dict[str, Any]:
+    """Return the arguments of a ModelTrainer that a job and a trial of a study have in common."""
+    from sagemaker.core.training import configs
+
+    return {
+        "training_image": image,
+        "source_code": configs.SourceCode(source_dir=os.path.relpath(FOLDER), entry_script=SCRIPT),
+        "hyperparameters": flags,
+        "compute": configs.Compute(
+            instance_type=machine,
+            instance_count=replicas,
+            enable_managed_spot_training=spot,
+        ),
+        "stopping_condition": configs.StoppingCondition(
+            max_runtime_in_seconds=seconds, max_wait_time_in_seconds=seconds if spot else None
+        ),
+        "tags": tags(),
+        "role": connected().role,
+        "sagemaker_session": sagemaker(),
+    }
 
 
 def send(request: Request) -> TrainingJob:

@@ -102,7 +102,7 @@ def run_pipeline(
     )
     if dry_run:
         return request
-    spending.require(an_hour, budget.HOUR)
+    budget.require(an_hour, budget.HOUR, spending.spent)
     with jobs.sending(), refusals(f"sending the pipeline {definition.name}"), _quiet():
         _make_group(definition.group)
         definition.pipeline.upsert(**request["upsert"])

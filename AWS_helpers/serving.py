@@ -76,7 +76,7 @@ def deploy(
         )
         if dry_run:
             return request
-        spending.require(an_hour, budget.DAY)
+        budget.require(an_hour, budget.DAY, spending.spent)
         send(request)
         return _ready(old or name, name)
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 from AWS_helpers.costs import estimate_cost, estimate_endpoint
 from AWS_helpers.listing import own_jobs
 from AWS_helpers.session import client, connected, refusals
 from lesson import budget
-from lesson.costs import Estimate, PriceUnknown
+from lesson.costs import PriceUnknown
 from lesson.sessions import MARK
-
-
-def require(estimated: Callable[[], Estimate], hours: float) -> None:
-    """Refuse what would exceed LESSON_BUDGET."""
-    budget.require(estimated, hours, spent)
 
 
 def spent() -> float:

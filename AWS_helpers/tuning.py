@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import images, spending, waiting
+from AWS_helpers import images, spending, studies
 from AWS_helpers.costs import MACHINE, machine_with
-from AWS_helpers.jobs import FOLDER, SCRIPT, channels, price, tags
-from AWS_helpers.session import connected, refusals, sagemaker
+from AWS_helpers.jobs import channels, price, trainer
+from AWS_helpers.session import connected, refusals
 from lesson import LessonError, budget, jobs, tuning
 from lesson.request import Request, Result, copied
 from lesson.studies import Between, OneOf, Space, Study
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from AWS_helpers.describe import Tuning
 
-LIMIT = tuning.LIMIT * 3600  # seconds that a trial may take
 ALGORITHMS = ("bayesian", "random", "grid", "hyperband")
 SCALES = {"linear": "Linear", "log": "Logarithmic", "reverse log": "ReverseLogarithmic"}
 # What SageMaker reads out of a trial's log: of its epochs, and at last of the model that it wrote.
@@ -89,9 +87,10 @@ def tune(
     )  # fmt: skip
     if dry_run:
         return request
-    spending.require(lambda: tuning.times(an_hour(), min(trials, parallel)), budget.HOUR)
+    at_once = min(trials, parallel)
+    budget.require(lambda: tuning.times(an_hour(), at_once), budget.HOUR, spending.spent)
     job = send(request)
-    return waiting.follow_study(job, request) if wait else waiting.study_of(job, request)
+    return studies.follow(job, request) if wait else studies.study_of(job, request)
 
 
 def tuning_request(
@@ -120,26 +119,18 @@ def tuning_request(
             "ModelTrainer": {
                 # Names no job here, but where the SDK puts the code.
                 "base_job_name": f"runs/{name}",
-                "training_image": image,
-                "source_code": configs.SourceCode(
-                    source_dir=os.path.relpath(FOLDER), entry_script=SCRIPT
-                ),
-                "hyperparameters": flags,
-                "compute": configs.Compute(
-                    instance_type=machine,
-                    instance_count=replicas,
-                    enable_managed_spot_training=spot,
-                ),
-                "stopping_condition": configs.StoppingCondition(
-                    max_runtime_in_seconds=LIMIT, max_wait_time_in_seconds=LIMIT if spot else None
+                **trainer(
+                    flags=flags,
+                    machine=machine,
+                    replicas=replicas,
+                    image=image,
+                    spot=spot,
+                    seconds=tuning.LIMIT * 3600,
                 ),
                 "output_data_config": configs.OutputDataConfig(s3_output_path=folder),
                 "checkpoint_config": configs.CheckpointConfig(s3_uri=f"{folder}/checkpoints")
                 if spot
                 else None,
-                "tags": tags(),
-                "role": session.role,
-                "sagemaker_session": sagemaker(),
             },
             "HyperparameterTuner": {
                 "model_trainer": Result("ModelTrainer"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -74,7 +75,7 @@ def train_on_vm(
     request = vm_request(rented, machine, zone, spot, profile)
     if dry_run:
         return request
-    spending.require(price, budget.HOUR)
+    budget.require(price, budget.HOUR, spending.spent)
     spec = JobSpec(name, machine, 1, spot, {}, base, rented.results)
     run = Run("EC2", str(spec), None, None, None, rented.results, request=request)
     begun = time.time()
@@ -84,8 +85,24 @@ def train_on_vm(
             client("ec2").run_instances(**request["run_instances"])
         else:
             vm.run_here(rented)
-    found = vm.Rented(rented, storage, estimate=price, begun=begun)
-    return vm.finish(run, found, wait)
+    run = replace(run, job=vm.Rented(rented, price, begun))
+    if target() == "local":
+        return wait_for(replace(run, place=f"{run.place} (this machine)"))
+    return wait_for(run) if wait else run
+
+
+def wait_for(run: Run) -> Run:
+    """Wait for the machine's end, and return the run with the results in the bucket.
+
+    Raises LessonError with the last lines of the machine's log if it has failed, or left nothing
+    when it must be off.
+    """
+    machine = run.job.machine
+    code = vm.wait_for_exit_code(run.job, partial(storage.read_text, machine.exit_code))
+    if code != "0":
+        raise vm.failed(machine, code, storage.read_text(f"{machine.base}/{vm.LOG}"))
+    copy = storage.fetch(machine.results, machine.folder)
+    return vm.completed(run, run.job, copy)
 
 
 def vm_request(

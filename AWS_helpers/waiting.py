@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
-from AWS_helpers import describe, storage, trials
+from AWS_helpers import describe, storage
 from AWS_helpers.costs import estimate_cost
 from AWS_helpers.session import connected, refusals
-from AWS_helpers.watching import watch
-from lesson import LessonError, jobs, target, tuning, watching
+from lesson import LessonError, jobs, watching
 from lesson.costs import Estimate
-from lesson.jobs import JobSpec
+from lesson.jobs import Epoch, JobSpec, JobStatus, epoch_of
 from lesson.runs import Run
-from lesson.states import CANCELLED, SUCCEEDED
-from lesson.studies import Study
+from lesson.states import CANCELLED, ENDED, SUCCEEDED
 from lesson.this_machine import new_folder
-from lesson.vm import Rented
 
 if TYPE_CHECKING:
-    from AWS_helpers.describe import Job, Tuning
+    from sagemaker.core.resources import TrainingJob
+
+    from AWS_helpers.describe import Job
+    from lesson.studies import Study
 
 
 @overload
@@ -37,23 +37,18 @@ def wait(run_or_job: Any) -> Run | Study:
     returned, or a tuning job, it shows the trials and returns the study. Interrupting it leaves
     the job running; call it again to watch the job again. Raises LessonError if the job fails.
     """
+    from AWS_helpers import studies, vm  # which use the functions below
+    from lesson.studies import Study
+    from lesson.vm import Rented
+
     connected()
     if isinstance(run_or_job, Run) and isinstance(run_or_job.job, Rented):
-        return run_or_job.job.wait(run_or_job)
-    job = job_of(run_or_job)
+        return vm.wait_for(run_or_job)
+    job = describe.job_of(run_or_job)
     if describe.is_tuning(job):
-        return follow_study(job, run_or_job.request if isinstance(run_or_job, Study) else {})
+        request = run_or_job.request if isinstance(run_or_job, Study) else {}
+        return studies.follow(job, request)
     return follow(run_or_job if isinstance(run_or_job, Run) else run_of(job, {}))
-
-
-def job_of(run_or_job: Any) -> Job:
-    """Return the SDK's object: of a run or study, by a job's name, or as it is given."""
-    job = watching.job_in(run_or_job)
-    if isinstance(job, str):
-        return describe.named(job)
-    if not describe.is_job(job):
-        raise watching.not_a_job(job)
-    return job
 
 
 def run_of(job: Job, request: Mapping[str, Any]) -> Run:
@@ -65,7 +60,7 @@ def follow(run: Run) -> Run:
     """Show how far a run's job is until it ends, and complete its row."""
     spec = describe.spec(run.job)
     with refusals(f"watching {spec.name}"):
-        count = watching.follow(spec, watch(run.job), partial(estimate, spec))
+        count = watching.follow(spec, looks_at(run.job), partial(estimate, spec))
     return complete(replace(run, interruptions=max(run.interruptions, count)))
 
 
@@ -90,27 +85,20 @@ def estimate(spec: JobSpec, hours: float) -> Estimate:
     return estimate_cost(spec.machine, replicas=spec.replicas, hours=hours, region=region)
 
 
-# ---- a study, whose trials are jobs --------------------------------------------------------------
-def study_of(job: Tuning, request: Mapping[str, Any]) -> Study:
-    """Return the study that a tuning job is, as last seen."""
-    spec, now = describe.spec(job), describe.status(job)
-    study = watching.study(
-        trials.study_of(job), describe.SERVICE, spec, now, partial(estimate, spec)
-    )
-    return replace(study, job=job, request=request)
-
-
-def follow_study(job: Tuning, request: Mapping[str, Any]) -> Study:
-    """Show the trials until a tuning job ends; fetch the best trial's results."""
-
-    def look() -> Study:
+# ---- each look at a job --------------------------------------------------------------------------
+def looks_at(job: TrainingJob) -> Iterator[tuple[JobStatus, Epoch | None]]:
+    """Yield what each look at a job shows until it has ended; the log is read last, to be whole."""
+    log, epoch = describe.Log(job.training_job_name), None
+    while True:
         describe.refresh(job)
-        return study_of(job, request)
+        now = describe.status(job)
+        epoch = last_epoch(log.news()) or epoch
+        yield now, epoch
+        if now.state in ENDED:
+            return
+        watching.pause()
 
-    name = describe.spec(job).name
-    with refusals(f"watching {name}"):
-        study = tuning.follow(look, watching.PAUSE[target()], trials.trial_reason, name)
-        if not study.finished:
-            return study
-        best = complete(run_of(trials.trial_job(study.best.name), request))
-        return replace(study, run=best)
+
+def last_epoch(lines: list[str]) -> Epoch | None:
+    """Return the newest epoch that the lines tell of."""
+    return next(filter(None, map(epoch_of, reversed(lines))), None)

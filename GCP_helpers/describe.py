@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from GCP_helpers.session import refusals
 from lesson import states
-from lesson.jobs import JobSpec, JobStatus, Times, no_such_job
+from lesson.jobs import JobSpec, JobStatus, Times, job_in, no_such_job, not_a_job
 
 if TYPE_CHECKING:
     from google.cloud import aiplatform
@@ -49,6 +49,17 @@ def named(name: str) -> Job:
     if not found:
         raise no_such_job(name)
     return found[0]
+
+
+def job_of(run_or_job: Any) -> Job:
+    """Return the SDK's object: of a run or study, by a job's name, or as it is given."""
+    job = job_in(run_or_job)
+    if isinstance(job, str):
+        return named(job)
+    if not is_job(job):
+        raise not_a_job(job)
+    found: Job = job
+    return found
 
 
 def is_job(thing: Any) -> bool:

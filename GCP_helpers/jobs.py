@@ -87,7 +87,7 @@ def train(
     if dry_run:
         return request
 
-    spending.require(an_hour, budget.HOUR)
+    budget.require(an_hour, budget.HOUR, spending.spent)
     run = waiting.run_of(send(request), request)
     return waiting.follow(run) if wait else run
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from GCP_helpers import describe
 from GCP_helpers.session import connected, refusals
-from GCP_helpers.waiting import job_of
 from lesson import jobs
 from lesson.states import ENDED
 from lesson.watching import NEWEST, SEEN
@@ -40,7 +39,7 @@ def own_jobs() -> pd.DataFrame:
 def cancel(run_or_job: Any) -> None:
     """Ask the service to end a job; takes what wait() takes. A job that has ended stays so."""
     connected()
-    job = job_of(run_or_job)
+    job = describe.job_of(run_or_job)
     name = describe.spec(job).name
     with refusals(f"cancelling {name}"):
         describe.refresh(job)

@@ -88,7 +88,7 @@ def run_pipeline(
     request = _request(definition, code, table, caching)
     if dry_run:
         return request
-    spending.require(_an_hour, budget.HOUR, lambda: _besides(definition))
+    budget.require(_an_hour, budget.HOUR, spending.spent, also=lambda: _besides(definition))
     bucket = client().bucket(session.bucket)
     with refusals("uploading the code of the pipeline"):
         for path, name in _files():

@@ -87,7 +87,7 @@ def deploy(
     if dry_run:
         return request
 
-    spending.require(an_hour, budget.DAY)
+    budget.require(an_hour, budget.DAY, spending.spent)
     with refusals(f"deploying {uri}"):
         _send_program(uri)
         model = aiplatform.Model.upload(**request["Model.upload"])

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from GCP_helpers.costs import estimate_cost, estimate_endpoint
 from GCP_helpers.listing import own_jobs
 from GCP_helpers.session import connected, refusals
 from lesson import budget
-from lesson.costs import Estimate, PriceUnknown
+from lesson.costs import PriceUnknown
 from lesson.sessions import MARK
-
-
-def require(
-    estimated: Callable[[], Estimate],
-    hours: float,
-    also: Callable[[], Mapping[str, float]] = dict,
-) -> None:
-    """Refuse what would exceed LESSON_BUDGET; also: as in budget.require()."""
-    budget.require(estimated, hours, spent, also)
 
 
 def spent() -> float:

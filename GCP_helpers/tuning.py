@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from GCP_helpers import images, spending, waiting
+from GCP_helpers import images, spending, studies
 from GCP_helpers.costs import accelerator_type
 from GCP_helpers.jobs import FOLDER, new_name, price
 from GCP_helpers.session import connected, refusals
@@ -80,9 +80,10 @@ def tune(
     )  # fmt: skip
     if dry_run:
         return request
-    spending.require(lambda: tuning.times(an_hour(), min(trials, parallel)), budget.HOUR)
+    at_once = min(trials, parallel)
+    budget.require(lambda: tuning.times(an_hour(), at_once), budget.HOUR, spending.spent)
     job = send(request)
-    return waiting.follow_study(job, request) if wait else waiting.study_of(job, request)
+    return studies.follow(job, request) if wait else studies.study_of(job, request)
 
 
 def tuning_request(

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
-from GCP_helpers import describe, storage, trials
+from GCP_helpers import describe, storage
 from GCP_helpers.costs import estimate_cost
 from GCP_helpers.session import connected, refusals
-from GCP_helpers.watching import watch
-from lesson import LessonError, jobs, target, tuning, watching
+from lesson import LessonError, jobs, watching
 from lesson.costs import Estimate
-from lesson.jobs import JobSpec
+from lesson.jobs import Epoch, JobSpec, JobStatus
 from lesson.runs import Run
-from lesson.states import CANCELLED, SUCCEEDED
-from lesson.studies import Study
+from lesson.states import CANCELLED, ENDED, RUNNING, STARTING, SUCCEEDED
 from lesson.this_machine import new_folder
-from lesson.vm import Rented
 
 if TYPE_CHECKING:
-    from GCP_helpers.describe import Job, Tuning
+    from GCP_helpers.describe import Job
+    from lesson.studies import Study
 
 
 @overload
@@ -37,24 +35,18 @@ def wait(run_or_job: Any) -> Run | Study:
     returned, or a tuning job, it shows the trials and returns the study. Interrupting it leaves
     the job running; call it again to watch the job again. Raises LessonError if the job fails.
     """
+    from GCP_helpers import studies, vm  # which use the functions below
+    from lesson.studies import Study
+    from lesson.vm import Rented
+
     connected()
     if isinstance(run_or_job, Run) and isinstance(run_or_job.job, Rented):
-        return run_or_job.job.wait(run_or_job)
-    job = job_of(run_or_job)
+        return vm.wait_for(run_or_job)
+    job = describe.job_of(run_or_job)
     if describe.is_tuning(job):
-        return follow_study(job, run_or_job.request if isinstance(run_or_job, Study) else {})
+        request = run_or_job.request if isinstance(run_or_job, Study) else {}
+        return studies.follow(job, request)
     return follow(run_or_job if isinstance(run_or_job, Run) else run_of(job, {}))
-
-
-def job_of(run_or_job: Any) -> Job:
-    """Return the SDK's object: of a run or study, by a job's name, or as it is given."""
-    job = watching.job_in(run_or_job)
-    if isinstance(job, str):
-        return describe.named(job)
-    if not describe.is_job(job):
-        raise watching.not_a_job(job)
-    found: Job = job
-    return found
 
 
 def run_of(job: Job, request: Mapping[str, Any]) -> Run:
@@ -66,7 +58,7 @@ def follow(run: Run) -> Run:
     """Show how far a run's job is until it ends, and complete its row."""
     spec = describe.spec(run.job)
     with refusals(f"watching {spec.name}"):
-        count = watching.follow(spec, watch(run.job), partial(estimate, spec))
+        count = watching.follow(spec, looks_at(run.job), partial(estimate, spec))
     return complete(replace(run, interruptions=max(run.interruptions, count)))
 
 
@@ -97,27 +89,57 @@ def estimate(spec: JobSpec, hours: float) -> Estimate:
     )
 
 
-# ---- a study, whose trials are jobs --------------------------------------------------------------
-def study_of(job: Tuning, request: Mapping[str, Any]) -> Study:
-    """Return the study that a tuning job is, as last seen."""
-    spec, now = describe.spec(job), describe.status(job)
-    study = watching.study(
-        trials.study_of(job), describe.SERVICE, spec, now, partial(estimate, spec)
-    )
-    return replace(study, job=job, request=request)
+# ---- each look at a job --------------------------------------------------------------------------
+class Stops:
+    """Counts how often a job that ran had to wait for machines again: the service does not say.
+
+    It says when a job first ran: one that waits and has that time was stopped, perhaps unseen.
+    """
+
+    def __init__(self) -> None:
+        """None so far."""
+        self.count = 0
+        self._ran = False
+
+    def seen(self, state: str, started: bool = False) -> int:
+        """Return how many there were, now that the job is in this state; started: it has run."""
+        unseen = started and not self.count
+        self.count += state == STARTING and (self._ran or unseen)
+        self._ran = state == RUNNING or (self._ran and state != STARTING)
+        return self.count
 
 
-def follow_study(job: Tuning, request: Mapping[str, Any]) -> Study:
-    """Show the trials until a tuning job ends; fetch the best trial's results."""
+def looks_at(job: Job) -> Iterator[tuple[JobStatus, Epoch | None]]:
+    """Yield what each look at a job shows, of its machines first, until it has ended."""
+    output, stops = describe.spec(job).output, Stops()
 
-    def look() -> Study:
-        describe.refresh(job)
-        return study_of(job, request)
+    def look(at: Job) -> tuple[JobStatus, Epoch | None]:
+        now = describe.status(at)
+        started = bool(now.times.started)
+        count = stops.seen(now.state, started)
+        return replace(now, interruptions=count), last_epoch(output) if started and output else None
 
-    name = describe.spec(job).name
-    with refusals(f"watching {name}"):
-        study = tuning.follow(look, watching.PAUSE[target()], trials.trial_reason, name)
-        if not study.finished:
-            return study
-        best = complete(run_of(trials.trial_job(study.best.name), request))
-        return replace(study, run=best)
+    yield describe.status(job), None
+    machines = describe.backing_job(job)
+    while describe.is_pipeline(machines) and not _has_ended(job):
+        yield look(job)
+        watching.pause()
+        machines = describe.backing_job(job)
+    for each in (machines, job):
+        while not _has_ended(each):
+            yield look(machines)
+            watching.pause()
+    yield look(machines)
+
+
+def _has_ended(job: Job) -> bool:
+    describe.refresh(job)
+    return describe.status(job).state in ENDED
+
+
+def last_epoch(output: str) -> Epoch | None:
+    """Return the newest epoch in the results that a job is writing; None before the first."""
+    row = describe.last_row(storage.read_text(output + "history.csv") or "")
+    if not row:
+        return None
+    return Epoch(int(row["epoch"]), float(row["val_loss"]), float(row["val_accuracy"]))

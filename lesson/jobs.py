@@ -38,6 +38,27 @@ def warn_of_stops(args: Mapping[str, Any], spot: bool) -> None:
         print("no checkpoint_every among args: a stop of the spot machines costs all that was done")
 
 
+def job_in(run_or_job: Any) -> Any:
+    """Return the SDK's object of a run or a study; anything else, such as a name, unchanged."""
+    from lesson.studies import Study  # which, as the next, uses this module
+    from lesson.vm import Rented
+
+    if not isinstance(run_or_job, Run | Study):
+        return run_or_job
+    if isinstance(run_or_job.job, Rented):
+        raise LessonError(f"{run_or_job.job.machine.name} is a machine, not a job")
+    if run_or_job.job is None:
+        raise LessonError(f"the run on {run_or_job.place} was no job; there is nothing to ask")
+    return run_or_job.job
+
+
+def not_a_job(thing: Any) -> LessonError:
+    """Return what to say of something that is neither a run nor a job."""
+    return LessonError(
+        f"{thing!r} is no job: give what train() or tune() returned, or a job's name"
+    )
+
+
 def interrupted() -> LessonError:
     """Return what to say when nobody knows whether a job has been sent."""
     return LessonError(

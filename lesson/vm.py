@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from lesson import ROOT, LessonError, target
+from lesson import ROOT, LessonError
 from lesson.costs import Estimate, PriceUnknown
 from lesson.runs import Run, read_metrics
 from lesson.this_machine import flags
@@ -140,16 +140,6 @@ def pack() -> bytes:
     return packed.getvalue()
 
 
-class Storage(Protocol):
-    """A cloud's side of it: GCP_helpers.storage and AWS_helpers.storage are such."""
-
-    def read_text(self, uri: str, /) -> str | None:
-        """Return the text of an object; None if it is not there."""
-
-    def fetch(self, uri: str, folder: Path, /) -> Path:
-        """Copy the files at a URI into a folder."""
-
-
 # ---- after the request ---------------------------------------------------------------------------
 def run_here(machine: Machine) -> None:
     """Run the start-up script on this machine, which plays the rented one, and show its lines.
@@ -188,43 +178,41 @@ class Rented:
     """A machine that was asked for; wait(run) uses it."""
 
     machine: Machine
-    storage: Storage
     estimate: Callable[..., Estimate]  # what it costs, for `hours=` so many
     begun: float  # time.time()
 
-    def wait(self, run: Run) -> Run:
-        """Wait for the machine's end, and return the run with the results in the bucket.
 
-        Raises LessonError with the last lines of the machine's log if it has failed, or left
-        nothing when it must be off.
-        """
-        machine, storage = self.machine, self.storage
-        until = self.begun + machine.deadline + 2 * machine.grace
-        while (code := storage.read_text(machine.exit_code)) is None and time.time() < until:
-            time.sleep(LOOKING)
-        if code is None or code.strip() != "0":
-            log = (storage.read_text(f"{machine.base}/{LOG}") or "").splitlines()[-5:]
-            ended = f"ended with code {code.strip()}" if code else "left no exit code"
-            raise LessonError("\n".join([f"{machine.name} {ended}; its log ends with:", *log]))
-        copy = storage.fetch(machine.results, machine.folder)
-        metrics = read_metrics(copy)
-        seconds, training = time.time() - self.begun, metrics["seconds"]["training"]
-        with contextlib.suppress(PriceUnknown):
-            run = replace(run, cost=self.estimate(hours=seconds / 3600).usd)
-        return replace(
-            run,
-            seconds=seconds,
-            starting=seconds - training,
-            training=training,
-            accuracy=metrics["accuracy"],
-            loss=metrics["loss"],
-            copy=copy,
-        )
+def wait_for_exit_code(rented: Rented, read: Callable[[], str | None]) -> str | None:
+    """Look for the exit code until it is there; None if the machine must be off without one.
+
+    `read` returns the text of the object; None while there is none.
+    """
+    machine = rented.machine
+    until = rented.begun + machine.deadline + 2 * machine.grace
+    while (code := read()) is None and time.time() < until:
+        time.sleep(LOOKING)
+    return code.strip() if code else None
 
 
-def finish(run: Run, rented: Rented, wait: bool) -> Run:
-    """Return the run of a machine that was asked for; its results too, if it waits or is here."""
-    run = replace(run, job=rented)
-    if target() == "local":
-        return rented.wait(replace(run, place=f"{run.place} (this machine)"))
-    return rented.wait(run) if wait else run
+def failed(machine: Machine, code: str | None, log: str | None) -> LessonError:
+    """Return what to say of a machine that failed, with the last lines of its log."""
+    ended = f"ended with code {code}" if code else "left no exit code"
+    last = (log or "").splitlines()[-5:]
+    return LessonError("\n".join([f"{machine.name} {ended}; its log ends with:", *last]))
+
+
+def completed(run: Run, rented: Rented, copy: Path) -> Run:
+    """Return the run with what the copy of its results says, and what the machine has cost."""
+    metrics = read_metrics(copy)
+    seconds, training = time.time() - rented.begun, metrics["seconds"]["training"]
+    with contextlib.suppress(PriceUnknown):
+        run = replace(run, cost=rented.estimate(hours=seconds / 3600).usd)
+    return replace(
+        run,
+        seconds=seconds,
+        starting=seconds - training,
+        training=training,
+        accuracy=metrics["accuracy"],
+        loss=metrics["loss"],
+        copy=copy,
+    )

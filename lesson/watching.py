@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from lesson import LessonError, jobs, target
+from lesson import jobs, target
 from lesson.costs import Estimate, PriceUnknown
 from lesson.jobs import Epoch, JobSpec, JobStatus, Times
 from lesson.progress import Display, Progress
 from lesson.runs import Run
 from lesson.states import CANCELLED
-from lesson.studies import Study
-from lesson.vm import Rented
 
 # Seconds between two looks at a job; the local cloud answers when there is news.
 PAUSE = {"local": 0.1, "cloud": 2.0}
@@ -30,24 +28,6 @@ def pause() -> None:
 def place(service: str) -> str:
     """Return where a job of a service runs, as the run table shows it."""
     return f"{service} (local cloud)" if target() == "local" else service
-
-
-def job_in(run_or_job: Any) -> Any:
-    """Return the SDK's object of a run or a study; anything else, such as a name, as it is."""
-    if not isinstance(run_or_job, Run | Study):
-        return run_or_job
-    if isinstance(run_or_job.job, Rented):
-        raise LessonError(f"{run_or_job.job.machine.name} is a machine, not a job")
-    if run_or_job.job is None:
-        raise LessonError(f"the run on {run_or_job.place} was no job; there is nothing to ask")
-    return run_or_job.job
-
-
-def not_a_job(thing: Any) -> LessonError:
-    """Return what to say of something that is neither a run nor a job."""
-    return LessonError(
-        f"{thing!r} is no job: give what train() or tune() returned, or a job's name"
-    )
 
 
 def row(service: str, spec: JobSpec, job: Any, request: Mapping[str, Any]) -> Run:
@@ -116,25 +96,6 @@ def progress(spec: JobSpec, now: JobStatus, epoch: Epoch | None, dollars: float 
         seconds=now.times.seconds(),
         cost=dollars,
         interruptions=now.interruptions,
-    )
-
-
-def study(
-    found: Study,
-    service: str,
-    spec: JobSpec,
-    now: JobStatus,
-    estimate: Callable[[float], Estimate],
-) -> Study:
-    """Return a tuning job's study, with what is known of it as a job."""
-    return replace(
-        found,
-        place=place(service),
-        name=spec.name,
-        state=now.state,
-        service_state=now.word,
-        seconds=now.times.seconds(),
-        cost=cost(estimate, *(trial.seconds for trial in found.trials)),
     )
 
 

@@ -101,7 +101,7 @@ def main() -> None:
         return getattr(AWS_helpers, verb)(*arguments, **more)
 
     import AWS_helpers
-    from AWS_helpers import jobs, tuning
+    from AWS_helpers import jobs
     from lesson.studies import between, one_of
 
     call("connect", "recorded")
@@ -116,9 +116,8 @@ def main() -> None:
         request = AWS_helpers.train(flags, dry_run=True)
         call("write_job", request, f"{folder}/job.json")
     space = {"learning_rate": between(0.001, 0.01, scale="log"), "hidden": one_of("8", "16")}
-    tuning.FOLDER = Path(__file__).with_name("trial")  # the search is the point here
+    jobs.FOLDER = Path(__file__).with_name("trial")  # the requests are the point from here on
     call("tune", flags, space, trials=2, parallel=1)
-    jobs.FOLDER = tuning.FOLDER  # to be cancelled, it need not train
     long = flags | {"sleep": 10_000}
     sent = call("train", long, replicas=2, gpu="T4", spot=True, container_uri=OWN_IMAGE, wait=False)
     events.append({"verb": "until it runs"})

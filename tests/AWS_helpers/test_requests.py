@@ -107,7 +107,7 @@ def test_the_printed_request_is_python_that_sends_the_same_job(data: Data) -> No
 def test_tune_sends_what_the_dry_run_showed(
     data: Data, sent: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "FOLDER", Path(__file__).with_name("trial"))
+    monkeypatch.setattr(jobs, "FOLDER", Path(__file__).with_name("trial"))
     asked: Data = {"trials": 2, "early_stopping": True, "spot": True, "gpu": "T4"}
     shown = tune({"epochs": 1}, SPACE, **asked, dry_run=True)
     assert isinstance(shown, Request) and not sent

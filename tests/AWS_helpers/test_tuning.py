@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from AWS_helpers import cancel, cleanup, session, tune, tuning, wait
+from AWS_helpers import cancel, cleanup, jobs, session, tune, tuning, wait
 from lesson import LessonError
 from lesson.studies import NoResult, Space, between, one_of
 
@@ -23,7 +23,7 @@ SPACE: Space = {
 @pytest.fixture(autouse=True)
 def script(connection: session.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """In place of train_nn.py."""
-    monkeypatch.setattr(tuning, "FOLDER", Path(__file__).with_name("trial"))
+    monkeypatch.setattr(jobs, "FOLDER", Path(__file__).with_name("trial"))
 
 
 @pytest.mark.slow  # GCP_helpers/test_tuning.py is its like
@@ -101,7 +101,7 @@ def test_the_numbers_are_read_from_what_train_nn_prints() -> None:
 def test_replicas_of_a_trial_train_one_model(
     data: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "FOLDER", Path(__file__).parents[2] / "training")
+    monkeypatch.setattr(jobs, "FOLDER", Path(__file__).parents[2] / "training")
     space: Space = {"learning_rate": one_of(0.01)}
     study = tune({**data, "epochs": 5}, space, trials=1, parallel=1, replicas=2)
     assert study.run and study.run.replicas == 2
@@ -168,7 +168,7 @@ def test_a_grid_is_all_combinations() -> None:
 def test_hyperband_lets_the_best_trial_come_to_its_end(
     data: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "FOLDER", Path(__file__).parents[2] / "training")
+    monkeypatch.setattr(jobs, "FOLDER", Path(__file__).parents[2] / "training")
     space: Space = {"learning_rate": one_of(0.01)}
     study = tune({**data, "epochs": 20}, space, trials=1, algorithm="hyperband")
     assert study.best.state == "succeeded" and study.run

@@ -11,8 +11,7 @@ import subprocess
 import pytest
 
 from AWS_helpers import describe, train
-from AWS_helpers.describe import Log
-from AWS_helpers.waiting import job_of
+from AWS_helpers.describe import Log, job_of
 from tests.watching import SECONDS, read_until, started
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from GCP_helpers import describe, trials
+from GCP_helpers import describe, studies
 from GCP_helpers.describe import failure_reason, last_row
 from lesson.jobs import JobSpec
 
@@ -97,7 +97,7 @@ def test_every_state_that_the_service_has_is_one_of_ours() -> None:
         words = {str(each.name).rpartition("STATE_")[2] for each in kinds}
         assert words <= set(describe.STATES)
     trials_words = {each.name for each in Trial.State} - {"STATE_UNSPECIFIED"}
-    assert trials_words == set(trials.STATES)
+    assert trials_words == set(studies.STATES)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import local_cloud
 from GCP_helpers import cancel, images, train, wait
 from GCP_helpers.session import Session
-from GCP_helpers.watching import Stops
+from GCP_helpers.waiting import Stops
 from lesson import LessonError
 from lesson.plots import learning_curve
 from lesson.runs import run_table

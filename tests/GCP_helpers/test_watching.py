@@ -16,7 +16,7 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
 from GCP_helpers import describe, train, wait
-from GCP_helpers.waiting import job_of
+from GCP_helpers.describe import job_of
 from lesson.progress import PLAIN_EVERY
 from lesson.runs import Run
 from local_cloud.control import Status

@@ -1,14 +1,16 @@
-"""Read a tuning job's trials from the service."""
+"""Read a tuning job's trials from the service, and follow them until it ends."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import describe
+from AWS_helpers import describe, waiting
 from AWS_helpers.describe import known
-from AWS_helpers.session import boto, connected
-from lesson import states, studies
+from AWS_helpers.session import boto, connected, refusals
+from lesson import states, studies, target, tuning, watching
 from lesson.jobs import Times
 from lesson.studies import Between, OneOf, Space, Study, Trial
 
@@ -20,20 +22,46 @@ if TYPE_CHECKING:
 SCALES = {"Logarithmic": "log", "ReverseLogarithmic": "reverse log"}
 
 
-def study_of(job: Tuning) -> Study:
-    """Return what a tuning job searches, and its trials, for which the service is asked."""
-    config, base = job.hyper_parameter_tuning_job_config, describe.spec(job).base
+def study_of(job: Tuning, request: Mapping[str, Any]) -> Study:
+    """Return the study that a tuning job is, and its trials, for which the service is asked."""
+    spec, now = describe.spec(job), describe.status(job)
+    config = job.hyper_parameter_tuning_job_config
     objective = config.hyper_parameter_tuning_job_objective
     space = _space(config.parameter_ranges)
     found = enumerate(describe.trials_of(job), 1)
+    trials = tuple(_trial(number, seen, space, spec.base) for number, seen in found)
+    hour = partial(waiting.estimate, spec)
     return Study(
-        place="",
+        place=watching.place(describe.SERVICE),
         metric=objective.metric_name.replace(":", "_"),  # the name on Vertex AI, too
         goal=objective.type.lower(),
-        trials=tuple(_trial(number, seen, space, base) for number, seen in found),
+        trials=trials,
         planned=int(config.resource_limits.max_number_of_training_jobs),
         space=space,
+        name=spec.name,
+        state=now.state,
+        service_state=now.word,
+        seconds=now.times.seconds(),
+        cost=watching.cost(hour, *(trial.seconds for trial in trials)),
+        job=job,
+        request=request,
     )
+
+
+def follow(job: Tuning, request: Mapping[str, Any]) -> Study:
+    """Show the trials until a tuning job ends; fetch the best trial's results."""
+
+    def look() -> Study:
+        describe.refresh(job)
+        return study_of(job, request)
+
+    name = describe.spec(job).name
+    with refusals(f"watching {name}"):
+        study = tuning.follow(look, watching.PAUSE[target()], trial_reason, name)
+        if not study.finished:
+            return study
+        best = waiting.complete(waiting.run_of(trial_job(study.best.name), request))
+        return replace(study, run=best)
 
 
 def trial_job(name: str) -> TrainingJob:

@@ -1,11 +1,15 @@
-"""Read a tuning job's trials from the SDK's own object."""
+"""Read a tuning job's trials from the SDK's own object, and follow them until it ends."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from GCP_helpers import describe
-from lesson import states, studies
+from GCP_helpers import describe, waiting
+from GCP_helpers.session import refusals
+from lesson import states, studies, target, tuning, watching
 from lesson.jobs import Times
 from lesson.studies import Between, OneOf, Space, Study, Trial
 
@@ -23,20 +27,44 @@ STATES = {
 SCALES = {"UNIT_LOG_SCALE": "log", "UNIT_REVERSE_LOG_SCALE": "reverse log"}
 
 
-def study_of(job: Tuning) -> Study:
-    """Return what a tuning job searches, and its trials, as last seen."""
-    seen = job.gca_resource
+def study_of(job: Tuning, request: Mapping[str, Any]) -> Study:
+    """Return the study that a tuning job is, and its trials, as last seen."""
+    seen, spec, now = job.gca_resource, describe.spec(job), describe.status(job)
     (metric,) = seen.study_spec.metrics
     space = {one.parameter_id: _dimension(one) for one in seen.study_spec.parameters}
-    base = describe.spec(job).base
+    trials = tuple(_trial(trial, space, spec.base) for trial in seen.trials)
+    hour = partial(waiting.estimate, spec)
     return Study(
-        place="",
+        place=watching.place(describe.SERVICE),
         metric=metric.metric_id,
         goal=metric.goal.name.lower(),
-        trials=tuple(_trial(trial, space, base) for trial in seen.trials),
+        trials=trials,
         planned=seen.max_trial_count,
         space=space,
+        name=spec.name,
+        state=now.state,
+        service_state=now.word,
+        seconds=now.times.seconds(),
+        cost=watching.cost(hour, *(trial.seconds for trial in trials)),
+        job=job,
+        request=request,
     )
+
+
+def follow(job: Tuning, request: Mapping[str, Any]) -> Study:
+    """Show the trials until a tuning job ends; fetch the best trial's results."""
+
+    def look() -> Study:
+        describe.refresh(job)
+        return study_of(job, request)
+
+    name = describe.spec(job).name
+    with refusals(f"watching {name}"):
+        study = tuning.follow(look, watching.PAUSE[target()], trial_reason, name)
+        if not study.finished:
+            return study
+        best = waiting.complete(waiting.run_of(trial_job(study.best.name), request))
+        return replace(study, run=best)
 
 
 def trial_job(name: str) -> Job:

@@ -47,5 +47,5 @@ def data(side: Side, connection: Any, archives: Prepared) -> dict[str, str]:
 @pytest.fixture
 def quick(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs and trials run a script in place of train_nn.py that says the same, untrained."""
-    for module in (side.jobs, side.tuning):
+    for module in side.sends_folder:
         monkeypatch.setattr(module, "FOLDER", side.trial)

@@ -17,7 +17,6 @@ import AWS_helpers.images
 import AWS_helpers.jobs
 import AWS_helpers.session
 import AWS_helpers.storage
-import AWS_helpers.tuning
 import GCP_helpers
 import GCP_helpers.costs
 import GCP_helpers.images
@@ -42,7 +41,7 @@ class Google:
     jobs: ModuleType = GCP_helpers.jobs
     session: ModuleType = GCP_helpers.session
     storage: ModuleType = GCP_helpers.storage
-    tuning: ModuleType = GCP_helpers.tuning
+    sends_folder = (GCP_helpers.jobs, GCP_helpers.tuning)  # the modules whose FOLDER is sent
     trial = ROOT / "tests/GCP_helpers/trial.py"  # a quick script in place of train_nn.py
     machine = "n1-standard-4"  # the default one
     two_cost = "$0.44 an hour"  # of two of them
@@ -90,7 +89,7 @@ class Amazon:
     jobs: ModuleType = AWS_helpers.jobs
     session: ModuleType = AWS_helpers.session
     storage: ModuleType = AWS_helpers.storage
-    tuning: ModuleType = AWS_helpers.tuning
+    sends_folder = (AWS_helpers.jobs,)
     trial = ROOT / "tests/AWS_helpers/trial"
     machine = "ml.m5.xlarge"
     two_cost = "$0.46 an hour"

@@ -174,7 +174,7 @@ def service() -> Iterator[str]:
 @pytest.fixture
 def rented(side: Side, connection: object, service: str, monkeypatch: pytest.MonkeyPatch) -> Side:
     """The helpers as under LESSON_TARGET=cloud, with the local cloud's buckets."""
-    for module in (vm, aws_vm, gcp_vm):
+    for module in (aws_vm, gcp_vm):
         monkeypatch.setattr(module, "target", lambda: "cloud")
     monkeypatch.setattr(vm, "LOOKING", 0.2)
     monkeypatch.setattr(gcp_vm, "API", f"{service}/compute/v1")

@@ -65,8 +65,7 @@ torture: setup ## attack a local cloud for about ten minutes, and count the resu
 lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browser: without opening a browser)
 	@$(BIN)/python -m tools.lab $(ARGS)
 
-notebooks: setup ## write the notebooks again from the episodes, the diagrams and tables from the code
-	@$(BIN)/python -m tools.figures
+notebooks: setup ## write the notebooks again from the episodes, and the tables of pages from the code
 	@$(BIN)/python -m tools.coverage
 	@$(BIN)/python -m tools.notebooks
 
@@ -78,7 +77,6 @@ check: setup ## lint, types, lesson lint, generated files up to date
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy
 	@$(BIN)/python -m tools.lint
-	@$(BIN)/python -m tools.figures --check
 	@$(BIN)/python -m tools.notebooks --check
 	@$(BIN)/python -m tools.coverage --check
 

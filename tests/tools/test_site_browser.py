@@ -12,11 +12,12 @@ import pytest
 
 from tests.tools.axe import VIOLATIONS
 from tests.tools.browser import Browser
-from tools.figures.drawing import TYPE
 from tools.folder import ROOT
 from tools.site.write import write
 
 pytestmark = pytest.mark.slow
+
+TYPE = 20  # of every diagram: tests/test_figures.py
 
 SETTLED = "new Promise((done) => setTimeout(done, 100))"  # frames have the size of the screen
 OPEN_ALL = "document.querySelectorAll('details').forEach(box => { box.open = true; })"

@@ -192,4 +192,4 @@ def picture_exists(doc: Doc) -> Found:
     """An episode shows a picture that says something: one with a description."""
     images = (link for _, link in _links(doc) if link.image)
     if not any(link.attributes.pairs.get("alt", "").strip() for link in images):
-        yield 1, "the episode has no picture; draw one in tools/figures, and describe it"
+        yield 1, "the episode has no picture; draw one in episodes/fig, and describe it"

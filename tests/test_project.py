@@ -87,6 +87,15 @@ def test_every_make_target_is_in_the_readme_and_every_command_there_is_a_target(
     assert targets - {"help", "setup"} <= named
 
 
+def test_the_verbs_that_the_readme_prints_are_the_source() -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.search(r"\(`(GCP_helpers/\w+\.py)`\):\n\n```python\n(.*?)```", page, re.DOTALL)
+    assert shown
+    file, code = shown.groups()
+    assert code.count("def ") == 2
+    assert code in (ROOT / file).read_text(encoding="utf-8")
+
+
 def test_continuous_integration_runs_the_readmes_command() -> None:
     commands = [
         line for line in (ROOT / ".ci/run").read_text().splitlines() if line.startswith("make")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 
-from local_cloud.bigquery.call import Call, Document, page_of
-from local_cloud.bigquery.catalog import Catalog, now
+from local_cloud.bigquery.call import page_of
+from local_cloud.bigquery.catalog import Catalog, Document, now
 from local_cloud.bigquery.errors import LOCATION, Problem, invalid, required
 from local_cloud.bigquery.names import check_dataset_id
+from local_cloud.google_rest import Call
 
 # What a client may set; of these the access entries are kept, and have no effect.
 SETTABLE = (

@@ -6,33 +6,25 @@ Codes and reasons: cloud.google.com/bigquery/docs/error-messages.
 from __future__ import annotations
 
 import logging
-from typing import Any
 
-from starlette.responses import JSONResponse, Response
-
-from local_cloud.errors import LocalCloudError
+from local_cloud.google_rest import GoogleError
 
 LOCATION = "US"
 
 
-class Problem(LocalCloudError):
+class Problem(GoogleError):
     """An answer other than success, of a request or of a job."""
 
     def __init__(self, code: int, reason: str, message: str, location: str = "") -> None:
         """code: of HTTP; reason: the service's word; location: where in the request it is."""
-        super().__init__(message)
-        self.code, self.reason, self.location = code, reason, location
+        self.reason, self.location = reason, location
+        super().__init__(code, message)
+        self.details = {"errors": [{"domain": "global"} | self.entry()]}
 
     def entry(self) -> dict[str, str]:
         """As a job's `errorResult` has it."""
         where = {"location": self.location} if self.location else {}
         return {"reason": self.reason, "message": str(self)} | where
-
-    def response(self) -> Response:
-        """As an answer to a request."""
-        entry: dict[str, Any] = {"domain": "global"} | self.entry()
-        error = {"code": self.code, "message": str(self), "errors": [entry]}
-        return JSONResponse({"error": error}, self.code)
 
 
 def invalid(message: str) -> Problem:

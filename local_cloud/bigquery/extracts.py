@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from local_cloud.bigquery.call import Document, inner, inners
-from local_cloud.bigquery.catalog import Catalog, Name
+from local_cloud.bigquery.catalog import Catalog, Document, Name
 from local_cloud.bigquery.errors import invalid, not_implemented
 from local_cloud.bigquery.names import reference_of, target_of
 from local_cloud.bigquery.outcome import Cursor, Outcome
 from local_cloud.bigquery.query_files import write_file
 from local_cloud.bigquery.types import Field, quoted
 from local_cloud.bigquery.writing import Writer
+from local_cloud.google_rest import inner, inners
 from local_cloud.store.objects import Objects
 
 NAMES = {"CSV": "csv", "NEWLINE_DELIMITED_JSON": "json", "PARQUET": "parquet"}

@@ -17,7 +17,10 @@ from local_cloud.bigquery.errors import (
     not_implemented,
 )
 from local_cloud.bigquery.query_client import ProcessEnded
+from local_cloud.bodies import TooLarge
 from local_cloud.definitions.values import WrongValue
+from local_cloud.google_rest import BadJson, Invalid, NotAnObject
+from local_cloud.related import BadBody
 from local_cloud.store.errors import NoSpace, NoSuchBucket, NoSuchObject, StoreError
 from local_cloud.store.records import NOT_WRITTEN
 
@@ -47,7 +50,13 @@ def known(problem: Exception) -> Problem:
         return Problem(404, "notFound", f"Not found: {problem}")
     if isinstance(problem, NoSpace):
         return Problem(507, "quotaExceeded", str(problem))
-    if isinstance(problem, StoreError | WrongValue):
+    if isinstance(problem, TooLarge):
+        return Problem(413, "uploadTooLarge", str(problem))
+    if isinstance(problem, NotAnObject):
+        return Problem(400, "parseError", "Parse Error: an object is needed")
+    if isinstance(problem, BadJson):
+        return Problem(400, "parseError", f"Parse Error: {problem}")
+    if isinstance(problem, StoreError | WrongValue | Invalid | BadBody):
         return invalid(str(problem))
     if isinstance(problem, ProcessEnded):  # clients send the request again
         return Problem(503, "backendError", f"{problem}: send the request again")

@@ -11,8 +11,7 @@ from typing import Any
 import duckdb
 
 from local_cloud.bigquery import load_settings
-from local_cloud.bigquery.call import Document, inner
-from local_cloud.bigquery.catalog import Catalog
+from local_cloud.bigquery.catalog import Catalog, Document
 from local_cloud.bigquery.errors import Problem, invalid
 from local_cloud.bigquery.failures import unreadable
 from local_cloud.bigquery.names import target_of
@@ -20,6 +19,7 @@ from local_cloud.bigquery.outcome import Cursor, Outcome
 from local_cloud.bigquery.query_files import read_files
 from local_cloud.bigquery.types import checked
 from local_cloud.bigquery.writing import Writer
+from local_cloud.google_rest import inner
 from local_cloud.store.errors import NoSuchBucket, NoSuchObject
 from local_cloud.store.objects import Objects
 from local_cloud.store.wildcards import matches

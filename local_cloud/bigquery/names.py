@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from local_cloud.bigquery.call import Document
-from local_cloud.bigquery.catalog import Name
+from local_cloud.bigquery.catalog import Document, Name
 from local_cloud.bigquery.errors import invalid, no_such_dataset, required
 
 _DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]{0,1023}")

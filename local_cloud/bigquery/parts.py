@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from local_cloud.bigquery.call import Call, Document, page_of
-from local_cloud.bigquery.catalog import Catalog
+from local_cloud.bigquery.call import page_of
+from local_cloud.bigquery.catalog import Catalog, Document
 from local_cloud.bigquery.database import Database
 from local_cloud.bigquery.datasets import Datasets
 from local_cloud.bigquery.engine import Runner
@@ -17,6 +17,7 @@ from local_cloud.bigquery.queries import Queries
 from local_cloud.bigquery.streaming import Streaming
 from local_cloud.bigquery.tables import Tables
 from local_cloud.bigquery.uploads import Uploads
+from local_cloud.google_rest import Call
 from local_cloud.projects import project_number
 from local_cloud.service import Platform
 

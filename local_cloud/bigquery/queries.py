@@ -9,13 +9,14 @@ from concurrent.futures import Future
 from starlette.concurrency import run_in_threadpool
 
 from local_cloud.bigquery import rows
-from local_cloud.bigquery.call import Call, Document, inner, page_of
-from local_cloud.bigquery.catalog import Name
+from local_cloud.bigquery.call import page_of
+from local_cloud.bigquery.catalog import Document, Name
 from local_cloud.bigquery.engine import Runner
 from local_cloud.bigquery.errors import LOCATION, Problem, invalid, not_implemented, required
 from local_cloud.bigquery.jobs import Handler, Jobs, job_document
 from local_cloud.bigquery.names import target_of
 from local_cloud.bigquery.outcome import USER, Cursor, Outcome, Request
+from local_cloud.google_rest import Call, inner
 from local_cloud.whole_numbers import whole
 
 PATIENCE = 10_000  # milliseconds that a query is waited for, unless the client says otherwise

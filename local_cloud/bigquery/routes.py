@@ -10,9 +10,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from local_cloud.bigquery import discovery
-from local_cloud.bigquery.call import answered, blocking, definition, waiting
+from local_cloud.bigquery.call import API
 from local_cloud.bigquery.errors import not_implemented
 from local_cloud.bigquery.parts import Parts
+from local_cloud.google_rest import VERBS, describe
 
 _PROJECTS = "/bigquery/v2/projects"
 _PROJECT = f"{_PROJECTS}/{{project}}"
@@ -25,7 +26,6 @@ _MODEL = f"{_MODELS}/{{model}}"
 _JOBS = f"{_PROJECT}/jobs"
 _JOB = f"{_JOBS}/{{job}}"
 _QUERIES = f"{_PROJECT}/queries"
-_VERBS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 Method = tuple[str, str, str, Callable[..., Any]]
 
 
@@ -62,9 +62,6 @@ def methods(parts: Parts) -> list[Method]:
     ]
 
 
-WAITING = ("jobs.query", "jobs.getQueryResults")
-
-
 def routes(parts: Parts) -> list[BaseRoute]:
     """All of BigQuery; what it has not is answered with 501.
 
@@ -80,21 +77,16 @@ def routes(parts: Parts) -> list[BaseRoute]:
         named = [(name, verb, path) for name, verb, path, _ in found]
         return JSONResponse(discovery.document(named, base))
 
-    def declared(name: str, verb: str, path: str, handler: Callable[..., Any]) -> Route:
-        make = waiting if name in WAITING else blocking
-        return Route(path, make(definition().method(verb, path), handler), methods=[verb])
-
     return [
-        *(declared(*each) for each in found),
+        *(API.route(verb, path, handler) for _, verb, path, handler in found),
         Route(upload, parts.uploads.insert, methods=["POST"]),
         Route(upload, parts.uploads.resume, methods=["PUT"]),
-        Route("/$discovery/rest", answered(describe), methods=["GET"]),
-        Route("/discovery/v1/apis/bigquery/v2/rest", answered(describe), methods=["GET"]),
-        Route("/bigquery/v2/{rest:path}", answered(_refuse), methods=_VERBS),
-        Route("/upload/bigquery/v2/{rest:path}", answered(_refuse), methods=_VERBS),
+        Route("/$discovery/rest", API.answered(describe), methods=["GET"]),
+        Route("/discovery/v1/apis/bigquery/v2/rest", API.answered(describe), methods=["GET"]),
+        Route("/bigquery/v2/{rest:path}", API.answered(_refuse), methods=VERBS),
+        Route("/upload/bigquery/v2/{rest:path}", API.answered(_refuse), methods=VERBS),
     ]
 
 
 async def _refuse(request: Request) -> Response:
-    scope = request.scope
-    raise not_implemented(f"{request.method} {scope['path'].removeprefix(scope['root_path'])}")
+    raise not_implemented(describe(request))

@@ -7,11 +7,11 @@ from typing import Any
 
 import duckdb
 
-from local_cloud.bigquery.call import Call, Document, inners
-from local_cloud.bigquery.catalog import Catalog, Name
+from local_cloud.bigquery.catalog import Catalog, Document, Name
 from local_cloud.bigquery.errors import invalid, not_implemented
 from local_cloud.bigquery.failures import problem_of
 from local_cloud.bigquery.types import Field, duckdb_type
+from local_cloud.google_rest import Call, inners
 
 MOST = 50_000  # rows of a request, as the service has it
 

@@ -8,8 +8,8 @@ from typing import Any
 import duckdb
 
 from local_cloud.bigquery import rows, sizes
-from local_cloud.bigquery.call import Call, Document, inner, page_of
-from local_cloud.bigquery.catalog import Catalog, Name, now
+from local_cloud.bigquery.call import page_of
+from local_cloud.bigquery.catalog import Catalog, Document, Name, now
 from local_cloud.bigquery.datasets import check_etag, etag, merged
 from local_cloud.bigquery.ddl import Change
 from local_cloud.bigquery.errors import (
@@ -26,6 +26,7 @@ from local_cloud.bigquery.resolve import Resolver
 from local_cloud.bigquery.statements import parsed
 from local_cloud.bigquery.types import Field, checked, duckdb_type, quoted
 from local_cloud.bigquery.writing import Writer
+from local_cloud.google_rest import Call, inner
 
 _ID = re.compile(r"[\w\- ]{1,1024}")
 # What a client may set; it is kept, and has no effect, but for the schema.

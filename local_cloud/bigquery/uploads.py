@@ -11,14 +11,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from local_cloud import bodies
-from local_cloud.bigquery.call import Document, answered, definition, parse_json
+from local_cloud.bigquery.call import API
+from local_cloud.bigquery.catalog import Document
 from local_cloud.bigquery.errors import Problem, invalid
 from local_cloud.bigquery.loads import Loads
 from local_cloud.bigquery.outcome import Cursor, Outcome
 from local_cloud.bigquery.queries import Queries
 from local_cloud.content_range import chunk
-from local_cloud.related import BadBody, Related
+from local_cloud.google_rest import parse_json, read_json
+from local_cloud.related import Related
 from local_cloud.store.space import Space
 
 LIFETIME = 7 * 24 * 3600  # seconds of an upload without a new byte, as in Cloud Storage
@@ -33,8 +34,8 @@ class Uploads:
         for file in folder.glob("*.data"):  # of load jobs that ended with an earlier server
             if file.stat().st_mtime < time.time() - LIFETIME or not self._known(file.stem).exists():
                 self._forget(file.stem)
-        self.insert, self.resume = answered(self._insert), answered(self._resume)
-        self._method = definition().method("POST", "/bigquery/v2/projects/{project}/jobs")
+        self.insert, self.resume = API.answered(self._insert), API.answered(self._resume)
+        self._method = API.method("POST", "/bigquery/v2/projects/{project}/jobs")
 
     async def _insert(self, request: Request) -> Response:
         """POST ?uploadType=multipart|resumable"""
@@ -43,7 +44,7 @@ class Uploads:
             case "multipart":
                 return await self._multipart(project, request)
             case "resumable":
-                body = self._method.body(parse_json(await bodies.read(request)))
+                body = self._method.body(await read_json(request))
                 upload = secrets.token_hex(16)
                 await run_in_threadpool(self._begin, upload, project, body)
                 base = str(request.base_url).rstrip("/")
@@ -116,9 +117,6 @@ class Uploads:
             related.finish()
             body = self._method.body(parse_json(related.metadata))
             document = await run_in_threadpool(self._start, project, body, file)
-        except BadBody as problem:
-            file.unlink(missing_ok=True)
-            raise invalid(str(problem)) from None
         except BaseException:
             file.unlink(missing_ok=True)
             raise

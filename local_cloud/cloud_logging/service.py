@@ -6,7 +6,6 @@ the log of a replica, with the resource `ml_job` that Vertex AI writes.
 
 from __future__ import annotations
 
-import base64
 import heapq
 import json
 from collections.abc import Iterator, Mapping
@@ -15,48 +14,57 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from local_cloud import bodies
-from local_cloud.definitions.api import api
+from local_cloud.bodies import TooLarge
 from local_cloud.definitions.values import WrongValue
 from local_cloud.engine import log_timestamps
 from local_cloud.engine.spec import Job, NoSuchJob
 from local_cloud.filters import InvalidFilter, bounds, compile_filter
+from local_cloud.google_rest import (
+    VERBS,
+    Api,
+    ApiError,
+    BadJson,
+    Call,
+    NotAnObject,
+    page_token,
+    read_page_token,
+    refuse_unknown,
+)
 from local_cloud.projects import project_number
 from local_cloud.service import Platform, Service
 
 LARGEST = 1000  # entries of a page
 MOST_SEARCHED = 50_000  # lines, for one page: as on the service, it may be empty and others follow
-METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
+
+
+def _refuse(problem: Exception, _: object) -> ApiError:
+    return ApiError("INVALID_ARGUMENT", str(problem))
+
+
+API = Api(
+    "logging.v2",
+    {
+        TooLarge: lambda problem, _: ApiError("INVALID_ARGUMENT", str(problem), http=413),
+        NotAnObject: lambda _, __: ApiError("INVALID_ARGUMENT", "The body must be a JSON object."),
+        BadJson: _refuse,
+        InvalidFilter: _refuse,
+        WrongValue: _refuse,
+    },
+)
 
 
 def service(platform: Platform) -> Service:
     """Return Cloud Logging."""
 
-    method = api("logging.v2").method("POST", "/v2/entries:list")
-
-    async def listed(request: Request) -> JSONResponse:
-        try:
-            method.check_query(request.query_params.multi_items())
-            body = method.body(bodies.parse(await bodies.read(request) or b"{}"))
-            return JSONResponse(await run_in_threadpool(_page, platform, body))
-        except (InvalidFilter, WrongValue, ValueError) as problem:
-            return _refused(400, "INVALID_ARGUMENT", str(problem))
-        except bodies.TooLarge as problem:
-            return _refused(413, "INVALID_ARGUMENT", str(problem))
-
-    async def missing(request: Request) -> JSONResponse:
-        what = f"{request.method} /v2/{request.path_params['rest']}"
-        return _refused(501, "UNIMPLEMENTED", f"not implemented in the local cloud: {what}")
+    def list_entries(call: Call) -> dict[str, Any]:
+        return _page(platform, call.body)
 
     return Service(
         routes=[
-            Route("/v2/entries:list", listed, methods=["POST"]),
-            Route("/v2/{rest:path}", missing, methods=METHODS),
+            API.route("POST", "/v2/entries:list", list_entries),
+            Route("/v2/{rest:path}", refuse_unknown, methods=VERBS),
         ]
     )
 
@@ -107,7 +115,7 @@ def _page(platform: Platform, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _token(places: dict[str, int]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(places).encode()).decode()
+    return page_token(json.dumps(places))
 
 
 def _places(token: str) -> dict[str, int]:
@@ -115,7 +123,7 @@ def _places(token: str) -> dict[str, int]:
     if not token:
         return {}
     try:
-        found = json.loads(base64.urlsafe_b64decode(token))
+        found = json.loads(read_page_token(token))
         places = {str(name): int(place) for name, place in found.items()}
     except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):
         places = {"": -1}
@@ -218,7 +226,3 @@ def _entry(log: _Log, line: log_timestamps.Line) -> dict[str, Any]:
         "insertId": f"{line.start:012d}-{log.path.name.removesuffix('.log')}",
         "textPayload": line.text,
     }
-
-
-def _refused(code: int, status: str, message: str) -> JSONResponse:
-    return JSONResponse({"error": {"code": code, "message": message, "status": status}}, code)

@@ -10,8 +10,9 @@ from starlette.responses import JSONResponse, Response
 
 from local_cloud.gcs.call import Call
 from local_cloud.gcs.errors import Refusal, invalid
-from local_cloud.gcs.pages import page_size, page_token, token
+from local_cloud.gcs.pages import last_before, page_size
 from local_cloud.gcs.resources import bucket_resource, bucket_settings, merged
+from local_cloud.google_rest import page_token
 from local_cloud.projects import project_number
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Attributes, Bucket
@@ -58,7 +59,7 @@ class Buckets:
 
     def list(self, call: Call) -> Response:
         """GET /b?project=…"""
-        number, after = project_number(_project(call)), page_token(call)
+        number, after = project_number(_project(call)), last_before(call)
         found = [
             bucket_resource(bucket, call.base)
             for bucket in self._objects.buckets(call.query.get("prefix", ""))
@@ -68,7 +69,7 @@ class Buckets:
         size = page_size(call)
         answer = {"kind": "storage#buckets", "items": found[:size]}
         if len(found) > size:
-            answer["nextPageToken"] = token(found[size - 1]["name"])
+            answer["nextPageToken"] = page_token(found[size - 1]["name"])
         return JSONResponse(answer)
 
     def get(self, call: Call) -> Response:

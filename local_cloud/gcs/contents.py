@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from starlette.responses import JSONResponse, Response
 
-from local_cloud.gcs.call import Call, Json, condition, inner, inners, whole
+from local_cloud.gcs.call import Call, condition
 from local_cloud.gcs.errors import Refusal, invalid, not_implemented
 from local_cloud.gcs.media import Media
-from local_cloud.gcs.pages import page_size, page_token, token
+from local_cloud.gcs.pages import last_before, page_size
 from local_cloud.gcs.resources import etag, header, merged, object_resource, object_settings
+from local_cloud.google_rest import Json, inner, inners, page_token, whole
 from local_cloud.store.errors import PreconditionFailed
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Attributes, Condition, Object
@@ -76,7 +77,7 @@ class Contents:
             prefix,
             query.get("startOffset", ""),
             query.get("endOffset", ""),
-            after=page_token(call),
+            after=last_before(call),
             delimiter=delimiter,
         )
         answer: Json = {"kind": "storage#objects"}
@@ -85,7 +86,7 @@ class Contents:
         size, last = page_size(call), ""
         for name in results:
             if len(names) + len(prefixes) >= size:
-                answer["nextPageToken"] = token(last)
+                answer["nextPageToken"] = page_token(last)
                 break
             is_prefix = delimiter and delimiter in name[len(prefix) :]
             (prefixes if is_prefix else names).append(name)

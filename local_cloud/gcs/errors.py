@@ -5,32 +5,22 @@ Codes, reasons and most sentences: cloud.google.com/storage/docs/json_api/v1/sta
 
 from __future__ import annotations
 
-from starlette.responses import JSONResponse, Response
-
-from local_cloud.errors import LocalCloudError
+from local_cloud.google_rest import GoogleError
 from local_cloud.store import errors as store
 
 
-class Refusal(LocalCloudError):
+class Refusal(GoogleError):
     """An answer other than success."""
 
     def __init__(self, code: int, reason: str, message: str, **more: str) -> None:
         """code: of HTTP; reason: the service's word; more: further keys of the error's entry."""
-        super().__init__(message)
-        self.code, self.reason, self.more = code, reason, more
-
-    def response(self) -> Response:
-        """As the service says it."""
-        if self.code == 304:
-            return Response(status_code=304)
-        entry = {"message": str(self), "domain": "global", "reason": self.reason} | self.more
-        error = {"code": self.code, "message": str(self), "errors": [entry]}
-        return JSONResponse({"error": error}, self.code)
+        entry = {"message": message, "domain": "global", "reason": reason} | more
+        super().__init__(code, message, errors=[entry])
 
 
-def invalid(message: str) -> Refusal:
+def invalid(message: str, **more: str) -> Refusal:
     """The request makes no sense."""
-    return Refusal(400, "invalid", message)
+    return Refusal(400, "invalid", message, **more)
 
 
 def not_implemented(what: str) -> Refusal:

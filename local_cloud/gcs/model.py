@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from local_cloud.gcs.call import Call, Json, digest
+from local_cloud.gcs.call import Call, digest
 from local_cloud.gcs.contents import DEFAULT_TYPE, check_name
 from local_cloud.gcs.errors import Refusal, invalid
 from local_cloud.gcs.resources import header, merged, object_settings
+from local_cloud.google_rest import Json
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Attributes, Condition, Object
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-
 from local_cloud.gcs.call import Call
 from local_cloud.gcs.errors import invalid
+from local_cloud.google_rest import read_page_token
 
 _LARGEST = 1000  # cloud.google.com/storage/docs/json_api/v1/objects/list, maxResults
 
@@ -19,14 +17,9 @@ def page_size(call: Call) -> int:
     return min(requested or _LARGEST, _LARGEST)
 
 
-def token(last: str) -> str:
-    """The token of the page that follows this result."""
-    return base64.urlsafe_b64encode(last.encode()).decode()
-
-
-def page_token(call: Call) -> str:
-    """The result that the page follows; "" for the first page."""
+def last_before(call: Call) -> str:
+    """Return the result that the page follows; "" for the first page."""
     try:
-        return base64.urlsafe_b64decode(call.query.get("pageToken", "")).decode()
-    except (binascii.Error, ValueError):
+        return read_page_token(call.query.get("pageToken", ""))
+    except ValueError:
         raise invalid("Invalid pageToken") from None

@@ -11,9 +11,10 @@ import re
 
 from starlette.responses import JSONResponse, Response
 
-from local_cloud.gcs.call import Call, Json, inner, inners
+from local_cloud.gcs.call import Call
 from local_cloud.gcs.errors import Refusal, invalid
 from local_cloud.gcs.resources import bucket_etag
+from local_cloud.google_rest import Json, inner, inners
 from local_cloud.projects import project_number
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Attributes, Bucket

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from local_cloud.gcs.call import Json, inner
 from local_cloud.gcs.errors import invalid, not_implemented
+from local_cloud.google_rest import Json, inner
 from local_cloud.projects import project_number
 from local_cloud.store.values import Attributes, Bucket, Object
 

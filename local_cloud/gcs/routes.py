@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from local_cloud.gcs.buckets import Buckets
-from local_cloud.gcs.call import Call, blocking, definition, streaming
+from local_cloud.gcs.call import API, Call, streaming
 from local_cloud.gcs.contents import Contents
 from local_cloud.gcs.errors import not_implemented
 from local_cloud.gcs.policies import Policies, service_account
 from local_cloud.gcs.uploads import Chunks, Uploads
+from local_cloud.google_rest import VERBS, describe
 from local_cloud.store.objects import Objects
 
 _BUCKETS = "/storage/v1/b"
@@ -21,7 +21,6 @@ _BUCKET = _BUCKETS + "/{bucket}"
 _OBJECTS = _BUCKET + "/o"
 _OBJECT = _OBJECTS + "/{object}"
 _TARGET = "b/{to_bucket}/o/{to_object}"
-_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _PARTS = {
     "b": "bucket",
     "o": "object",
@@ -75,28 +74,26 @@ def routes(objects: Objects) -> list[BaseRoute]:
             ("DELETE", uploads.cancel),
         )
     ]
+    verbs = [*VERBS, "OPTIONS"]
     rest = ("/storage/v1/", "/upload/storage/v1/", "/download/storage/v1/", "/batch/storage/v1")
 
-    def declared(verb: str, path: str, handler: Callable[[Call], Response]) -> Route:
-        method = definition().method(verb, path.removeprefix("/download"))
-        return Route(path, blocking(method, handler), methods=[verb])
-
     return [
-        *(declared(*each) for each in calls),
+        *(
+            API.route(verb, path, handler, defined=path.removeprefix("/download"))
+            for verb, path, handler in calls
+        ),
         *(Route(path, streaming(handler), methods=[method]) for method, path, handler in sending),
-        *(Route(path + "{rest:path}", streaming(_refuse), methods=_METHODS) for path in rest),
+        *(Route(path + "{rest:path}", streaming(_refuse), methods=verbs) for path in rest),
     ]
 
 
 async def _refuse(call: Call, _: Chunks) -> Response:
     """Whatever the local cloud does not know of the service."""
-    scope = call.request.scope
-    path = scope["path"].removeprefix(scope["root_path"])  # which is the secret
-    raise not_implemented(f"{call.request.method} {template(path)}")
+    raise not_implemented(template(describe(call.request)))
 
 
 def template(path: str) -> str:
-    """The path with the names of resources taken out."""
+    """Return the path, or a request's verb and path, with the names of resources taken out."""
     return re.sub(
         rf"/({'|'.join(_PARTS)})/[^/]+", lambda match: f"/{match[1]}/{{{_PARTS[match[1]]}}}", path
     )

@@ -13,10 +13,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from local_cloud.content_range import Chunk, chunk
-from local_cloud.gcs.call import Call, definition, parse_json
+from local_cloud.gcs.call import API, Call
 from local_cloud.gcs.errors import Refusal, invalid
 from local_cloud.gcs.model import Insert, Session, Sessions, announced
 from local_cloud.gcs.resources import object_resource
+from local_cloud.google_rest import parse_json
 from local_cloud.related import Related
 from local_cloud.store import files
 from local_cloud.store.errors import NoSpace, StoreError
@@ -33,7 +34,7 @@ class Uploads:
         """Into this store."""
         self._objects = objects
         self._sessions = Sessions(objects)
-        self._method = definition().method("POST", "/storage/v1/b/{bucket}/o")
+        self._method = API.method("POST", "/storage/v1/b/{bucket}/o")
         self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     async def insert(self, call: Call, chunks: Chunks) -> Response:

@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 from urllib.parse import unquote
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from local_cloud.google_rest import VERBS, ApiError, refuse_unknown
 from local_cloud.projects import Projects, project_number
 from local_cloud.service import Platform, Service
-
-_METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
 
 
 def service(platform: Platform) -> Service:
@@ -27,13 +26,13 @@ def service(platform: Platform) -> Service:
 def routes(projects: Projects) -> list[BaseRoute]:
     """projects.get; what else there is of the service is answered with 501."""
 
-    def get(request: Request) -> JSONResponse:
+    def get(request: Request) -> Response:
         name = unquote(request.path_params["project"])
         found = projects.get(name)
         if found is None:
             # The service does not say which of the two it is.
             message = f"Permission denied on resource 'projects/{name}' (or it may not exist)."
-            return _refused(403, "PERMISSION_DENIED", message)
+            return ApiError("PERMISSION_DENIED", message).response()
         created = datetime.fromtimestamp(found["created"], UTC).isoformat().replace("+00:00", "Z")
         return JSONResponse(
             {
@@ -47,16 +46,7 @@ def routes(projects: Projects) -> list[BaseRoute]:
             }
         )
 
-    def missing(request: Request) -> JSONResponse:
-        what = f"{request.method} /v3/{request.path_params['rest']}"
-        return _refused(501, "UNIMPLEMENTED", f"not implemented in the local cloud: {what}")
-
     return [
         Route("/v3/projects/{project}", get, methods=["GET"]),
-        Route("/v3/{rest:path}", missing, methods=_METHODS),
+        Route("/v3/{rest:path}", refuse_unknown, methods=VERBS),
     ]
-
-
-def _refused(code: int, status: str, message: str) -> JSONResponse:
-    error = {"code": code, "message": message, "status": status}
-    return JSONResponse({"error": error}, code)

@@ -19,6 +19,7 @@ from local_cloud import bodies
 from local_cloud.engine.http_client import HttpRequest
 from local_cloud.engine.served import Deployment, NoSuchDeployment, ServingState, Unanswered
 from local_cloud.engine.spec import EngineError
+from local_cloud.google_rest import ApiError
 from local_cloud.service import Platform
 from local_cloud.store.errors import StoreError
 from local_cloud.store.records import NOT_WRITTEN
@@ -32,7 +33,6 @@ from local_cloud.vertex.batch_files import (
     with_pictures,
 )
 from local_cloud.vertex.endpoints import DIALECT, replicas
-from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.model_registry import DEPLOYED, ModelRegistry
 from local_cloud.vertex.request import GS_URI
 from local_cloud.vertex.resources import numbered

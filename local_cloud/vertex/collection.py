@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from local_cloud.google_rest import ApiError
 from local_cloud.store.records import Records
 from local_cloud.vertex import resources
-from local_cloud.vertex.errors import ApiError, not_found
+from local_cloud.vertex.errors import not_found
 from local_cloud.vertex.schema import OUTPUT_ONLY, Json, checked, new_id, require, timestamp
 
 # "1-128 characters, and valid characters are [a-z][0-9]-": types/tensorboard_service.py and others

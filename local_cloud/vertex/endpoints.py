@@ -22,10 +22,11 @@ from local_cloud.engine.deployment_runner import LATE
 from local_cloud.engine.served import Deployment, NoSuchDeployment, ServingState
 from local_cloud.engine.spec import EngineError
 from local_cloud.failures import NEVER_HEALTHY
+from local_cloud.google_rest import ApiError
 from local_cloud.service import Platform
 from local_cloud.vertex import rented, resources, serving_launch
 from local_cloud.vertex.collection import Collection
-from local_cloud.vertex.errors import ApiError, not_found
+from local_cloud.vertex.errors import not_found
 from local_cloud.vertex.model_registry import DEPLOYED, ModelRegistry
 from local_cloud.vertex.request import MACHINES
 from local_cloud.vertex.resources import numbered

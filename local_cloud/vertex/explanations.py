@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local_cloud import shapley
-from local_cloud.vertex.errors import ApiError
+from local_cloud.google_rest import ApiError
 from local_cloud.vertex.schema import Json, require
 
 AT_ONCE = 500  # instances of a request to the model

@@ -7,13 +7,14 @@ import time
 from pathlib import Path
 
 from local_cloud.filters import compile_filter
+from local_cloud.google_rest import ApiError
 from local_cloud.projects import project_number
 from local_cloud.store import trees
 from local_cloud.store.errors import NoSuchBucket
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 from local_cloud.vertex import resources
-from local_cloud.vertex.errors import ApiError, not_found
+from local_cloud.vertex.errors import not_found
 from local_cloud.vertex.request import GS_URI
 from local_cloud.vertex.schema import (
     Json,

@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
+from local_cloud.google_rest import ApiError, read_json
 from local_cloud.vertex import rest
 from local_cloud.vertex.endpoints import Endpoints
-from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.schema import Json, require
 
 KIND = "vertex-policy"
@@ -52,7 +52,7 @@ def routes(endpoints: Endpoints) -> list[BaseRoute]:
             name = rest.named(request)
             endpoints.get(name)
             query = {"permissions": request.query_params.getlist("permissions")}
-            return JSONResponse(answer(name, query | await rest.body(request)))
+            return JSONResponse(answer(name, query | await read_json(request)))
 
         path = f"{root}{rest.LOCATION}/endpoints/{{id:id}}:{method}"
         return Route(path, handle, methods=["POST", "GET"])

@@ -13,9 +13,9 @@ from starlette.routing import BaseRoute, Route
 from local_cloud import bodies
 from local_cloud.engine.http_client import HttpRequest, HttpResponse
 from local_cloud.engine.served import NoSuchDeployment, Unanswered
+from local_cloud.google_rest import ApiError, read_json
 from local_cloud.vertex import explanations, rest, serving_launch
 from local_cloud.vertex.endpoints import Endpoints
-from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.schema import Json, checked, require
 
 LARGEST = 1_500_000  # bytes of a request or response of a shared public endpoint
@@ -42,7 +42,7 @@ class Predictions:
 
     async def predict(self, request: Request) -> Response:
         """POST :predict, with instances as JSON."""
-        content = await _body(request)
+        content = await bodies.read(request, LARGEST)
         _instances(content)
         sending = (("content-type", JSON),)
         deployed_id, response = await self.send(rest.named(request), content, sending)
@@ -51,7 +51,7 @@ class Predictions:
 
     async def raw_predict(self, request: Request) -> Response:
         """POST :rawPredict: the body goes to the replica as it is, and so does the answer back."""
-        content = await _body(request)
+        content = await bodies.read(request, LARGEST)
         sending = [each for each in request.headers.items() if each[0] not in OWN]
         deployed_id, response = await self.send(rest.named(request), content, tuple(sending))
         about = self.about(deployed_id)
@@ -66,7 +66,7 @@ class Predictions:
 
     async def explain(self, request: Request) -> Response:
         """POST :explain: predictions, and what each feature adds to them."""
-        endpoint, content = rest.named(request), await rest.body(request)
+        endpoint, content = rest.named(request), await read_json(request)
         asked = checked(ExplainRequest, content | {"endpoint": endpoint})
         require(asked.get("instances"), "instances: a list of at least one")
         chosen = asked.get("deployedModelId") or self._chosen(endpoint)
@@ -138,13 +138,6 @@ class Predictions:
             "modelDisplayName": model["displayName"],
             "modelVersionId": model["versionId"],
         }
-
-
-async def _body(request: Request) -> bytes:
-    try:
-        return await bodies.read(request, LARGEST)
-    except bodies.TooLarge as problem:
-        raise ApiError("INVALID_ARGUMENT", str(problem), http=413) from None
 
 
 def _instances(content: bytes) -> list[Any]:

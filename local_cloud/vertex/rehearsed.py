@@ -5,7 +5,7 @@ from __future__ import annotations
 from local_cloud.engine.failures import Failures
 from local_cloud.engine.spec import Refused
 from local_cloud.failures import IMAGE, LOST_WORKER, MEMORY, NO_QUOTA, REGION, ROLE, SLOW
-from local_cloud.vertex.errors import ApiError
+from local_cloud.google_rest import ApiError
 from local_cloud.vertex.schema import Json
 
 AT_ONCE = (NO_QUOTA, ROLE, REGION)  # the request is refused

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Callable
 from typing import Any
 
+from local_cloud import google_rest
 from local_cloud.filters import Functions, camel, compile_filter, order
+from local_cloud.google_rest import page_token, read_page_token
 from local_cloud.projects import project_number
 from local_cloud.store.records import Records
 from local_cloud.vertex.errors import not_found
@@ -57,14 +58,13 @@ def cut(
     keep = compile_filter(query.get("filter", ""), functions)
     found = order([item for item in rendered if keep(item)], query.get("orderBy", ""))
     try:
-        start = int(base64.urlsafe_b64decode(query.get("pageToken", "")) or b"0")
+        start = int(read_page_token(query.get("pageToken", "")) or "0")
         size = int(query.get("pageSize", 0)) or PAGE
     except ValueError:
         start = size = -1
     require(start >= 0 and size > 0, "pageToken or pageSize is not valid")
-    rest = start + size < len(found)
-    token = base64.urlsafe_b64encode(str(start + size).encode()).decode() if rest else ""
-    return found[start : start + size], token
+    chosen, after = google_rest.cut(found, start, size)
+    return list(chosen), page_token(str(after)) if after else ""
 
 
 def done(records: Records, parent: str, response: Json, metadata: str) -> Json:

@@ -15,10 +15,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
-from local_cloud import bodies
+from local_cloud.google_rest import read_json
 from local_cloud.store.records import Records
 from local_cloud.vertex import resources
-from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.resource import Call, Method, Resource
 from local_cloud.vertex.resources import numbered
 from local_cloud.vertex.schema import Json, require
@@ -72,7 +71,7 @@ def _route(
         return answered(resource, name, method, call, records)
 
     async def answer(request: Request) -> JSONResponse:
-        content = await body(request) if verb in ("POST", "PATCH", "PUT") else {}
+        content = await read_json(request) if verb in ("POST", "PATCH", "PUT") else {}
         call = Call(named(request), request.query_params, content)
         if resource.on_loop or inspect.iscoroutinefunction(method):
             found = operation(call)
@@ -110,16 +109,3 @@ def named(request: Request) -> str:
     path = "projects/" + request.scope["path"].partition("/projects/")[2]
     *above, last = path.split("/")
     return numbered("/".join(map(_id, [*above, last.partition(":")[0]])))
-
-
-async def body(request: Request) -> Json:
-    """The request's JSON object, or INVALID_ARGUMENT."""
-    try:
-        found = bodies.parse(await bodies.read(request) or b"{}")
-    except bodies.TooLarge as problem:
-        raise ApiError("INVALID_ARGUMENT", str(problem), http=413) from None
-    except ValueError as problem:
-        raise ApiError("INVALID_ARGUMENT", f"Invalid JSON payload received: {problem}") from None
-    if not isinstance(found, dict):
-        raise ApiError("INVALID_ARGUMENT", "Invalid JSON payload received: not an object")
-    return found

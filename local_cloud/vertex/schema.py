@@ -27,7 +27,7 @@ from google.cloud.aiplatform_v1.types.model_service import (
 from google.protobuf import json_format
 
 from local_cloud import clock
-from local_cloud.vertex.errors import ApiError
+from local_cloud.google_rest import ApiError
 
 Json = dict[str, Any]
 

@@ -9,12 +9,12 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
 from local_cloud.engine.dialect import Dialect
-from local_cloud.filters import InvalidFilter
+from local_cloud.google_rest import VERBS, refuse_unknown
 from local_cloud.service import Platform, Service
 from local_cloud.vertex import policies, resources, rest, routes
 from local_cloud.vertex.datasets import routes as dataset_routes
 from local_cloud.vertex.deployed import Deployed
-from local_cloud.vertex.errors import ApiError, render
+from local_cloud.vertex.errors import REFUSED, render
 from local_cloud.vertex.parts import Parts
 from local_cloud.vertex.resource import Resource
 from local_cloud.vertex.tracking import metadata_routes, tensorboard_routes
@@ -34,7 +34,6 @@ RESOURCES: tuple[Callable[[Parts], Sequence[Resource]], ...] = (
 # A look at an operation is held until it ends, at most this long: between two looks the SDK sleeps
 # for seconds, ever longer.
 OPERATION_SECONDS = 20.0
-METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
 
 
 def service(platform: Platform) -> Service:
@@ -43,7 +42,7 @@ def service(platform: Platform) -> Service:
     declared = [resource for declare in RESOURCES for resource in declare(parts)]
     found = [route for one in declared for route in rest.routes(one, platform.records)]
     missing = [
-        Route(f"/{version}/{{rest:path}}", _missing, methods=METHODS)
+        Route(f"/{version}/{{rest:path}}", refuse_unknown, methods=VERBS)
         for version in ("v1", "v1beta1")
     ]
     return Service(
@@ -60,7 +59,7 @@ def service(platform: Platform) -> Service:
             parts.tuning,
             Deployed(platform, parts.endpoints, parts.batches),
         ),
-        errors={ApiError: render, InvalidFilter: render},
+        errors=dict.fromkeys(REFUSED, render),
         runners=[parts.pipelines, parts.batches],
     )
 
@@ -77,12 +76,3 @@ def _operations(parts: Parts) -> list[BaseRoute]:
         for root in ("/ui", "/v1", "/v1beta1")  # gcloud waits with the last one
         for place in ("", "/{kind}/{owner:id}")
     ]
-
-
-async def _missing(request: Request) -> JSONResponse:
-    path = request.scope["path"].removeprefix(request.scope["root_path"])
-    problem = ApiError(
-        "UNIMPLEMENTED",
-        f"not implemented in the local cloud: {request.method} {path}",
-    )
-    return render(request, problem)

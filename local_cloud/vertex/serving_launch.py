@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from local_cloud.engine.base import Base
 from local_cloud.engine.served import ServingPlan
 from local_cloud.engine.spec import JobContext, Replica
-from local_cloud.vertex.errors import ApiError
+from local_cloud.google_rest import ApiError
 from local_cloud.vertex.schema import Json, require
 
 PORT = 8080

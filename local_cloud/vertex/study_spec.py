@@ -14,7 +14,7 @@ from typing import Any
 from local_cloud.engine.early_stopping import Rule
 from local_cloud.engine.search import Parameter, Value
 from local_cloud.engine.study import StudySpec
-from local_cloud.vertex.errors import ApiError
+from local_cloud.google_rest import ApiError
 from local_cloud.vertex.schema import Json, require
 
 ALGORITHMS = {"GRID_SEARCH": "grid", "RANDOM_SEARCH": "random"}  # without one: bayesian

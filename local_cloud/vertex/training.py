@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
+from local_cloud.google_rest import ApiError
 from local_cloud.service import Platform
 from local_cloud.store import files
 from local_cloud.vertex import launch, rehearsed, rented, resources, status
@@ -13,7 +14,6 @@ from local_cloud.vertex.automl import inputs as automl_inputs
 from local_cloud.vertex.automl import trainings
 from local_cloud.vertex.automl.trainings import AutoMl
 from local_cloud.vertex.datasets import splits
-from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.model_registry import ModelRegistry
 from local_cloud.vertex.request import check_job_spec
 from local_cloud.vertex.schema import (

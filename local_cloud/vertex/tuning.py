@@ -17,8 +17,9 @@ from local_cloud.engine.spec import Job, State
 from local_cloud.engine.studies import Studies
 from local_cloud.engine.study import Study, TrialJob
 from local_cloud.failures import WRONG_METRIC
+from local_cloud.google_rest import ApiError
 from local_cloud.vertex import metrics, resources, study_spec
-from local_cloud.vertex.errors import INVALID_ARGUMENT, ApiError
+from local_cloud.vertex.errors import INVALID_ARGUMENT
 from local_cloud.vertex.launch import PRIMARY, metric_file
 from local_cloud.vertex.request import check_job_spec
 from local_cloud.vertex.schema import (

@@ -13,6 +13,7 @@ from local_cloud import bodies
 from local_cloud.control import Status
 
 VERTEX = "/v1/projects/p/locations/l/customJobs"
+BIGQUERY_UPLOAD = "/upload/bigquery/v2/projects/p/jobs?uploadType=resumable"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 SAGEMAKER = {"X-Amz-Target": "SageMaker.ListTrainingJobs"}
 DOORS = pytest.mark.parametrize(
@@ -20,10 +21,12 @@ DOORS = pytest.mark.parametrize(
     [
         (VERTEX, {}, '"status":"INVALID_ARGUMENT"'),
         ("/storage/v1/b?project=p", {}, '"reason":"uploadTooLarge"'),
+        (BIGQUERY_UPLOAD, {}, '"reason":"uploadTooLarge"'),
+        ("/v2/entries:list", {}, '"status":"INVALID_ARGUMENT"'),
         ("/aws", SAGEMAKER, '"__type": "RequestEntityTooLargeException"'),
         ("/aws", FORM, "<Code>RequestEntityTooLargeException</Code>"),
     ],
-    ids=["vertex", "gcs", "sagemaker", "iam"],
+    ids=["vertex", "gcs", "bigquery", "logging", "sagemaker", "iam"],
 )
 
 

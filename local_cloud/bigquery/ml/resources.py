@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from local_cloud.bigquery.call import Call, Document, page_of
-from local_cloud.bigquery.catalog import Catalog, Name, now
+from local_cloud.bigquery.call import page_of
+from local_cloud.bigquery.catalog import Catalog, Document, Name, now
 from local_cloud.bigquery.datasets import check_etag, etag, merged
 from local_cloud.bigquery.errors import LOCATION
 from local_cloud.bigquery.ml import statements
 from local_cloud.bigquery.ml.store import Models
+from local_cloud.google_rest import Call
 
 SETTABLE = ("friendlyName", "description", "labels", "expirationTime")
 SHORT = ("modelType", "creationTime", "lastModifiedTime", "labels", "friendlyName")

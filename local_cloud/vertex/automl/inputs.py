@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from local_cloud.google_rest import ApiError
 from local_cloud.vertex.datasets.import_lists import USE
-from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.schema import Json, require
 
 DEFINITIONS = "gs://google-cloud-aiplatform/schema/trainingjob/definition/"

@@ -15,6 +15,7 @@ from typing import Any
 
 import local_cloud
 from local_cloud.engine.spec import EngineError, Job, JobContext, Plan, Refused, Replica, State
+from local_cloud.google_rest import ApiError
 from local_cloud.service import Platform
 from local_cloud.vertex import rented
 from local_cloud.vertex.automl import evaluations
@@ -23,7 +24,6 @@ from local_cloud.vertex.automl.inputs import PICTURES
 from local_cloud.vertex.datasets import data_items
 from local_cloud.vertex.datasets import datasets as managed
 from local_cloud.vertex.datasets.datasets import Datasets
-from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.model_registry import ModelRegistry
 from local_cloud.vertex.schema import Json, new_id, timestamp
 

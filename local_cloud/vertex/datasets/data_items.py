@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from local_cloud.engine.spec import EngineError
+from local_cloud.google_rest import ApiError
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 from local_cloud.vertex import batch_files
 from local_cloud.vertex.datasets import import_lists
-from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.request import GS_URI
 from local_cloud.vertex.schema import Json, require, timestamp
 

@@ -14,13 +14,13 @@ from google.cloud.aiplatform_v1.types import Dataset, ExportDataRequest, ImportD
 
 from local_cloud.engine.spec import EngineError
 from local_cloud.errors import LocalCloudError
+from local_cloud.google_rest import ApiError
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 from local_cloud.vertex import batch_files, resources
 from local_cloud.vertex.collection import Collection
 from local_cloud.vertex.datasets import data_items
 from local_cloud.vertex.datasets.data_items import DataItems
-from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.request import GS_URI
 from local_cloud.vertex.schema import Json, checked, require
 

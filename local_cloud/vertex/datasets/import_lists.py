@@ -13,7 +13,7 @@ from typing import Any
 from local_cloud import bodies
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
-from local_cloud.vertex.errors import ApiError
+from local_cloud.google_rest import ApiError
 from local_cloud.vertex.schema import Json, require
 
 USE = "aiplatform.googleapis.com/ml_use"

@@ -20,12 +20,12 @@ from local_cloud.bounded import process
 from local_cloud.bounded.errors import CannotRead
 from local_cloud.bounded.limits import Limits
 from local_cloud.engine.spec import EngineError, Refused
+from local_cloud.google_rest import ApiError
 from local_cloud.store.errors import StoreError
 from local_cloud.vertex.automl import inputs
 from local_cloud.vertex.datasets import data_items, datasets
 from local_cloud.vertex.datasets.datasets import Datasets
 from local_cloud.vertex.datasets.import_lists import USE
-from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.request import GS_URI
 from local_cloud.vertex.schema import Json, require, timestamp
 

@@ -13,9 +13,9 @@ from typing import Any
 from local_cloud import bodies
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
+from local_cloud.google_rest import ApiError
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
-from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.pipelines import placeholders
 from local_cloud.vertex.pipelines.lineage import Lineage
 from local_cloud.vertex.pipelines.placeholders import path_of

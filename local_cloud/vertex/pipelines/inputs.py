@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from local_cloud.errors import LocalCloudError
-from local_cloud.vertex.errors import ApiError
+from local_cloud.google_rest import ApiError
 from local_cloud.vertex.pipelines import placeholders
 from local_cloud.vertex.pipelines.spec import (
     MOST_ITEMS,

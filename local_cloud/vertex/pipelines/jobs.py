@@ -17,8 +17,9 @@ from dataclasses import replace
 from google.cloud.aiplatform_v1.types import PipelineJob
 
 from local_cloud import billed_runs
+from local_cloud.google_rest import ApiError
 from local_cloud.vertex import rented, resources
-from local_cloud.vertex.errors import CANCELLED, ApiError
+from local_cloud.vertex.errors import CANCELLED
 from local_cloud.vertex.pipelines import spec as pipeline_spec
 from local_cloud.vertex.pipelines.container import RUN_LABEL
 from local_cloud.vertex.pipelines.lineage import Lineage

@@ -16,7 +16,7 @@ from typing import Any
 
 from local_cloud.engine import job_table
 from local_cloud.engine.spec import Job, State
-from local_cloud.vertex.errors import ApiError
+from local_cloud.google_rest import ApiError
 from local_cloud.vertex.pipelines import cache, conditions, inputs, placeholders
 from local_cloud.vertex.pipelines import container as pipeline_container
 from local_cloud.vertex.pipelines.inputs import Unresolved

@@ -11,7 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from local_cloud import bodies
-from local_cloud.vertex.errors import ApiError
+from local_cloud.google_rest import ApiError
 from local_cloud.vertex.pipelines import conditions, placeholders
 from local_cloud.vertex.schema import Json, require
 

@@ -18,10 +18,11 @@ from google.cloud.aiplatform_v1.types import (
     RemoveContextChildrenRequest,
 )
 
+from local_cloud.google_rest import ApiError
 from local_cloud.store.records import Records
 from local_cloud.vertex import resources
 from local_cloud.vertex.collection import Collection
-from local_cloud.vertex.errors import ApiError, not_found
+from local_cloud.vertex.errors import not_found
 from local_cloud.vertex.resources import numbered
 from local_cloud.vertex.schema import Json, checked, require, timestamp
 from local_cloud.whole_numbers import whole

@@ -12,10 +12,10 @@ from google.cloud.aiplatform_v1.types import (
     WriteTensorboardRunDataRequest,
 )
 
+from local_cloud.google_rest import ApiError
 from local_cloud.store.records import Records
 from local_cloud.vertex import resources
 from local_cloud.vertex.collection import Collection
-from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.schema import Json, checked, require, timestamp
 from local_cloud.whole_numbers import whole
 

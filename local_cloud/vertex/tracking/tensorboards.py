@@ -11,10 +11,10 @@ from google.cloud.aiplatform_v1.types import (
     TensorboardTimeSeries,
 )
 
+from local_cloud.google_rest import ApiError
 from local_cloud.store.records import Records
 from local_cloud.vertex import resources
 from local_cloud.vertex.collection import Collection
-from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.schema import Json, checked, new_id, require
 from local_cloud.vertex.tracking.tensorboard_data import Points
 

@@ -9,10 +9,10 @@ from local_cloud.bounded import process
 from local_cloud.bounded.errors import CannotRead
 from local_cloud.bounded.limits import Limits
 from local_cloud.engine.spec import State
+from local_cloud.google_rest import ApiError
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
-from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.launch import folders
 from local_cloud.vertex.resources import numbered
 from local_cloud.vertex.schema import Json, require, timestamp

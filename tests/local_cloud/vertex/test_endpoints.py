@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import local_cloud
 from local_cloud.control import Status
 from local_cloud.engine.http_client import HttpResponse
-from local_cloud.vertex.errors import ApiError
+from local_cloud.google_rest import ApiError
 from local_cloud.vertex.predictions import _predictions
 from tests.local_cloud.vertex.support import BUCKET
 from tests.local_cloud.vertex.test_tuning import wait_for

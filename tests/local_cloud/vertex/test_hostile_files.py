@@ -17,9 +17,9 @@ from local_cloud.bounded import files, process
 from local_cloud.bounded.errors import Damaged, OverLimit
 from local_cloud.bounded.limits import Limits
 from local_cloud.engine.spec import EngineError
+from local_cloud.google_rest import ApiError
 from local_cloud.vertex import batch_files, metrics
 from local_cloud.vertex.datasets import import_lists
-from local_cloud.vertex.errors import ApiError
 from local_cloud.vertex.pipelines import container, inputs, placeholders, spec
 from local_cloud.vertex.tracking import event_files, tracked_jobs
 from tests import bombs

@@ -16,7 +16,7 @@ from google.cloud.aiplatform_v1.types import PipelineJob
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud.vertex.errors import ApiError
+from local_cloud.google_rest import ApiError
 from local_cloud.vertex.pipelines import spec as pipeline_spec
 
 BUCKET = "pipelines-by-hand"

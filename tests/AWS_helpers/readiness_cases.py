@@ -25,7 +25,7 @@ from botocore.httpsession import URLLib3Session
 from lesson import check
 from tests import once
 from tests.AWS_helpers.answers import CASES, READY, ROLE, Answer
-from tests.AWS_helpers.every_verb import at_home
+from tests.AWS_helpers.recording import at_home
 
 LOCAL = os.environ["FORWARD_TO"]
 send = URLLib3Session.send

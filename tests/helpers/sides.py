@@ -44,6 +44,7 @@ class Google:
     sends_folder = (GCP_helpers.jobs, GCP_helpers.tuning)  # the modules whose FOLDER is sent
     trial = ROOT / "tests/GCP_helpers/trial.py"  # a quick script in place of train_nn.py
     machine = "n1-standard-4"  # the default one
+    own_image = "us-central1-docker.pkg.dev/my-project/images/torch:1"
     two_cost = "$0.44 an hour"  # of two of them
     serving_machine = "n1-standard-2"  # the default one of deploy()
     served_cost = "$2.63"  # a day of it
@@ -60,13 +61,21 @@ class Google:
         """Return the name of the SDK's job."""
         return str(job.display_name)
 
+    def is_running(self, job: Any) -> bool:
+        """Ask the service whether the script runs."""
+        return "RUNNING" in job.state.name
+
     def output(self, job: Any) -> str:
         """Return the name of an object that the job leaves in its bucket."""
         return f"runs/{self.name(job)}/model/metrics.json"
 
     def create_bucket(self, name: str) -> None:
         """Make a bucket as somebody does who has no lesson."""
-        self.session.client().create_bucket(name)
+        self.session.client().create_bucket(name, location="us-central1")
+
+    def delete_bucket(self, name: str) -> None:
+        """Delete an empty bucket."""
+        self.session.client().bucket(name).delete()
 
     def has_bucket(self, name: str) -> bool:
         """Return whether there is a bucket of this name."""
@@ -92,6 +101,7 @@ class Amazon:
     sends_folder = (AWS_helpers.jobs,)
     trial = ROOT / "tests/AWS_helpers/trial"
     machine = "ml.m5.xlarge"
+    own_image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/torch:1"
     two_cost = "$0.46 an hour"
     serving_machine = "ml.m5.large"
     served_cost = "$2.76"
@@ -113,6 +123,11 @@ class Amazon:
         """Return the name of the SDK's job."""
         return str(job.training_job_name)
 
+    def is_running(self, job: Any) -> bool:
+        """Ask the service whether the script runs."""
+        job.refresh()
+        return bool(job.secondary_status == "Training")
+
     def output(self, job: Any) -> str:
         """Return the name of an object that the job leaves in its bucket."""
         return f"runs/{self.name(job)}/output/model.tar.gz"
@@ -120,6 +135,10 @@ class Amazon:
     def create_bucket(self, name: str) -> None:
         """Make a bucket as somebody does who has no lesson."""
         self.session.client("s3").create_bucket(Bucket=name)
+
+    def delete_bucket(self, name: str) -> None:
+        """Delete an empty bucket."""
+        self.session.client("s3").delete_bucket(Bucket=name)
 
     def has_bucket(self, name: str) -> bool:
         """Return whether there is a bucket of this name."""

@@ -55,7 +55,7 @@ PACKAGES = {
     ),
     "cleanup (Amazon)": Package(
         "AWS_helpers/cleaning.py", "tests/AWS_helpers",
-        ("test_cleaning.py", "../helpers/test_cleaning.py", "test_tuning.py",
+        ("test_cleaning.py", "../helpers/test_cleaning.py", "../helpers/test_tuning.py",
          "../helpers/test_serving.py"),
     ),
     "script's checks": Package(

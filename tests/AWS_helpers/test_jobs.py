@@ -10,35 +10,12 @@ from typing import Any
 import pytest
 import torch
 
-import local_cloud
 from AWS_helpers import cancel, jobs, train, wait
 from AWS_helpers.session import Session, client
 from lesson import LessonError
-from lesson.plots import learning_curve
-from lesson.runs import run_table
 
 Data = dict[str, Any]
 OWN_IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/torch:1"
-
-
-def test_a_job_comes_back_as_a_row_with_metrics_curve_and_times(
-    data: Data, connection: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = train(data | {"epochs": 30})
-    assert (run.place, run.machine) == ("SageMaker (local cloud)", "ml.m5.xlarge")
-    name = run.job.training_job_name
-    assert run.artefacts == f"{connection.uri}/runs/{name}/output/model.tar.gz"
-    assert run.metrics["epochs"]["last"] == 30
-    assert run.accuracy == run.metrics["accuracy"] > 0.6
-    assert {path.name for path in run.folder.iterdir()} >= {"model.pt", "training.log"}
-    assert learning_curve(run).path.is_file()
-    (row,) = run_table([run]).to_dict("records")
-    assert row["replicas"] == 1 and row["training"] > 0 and row["cost"] > 0
-    parts = (run.queued, run.starting, run.training)
-    assert sum(part for part in parts if part) == pytest.approx(run.seconds, abs=0.01)
-    out = capsys.readouterr().out
-    assert "this costs about $0.23 an hour at list price; here it costs nothing" in out
-    assert "] succeeded (Completed)  epoch 30 of 30  validation loss 0." in out
 
 
 def test_the_service_itself_reads_the_metrics_and_keeps_all_of_a_job_in_one_place(
@@ -63,36 +40,6 @@ def test_torchrun_trains_one_model_on_two_instances(data: Data) -> None:
     assert run.replicas == run.metrics["world_size"] == 2
     rows = [replica["rows"] for replica in run.metrics["replicas"]]
     assert rows[0]["stop"] == rows[1]["start"]
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
-    data: Data, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sent = train(data | {"epochs": 5}, gpu="T4", spot=True, wait=False)
-    assert sent.accuracy is None and sent.seconds is None
-    assert "$0.74 an hour at list price, less on spot machines" in capsys.readouterr().out
-    with pytest.raises(LessonError, match=r"wait\(run\) fetches them"):
-        _ = sent.metrics
-    run = wait(sent)
-    assert run.accuracy and run.request == sent.request
-    assert run.machine == "ml.g4dn.xlarge, spot"
-    condition = run.request["ModelTrainer"]["stopping_condition"]
-    assert condition.max_wait_time_in_seconds >= condition.max_runtime_in_seconds
-
-
-@pytest.mark.slow
-def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
-    data: Data, capsys: pytest.CaptureFixture[str]
-) -> None:
-    local_cloud.rehearse(200)
-    run = train(data | {"epochs": 3000, "patience": 0}, spot=True)
-    assert run.interruptions == 1 and run.accuracy
-    out = capsys.readouterr().out
-    assert out.count("no checkpoint_every among args") == 1
-    assert "interrupted once, resumes" in out
-    assert "] succeeded (Completed)  epoch 3000 of 3000  interrupted once  validation loss" in out
-    assert "interruptions=1" in repr(run)
 
 
 @pytest.mark.usefixtures("quick")
@@ -175,25 +122,6 @@ def test_a_failure_is_a_few_sentences_with_the_exit_code_and_the_scripts_last_li
 def test_jobs_that_are_sent_in_one_second_have_names_of_their_own(data: Data) -> None:
     sent = [train(data | {"epochs": 1}, wait=False) for _ in range(2)]
     assert len({run.job.training_job_name for run in sent}) == 2
-
-
-@pytest.mark.parametrize(
-    ("more", "sentence"),
-    [
-        ({"args": {"train": "data.npz"}}, r"--train data.npz names a file on this machine, .*"),
-        ({"args": {"train": "gs://b/x.npz"}}, r"--train gs://b/x.npz names .* s3:// URI .*"),
-        ({"args": {"device": "it's"}}, "--device it's: .*single quotes.*"),
-        ({"replicas": 0}, "0 replicas: name at least one"),
-        ({"gpu": "X9"}, r"gpu='X9': known here are T4 \(ml.g4dn.\*\), .*"),
-        ({"machine": "z9"}, "sending the job: the service answered ValidationException, .*z9.*"),
-    ],
-)
-def test_what_cannot_be_sent_is_refused_in_one_sentence(
-    data: Data, more: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(LessonError, match=f"^{sentence}$") as caught:
-        train(**{"args": data, **more})
-    assert "http://" not in str(caught.value)  # the local cloud's address holds its secret
 
 
 def test_data_that_is_not_in_the_bucket_is_refused_before_the_job_begins(data: Data) -> None:

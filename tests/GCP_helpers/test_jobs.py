@@ -12,65 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import local_cloud
 from GCP_helpers import cancel, images, train, wait
 from GCP_helpers.session import Session
 from GCP_helpers.waiting import Stops
 from lesson import LessonError
-from lesson.plots import learning_curve
-from lesson.runs import run_table
 
 Data = dict[str, Any]
 OWN_IMAGE = "us-central1-docker.pkg.dev/my-project/images/torch:1"
-
-
-def test_a_job_comes_back_as_a_row_with_metrics_curve_and_times(
-    data: Data, connection: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = train(data | {"epochs": 30})
-    assert (run.place, run.machine) == ("Vertex AI (local cloud)", "n1-standard-4")
-    assert run.artefacts.startswith(f"{connection.uri}/runs/train-nn-")
-    assert run.metrics["epochs"]["last"] == 30
-    assert run.accuracy == run.metrics["accuracy"] > 0.6
-    assert {path.name for path in run.folder.iterdir()} >= {"model.pt", "training.log"}
-    assert learning_curve(run).path.is_file()
-    (row,) = run_table([run]).to_dict("records")
-    assert row["replicas"] == 1 and row["training"] > 0 and row["cost"] > 0
-    parts = (run.queued, run.starting, run.training)
-    assert sum(part for part in parts if part) == pytest.approx(run.seconds, abs=0.01)
-    out = capsys.readouterr().out
-    assert "this costs about $0.22 an hour at list price; here it costs nothing" in out
-    assert "Managed Model" not in out  # the SDK's warning of what nobody asked for
-    assert "] succeeded  epoch 30 of 30  validation loss 0." in out
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
-    data: Data, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sent = train(data | {"epochs": 5}, gpu="T4", spot=True, wait=False)
-    assert sent.accuracy is None and sent.seconds is None
-    assert "$0.62 an hour at list price, less on spot machines" in capsys.readouterr().out
-    with pytest.raises(LessonError, match=r"wait\(run\) fetches them"):
-        _ = sent.metrics
-    run = wait(sent)
-    assert run.accuracy and run.request == sent.request
-    assert run.machine == "n1-standard-4 + 1 × NVIDIA_TESLA_T4, spot"
-    assert run.request["submit"]["accelerator_type"] == "NVIDIA_TESLA_T4"
-
-
-@pytest.mark.slow  # notebook 11 has it too
-def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
-    data: Data, capsys: pytest.CaptureFixture[str]
-) -> None:
-    local_cloud.rehearse(200)
-    run = train(data | {"epochs": 3000, "patience": 0}, spot=True)
-    assert run.interruptions == 1 and run.accuracy
-    out = capsys.readouterr().out
-    assert out.count("no checkpoint_every among args") == 1
-    assert "interrupted once, resumes" in out
-    assert "] succeeded  epoch 3000 of 3000  interrupted once  validation loss" in out
-    assert "interruptions=1" in repr(run)
 
 
 @pytest.mark.usefixtures("quick")
@@ -146,23 +94,6 @@ def test_a_job_that_fails_before_the_sdks_first_look_is_told_like_any_other(data
     sent = train({"val": data["val"]}, wait=False)
     with pytest.raises(LessonError, match="arguments are required: --train"):
         wait(sent)
-
-
-@pytest.mark.parametrize(
-    ("more", "sentence"),
-    [
-        ({"args": {"train": "data.npz"}}, r"--train data.npz names a file on this machine, .*"),
-        ({"replicas": 0}, "0 replicas: name at least one"),
-        ({"gpu": "X9"}, "gpu='X9': Vertex AI has no such GPU; it knows K80, .*"),
-        ({"machine": "z9"}, "sending the job: the service answered 400, .*machineType: 'z9' .*"),
-    ],
-)
-def test_what_cannot_be_sent_is_refused_in_one_sentence(
-    data: Data, more: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(LessonError, match=f"^{sentence}$") as caught:
-        train(**{"args": data, **more})
-    assert "http://" not in str(caught.value)  # the local cloud's address holds its secret
 
 
 def test_a_retired_image_draws_its_warning_where_it_would_be_used(

@@ -1,4 +1,4 @@
-"""The verbs on jobs that mean the same on both clouds."""
+"""The verbs on jobs, through the real SDKs, where both clouds show the same."""
 
 from __future__ import annotations
 
@@ -9,11 +9,114 @@ import pytest
 
 import local_cloud
 from lesson import LessonError
-from lesson.runs import Run
+from lesson.plots import learning_curve
+from lesson.runs import Run, run_table
 from tests.helpers.sides import Side, both_sides
 
 Data = dict[str, Any]
+A_FILE_HERE = "--train data.npz names a file on this machine, .*"
 pytestmark = pytest.mark.usefixtures("connection")
+
+
+@pytest.mark.parametrize(
+    ("side", "cost", "results"),
+    [("Google", "$0.22", "model/"), ("Amazon", "$0.23", "output/model.tar.gz")],
+    indirect=["side"],
+)
+def test_a_job_comes_back_as_a_row_with_metrics_curve_and_times(
+    side: Side,
+    cost: str,
+    results: str,
+    data: Data,
+    connection: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = side.helpers.train(data | {"epochs": 30})
+    assert (run.place, run.machine) == (f"{side.service} (local cloud)", side.machine)
+    name = side.name(run.job)
+    assert name.startswith("train-nn-")
+    assert run.artefacts == f"{connection.uri}/runs/{name}/{results}"
+    assert run.metrics["epochs"]["last"] == 30
+    assert run.accuracy == run.metrics["accuracy"] > 0.6
+    assert {path.name for path in run.folder.iterdir()} >= {"model.pt", "training.log"}
+    assert learning_curve(run).path.is_file()
+    (row,) = run_table([run]).to_dict("records")
+    assert row["replicas"] == 1 and row["training"] > 0 and row["cost"] > 0
+    parts = (run.queued, run.starting, run.training)
+    assert sum(part for part in parts if part) == pytest.approx(run.seconds, abs=0.01)
+    out = capsys.readouterr().out
+    assert f"this costs about {cost} an hour at list price; here it costs nothing" in out
+    assert "Managed Model" not in out  # what Google's SDK warns of, and nobody asked for
+    assert f"] {side.succeeded}  epoch 30 of 30  validation loss 0." in out
+
+
+@pytest.mark.parametrize(
+    ("side", "cost", "machine"),
+    [
+        ("Google", "$0.62", "n1-standard-4 + 1 × NVIDIA_TESLA_T4, spot"),
+        ("Amazon", "$0.74", "ml.g4dn.xlarge, spot"),
+    ],
+    indirect=["side"],
+)
+@pytest.mark.usefixtures("quick")
+def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
+    side: Side, cost: str, machine: str, data: Data, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = side.helpers.train(data | {"epochs": 5}, gpu="T4", spot=True, wait=False)
+    assert sent.accuracy is None and sent.seconds is None
+    said = f"{cost} an hour at list price, less on spot machines"
+    assert said in capsys.readouterr().out
+    with pytest.raises(LessonError, match=r"wait\(run\) fetches them"):
+        _ = sent.metrics
+    run = side.helpers.wait(sent)
+    assert run.accuracy and run.request == sent.request
+    assert run.machine == machine
+    if side.cloud == "Google":
+        assert run.request["submit"]["accelerator_type"] == "NVIDIA_TESLA_T4"
+    else:
+        condition = run.request["ModelTrainer"]["stopping_condition"]
+        assert condition.max_wait_time_in_seconds >= condition.max_runtime_in_seconds
+
+
+@pytest.mark.slow  # notebook 11 has it too
+def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
+    side: Side, data: Data, capsys: pytest.CaptureFixture[str]
+) -> None:
+    local_cloud.rehearse(200)
+    run = side.helpers.train(data | {"epochs": 3000, "patience": 0}, spot=True)
+    assert run.interruptions == 1 and run.accuracy
+    out = capsys.readouterr().out
+    assert out.count("no checkpoint_every among args") == 1
+    assert "interrupted once, resumes" in out
+    assert f"] {side.succeeded}  epoch 3000 of 3000  interrupted once  validation loss" in out
+    assert "interruptions=1" in repr(run)
+
+
+@pytest.mark.parametrize(
+    ("side", "more", "sentence"),
+    [
+        ("Google", {"args": {"train": "data.npz"}}, A_FILE_HERE),
+        ("Amazon", {"args": {"train": "data.npz"}}, A_FILE_HERE),
+        ("Google", {"replicas": 0}, "0 replicas: name at least one"),
+        ("Amazon", {"replicas": 0}, "0 replicas: name at least one"),
+        ("Google", {"gpu": "X9"}, "gpu='X9': Vertex AI has no such GPU; it knows K80, .*"),
+        ("Google", {"machine": "z9"},
+         "sending the job: the service answered 400, .*machineType: 'z9' .*"),
+        ("Amazon", {"gpu": "X9"}, r"gpu='X9': known here are T4 \(ml.g4dn.\*\), .*"),
+        ("Amazon", {"machine": "z9"},
+         "sending the job: the service answered ValidationException, .*z9.*"),
+        ("Amazon", {"args": {"train": "gs://b/x.npz"}},
+         "--train gs://b/x.npz names .* s3:// URI .*"),
+        ("Amazon", {"args": {"device": "it's"}}, "--device it's: .*single quotes.*"),
+    ],
+    indirect=["side"],
+)  # fmt: skip
+def test_what_cannot_be_sent_is_refused_in_one_sentence(
+    side: Side, data: Data, more: Data, sentence: str
+) -> None:
+    with pytest.raises(LessonError, match=f"^{sentence}$") as caught:
+        side.helpers.train(**{"args": data, **more})
+    assert "http://" not in str(caught.value)  # the local cloud's address holds its secret
 
 
 @both_sides(fast="Google")

@@ -97,7 +97,7 @@ class Stops:
     """
 
     def __init__(self) -> None:
-        """None so far."""
+        """Begin with none."""
         self.count = 0
         self._ran = False
 

@@ -48,7 +48,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
 
 
 def measured(name: str) -> str:
-    """A section's heading, when and where it was measured, and its table."""
+    """Return a section's heading, when and where it was measured, and its table."""
     import torch
 
     heading, table = SECTIONS[name]().split("\n", 1)
@@ -58,7 +58,7 @@ def measured(name: str) -> str:
 
 
 def replace(page: str, name: str, section: str) -> str:
-    """The page with the text between this section's marks replaced."""
+    """Return the page with the text between this section's marks replaced."""
     begin, end = f"<!-- section {name}, written by `make bench` -->", f"<!-- end of {name} -->"
     before, _, rest = page.partition(begin)
     after = rest.partition(end)[2]
@@ -68,7 +68,7 @@ def replace(page: str, name: str, section: str) -> str:
 
 
 def names(text: str) -> list[str]:
-    """The names of sections, in the order of the page."""
+    """Return the names of sections, in the order of the page."""
     wanted = text.split(",")
     if strangers := set(wanted) - set(SECTIONS):
         raise argparse.ArgumentTypeError(f"no {', '.join(strangers)} in {', '.join(SECTIONS)}")

@@ -26,7 +26,7 @@ BATCHES = 4  # different ones, taken in turn
 
 
 def network(features: int, hidden: list[int]) -> nn.Sequential:
-    """Linear layers with ReLU between them."""
+    """Return linear layers with ReLU between them."""
     torch.manual_seed(0)
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise([features, *hidden, 1]):
@@ -35,7 +35,7 @@ def network(features: int, hidden: list[int]) -> nn.Sequential:
 
 
 def wait(device: str) -> None:
-    """Until the device has done what it was given."""
+    """Wait until the device has done what it was given."""
     if device == "cuda":
         torch.cuda.synchronize()
 
@@ -43,7 +43,7 @@ def wait(device: str) -> None:
 def stepper(
     device: str, precision: str, features: int, hidden: list[int], batch: int, graph: bool
 ) -> Callable[[Any, Any], object]:
-    """One step on a batch."""
+    """Return a function that does one step on a batch."""
     model = network(features, hidden).to(device)
     fused: Any = {"fused": True, "capturable": True} if device == "cuda" else {"fused": True}
     optimizer = torch.optim.Adam(model.parameters(), lr=0.001, **fused)
@@ -63,7 +63,7 @@ def stepper(
 def recorded(
     step: Callable[[Any, Any], None], features: int, batch: int
 ) -> Callable[[Any, Any], object]:
-    """The step as a CUDA graph, as torch's notes on graphs record one."""
+    """Return the step as a CUDA graph, as torch's notes on graphs record one."""
     X, y = torch.zeros(batch, features, device="cuda"), torch.zeros(batch, 1, device="cuda")
     make_stream: Any = torch.cuda.Stream  # has no types
     aside = make_stream()
@@ -85,7 +85,7 @@ def recorded(
 
 
 def step_seconds(step: Callable[[int], object], device: str) -> float:
-    """The median over the turns; the first turns are not counted."""
+    """Return the median over the turns; the first turns are not counted."""
     taken = []
     for _ in range(WARM_UP + TURNS):
         wait(device)

@@ -32,7 +32,7 @@ TURNS = 3
 
 
 def write_shards(folder: Path) -> None:
-    """Random rows, a little different in each shard."""
+    """Write random rows, a little different in each shard."""
     import numpy as np
 
     X = np.random.default_rng(0).standard_normal((ROWS, FEATURES), dtype=np.float32)
@@ -43,7 +43,7 @@ def write_shards(folder: Path) -> None:
 
 
 def one_pass(kind: str, table: Any) -> float:
-    """Seconds of one pass."""
+    """Return the seconds of one pass."""
     import torch
 
     import train_nn as script
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def section() -> str:
-    """Batches alone and whole epochs, of rows in memory and of mapped files."""
+    """Measure batches alone and whole epochs, of rows in memory and of mapped files."""
     say("big tables: 1 GiB of shards is written, then read in five ways that take turns ...")
     with tempfile.TemporaryDirectory() as folder:
         write_shards(Path(folder))

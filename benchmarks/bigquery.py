@@ -34,7 +34,7 @@ AS SELECT {} FROM d.rides"""
 
 
 def write(path: Path, rows: int) -> None:
-    """Rides with a label that depends on them, as Parquet."""
+    """Write rides with a label that depends on them, as Parquet."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -52,7 +52,7 @@ def write(path: Path, rows: int) -> None:
 
 
 def by_client(client: Any, file: Path) -> dict[str, Callable[[], float]]:
-    """What is timed through the local cloud."""
+    """Return what is timed through the local cloud."""
     from google.cloud import bigquery
 
     def load() -> None:
@@ -70,7 +70,7 @@ def by_client(client: Any, file: Path) -> dict[str, Callable[[], float]]:
 
 
 def by_libraries(database: Any, file: Path) -> dict[str, Callable[[], float]]:
-    """The same by DuckDB and scikit-learn."""
+    """Return what is timed by DuckDB and scikit-learn."""
 
     def load() -> None:
         database.execute(f"CREATE OR REPLACE TABLE rides AS FROM read_parquet('{file}')")
@@ -95,12 +95,12 @@ def by_libraries(database: Any, file: Path) -> dict[str, Callable[[], float]]:
 def named(
     load: Callable[[], None], aggregate: Callable[[], None], train: Callable[[], None]
 ) -> list[tuple[str, Callable[[], None]]]:
-    """The measures, by name."""
+    """Return the measures, by name."""
     return [("load", load), ("aggregate", aggregate), ("logistic regression", train)]
 
 
 def main() -> None:
-    """Every measure in turn, after a first round of a few rows that is not counted."""
+    """Take every measure in turn, after a first round of a few rows that is not counted."""
     import duckdb
     from google.cloud import bigquery
 
@@ -139,7 +139,7 @@ def section() -> str:
 
 
 def table(found: dict[str, list[float]], rows: int) -> str:
-    """The section in Markdown."""
+    """Return the section in Markdown."""
     beside = {"load": "DuckDB", "aggregate": "DuckDB", "logistic regression": "both"}
     lines = []
     for name, library in beside.items():

@@ -29,7 +29,7 @@ BUCKET = "benchmark"
 
 
 def by_boto3(client: Any, folder: Path) -> dict[str, Callable[[], float]]:
-    """What is timed, by name, of a server."""
+    """Return what is timed, by name, of a server."""
     large, small = folder / "large", (folder / "small").read_bytes()
 
     def put_small() -> None:
@@ -55,7 +55,7 @@ def by_boto3(client: Any, folder: Path) -> dict[str, Callable[[], float]]:
 
 
 def on_disk(folder: Path) -> dict[str, Callable[[], float]]:
-    """The same by files alone; what is written is on the disk."""
+    """Return what is timed by files alone; what is written is on the disk."""
 
     def copy() -> None:
         shutil.copyfile(folder / "large", folder / "copy")
@@ -92,7 +92,7 @@ def moto(folder: Path) -> Iterator[str]:
 
 
 def main() -> None:
-    """Every measure in turn, after a first round that is not counted."""
+    """Take every measure in turn, after a first round that is not counted."""
     import boto3
 
     import local_cloud

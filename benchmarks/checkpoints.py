@@ -33,7 +33,7 @@ TURNS = 3
 
 
 def write_table(folder: str, rows: int) -> list[str]:
-    """Random rows, a fifth of them for validation; returns the script's flags."""
+    """Write random rows, a fifth of them for validation; return the script's flags."""
     import numpy as np
 
     flags = []
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def section() -> str:
-    """A few sizes of table and network; of the smallest also less frequent checkpoints."""
+    """Measure a few sizes of table and network; of the smallest also less frequent checkpoints."""
     say("checkpoints: a few sizes of table and network take turns ...")
     measures = {
         str(number): partial(last_line, "-m", "benchmarks.checkpoints", *map(str, shape))

@@ -25,7 +25,7 @@ WARM_UP = 2  # epochs that are not counted
 
 
 def write_table(path: Path, rows: int, features: int) -> Path:
-    """One archive for --train and --val: random rows, labels that two columns decide."""
+    """Write one archive for --train and --val: random rows, labels that two columns decide."""
     import numpy as np
 
     X = np.random.default_rng(0).standard_normal((rows, features), dtype=np.float32)
@@ -36,7 +36,7 @@ def write_table(path: Path, rows: int, features: int) -> Path:
 
 
 def words(table: Path, folder: str | Path, **flags: Any) -> list[str]:
-    """What the script is given: all epochs, unless a flag says otherwise."""
+    """Return the words that the script is given: all epochs, unless a flag says otherwise."""
     given = {"train": table, "val": table, "model_dir": folder, "patience": 0, "epochs": EPOCHS}
     return [f"--{name}={value}" for name, value in (given | flags).items()]
 
@@ -53,7 +53,7 @@ def train(script: Path, table: Path, folder: str | Path, replicas: int = 1, **fl
 
 
 def environments(replicas: int) -> list[Mapping[str, str]]:
-    """The variables of each replica; one thread each, as torchrun gives several."""
+    """Return the variables of each replica; one thread each, as torchrun gives several."""
     if replicas == 1:
         return [{}]
     with socket.create_server(("127.0.0.1", 0)) as probe:
@@ -66,19 +66,19 @@ def environments(replicas: int) -> list[Mapping[str, str]]:
 
 
 def epoch_seconds(folder: str | Path) -> float:
-    """The median epoch of a run."""
+    """Return the median epoch of a run."""
     with open(Path(folder, "history.csv"), encoding="utf-8") as file:
         ends = [float(line["seconds"]) for line in csv.DictReader(file)]
     return statistics.median(after - before for before, after in pairwise(ends[WARM_UP - 1 :]))
 
 
 def epoch(script: Path, table: Path, replicas: int = 1, **flags: Any) -> float:
-    """The seconds of an epoch of a run of its own."""
+    """Return the seconds of an epoch of a run of its own."""
     with tempfile.TemporaryDirectory() as folder:
         train(script, table, folder, replicas, **flags)
         return epoch_seconds(folder)
 
 
 def comma(hidden: Sequence[int]) -> str:
-    """The widths as --hidden takes them."""
+    """Return the widths as --hidden takes them."""
     return ",".join(map(str, hidden))

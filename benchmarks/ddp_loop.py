@@ -12,7 +12,7 @@ from torch import nn
 
 
 def network(features: int, hidden: list[int]) -> nn.Sequential:
-    """Linear layers with ReLU between them."""
+    """Return linear layers with ReLU between them."""
     torch.manual_seed(0)
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise([features, *hidden, 1]):
@@ -21,7 +21,7 @@ def network(features: int, hidden: list[int]) -> nn.Sequential:
 
 
 def loop(model: nn.Module, batch: int, X: Any, y: Any) -> tuple[Callable[[], object], Any]:
-    """One epoch, and the optimiser."""
+    """Return one epoch, and the optimiser."""
     from torch.nn.functional import binary_cross_entropy_with_logits
     from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
@@ -43,7 +43,7 @@ def loop(model: nn.Module, batch: int, X: Any, y: Any) -> tuple[Callable[[], obj
 
 
 def held(model: nn.Module, optimiser: Any) -> dict[str, int]:
-    """The bytes of this replica's own parts, once there has been a step."""
+    """Return the bytes of this replica's own parts, once there has been a step."""
 
     def size(tensor: Any) -> int:
         return int((tensor.to_local() if hasattr(tensor, "to_local") else tensor).nbytes)
@@ -54,7 +54,7 @@ def held(model: nn.Module, optimiser: Any) -> dict[str, int]:
 
 
 def ddp(hidden: list[int], batch: int, X: Any, y: Any) -> tuple[Callable[[], object], Any]:
-    """Every replica holds the whole network; batch: rows of a step on each replica."""
+    """Hold the whole network in every replica; batch: rows of a step on each replica."""
     from torch.nn.parallel import DistributedDataParallel
 
     model = DistributedDataParallel(network(X.shape[1], hidden))
@@ -64,7 +64,7 @@ def ddp(hidden: list[int], batch: int, X: Any, y: Any) -> tuple[Callable[[], obj
 
 
 def fsdp(hidden: list[int], batch: int, X: Any, y: Any) -> tuple[Callable[[], object], Any]:
-    """Every replica holds a part of each layer, and for a moment the whole of that at work."""
+    """Hold a part of each layer in every replica, and for a moment the whole of that at work."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 

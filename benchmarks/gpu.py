@@ -55,7 +55,7 @@ class Setting(NamedTuple):
 def script_step(
     at: Setting, features: int, hidden: list[int], batch: int, steps: int, precision: str
 ) -> float:
-    """Seconds of a step of the script, by its own history.csv."""
+    """Return the seconds of a step of the script, by its own history.csv."""
     table = at.folder / f"{features}-{batch}.npz"
     if not table.exists():
         command.write_table(table, batch * steps, features)
@@ -68,14 +68,14 @@ def script_step(
 def bare_step(
     at: Setting, kind: str, features: int, hidden: list[int], batch: int, precision: str
 ) -> float:
-    """Seconds of a step of a bare loop, or of a matrix product."""
+    """Return the seconds of a step of a bare loop, or of a matrix product."""
     shape = (str(features), json.dumps(hidden), str(batch))
     seconds: float = last_line("-m", "benchmarks.bare_loops", kind, at.device, precision, *shape)
     return seconds
 
 
 def narrow(at: Setting) -> str:
-    """A step of 7-64-32-1, in microseconds."""
+    """Measure a step of 7-64-32-1, in microseconds."""
     hidden, lines = [64, 32], []
     kinds = ("eager", "graph") if at.device == "cuda" else ("eager",)
     for batch, steps in at.sizes.steps.items():
@@ -91,12 +91,12 @@ def narrow(at: Setting) -> str:
 
 
 def micro(seconds: list[float]) -> str:
-    """The median in microseconds."""
+    """Return the median in microseconds."""
     return f"{1e6 * statistics.median(seconds):,.0f}"
 
 
 def wide(at: Setting) -> str:
-    """Milliseconds and TFLOP/s of a step of a wide network, in each precision."""
+    """Measure milliseconds and TFLOP/s of a step of a wide network, in each precision."""
     sizes, lines = at.sizes, []
     shape = (sizes.features, sizes.hidden, sizes.batch)
     # Multiply and add: once forward, twice backward.
@@ -126,19 +126,19 @@ def wide(at: Setting) -> str:
 
 
 def name(sizes: Sizes) -> str:
-    """The network's widths."""
+    """Return the network's widths."""
     return "-".join(map(str, (sizes.features, *sizes.hidden, 1)))
 
 
 def weights(folder: Path) -> Any:
-    """All weights of a model, by name."""
+    """Return all weights of a model, by name."""
     import torch
 
     return torch.load(folder / "model.pt", weights_only=True, map_location="cpu")["model"]
 
 
 def identical(one: Path, other: Path) -> str:
-    """Whether two models have the same bits."""
+    """Return whether two models have the same bits."""
     import torch
 
     first, second = weights(one), weights(other)
@@ -147,7 +147,7 @@ def identical(one: Path, other: Path) -> str:
 
 
 def repeated(at: Setting) -> str:
-    """Two runs of the same command, and one that is stopped and resumed."""
+    """Compare two runs of the same command, and one that is stopped and resumed."""
     table, lines = command.write_table(at.folder / "repeated.npz", 64 * 256, 7), []
     for precision in at.precisions or PRECISIONS[:1]:
         say(f"{precision}: two runs, and one that is stopped and resumed ...")
@@ -177,12 +177,12 @@ def stop(at: Setting, table: Path, run: Path, flags: dict[str, Any]) -> int:
 
 
 def precisions(script: Path) -> tuple[str, ...]:
-    """What --precision takes; nothing where the script has no such flag."""
+    """Return what --precision takes; nothing where the script has no such flag."""
     return PRECISIONS if "--precision" in output(str(script), "--help") else ()
 
 
 def where(device: str) -> str:
-    """The device and the versions."""
+    """Return the device and the versions."""
     import torch
 
     gpu = torch.cuda.get_device_name() if device == "cuda" else platform.machine()

@@ -53,7 +53,7 @@ def timed(measure: Callable[[], object]) -> float:
 
 
 def vertex(script: Path, arguments: list[Any], replicas: int = 1) -> None:
-    """The SDK's own call: pack, upload, create, wait."""
+    """Call as the SDK does: pack, upload, create, wait."""
     from google.cloud import aiplatform
 
     job = aiplatform.CustomTrainingJob(
@@ -63,7 +63,7 @@ def vertex(script: Path, arguments: list[Any], replicas: int = 1) -> None:
 
 
 def sagemaker(folder: Path, script: str, flags: dict[str, Any], instances: int = 1) -> None:
-    """The SDK's own call: upload code and drivers, create, wait; train/ and val/ are channels."""
+    """Call as the SDK does: upload code and drivers, create, wait; train/ and val/ are channels."""
     from sagemaker.core.training.configs import Compute, InputData, SourceCode
     from sagemaker.train import ModelTrainer
 
@@ -90,7 +90,7 @@ def torchx(*arguments: str) -> None:
 
 
 def measures(folder: Path) -> dict[str, Callable[[], float]]:
-    """What is timed, by name."""
+    """Return what is timed, by name."""
     made = prepare(ROOT / "data/titanic_train.csv", str(folder))
     trivial = folder / "trivial" / "trivial.py"
     trivial.parent.mkdir()
@@ -129,7 +129,7 @@ def measures(folder: Path) -> dict[str, Callable[[], float]]:
 
 @contextlib.contextmanager
 def warm() -> Iterator[None]:
-    """A local cloud of this benchmark's own, and SDKs that are loaded and pointed at it."""
+    """Yield a local cloud of this benchmark's own, with SDKs that are loaded and pointed at it."""
     import local_cloud
 
     with tempfile.TemporaryDirectory() as folder:
@@ -150,7 +150,7 @@ def warm() -> Iterator[None]:
 
 
 def start_without_long_poll(folder: Path) -> None:
-    """A server that answers every look at once, as the real one does."""
+    """Start a server that answers every look at once, as the real one does."""
     from local_cloud.control import status
     from local_cloud.home import Home
 
@@ -164,7 +164,7 @@ def start_without_long_poll(folder: Path) -> None:
 
 
 def as_the_sdk_looks(measure: Callable[[], float]) -> float:
-    """With the SDK's own five seconds between two looks."""
+    """Measure with the SDK's own five seconds between two looks."""
     from google.cloud.aiplatform import training_jobs
 
     training_jobs._JOB_WAIT_TIME = 5
@@ -172,7 +172,7 @@ def as_the_sdk_looks(measure: Callable[[], float]) -> float:
 
 
 def main() -> None:
-    """Every measure in turn, after a first round that is not counted."""
+    """Take every measure in turn, after a first round that is not counted."""
     hidden = contextlib.redirect_stdout(io.StringIO())
     with tempfile.TemporaryDirectory() as folder, warm(), hidden:
         all_of_them = measures(Path(folder))
@@ -186,7 +186,7 @@ def main() -> None:
 
 
 def section() -> str:
-    """From `run` to its return, on a warm local cloud."""
+    """Measure from `run` to its return, on a warm local cloud."""
     say("jobs: the SDK on the local cloud, the bare script and torchx take turns ...")
     taken = last_line("-m", "benchmarks.jobs", str(TURNS))
     (taken["trivial, no long poll"],) = last_line(

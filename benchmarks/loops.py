@@ -16,7 +16,7 @@ TURNS = 3
 
 
 def section() -> str:
-    """Rows per second of both, narrow and wide, small batches and large ones."""
+    """Measure rows per second of both, narrow and wide, small batches and large ones."""
     lines = []
     for hidden, batch in SHAPES:
         say(f"loops: {hidden}, {batch} rows a step: {', '.join(TRAINERS)} take turns ...")

@@ -23,7 +23,7 @@ FEATURES = 7
 
 
 def output(*command: str, **environment: str) -> str:
-    """What a Python command prints, run from the repository's root."""
+    """Return what a Python command prints, run from the repository's root."""
     done = subprocess.run(
         [sys.executable, *command],
         cwd=ROOT,
@@ -36,19 +36,21 @@ def output(*command: str, **environment: str) -> str:
 
 
 def seconds(*command: str) -> float:
-    """How long a Python command takes as a whole process."""
+    """Return how long a Python command takes as a whole process."""
     begun = time.perf_counter()
     output(*command)
     return time.perf_counter() - begun
 
 
 def last_line(*command: str, **environment: str) -> Any:
-    """The JSON that a Python command prints last; what an SDK reports comes before it."""
+    """Return the JSON that a Python command prints last; what an SDK reports comes before it."""
     return json.loads(output(*command, **environment).splitlines()[-1])
 
 
 def together(count: int, *command: str) -> list[Any]:
-    """The JSON that each of so many processes prints last; they find each other as with torchrun.
+    """Return the JSON that each of so many processes prints last.
+
+    They find each other as with torchrun.
 
     One thread each, as torchrun gives them.
     """
@@ -74,7 +76,9 @@ def together(count: int, *command: str) -> list[Any]:
 
 
 def operations_per_row(hidden: Sequence[int]) -> int:
-    """Of a training step: 2 for each weight forward, 2 for its gradient, 2 for its input's.
+    """Count the operations of a training step.
+
+    Each weight has 2 forward, 2 for its gradient and 2 for its input's.
 
     The first layer needs no gradient of its input.
     """
@@ -83,22 +87,22 @@ def operations_per_row(hidden: Sequence[int]) -> int:
 
 
 def take_turns(measures: Mapping[str, Callable[[], Any]], turns: int) -> dict[str, list[Any]]:
-    """Every measure `turns` times, one after the other, after a first round that is not counted."""
+    """Take every measure `turns` times in turn, after a first round that is not counted."""
     rounds = [{name: measure() for name, measure in measures.items()} for _ in range(turns + 1)]
     return {name: [one[name] for one in rounds[1:]] for name in measures}
 
 
 def ratio(slow: list[float], fast: list[float]) -> float:
-    """The median, over the turns, of how many times longer the first took than the second."""
+    """Return the median, over the turns, of how many times longer the first took."""
     return statistics.median(one / other for one, other in zip(slow, fast, strict=True))
 
 
 def say(text: str) -> None:
-    """Progress, apart from the results."""
+    """Print progress, apart from the results."""
     print(text, file=sys.stderr, flush=True)
 
 
 def as_table(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     rows = [columns, ["---"] * len(columns), *lines]
     return "".join(f"| {' | '.join(map(str, row))} |\n" for row in rows)

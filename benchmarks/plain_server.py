@@ -24,7 +24,7 @@ class Instances(BaseModel):
 
 
 def load(folder: Path) -> torch.nn.Module:
-    """The network that train_nn.py wrote."""
+    """Load the network that train_nn.py wrote."""
     saved = torch.load(folder / "model.pt", weights_only=True)
     layers: list[torch.nn.Module] = []
     for inputs, outputs in pairwise([saved["features"], *saved["hidden"], 1]):
@@ -36,7 +36,7 @@ def load(folder: Path) -> torch.nn.Module:
 
 @app.post("/predict")
 async def predict(body: Instances) -> dict[str, list[float]]:
-    """The probability of class 1 for each prepared row."""
+    """Return the probability of class 1 for each prepared row."""
     with torch.inference_mode():
         found = model(torch.tensor(body.instances)).sigmoid()[:, 0]
     return {"predictions": found.tolist()}

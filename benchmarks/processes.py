@@ -42,7 +42,7 @@ def whole_process() -> str:
 
 
 def starting() -> str:
-    """What a reader waits for before anything happens."""
+    """Measure what a reader waits for before anything happens."""
     say("starting: --help, import lesson and an empty Python take turns ...")
     taken = take_turns(
         {

@@ -36,7 +36,7 @@ SECONDS = 3.0  # of epochs, at least
 
 
 def table() -> tuple[torch.Tensor, torch.Tensor]:
-    """The same rows for each replica."""
+    """Return the same rows for each replica."""
     X = torch.randn(ROWS, FEATURES, generator=torch.Generator().manual_seed(0))
     return X, (X[:, :1] + X[:, 1:2] * X[:, 2:3] > 0).float()
 
@@ -44,7 +44,10 @@ def table() -> tuple[torch.Tensor, torch.Tensor]:
 def train_nn(
     hidden: list[int], batch: int, X: Any, y: Any, place: tuple[int, int], parallelism: str
 ) -> tuple[Callable[[], object], dict[str, int]]:
-    """One epoch as in the script's fit(), shuffle included, and the bytes of this replica."""
+    """Run one epoch as in the script's fit(), shuffle included.
+
+    Return it and the bytes of this replica.
+    """
     rank, replicas = (0, 1) if parallelism == "model" else place
     table = epochs.table_of(X, y, rank, replicas)
     training = epochs.ready_to_train(table, hidden, batch, script.Replica(*place))
@@ -55,14 +58,17 @@ def train_nn(
 
 
 def matmul() -> None:
-    """Ten products of 1,024 x 1,024."""
+    """Multiply ten pairs of 1,024 x 1,024."""
     left = torch.ones(1024, 1024)
     for _ in range(10):
         torch.mm(left, left)
 
 
 def epoch_seconds(epoch: Callable[[], object]) -> float:
-    """The median epoch; the first one is not counted, and all replicas begin each together."""
+    """Return the median epoch.
+
+    The first one is not counted, and all replicas begin each together.
+    """
     taken: list[float] = []
     enough = torch.zeros(1)
     while not enough:
@@ -78,7 +84,7 @@ def epoch_seconds(epoch: Callable[[], object]) -> float:
 def choose(
     trainer: str, hidden: list[int], batch: int, place: tuple[int, int]
 ) -> tuple[Any, dict[str, int]]:
-    """An epoch of this trainer, and the bytes that this replica holds."""
+    """Return an epoch of this trainer, and the bytes that this replica holds."""
     if trainer == "matmul":
         return matmul, {}
     X, y = table()

@@ -19,17 +19,17 @@ TURNS = 3
 
 
 def rate(count: int, trainer: str, hidden: list[int], batch: int) -> float:
-    """Rows per second of so many processes together; of matmul, operations per second."""
+    """Return rows per second of so many processes together; of matmul, operations per second."""
     return mean(together(count, "-m", "benchmarks.replica", trainer, str(hidden), str(batch)))
 
 
 def mean(said: list[dict[str, Any]]) -> float:
-    """The processes' rate: each gives that of all, by its own clock."""
+    """Return the processes' rate: each gives that of all, by its own clock."""
     return statistics.mean(float(one["rate"]) for one in said)
 
 
 def section() -> str:
-    """Efficiency from 1 to 2 processes, beside what two processes apart reach."""
+    """Measure the efficiency from 1 to 2 processes, beside what two processes apart reach."""
     lines = []
     for hidden, batch in SHAPES:
         say(f"scaling: {hidden}, one and two processes, two apart, and matmul take turns ...")

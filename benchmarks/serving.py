@@ -27,7 +27,7 @@ TURNS, SECONDS, CLIENTS = 5, 4, (1, 64)  # seconds of a turn
 
 
 def trained(folder: Path) -> Path:
-    """A small model in a folder."""
+    """Train a small model in a folder."""
     made = prepare(ROOT / "data/titanic_train.csv", folder)
     flags = ("--train", made.train, "--val", made.val, "--epochs", 50, "--model_dir", folder / "m")
     output(str(SCRIPT), *map(str, flags))
@@ -36,7 +36,7 @@ def trained(folder: Path) -> Path:
 
 @contextmanager
 def server(*command: str) -> Iterator[str]:
-    """A server on a free port, which {} stands for; yields its URL."""
+    """Serve on a free port, which {} stands for; yield its URL."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = str(probe.getsockname()[1])
     process = subprocess.Popen(
@@ -61,7 +61,10 @@ def server(*command: str) -> Iterator[str]:
 
 @contextmanager
 def endpoint(model: Path) -> Iterator[str]:
-    """An endpoint of Vertex AI on a local cloud of its own; yields the URL of its predict()."""
+    """Deploy an endpoint of Vertex AI on a local cloud of its own.
+
+    Yield the URL of its predict().
+    """
     import local_cloud
     from local_cloud.control import Status
 
@@ -88,7 +91,7 @@ def endpoint(model: Path) -> Iterator[str]:
 
 
 def rates(url: str, clients: int) -> float:
-    """Requests answered in a second, and the 99th percentile kept beside it."""
+    """Count requests answered in a second, and keep the 99th percentile beside it."""
     found = last_line("-m", "benchmarks.load", url, str(clients), str(SECONDS), BODY)
     LATE.setdefault((url, clients), []).append(found["p99"])
     return float(found["rate"])
@@ -98,7 +101,7 @@ LATE: dict[tuple[str, int], list[float]] = {}
 
 
 def section() -> str:
-    """The section of the page."""
+    """Return the section of the page."""
     say("serving ...")
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         model = trained(Path(folder))

@@ -24,13 +24,13 @@ TURNS = 3
 
 
 def replicas(trainer: str, count: int, hidden: list[int], batch: int) -> dict[str, Any]:
-    """What the replica says that holds most."""
+    """Return what the replica says that holds most."""
     said = together(count, "-m", "benchmarks.replica", trainer, str(hidden), str(batch))
     return max(said, key=lambda one: sum(one["bytes"].values()))
 
 
 def section() -> str:
-    """Milliseconds and bytes, one replica against two of each kind."""
+    """Measure milliseconds and bytes, one replica against two of each kind."""
     lines = []
     for hidden, batch in SHAPES:
         say(f"sharing: {hidden}: one replica, data, model and FSDP take turns ...")

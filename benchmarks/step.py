@@ -37,7 +37,7 @@ def table() -> tuple[Any, Any]:
 
 
 def median_rate(epoch: Callable[[], object]) -> float:
-    """Rows per second of the median epoch; the first one is not counted."""
+    """Return the rows per second of the median epoch; the first one is not counted."""
     epoch()
     seconds = []
     for _ in range(EPOCHS):
@@ -48,7 +48,7 @@ def median_rate(epoch: Callable[[], object]) -> float:
 
 
 def train_nn(batch: int) -> float:
-    """This project's script: one epoch is train_epoch(), with its shuffle."""
+    """Time this project's script: one epoch is train_epoch(), with its shuffle."""
     import torch
 
     import train_nn as script
@@ -78,7 +78,7 @@ def scikit_learn(batch: int) -> float:
 
 
 def lightning(batch: int) -> float:
-    """A LightningModule with a shuffling DataLoader, all extras of the Trainer off."""
+    """Time a LightningModule with a shuffling DataLoader, all extras of the Trainer off."""
     import logging
 
     import torch
@@ -123,7 +123,7 @@ def lightning(batch: int) -> float:
 
 
 def matmul(_: int) -> float:
-    """Float32 operations per second of one core."""
+    """Return the float32 operations per second of one core."""
     import torch
 
     torch.set_num_threads(1)
@@ -132,12 +132,15 @@ def matmul(_: int) -> float:
 
 
 def rate(trainer: str, batch: int) -> float:
-    """Rows per second of one trainer; of `matmul`, operations per second of this machine."""
+    """Return the rows per second of one trainer.
+
+    For `matmul`, return the operations per second of this machine.
+    """
     return float(output("-m", "benchmarks.step", trainer, str(batch)))
 
 
 def section() -> str:
-    """Rows per second of the training step against scikit-learn, Lightning and the machine."""
+    """Measure the training step's rows per second against others and the machine."""
     trainers = ("train_nn", "scikit-learn", "lightning")
     lines = []
     for batch in BATCHES:

@@ -48,7 +48,7 @@ def upload(folder: Path) -> preparation.Prepared:
 
 
 def on_vertex(name: str, trials: int, *batch_sizes: int, **flags: Any) -> Any:
-    """A study by Google's SDK, watched to its end; the SDK's own object."""
+    """Run a study by Google's SDK, watched to its end; return the SDK's own object."""
     from google.cloud import aiplatform
     from google.cloud.aiplatform import hyperparameter_tuning as hpt
 
@@ -79,7 +79,7 @@ def on_vertex(name: str, trials: int, *batch_sizes: int, **flags: Any) -> Any:
 
 
 def on_sagemaker(name: str, trials: int, **flags: Any) -> None:
-    """A study by Amazon's SDK, watched to its end."""
+    """Run a study by Amazon's SDK, watched to its end."""
     from sagemaker.core.parameter import CategoricalParameter, ContinuousParameter
     from sagemaker.core.training.configs import Compute, InputData, SourceCode
     from sagemaker.train import ModelTrainer
@@ -113,7 +113,7 @@ def on_sagemaker(name: str, trials: int, **flags: Any) -> None:
 
 
 def speed(rounds: int, folder: Path) -> dict[str, list[float]]:
-    """Seconds of a study of 12 trials in each cloud, and of 12 bare runs one after another."""
+    """Time a study of 12 trials in each cloud, and 12 bare runs one after another."""
     made = upload(folder)
     flags = {"epochs": 50, "patience": 0}
     local = {"train": made.train, "val": made.val, "model_dir": folder} | flags
@@ -142,7 +142,7 @@ class Worth(NamedTuple):
 
 
 def worth(seed: int, folder: Path) -> dict[str, Worth]:
-    """Of the script's defaults, and of the best of 24 trials of at most 300 epochs."""
+    """Judge the script's defaults, and the best of 24 trials of at most 300 epochs."""
     from google.cloud import storage
 
     made = upload(folder)
@@ -160,7 +160,7 @@ def worth(seed: int, folder: Path) -> dict[str, Worth]:
 
 
 def judged(results: Path) -> Worth:
-    """What a trained model is worth, from its own results and on the table's test part."""
+    """Judge what a trained model is worth, from its own results and on the table's test part."""
     import torch
 
     import train_nn
@@ -187,7 +187,7 @@ def judged(results: Path) -> Worth:
 
 
 def main() -> None:
-    """One of the two, quietly, on a local cloud of its own."""
+    """Measure one of the two, quietly, on a local cloud of its own."""
     what, number = sys.argv[1], int(sys.argv[2])
     measure: dict[str, Callable[[int, Path], Any]] = {"speed": speed, "worth": worth}
     hidden = contextlib.redirect_stdout(io.StringIO())
@@ -197,7 +197,7 @@ def main() -> None:
 
 
 def section() -> str:
-    """Twelve trials against twelve bare runs; the best of 24 against the defaults."""
+    """Measure twelve trials against twelve bare runs; the best of 24 against the defaults."""
     say("studies: 12 trials two at a time and 12 bare runs take turns ...")
     taken = last_line("-m", "benchmarks.studies", "speed", str(TURNS))
     lines = [
@@ -239,7 +239,7 @@ def section() -> str:
 
 
 def _median(found: list[dict[str, list[float]]], name: str) -> list[float]:
-    """The median of each figure over the studies."""
+    """Return the median of each figure over the studies."""
     return [statistics.median(values) for values in zip(*(one[name] for one in found), strict=True)]
 
 

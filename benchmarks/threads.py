@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def beside(others: int, measure: Callable[[], Any]) -> Any:
-    """What is measured while so many other processes keep a core busy each."""
+    """Measure while so many other processes keep a core busy each."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(others)]
     try:
         return measure()
@@ -64,7 +64,7 @@ def beside(others: int, measure: Callable[[], Any]) -> Any:
 
 
 def section() -> str:
-    """One thread against all of them, by shape; on a quiet machine and on a busy one."""
+    """Measure one thread against all of them, by shape; on a quiet machine and on a busy one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     say(f"threads: 1 and {cores}, which wait as torch has it or sleep at once, take turns ...")
     command = ("-m", "benchmarks.threads")

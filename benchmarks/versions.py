@@ -28,7 +28,7 @@ def step(
     table: Path, rows: int, batch: int, script: Path, replicas: int = 1, hidden: str = "64,32",
     parallelism: str = "data", every: int = 0,
 ) -> float:  # fmt: skip
-    """Microseconds of a step; every: epochs between checkpoints."""
+    """Return the microseconds of a step; every: epochs between checkpoints."""
     taken = command.epoch(
         script, table, replicas, batch_size=batch, hidden=hidden, parallelism=parallelism,
         checkpoint_every=every,
@@ -37,24 +37,27 @@ def step(
 
 
 def whole(table: Path, epochs: int, script: Path) -> float:
-    """Seconds of a process from its start to its exit, all rows in every step."""
+    """Return the seconds of a process from its start to its exit, all rows in every step."""
     with tempfile.TemporaryDirectory() as folder:
         return seconds(str(script), *command.words(table, folder, epochs=epochs))
 
 
 def shards(folder: Path, script: Path) -> float:
-    """Milliseconds of an epoch on a folder of archives that is larger than what is held."""
+    """Return the milliseconds of an epoch on a folder of archives too large to be held."""
     val = next(folder.glob("*.npz"))
     return 1000 * command.epoch(script, folder, batch_size=4096, val=val, epochs=4)
 
 
 def start_up(script: Path) -> float:
-    """Milliseconds of --help."""
+    """Return the milliseconds of --help."""
     return 1000 * seconds(str(script), "--help")
 
 
 def measures(folder: Path) -> dict[str, tuple[str, Measure]]:
-    """Unit and measure of each row, by the row's words; the words before the colon are a group."""
+    """Return unit and measure of each row, by the row's words.
+
+    The words before the colon are a group.
+    """
     small = command.write_table(folder / "small.npz", 569, 7)
     rows = command.write_table(folder / "rows.npz", ROWS, 7)
     wide = command.write_table(folder / "wide.npz", 8192, 7)

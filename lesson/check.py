@@ -54,7 +54,7 @@ def _conclude(fix: int) -> bool:
 
 
 def python() -> str:
-    """The version of the Python that runs this, and where it lies."""
+    """Check the version of the Python that runs this, and say where it lies."""
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < OLDEST_PYTHON:
         raise Fix(
@@ -64,7 +64,7 @@ def python() -> str:
 
 
 def packages() -> str:
-    """Whether the packages of requirements.txt are here, those that the lesson names as pinned."""
+    """Check whether the packages of requirements.txt are here, those pinned as pinned."""
     pins = _pins((ROOT / "requirements.txt").read_text(encoding="utf-8"))
     named = _named((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     found = {name: _installed(name) for name in pins}
@@ -83,7 +83,10 @@ def _pins(lock: str) -> dict[str, str]:
 
 
 def _named(project: str) -> list[str]:
-    """The packages that pyproject.toml asks for; others may differ, as they do with conda."""
+    """Return the packages that pyproject.toml asks for.
+
+    Others may differ, as they do with conda.
+    """
     import tomllib
 
     table = tomllib.loads(project)
@@ -92,7 +95,10 @@ def _named(project: str) -> list[str]:
 
 
 def _installed(name: str) -> str | None:
-    """Its version without the build, which differs from machine to machine; None if missing."""
+    """Return its version without the build, which differs from machine to machine.
+
+    Return None if the package is missing.
+    """
     try:
         return metadata.version(name).partition("+")[0]
     except metadata.PackageNotFoundError:
@@ -105,14 +111,14 @@ def _some(names: list[str]) -> str:
 
 
 def _enter() -> str:
-    """How to get into the environment, or to make it."""
+    """Say how to get into the environment, or how to make it."""
     if (ROOT / ".venv/installed.txt").is_file() and Path(sys.prefix) != ROOT / ".venv":
         return "use .venv/bin/python; in a notebook, choose the kernel of the lesson"
     return "run `make setup` in a terminal, then restart the kernel"
 
 
 def disk() -> str:
-    """Whether there is room where the lesson writes."""
+    """Check whether there is room where the lesson writes."""
     from local_cloud import status
 
     for folder in (ROOT, status().home.folder):
@@ -124,7 +130,7 @@ def disk() -> str:
 
 
 def local_cloud() -> str:
-    """Whether the stand-in starts, and answers."""
+    """Check whether the stand-in starts, and answers."""
     _only_local()
     from local_cloud import activate
 
@@ -132,12 +138,12 @@ def local_cloud() -> str:
 
 
 def vertex() -> str:
-    """Whether a job on Vertex AI runs."""
+    """Check whether a job on Vertex AI runs."""
     return _job("vertex")
 
 
 def sagemaker() -> str:
-    """Whether a job on SageMaker runs."""
+    """Check whether a job on SageMaker runs."""
     return _job("sagemaker")
 
 
@@ -155,7 +161,7 @@ def _only_local() -> None:
 
 
 def notebooks() -> str:
-    """Whether there are notebooks to work in, and whether results can be written."""
+    """Check whether there are notebooks to work in, and whether results can be written."""
     for name in ("work", "runs"):
         folder = ROOT / name if (ROOT / name).exists() else ROOT
         if not os.access(folder, os.W_OK):
@@ -165,7 +171,7 @@ def notebooks() -> str:
 
 
 def place() -> str:
-    """Where this is, and what follows from it. Sources: learners/setup.md."""
+    """Say where this is, and what follows from it. Sources: learners/setup.md."""
     product = os.environ.get("VERTEX_PRODUCT", "")
     if product.startswith("WORKBENCH"):
         return "Vertex AI Workbench: open work/ in the JupyterLab that runs, not with `make lab`"

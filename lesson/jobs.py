@@ -98,15 +98,15 @@ class Times:
     ended: datetime | None
 
     def seconds(self) -> float:
-        """From its making to its end, or until now."""
+        """Return the seconds from its making to its end, or until now."""
         return _between(self.created, self.ended)
 
     def queued(self) -> float:
-        """Until the machines started, or ended without, or until now."""
+        """Return the seconds until the machines started, or ended without, or until now."""
         return _between(self.created, self.started or self.ended)
 
     def running(self) -> float:
-        """Seconds of the machines so far."""
+        """Return the seconds of the machines so far."""
         return _between(self.started, self.ended) if self.started else 0.0
 
 

@@ -80,7 +80,7 @@ def of_interrupt(trace: TracebackType | None) -> str:
 
 
 def _job(trace: TracebackType | None) -> Any:
-    """The job of the SDK whose method was running; None if there is none."""
+    """Return the job of the SDK whose method was running; None if there is none."""
     frames = [frame for frame, _ in traceback.walk_tb(trace)]
     for module, name in JOBS.items():
         if module in sys.modules:
@@ -108,7 +108,7 @@ def of_missing_name(name: str, trace: TracebackType | None) -> str:
 
 
 def _cells_of_this_notebook() -> list[str]:
-    """The sources of its code cells, as last saved; none where the notebook is not known."""
+    """Return the sources of its code cells, as last saved; none where the notebook is not known."""
     path = Path(os.environ.get("JPY_SESSION_NAME", ""))  # set by Jupyter's server
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
@@ -118,7 +118,7 @@ def _cells_of_this_notebook() -> list[str]:
 
 
 def _defined(source: str) -> set[str]:
-    """The names that a cell defines; none if it is not plain Python."""
+    """Return the names that a cell defines; none if it is not plain Python."""
     try:
         nodes = list(ast.walk(ast.parse(source)))
     except SyntaxError:

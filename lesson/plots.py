@@ -270,5 +270,5 @@ def _describe_line(hidden: str, some: pd.DataFrame, at: float | None) -> str:
 
 
 def _about(rows: float) -> str:
-    """Two digits of it: more were not measured."""
+    """Round to two digits: more were not measured."""
     return f"{float(f'{rows:.2g}'):,.0f}"

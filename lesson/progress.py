@@ -72,10 +72,10 @@ class View(Protocol):
 
     @property
     def state(self) -> str:
-        """In one word."""
+        """Return the state in one word."""
 
     def lines(self, width: int | None = None, height: int | None = None) -> list[str]:
-        """It in a line, and in more lines below that, as wide and as many as fit."""
+        """Return it in a line, and in more lines below that, as wide and as many as fit."""
 
     def markup(self) -> str:
         """Return the same for a notebook."""

@@ -36,7 +36,10 @@ class RunTable(pd.DataFrame):
         return RunTable
 
     def __repr__(self) -> str:
-        """The table for a terminal and for a page: the same numbers, without the long columns."""
+        """Show the table for a terminal and for a page.
+
+        Both have the same numbers, without the long columns.
+        """
         shown = {}
         for name in map(str, self.columns):
             if name not in LONG:
@@ -63,7 +66,7 @@ class RunTable(pd.DataFrame):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def _best(self, name: str) -> float | None:
-        """The best value of a column; None where there is nothing to compare."""
+        """Return the best value of a column; None where there is nothing to compare."""
         if name not in BEST:
             return None
         known = [value for value in self[name] if value != ""]
@@ -71,7 +74,7 @@ class RunTable(pd.DataFrame):
 
 
 def _mark(value: Any, best: float | None) -> str:
-    """A star beside the best value of a column."""
+    """Mark the best value of a column with a star."""
     is_best = best is not None and value == best
     return ' <span title="the best of this column">★</span>' if is_best else ""
 

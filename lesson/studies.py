@@ -164,7 +164,7 @@ class Study:
 
     @property
     def sign(self) -> int:
-        """By which results are multiplied so that less is better."""
+        """Return the factor that makes less better."""
         return 1 if self.goal == "minimize" else -1
 
     def table(self) -> pd.DataFrame:

@@ -109,7 +109,10 @@ def best_so_far(study: Study) -> list[float]:
 
 # ---- middle -------------------------------------------------------------------------------------
 def _draw_values(axes: Axes, study: Study) -> None:
-    """Parallel coordinates: an axis for each parameter, a line for each trial; the best on top."""
+    """Draw parallel coordinates: an axis for each parameter, a line for each trial.
+
+    The best trial is on top.
+    """
     names = list(study.space)
     order = sorted(study.finished, key=lambda trial: -study.sign * (trial.result or 0.0))
     for rank, trial in enumerate(order):

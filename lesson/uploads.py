@@ -13,7 +13,7 @@ QUIET = 2.0  # seconds after which an upload begins to say how far it is
 
 
 def named(files: Sequence[str | Path], prefix: str) -> list[tuple[Path, str]]:
-    """Each file with the object's name: its own, below `prefix`.
+    """Return each file with the object's name: its own, below `prefix`.
 
     Raises LessonError for what is no file, or is not there, and for two of the same name.
     """

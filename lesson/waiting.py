@@ -44,7 +44,7 @@ class WaitingLine:
         shell.events.register("post_run_cell", self._end)
 
     def _heard(self, send: Callable[..., Any]) -> Callable[..., Any]:
-        """The session's send(), which also ends the line when it is an output that is sent."""
+        """Return the session's send(), which also ends the line when it is a sent output."""
 
         def heard(socket: Any, message: Any, *arguments: Any, **more: Any) -> Any:
             kind = message if isinstance(message, str) else message["msg_type"]

@@ -112,7 +112,10 @@ class _Cells:
                 self._add(self.markdown(block), boxes)
 
     def _help(self, cell: Code) -> str:
-        """What a learner uncomments below an exercise; nothing where the solution is at hand."""
+        """Return what a learner uncomments below an exercise.
+
+        Return "" where the solution is at hand.
+        """
         asked = _CHECK.findall(cell.text) if "solution" in self.hidden else []
         lines = [f"# exercises.{name}.{verb}()" for name in asked for verb in ("hint", "solution")]
         return "\n\n" + "\n".join(lines) if lines else ""
@@ -139,7 +142,7 @@ class _Cells:
             self.name = name
 
     def _title(self, div: Div) -> str:
-        """The div's name in bold, unless its own heading starts with it."""
+        """Return the div's name in bold, unless its own heading starts with it."""
         title = next((TITLES[kind] for kind in div.classes if kind in TITLES), "")
         first = div.children[0] if div.children else None
         if isinstance(first, Heading) and first.text.casefold().startswith(title.casefold()):
@@ -147,7 +150,7 @@ class _Cells:
         return f"**{title}**" if title else ""
 
     def markdown(self, block: Block) -> str:
-        """One block as Markdown that JupyterLab shows as the page does."""
+        """Return one block as Markdown that JupyterLab shows as the page does."""
         match block:
             case Heading():
                 return f"{'#' * block.level} {self.links.rewrite(block.text)}"
@@ -203,7 +206,7 @@ def _below(left: deque[Block]) -> tuple[str | None, Shown | None]:
 
 
 def _fenced(code: Code) -> str:
-    """The block with a plain fence: `{.python .display}` becomes `python`."""
+    """Return the block with a plain fence: `{.python .display}` becomes `python`."""
     if not code.fence:
         return code.text
     language = "text" if code.language == "output" else code.language or ""
@@ -215,14 +218,14 @@ def _indented(text: str, indent: int) -> str:
 
 
 def _term(found: re.Match[str]) -> str:
-    """A term and what it means, which JupyterLab's Markdown has no form for."""
+    """Return a term and what it means, which JupyterLab's Markdown has no form for."""
     term, meaning = found.groups()
     moved = re.sub(r"\n {1,4}", "\n", meaning)
     return f"**{term}**<br>{moved}"
 
 
 def cells(lesson: Episodes, path: Path, instructor: bool) -> list[Cell]:
-    """The cells of an episode: its title, the opening cell, then the page."""
+    """Return the cells of an episode: its title, the opening cell, then the page."""
     page = lesson.pages[path]
     front = page.front_matter or {}
     folder = lesson.root / "notebooks" / ("instructor" if instructor else "")
@@ -244,7 +247,7 @@ def cells(lesson: Episodes, path: Path, instructor: bool) -> list[Cell]:
 
 
 def page_markdown(lesson: Episodes, path: Path, folder: Path) -> str:
-    """A learners' page as Markdown that JupyterLab shows as the site does."""
+    """Return a learners' page as Markdown that JupyterLab shows as the site does."""
     page = lesson.beside[path]
     made = _Cells(Links(lesson, path, folder), HIDDEN_FROM_LEARNERS, live=False)
     made.blocks(page.blocks)

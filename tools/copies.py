@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def files(root: Path) -> list[str]:
-    """The paths of the project's files: what git has, and what it would take."""
+    """Return the paths of the project's files: what git has, and what it would take."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
     return [name for name in listed.split("\0") if name and (root / name).is_file()]

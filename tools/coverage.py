@@ -112,7 +112,7 @@ SHARED = re.compile(r"(Get|List|Cancel|Delete|Wait)Operations?|(Get|List)Locatio
 
 @contextlib.contextmanager
 def empty() -> Iterator[Platform]:
-    """What services are built on, with nothing in it and nothing running."""
+    """Yield what services are built on, with nothing in it and nothing running."""
     with tempfile.TemporaryDirectory() as folder:
         platform = Platform.of(Path(folder), {})
         yield platform
@@ -120,7 +120,7 @@ def empty() -> Iterator[Platform]:
 
 
 def answered(routes: Sequence[BaseRoute], method: str, path: str) -> bool:
-    """Whether a route other than the last ones, which refuse everything, takes this request."""
+    """Return whether a route other than the last ones, which refuse everything, takes it."""
     scope = {"type": "http", "method": method, "path": path, "root_path": ""}
     own = [route for route in routes if "{rest:path}" not in str(getattr(route, "path", ""))]
     return any(isinstance(r, Route) and r.matches(scope)[0] is Match.FULL for r in own)
@@ -133,7 +133,7 @@ def storage(routes: Sequence[BaseRoute]) -> dict[str, bool]:
 
 
 def of_bigquery() -> Iterator[str]:
-    """The lines on BigQuery: the routes have the methods' own names."""
+    """Yield the lines on BigQuery: the routes have the methods' own names."""
     with empty() as platform:
         works = {name for name, *_ in bigquery_methods(Parts(platform))}
     yield from ("### BigQuery {#coverage-bigquery}", "")
@@ -149,7 +149,10 @@ def of_bigquery() -> Iterator[str]:
 
 
 def by_service(package: str, routes: Sequence[BaseRoute]) -> dict[str, dict[str, bool]]:
-    """The services of a package of Google's client libraries, their calls, whether each works."""
+    """Return the services of a package of Google's client libraries.
+
+    Each has its calls, and whether each works.
+    """
     return {
         service: {
             name: any(answered(routes, method, path) for method, path in rules)
@@ -184,7 +187,7 @@ def _example(uri: str) -> str:
 
 
 def of_s3() -> Iterator[str]:
-    """The lines on S3: a request is made up for each operation of botocore's model."""
+    """Yield the lines on S3: a request is made up for each operation of botocore's model."""
     with empty() as platform:
         ours = s3_calls(platform.s3)
     works = {}
@@ -202,7 +205,7 @@ def of_s3() -> Iterator[str]:
 
 
 def _public_suite() -> str:
-    """What came of a public suite of tests of S3, as its runner wrote it down."""
+    """Return what came of a public suite of tests of S3, as its runner wrote it down."""
     found = json.loads(SUITE.read_text(encoding="utf-8"))
     every, real = found["all"], found["checked against the real service by their authors"]
     return (
@@ -215,7 +218,7 @@ def _public_suite() -> str:
 
 
 def of_sagemaker() -> Iterator[str]:
-    """The lines on SageMaker: botocore's model has all calls, the service those that work."""
+    """Yield the lines on SageMaker: botocore's model has all calls, the service those that work."""
     with empty() as platform:
         service, runtime = sagemaker.service(platform).apis
     assert isinstance(service, JsonService) and isinstance(runtime, RestService)
@@ -251,7 +254,7 @@ def of_sagemaker() -> Iterator[str]:
 
 
 def table() -> str:
-    """The generated part of the page."""
+    """Return the generated part of the page."""
     with empty() as platform:
         of_storage = storage(gcs.service(platform).routes)
         of_vertex = vertex.service(platform)
@@ -295,7 +298,7 @@ def table() -> str:
 
 
 def _paragraphs(calls: dict[str, bool]) -> list[str]:
-    """Which calls work, and which are missing."""
+    """Return which calls work, and which are missing."""
     found = []
     for word, wanted in (("Works", True), ("Missing", False)):
         names = [f"`{name}`" for name, works in calls.items() if works == wanted]
@@ -305,7 +308,7 @@ def _paragraphs(calls: dict[str, bool]) -> list[str]:
 
 
 def page() -> str:
-    """The page as it should be."""
+    """Return the page as it should be."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     return f"{before}{BEGIN}\n\n{table()}\n{END}{rest.partition(END)[2]}"
 

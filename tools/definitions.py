@@ -55,7 +55,7 @@ def definition(document: Any, collections: tuple[str, ...]) -> Any:
 
 
 def _methods(collection: Any) -> list[Any]:
-    """Those of a collection, and of the collections in it."""
+    """Return the methods of a collection, and of the collections in it."""
     inner = collection.get("resources", {}).values()
     own = list(collection.get("methods", {}).values())
     return own + [method for each in inner for method in _methods(each)]
@@ -75,7 +75,7 @@ def _value(schema: Any) -> Any:
 
 
 def _needed(schemas: Any, names: list[str]) -> dict[str, Any]:
-    """These schemas, and those to which they refer."""
+    """Return these schemas, and those to which they refer."""
     found: dict[str, Any] = {}
     while names:
         name = names.pop()

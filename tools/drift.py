@@ -42,19 +42,19 @@ class Broken:
 
 
 def requirements(project: list[str], locked: Mapping[str, str]) -> tuple[str, ...]:
-    """What the environment is made from: direct requirements, pinned but for the SDKs."""
+    """Return what the environment is made from: direct requirements, pinned but for the SDKs."""
     free = {*NEWEST, *MOVE_ALONG}
     names = sorted({lock.normal(each) for each in project})
     return tuple(name if name in free else f"{name}=={locked[name]}" for name in names)
 
 
 def locked_versions(text: str) -> dict[str, str]:
-    """The versions in requirements.txt of packages that every machine has in one version."""
+    """Return the versions in requirements.txt of packages that every machine has in one version."""
     return dict(re.findall(r"^([\w.-]+)==(\S+)$", text, re.MULTILINE))
 
 
 def installed(python: Path) -> dict[str, str]:
-    """The versions in an environment."""
+    """Return the versions in an environment."""
     code = (
         "import json, importlib.metadata as m;"
         "print(json.dumps({d.name: d.version for d in m.distributions()}))"
@@ -73,7 +73,7 @@ def moved(before: Mapping[str, str], after: Mapping[str, str]) -> list[tuple[str
 
 
 def broken(report: str) -> tuple[int, list[Broken]]:
-    """How many tests ran, and which of them failed, according to pytest's JUnit report."""
+    """Return how many tests ran, and which of them failed, according to pytest's JUnit report."""
     cases = list(ET.fromstring(report).iter("testcase"))
     found = []
     for case in cases:
@@ -86,7 +86,7 @@ def broken(report: str) -> tuple[int, list[Broken]]:
 
 
 def table(rows: list[tuple[str, ...]]) -> str:
-    """The rows as lines of equally wide columns."""
+    """Return the rows as lines of equally wide columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -21,7 +21,7 @@ class PageError(Exception):
 
 
 def read_text(path: Path) -> str:
-    """The text of a file.
+    """Return the text of a file.
 
     Raises PageError if there is no such file, or it cannot be read or is not UTF-8.
     """
@@ -41,13 +41,13 @@ def read_page(path: Path) -> Page:
 
 
 def lesson_root(start: Path) -> Path | None:
-    """The nearest folder from `start` upwards that holds a lesson's config.yaml."""
+    """Return the nearest folder from `start` upwards that holds a lesson's config.yaml."""
     start = start.resolve()
     return next((p for p in (start, *start.parents) if (p / "config.yaml").is_file()), None)
 
 
 def linked_file(root: Path, page: Path, target: str) -> Path | None:
-    """The file that a relative link's path means, or None.
+    """Return the file that a relative link's path means, or None.
 
     The Workbench puts the pages of all its folders side by side, so a link may leave the folder
     out, and may name a page by the `.html` it becomes.
@@ -75,18 +75,18 @@ class Lesson:
         self.shared_links = definitions(scan(self.text("links.md") or ""))
 
     def page(self, path: Path) -> Page:
-        """The page at a path. Raises PageError if it cannot be read."""
+        """Return the page at a path. Raises PageError if it cannot be read."""
         if path not in self._pages:
             self._pages[path] = read_page(path)
         return self._pages[path]
 
     def page_paths(self) -> list[Path]:
-        """The root's pages that the site shows, and all pages of the four folders."""
+        """Return the root's pages that the site shows, and all pages of the four folders."""
         found = [path for name in ROOT_PAGES if (path := self.root / name).is_file()]
         return found + [p for name in PAGE_FOLDERS for p in sorted((self.root / name).glob("*.md"))]
 
     def text(self, name: str) -> str | None:
-        """The text of a file in the lesson, or None if it is missing or cannot be read."""
+        """Return the text of a file in the lesson, or None if it is missing or cannot be read."""
         try:
             return read_text(self.root / name)
         except PageError:
@@ -97,7 +97,7 @@ class Lesson:
         return self.mapping("config.yaml")
 
     def mapping(self, name: str) -> dict[str, Any] | None:
-        """A YAML file of the lesson, or None if there is no mapping to be read."""
+        """Return a YAML file of the lesson, or None if there is no mapping to be read."""
         try:
             data = yaml.safe_load(self.text(name) or "")
         except YAML_ERRORS:

@@ -51,7 +51,7 @@ def runtime_folder() -> Path:
 
 
 def _holds_sockets(folder: Path) -> bool:
-    """Whether it is ours, and kernels can make socket files there.
+    """Return whether it is ours, and kernels can make socket files there.
 
     Some shared file systems have none, and their paths have 103 bytes at most on macOS.
     """
@@ -68,7 +68,10 @@ def _holds_sockets(folder: Path) -> bool:
 
 
 def console() -> str:
-    """The URL of the local cloud's pages, which then runs; "" if it does not, or is not used."""
+    """Return the URL of the local cloud's pages, which then runs.
+
+    Return "" if it does not run, or is not used.
+    """
     if not is_local():
         return ""
     try:
@@ -79,7 +82,7 @@ def console() -> str:
 
 
 def command(arguments: list[str]) -> list[str]:
-    """The command line that starts JupyterLab in the lesson's folder."""
+    """Return the command line that starts JupyterLab in the lesson's folder."""
     start = f"--LabApp.default_url=/lab/tree/{Path('work', start_page.NAME)}"
     lab = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}", start]
     return [*lab, "--KernelManager.transport=ipc", *arguments]

@@ -51,7 +51,7 @@ class Link:
 
 
 def blank_code(text: str) -> str:
-    """The text with inline code and comments as blanks, so that places in it stay the same."""
+    """Return the text with inline code and comments as blanks, so that places stay the same."""
     return _COMMENT_OR_CODE.sub(_blanks, text)
 
 
@@ -60,12 +60,12 @@ def _blanks(found: re.Match[str]) -> str:
 
 
 def normal(label: str) -> str:
-    """A reference's name as it is compared: case and runs of blanks do not count."""
+    """Return a reference's name as it is compared: case and runs of blanks do not count."""
     return " ".join(label.split()).casefold()
 
 
 def definitions(page: Page) -> dict[str, str]:
-    """The reference definitions (`[name]: target`) of a page."""
+    """Return the reference definitions (`[name]: target`) of a page."""
     found = {}
     for block, _ in page.walk():
         if isinstance(block, Prose):
@@ -75,12 +75,12 @@ def definitions(page: Page) -> dict[str, str]:
 
 
 def without_definitions(text: str) -> str:
-    """The text with its reference definitions taken out."""
+    """Return the text with its reference definitions taken out."""
     return _DEFINITION.sub("", text)
 
 
 def without_comments(text: str) -> str:
-    """The text with its HTML comments taken out (those in inline code are no comments).
+    """Return the text with its HTML comments taken out (those in inline code are no comments).
 
     With a comment go the blanks beside it that would indent what follows or end a line, and the
     line of which it is all: an empty line would end a paragraph.
@@ -101,7 +101,7 @@ def without_comments(text: str) -> str:
 
 
 def links(text: str, known: Mapping[str, str]) -> list[Link]:
-    """All links and images of a text, in order, those inside another included.
+    """Return all links and images of a text, in order, those inside another included.
 
     `known` holds the reference definitions. Inline code, comments and definitions hold no links.
     """
@@ -122,7 +122,7 @@ def links(text: str, known: Mapping[str, str]) -> list[Link]:
 
 
 def _link(text: str, found: re.Match[str], image: bool, known: Mapping[str, str]) -> Link | None:
-    """The link of a match, or None for brackets that are none (`[1]`, `[ ]`, a footnote)."""
+    """Return the link of a match, or None for brackets that are none (`[1]`, `[ ]`, a footnote)."""
     name = text[slice(*found.span("text"))]
     attributes = read_attributes(text[slice(*found.span("attributes"))])
     if found["target"] is not None:
@@ -136,7 +136,7 @@ def _link(text: str, found: re.Match[str], image: bool, known: Mapping[str, str]
 
 
 def _tag(found: re.Match[str]) -> Link | None:
-    """The link of an HTML tag, or None for an anchor that is no link."""
+    """Return the link of an HTML tag, or None for an anchor that is no link."""
     pairs = read_attributes(re.sub(r"\s*=\s*", "=", found["pairs"])).pairs
     image = found["tag"].lower() == "img"
     target = pairs.get("src" if image else "href")
@@ -146,7 +146,7 @@ def _tag(found: re.Match[str]) -> Link | None:
 
 
 def outermost(found: list[Link]) -> list[Link]:
-    """The links that are not inside another, in order."""
+    """Return the links that are not inside another, in order."""
     kept: list[Link] = []
     for link in found:
         if not kept or link.start >= kept[-1].end:
@@ -155,7 +155,7 @@ def outermost(found: list[Link]) -> list[Link]:
 
 
 def page_links(page: Page, known: Mapping[str, str]) -> Iterator[tuple[int, Link]]:
-    """The links of a page's prose and headings, each with its line."""
+    """Yield the links of a page's prose and headings, each with its line."""
     for block, _ in page.walk():
         if isinstance(block, Prose | Heading):
             for link in links(block.text, known):
@@ -163,25 +163,25 @@ def page_links(page: Page, known: Mapping[str, str]) -> Iterator[tuple[int, Link
 
 
 def plain(text: str) -> str:
-    """A heading's words without Markdown marks."""
+    """Return a heading's words without Markdown marks."""
     for link in reversed(outermost(links(text, {}))):
         text = text[: link.start] + plain(link.text) + text[link.end :]
     return re.sub(r"[`*]|(?<!\w)_|_(?!\w)", "", text)
 
 
 def pandoc_slug(text: str) -> str:
-    """The identifier that pandoc gives a heading."""
+    """Return the identifier that pandoc gives a heading."""
     slug = re.sub(r"\s+", "-", re.sub(r"[^\w\s.-]", "", plain(text)).strip()).lower()
     return re.sub(r"^[\W\d_]+", "", slug) or "section"
 
 
 def pegboard_slug(text: str) -> str:
-    """The identifier that the Workbench's own checks expect of a heading."""
+    """Return the identifier that the Workbench's own checks expect of a heading."""
     return re.sub(r"(?:[^\w\s]|_|\s)+", "-", plain(text).lower()).strip("-")
 
 
 def heading_names(page: Page) -> Iterator[tuple[Heading, str, str]]:
-    """Each heading with its name for pandoc, and its name for the Workbench's own checks.
+    """Yield each heading with its name for pandoc, and its name for the Workbench's own checks.
 
     That is its id, or a slug; repeated slugs get -1, -2, ….
     """
@@ -197,7 +197,9 @@ def heading_names(page: Page) -> Iterator[tuple[Heading, str, str]]:
 
 
 def anchors(page: Page) -> tuple[set[str], set[str]]:
-    """What `#…` can point at in a page: (names that always hold, names that only one tool sees).
+    """Return what `#…` can point at in a page.
+
+    These are the names that always hold, and the names that only one tool sees.
 
     A heading without an `{#id}` is named by pandoc and, in its checks, by the Workbench; where
     the two differ (numbers at the start, dots, apostrophes) neither name can be relied on.

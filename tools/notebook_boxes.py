@@ -33,7 +33,7 @@ Piece = tuple[tuple[Div, ...], str]  # the boxes around some Markdown, and the M
 
 
 def joined(pieces: list[Piece]) -> str:
-    """Pieces with a blank line between them, each in its boxes; neighbours share theirs."""
+    """Join pieces with a blank line between them, each in its boxes; neighbours share theirs."""
     parts: list[str] = []
     around: tuple[Div, ...] = ()
     for boxes, text in [*pieces, ((), "")]:
@@ -46,7 +46,10 @@ def joined(pieces: list[Piece]) -> str:
 
 
 def _opening(box: Div) -> str:
-    """The start of a div; the sanitiser wants a colour's numbers with commas between them."""
+    """Return the start of a div.
+
+    The sanitiser wants a colour's numbers with commas between them.
+    """
     kind = next((name for name in box.classes if name in EDGES), "callout")
     colour = ", ".join(map(str, EDGES[kind]))
     return (

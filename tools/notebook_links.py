@@ -77,7 +77,7 @@ class Links:
         self.names = {heading.line: name for heading, name, _ in heading_names(page)}
 
     def rewrite(self, text: str, captions: bool = True) -> str:
-        """The text with every link and image pointing at the right place, and named spans found."""
+        """Return the text with every link and image pointing at its place, and spans found."""
         for link in reversed(outermost(links(text, self.known))):
             new = self._link(link, text[link.start : link.end], captions)
             text = text[: link.start] + new + text[link.end :]
@@ -112,26 +112,26 @@ class Links:
         return self._way(found, name) + (f"#{fragment}" if fragment else "")
 
     def _notebooks(self) -> Path:
-        """Where the notebooks are that this text leads to: instructors stay among theirs."""
+        """Return where the notebooks are that this text leads to: instructors stay among theirs."""
         own = self.lesson.root / "notebooks" / "instructor"
         return own if self.folder == own else own.parent
 
     def _way(self, to: Path, name: str) -> str:
-        """The relative path to a file; nothing where the link names none."""
+        """Return the relative path to a file; nothing where the link names none."""
         return quote(Path(os.path.relpath(to, self.folder)).as_posix()) if name else ""
 
     def is_target(self, name: str) -> bool:
-        """Whether links may point at this name: at every one of a learners' page."""
+        """Return whether links may point at this name: at every one of a learners' page."""
         return bool(name) and (
             self.path in self.lesson.beside or (self.path, name) in self.lesson.linked
         )
 
 
 def page_file(root: Path, path: Path) -> Path:
-    """Where a learners' page is for JupyterLab."""
+    """Return where a learners' page is for JupyterLab."""
     return root / "notebooks" / "pages" / path.name
 
 
 def id_of(name: str) -> str:
-    """A section's name as the id of a cell, which has 64 letters, digits, - and _ at most."""
+    """Return a section's name as the id of a cell: at most 64 letters, digits, - and _."""
     return re.sub(r"[^a-zA-Z0-9_-]", "-", name)[:64]

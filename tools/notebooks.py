@@ -35,7 +35,7 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
 def notebook_text(lesson: Episodes, path: Path, instructor: bool) -> str:
-    """The notebook file of an episode, as text. The same page gives the same text."""
+    """Return the notebook file of an episode, as text. The same page gives the same text."""
     seen: Counter[tuple[bool, str]] = Counter()
     names: set[str] = set()
     made = []
@@ -70,7 +70,7 @@ def _hash(cell: Cell, occurrence: int) -> str:
 
 
 def _notebook_cell(cell: Cell, identity: str, number: int, folder: Path) -> dict[str, object]:
-    """The cell of a page in the folder, as nbformat 4.5 has it.
+    """Return the cell of a page in the folder, as nbformat 4.5 has it.
 
     A cell with expected output counts as run, for nbval.
     """
@@ -89,7 +89,7 @@ def _notebook_cell(cell: Cell, identity: str, number: int, folder: Path) -> dict
 
 
 def _shown(shown: Shown, folder: Path) -> list[dict[str, object]]:
-    """What a run has shown; a picture's file is below the folder."""
+    """Return what a run has shown; a picture's file is below the folder."""
     if not shown.picture:
         return _outputs(shown.text)
     try:
@@ -105,7 +105,10 @@ def _shown(shown: Shown, folder: Path) -> list[dict[str, object]]:
 
 
 def _outputs(text: str) -> list[dict[str, object]]:
-    """What a run leaves of this output: verdicts of exercises in their boxes, the rest as text."""
+    """Return what a run leaves of this output.
+
+    Verdicts of exercises are in their boxes, the rest is text.
+    """
     outputs: list[dict[str, object]] = []
     lines = text.splitlines(keepends=True)
     for is_verdict, part in groupby(lines, lambda line: bool(verdict.BEGINNING.match(line))):
@@ -120,7 +123,7 @@ def _outputs(text: str) -> list[dict[str, object]]:
 
 
 def build(root: Path) -> dict[Path, str]:
-    """Every notebook that the episodes call for, and the learners' pages, as text by path.
+    """Return every notebook that the episodes call for, and the learners' pages, as text by path.
 
     Raises PageError.
     """
@@ -138,7 +141,7 @@ def build(root: Path) -> dict[Path, str]:
 
 
 def leftovers(root: Path, wanted: Mapping[Path, str]) -> list[Path]:
-    """Files that were written from a page that is gone; a reader's own are not touched."""
+    """Return files that were written from a page that is gone; a reader's own are not touched."""
     folder = root.resolve() / "notebooks"
     found = [
         *folder.glob("*.ipynb"),
@@ -159,7 +162,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def check(root: Path) -> list[str]:
-    """One sentence for each file that is not what the pages give."""
+    """Return one sentence for each file that is not what the pages give."""
     wanted = build(root)
     fix = "run `make notebooks` and commit the result"
     messages = []

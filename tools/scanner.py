@@ -99,7 +99,7 @@ class Code:
 
     @property
     def live(self) -> bool:
-        """Whether a reader runs this block: Python, and not marked `.display`."""
+        """Return whether a reader runs this block: Python, and not marked `.display`."""
         marked = "display" in self.attributes.classes
         return bool(self.fence) and self.language == "python" and not marked
 
@@ -123,7 +123,7 @@ class Div:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The div's classes, in order; the first says what it is."""
+        """Return the div's classes, in order; the first says what it is."""
         return self.attributes.classes
 
 
@@ -150,14 +150,14 @@ class Page:
     body: int = 0  # index of the first line after the front matter
 
     def walk(self) -> Iterator[tuple[Block, tuple[Div, ...]]]:
-        """Every block in page order, with the divs around it, outermost first."""
+        """Yield every block in page order, with the divs around it, outermost first."""
         yield from walk(self.blocks)
 
 
 def walk(
     blocks: list[Block], around: tuple[Div, ...] = ()
 ) -> Iterator[tuple[Block, tuple[Div, ...]]]:
-    """The blocks and all that is in them, each with the divs around it."""
+    """Yield the blocks and all that is in them, each with the divs around it."""
     for block in blocks:
         yield block, around
         if isinstance(block, Div):
@@ -281,7 +281,7 @@ class _Scanner:
         self.prose.append(self.page.lines[at])
 
     def _underlines(self) -> bool:
-        """Whether the prose ends in a paragraph of one line, which `---` turns into a heading."""
+        """Return whether the prose ends in a paragraph of one line: `---` makes it a heading."""
         above = [*self.prose[-2:]]
         one_line = (
             bool(above) and bool(above[-1].strip()) and (len(above) == 1 or not above[0].strip())

@@ -84,7 +84,7 @@ def render(path: Path, wanted: list[Cell], shown: list[list[Output]]) -> None:
 
 
 def text_of(outputs: list[Output]) -> str:
-    """What a cell showed as text: its value, or what it printed."""
+    """Return what a cell showed as text: its value, or what it printed."""
     values = [output["data"]["text/plain"] for output in outputs if "execution_count" in output]
     printed = [output["text"] for output in outputs if output["output_type"] == "stream"]
     text = "".join("".join(part) for part in values or printed)
@@ -95,14 +95,14 @@ def text_of(outputs: list[Output]) -> str:
 
 
 def picture_of(outputs: list[Output]) -> tuple[str, bytes]:
-    """The description and the file of the last picture that a cell showed."""
+    """Return the description and the file of the last picture that a cell showed."""
     shown = "".join("".join(output.get("data", {}).get("text/html", "")) for output in outputs)
     alt, content = _PICTURE.findall(shown)[-1]
     return " ".join(html.unescape(alt).split()), b64decode(content)
 
 
 def smaller(picture: bytes) -> bytes:
-    """The same picture with fewer colours."""
+    """Return the picture with fewer colours."""
     from PIL import Image
 
     made = io.BytesIO()

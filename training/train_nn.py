@@ -536,12 +536,12 @@ class Run:
 
     @property
     def shares_layers(self) -> bool:
-        """Whether the replicas share the layers of the network and not the rows of the table."""
+        """Return whether the replicas share the network's layers and not the table's rows."""
         return self.train.replicas < self.replica.size
 
     @property
     def batch_size(self) -> int:
-        """The rows of a step, of all replicas together."""
+        """Return the rows of a step, of all replicas together."""
         rows: int = self.flags.batch_size or self.train.rows
         return min(rows, self.train.rows)
 

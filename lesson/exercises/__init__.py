@@ -89,7 +89,10 @@ def show_markdown(text: str) -> None:
 
 
 def _as(expects: type, answer: Any, unit: str) -> Any:
-    """The answer as the expected type, also when it is numpy's; None when it is something else."""
+    """Convert the answer to the expected type, also when it is numpy's.
+
+    Return None when it is something else.
+    """
     if expects is object:
         return answer
     if expects is str:
@@ -107,7 +110,7 @@ def _as(expects: type, answer: Any, unit: str) -> Any:
 
 
 def _text(answer: Any) -> str | None:
-    """The answer as a text: also a path, or some letters in a list."""
+    """Read the answer as a text: also a path, or some letters in a list."""
     if isinstance(answer, os.PathLike):
         answer = os.fspath(answer)
     if isinstance(answer, set | frozenset):
@@ -118,7 +121,10 @@ def _text(answer: Any) -> str | None:
 
 
 def _number(text: str, unit: str) -> float | None:
-    """The number of a text such as '0.5', '1/2', '50 %', '0,5', '1,000', '2 rows', else None."""
+    """Read the number of a text such as '0.5', '1/2', '50 %', '0,5', '1,000', '2 rows'.
+
+    Return None for any other.
+    """
     if unit:
         signs = r"|usd|\$" if unit == "dollars" else ""
         text = re.sub(rf"{unit[:-1]}s?\b{signs}", "", text, flags=re.IGNORECASE)

@@ -93,7 +93,7 @@ leak = Exercise(
 
 
 def _rows(folder: str, part: str, count: int) -> np.ndarray:
-    """The rows of an archive, which has to have `count` of them, with a label for each."""
+    """Return the rows of an archive, which has to have `count` of them, with a label for each."""
     import numpy as np
 
     path = os.path.join(folder, f"{part}_data.npz")

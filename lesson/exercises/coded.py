@@ -10,7 +10,7 @@ from lesson.exercises import Exercise
 
 
 def function(judge: Callable[..., str], praise: str, advice: str) -> Exercise:
-    """A function that the learner writes; `judge` calls it through `call`."""
+    """Make an exercise of a function that the learner writes; `judge` calls it through `call`."""
 
     def look(answer: Any) -> str:
         if not callable(answer) or isinstance(answer, type):

@@ -123,7 +123,7 @@ twice = Exercise(
 
 
 def lost(epochs: float) -> float:
-    """Seconds of an hour that the job of “How often?” loses, with so many epochs to a checkpoint.
+    """Return the seconds of an hour that the job of “How often?” loses, by epochs to a checkpoint.
 
     The seconds of a start are left out: they are the same for every answer.
     """

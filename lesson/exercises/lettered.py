@@ -14,13 +14,16 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 
 def letters(answer: str, among: str) -> str:
-    """The letters of an answer such as 'A, C' or 'a and c'; empty if it has others than `among`."""
+    """Read the letters of an answer such as 'A, C' or 'a and c'.
+
+    Return an empty text if it has others than `among`.
+    """
     found = re.sub(r"\band\b|[^a-z]", "", answer, flags=re.IGNORECASE).upper()
     return found if set(found) <= set(among) else ""
 
 
 def choice(right: str, others: Mapping[str, str], praise: str, advice: str) -> Exercise:
-    """One letter; `others` says for each other letter what is wrong with it."""
+    """Make an exercise of one letter; `others` says for each other letter what is wrong with it."""
     among = "".join(sorted({right, *others}))
 
     def judge(answer: str) -> str:
@@ -33,7 +36,7 @@ def choice(right: str, others: Mapping[str, str], praise: str, advice: str) -> E
 
 
 def some(right: Mapping[str, str], wrong: Mapping[str, str], praise: str, advice: str) -> Exercise:
-    """All the letters of `right` and none of `wrong`, in any order.
+    """Make an exercise of all the letters of `right` and none of `wrong`, in any order.
 
     Each letter comes with what is said if it is missing, or if it should not be there.
     """
@@ -53,7 +56,7 @@ def some(right: Mapping[str, str], wrong: Mapping[str, str], praise: str, advice
 def in_order(
     rules: Sequence[tuple[str, str, str]], spare: Mapping[str, str], praise: str, advice: str
 ) -> Exercise:
-    """A Parsons problem: lines out of order, and perhaps spare ones that do not belong.
+    """Make a Parsons problem: lines out of order, and perhaps spare ones that do not belong.
 
     A rule names a line, another one that has to come later, and what is wrong if it does not; every
     needed line has one. `spare` says for each other line why it does not belong.
@@ -81,7 +84,10 @@ def in_order(
 
 
 def one_each(right: str, among: str, wrong: Sequence[str], praise: str, advice: str) -> Exercise:
-    """One letter for each case, in order; `wrong` says for each case what to think of."""
+    """Make an exercise of one letter for each case, in order.
+
+    `wrong` says for each what to think of.
+    """
 
     def judge(answer: str) -> str:
         given = letters(answer, among)

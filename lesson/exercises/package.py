@@ -91,7 +91,10 @@ CHIEF, WORKERS = ("n1-standard-16", 1), ("n1-standard-8", 3)
 
 
 def _pool(spec: Any) -> tuple[Any, Any]:
-    """The machine type and the number of replicas of a worker pool; None where it lacks them."""
+    """Return the machine type and the number of replicas of a worker pool.
+
+    Return None where it lacks them.
+    """
     machine = spec.get("machine_spec") if isinstance(spec, Mapping) else None
     if not isinstance(machine, Mapping):
         return None, None

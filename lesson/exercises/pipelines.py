@@ -47,7 +47,7 @@ def _judge_baseline(component: Any) -> str:
 
 
 def _of_labels(written: Any, labels: list[int]) -> float:
-    """What a component's function returns for validation data with these labels."""
+    """Return what a component's function returns for validation data with these labels."""
     import numpy as np
 
     with tempfile.TemporaryDirectory() as folder:

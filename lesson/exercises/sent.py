@@ -56,13 +56,13 @@ class Record:
 
     @property
     def epochs(self) -> float:
-        """The epochs that it was told to train; 0 if there is no such number."""
+        """Return the epochs that it was told to train; 0 if there is no such number."""
         given = str(self.spec.flags.get("epochs", "0"))
         return float(given) if given.replace(".", "", 1).isdigit() else 0.0
 
 
 def sent(judge: Callable[[Record], str], praise: str, advice: str) -> Exercise:
-    """A job that the learner sends; `judge` says what is wrong with its record, or nothing.
+    """Make an exercise of a job that the learner sends; `judge` says what is wrong with its record.
 
     The cell hands the cloud's describe.py to check(), which asks the service.
     """

@@ -39,7 +39,7 @@ def _judge_fixed(answer: Any, predict: Callable[[list[Any]], Any]) -> str:
 
 
 def _same(given: Any, right: Any) -> bool:
-    """Whether the endpoint takes both for the same: it reads the number in a text, too."""
+    """Return whether the endpoint takes both for the same: it reads the number in a text, too."""
     try:
         return float(given) == float(right)
     except (TypeError, ValueError):

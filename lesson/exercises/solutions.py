@@ -34,7 +34,7 @@ def solution_of(exercise: object) -> str:
 
 
 def _name_of(exercise: object) -> tuple[str, str]:
-    """The module of an exercise and its name there."""
+    """Return the module of an exercise and its name there."""
     for module, content in list(sys.modules.items()):
         if module.startswith(f"{__package__}."):
             for name, value in vars(content).items():
@@ -44,7 +44,7 @@ def _name_of(exercise: object) -> tuple[str, str]:
 
 
 def _first_solution(lines: list[str]) -> str:
-    """The content of the first solution; the lines begin in the cell of its exercise."""
+    """Return the content of the first solution; the lines begin in the cell of its exercise."""
     kept: list[str] = []
     depth = 0  # of divs, from the solution inwards
     in_code = True

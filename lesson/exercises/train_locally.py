@@ -18,7 +18,7 @@ CSV = ROOT / "data" / "titanic_train.csv"
 
 
 def _parts() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """The training part, the validation part, and all passengers of the episode's table."""
+    """Return the training part, the validation part, and all passengers of the episode's table."""
     from lesson.preparation import read_passengers, split
 
     passengers = read_passengers(CSV)

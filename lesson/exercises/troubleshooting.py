@@ -42,7 +42,7 @@ stage = one_each(
 
 
 def _gib(machine: str) -> float:
-    """The memory of a machine of SageMaker, by its family and size; 0 if that is not known.
+    """Return the memory of a machine of SageMaker, by its family and size; 0 if that is not known.
 
     https://aws.amazon.com/ec2/instance-types/: 4 GiB for each vCPU of m5, 2 of c5, 8 of r5.
     """

@@ -14,7 +14,7 @@ Found = Iterator[tuple[int, str]]
 
 @page_rule("blank-line-fence")
 def blank_line_fence(doc: Doc) -> Found:
-    """A blank line stands on both sides of every fence, of divs and of code blocks."""
+    """Require that a blank line stands on both sides of every fence, of divs and of code blocks."""
     for block, _ in doc.page.walk():
         if isinstance(block, Code) and block.fence:
             sides = [(block.line, -1, "before"), (block.end, 1, "after")]
@@ -33,7 +33,7 @@ def blank_line_fence(doc: Doc) -> Found:
 
 @page_rule("blank-line-heading")
 def blank_line_heading(doc: Doc) -> Found:
-    """A blank line stands before every heading."""
+    """Require that a blank line stands before every heading."""
     for heading in headings(doc):
         if not _blank(doc, heading.line - 1):
             yield heading.line, "there is no blank line before this heading; add one"
@@ -41,7 +41,7 @@ def blank_line_heading(doc: Doc) -> Found:
 
 @page_rule("blank-line-list")
 def blank_line_list(doc: Doc) -> Found:
-    """A blank line stands before every list."""
+    """Require that a blank line stands before every list."""
     for block, _ in doc.page.walk():
         in_list = False
         above = doc.page.lines[block.line - 2] if block.line > 1 else ""
@@ -58,12 +58,12 @@ def blank_line_list(doc: Doc) -> Found:
 
 @page_rule("blank-line-table")
 def blank_line_table(doc: Doc) -> Found:
-    """A blank line stands before every table."""
+    """Require that a blank line stands before every table."""
     for line, above, _ in tables(doc):
         if above:
             yield line, "there is no blank line before this table; add one"
 
 
 def _blank(doc: Doc, line: int) -> bool:
-    """Whether a line (counted from 1) is blank or outside the page."""
+    """Return whether a line (counted from 1) is blank or outside the page."""
     return not 1 <= line <= len(doc.page.lines) or not doc.page.lines[line - 1].strip()

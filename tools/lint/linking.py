@@ -54,7 +54,7 @@ def _links(doc: Doc) -> Iterator[tuple[int, Link]]:
 
 
 def _local(doc: Doc) -> Iterator[tuple[int, Link, str, str]]:
-    """Links inside the lesson, each with its path ("" for this page) and fragment."""
+    """Yield the links inside the lesson, each with its path ("" for this page) and fragment."""
     for line, link in _links(doc):
         target = link.target or ""
         if not _SCHEME.match(target) and not target.startswith("//"):
@@ -67,7 +67,7 @@ def _local(doc: Doc) -> Iterator[tuple[int, Link, str, str]]:
 
 @page_rule("link-scheme")
 def link_scheme(doc: Doc) -> Found:
-    """A link's scheme is https, mailto or another of the Workbench's list."""
+    """Require that a link's scheme is https, mailto or another of the Workbench's list."""
     for line, link in _links(doc):
         scheme = _SCHEME.match(link.target or "")
         if scheme and scheme[1].lower() not in SCHEMES | {"http"}:
@@ -76,7 +76,7 @@ def link_scheme(doc: Doc) -> Found:
 
 @page_rule("link-https")
 def link_https(doc: Doc) -> Found:
-    """Addresses use https, not http, also where they stand bare in the text."""
+    """Require that addresses use https, not http, also where they stand bare in the text."""
     targets = {(line, link.target or "") for line, link in _links(doc)}
     found = {(line, each) for line, each in targets if each.lower().startswith(("http:", "//"))}
     for block, _ in doc.page.walk():
@@ -90,7 +90,7 @@ def link_https(doc: Doc) -> Found:
 
 @page_rule("link-target")
 def link_target(doc: Doc) -> Found:
-    """A link has a target."""
+    """Require that a link has a target."""
     for line, link in _links(doc):
         if link.target in ("", "#"):
             yield line, f"the link “{link.text}” goes nowhere; give it a target"
@@ -98,7 +98,7 @@ def link_target(doc: Doc) -> Found:
 
 @page_rule("link-file")
 def link_file(doc: Doc) -> Found:
-    """A linked file exists in the page's folder, in the root or in one of the page folders."""
+    """Require that a linked file exists in the page's folder, the root or a page folder."""
     for line, _, path, _ in _local(doc):
         if path and linked_file(doc.lesson.root, doc.path, path) is None:
             yield line, f"there is no file `{path}` in the lesson; fix the link or add the file"
@@ -106,7 +106,7 @@ def link_file(doc: Doc) -> Found:
 
 @page_rule("link-asset")
 def link_asset(doc: Doc) -> Found:
-    """A linked file is a page, or in the folders that the site copies."""
+    """Require that a linked file is a page, or in the folders that the site copies."""
     root = doc.lesson.root
     pages = {folder: root / folder for folder in PAGE_FOLDERS}.values()
     for line, _, path, _ in _local(doc):
@@ -148,7 +148,7 @@ def link_fragment(doc: Doc) -> Found:
 
 @page_rule("link-label")
 def link_label(doc: Doc) -> Found:
-    """A reference label stands in square brackets: `[text][label]`, not `[text](label)`."""
+    """Require square brackets around a reference label: `[text][label]`, not `[text](label)`."""
     for line, link in _links(doc):
         if (
             link.form == "markdown"
@@ -160,7 +160,7 @@ def link_label(doc: Doc) -> Found:
 
 @page_rule("link-undefined")
 def link_undefined(doc: Doc) -> Found:
-    """A reference label is defined in the page or in links.md."""
+    """Require that a reference label is defined in the page or in links.md."""
     for line, link in _links(doc):
         if link.target is None:
             yield line, f"the label `{link.label}` is not defined; add `[{link.label}]: https://…`"
@@ -168,7 +168,7 @@ def link_undefined(doc: Doc) -> Found:
 
 @page_rule("link-text")
 def link_text(doc: Doc) -> Found:
-    """A link's text says where it goes and is longer than one character."""
+    """Require that a link's text says where it goes and is longer than one character."""
     for line, link in _links(doc):
         text = re.sub(r"!\[([^\]]*)\](?:\([^)]*\))?", r"\1 image", link.text).strip(" *_`")
         if link.form == "html" and not link.image:
@@ -181,7 +181,7 @@ def link_text(doc: Doc) -> Found:
 
 @page_rule("image-alt")
 def image_alt(doc: Doc) -> Found:
-    """Every image has an `alt` attribute; an empty one marks decoration."""
+    """Require that every image has an `alt` attribute; an empty one marks decoration."""
     for line, link in _links(doc):
         if link.image and "alt" not in link.attributes.pairs:
             yield line, f'the image `{link.target}` has no description; add {{alt="…"}} after it'
@@ -189,7 +189,7 @@ def image_alt(doc: Doc) -> Found:
 
 @episode_rule("picture-exists")
 def picture_exists(doc: Doc) -> Found:
-    """An episode shows a picture that says something: one with a description."""
+    """Require that an episode shows a picture that says something: one with a description."""
     images = (link for _, link in _links(doc) if link.image)
     if not any(link.attributes.pairs.get("alt", "").strip() for link in images):
         yield 1, "the episode has no picture; draw one in episodes/fig, and describe it"

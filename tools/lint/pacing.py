@@ -25,7 +25,7 @@ def pace_teaching(doc: Doc) -> Found:
 
 @episode_rule("pace-core")
 def pace_core(doc: Doc) -> Found:
-    """The core has at most 25 minutes of teaching."""
+    """Require that the core has at most 25 minutes of teaching."""
     minutes = round(minutes_of(split(doc.page.blocks)[0]))
     if minutes > LONGEST_CORE:
         fix = "shorten it, or mark sections as `### Optional: …`"
@@ -34,7 +34,7 @@ def pace_core(doc: Doc) -> Found:
 
 @episode_rule("pace-optional")
 def pace_optional(doc: Doc) -> Found:
-    """The core uses no name that only an optional section's cells define."""
+    """Require that the core uses no name that only an optional section's cells define."""
     core, optional = split(doc.page.blocks)
     first: dict[str, int] = {}
     for cell in _cells(optional):
@@ -60,7 +60,7 @@ def _cells(blocks: Iterable[Block]) -> Iterator[Code]:
 
 
 def _names(cell: Code, how: type[ast.expr_context]) -> set[str]:
-    """The names that a cell binds (ast.Store, imports and definitions too) or reads (ast.Load)."""
+    """Return the names that a cell binds (imports and definitions too) or reads."""
     lines = cell.text.split("\n")
     plain = ("" if line.lstrip().startswith(("%", "!")) else line for line in lines)
     try:

@@ -61,7 +61,7 @@ Found = Iterator[tuple[str, int, str]]
 
 @lesson_rule("root-file")
 def root_file(lesson: Lesson) -> Found:
-    """The root holds the files that the Workbench and reviewers expect."""
+    """Require that the root holds the files that the Workbench and reviewers expect."""
     for name, what in ROOT_FILES.items():
         if not (lesson.root / name).is_file():
             yield name, 1, f"this file is missing; add it: {what}"
@@ -88,7 +88,7 @@ def data_licence(lesson: Lesson) -> Found:
 
 @lesson_rule("lesson-page")
 def lesson_page(lesson: Lesson) -> Found:
-    """The pages that every lesson has are there."""
+    """Require that the pages that every lesson has are there."""
     for name, what in PAGES.items():
         if not (lesson.root / name).is_file():
             yield name, 1, f"this page is missing; add it: {what}"
@@ -96,7 +96,7 @@ def lesson_page(lesson: Lesson) -> Found:
 
 @lesson_rule("episode-name")
 def episode_name(lesson: Lesson) -> Found:
-    """Episodes are called NN-slug.md."""
+    """Require that episodes are called NN-slug.md."""
     for path in sorted((lesson.root / "episodes").glob("*.md")):
         if not re.fullmatch(r"\d\d-[a-z0-9]+(-[a-z0-9]+)*\.md", path.name):
             yield (
@@ -132,7 +132,7 @@ def lesson_objectives(lesson: Lesson) -> Found:
 
 @lesson_rule("conduct-link")
 def conduct_link(lesson: Lesson) -> Found:
-    """The code of conduct links The Carpentries' own."""
+    """Require that the code of conduct links The Carpentries' own."""
     name = "CODE_OF_CONDUCT.md"
     text = lesson.text(name)
     if text is not None and not CONDUCT.search(text):
@@ -150,21 +150,21 @@ def glossary(lesson: Lesson) -> Found:
 
 @lesson_rule("audience")
 def audience(lesson: Lesson) -> Found:
-    """The learner profiles are of certain people: each has a heading."""
+    """Require that the learner profiles are of certain people: each has a heading."""
     name = "profiles/learner-profiles.md"
     if lesson.text(name) is not None and not _titles(lesson, name):
         yield name, 1, "the page describes nobody; add a heading for each person"
 
 
 def _titles(lesson: Lesson, name: str) -> list[str]:
-    """The headings of a page, in small letters."""
+    """Return the headings of a page, in small letters."""
     blocks = [block for block, _ in lesson.page(lesson.root / name).walk()]
     return [block.text.strip().casefold() for block in blocks if isinstance(block, Heading)]
 
 
 @lesson_rule("prerequisites")
 def prerequisites(lesson: Lesson) -> Found:
-    """The home page or the set-up page says what learners need to know, in a `prereq` div."""
+    """Require on the home or set-up page, in a `prereq` div, what learners need to know."""
     names = [name for name in ("index.md", "learners/setup.md") if lesson.text(name) is not None]
     pages = [lesson.page(lesson.root / name) for name in names]
     divs = [block for page in pages for block, _ in page.walk() if isinstance(block, Div)]
@@ -207,7 +207,7 @@ CONFIG: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def _line_of(lesson: Lesson, key: str) -> int:
-    """The line of config.yaml that sets a key (1 if none does)."""
+    """Return the line of config.yaml that sets a key (1 if none does)."""
     lines = (lesson.text("config.yaml") or "").split("\n")
     return next((i for i, line in enumerate(lines, 1) if line.startswith(f"{key}:")), 1)
 
@@ -230,7 +230,7 @@ def config_key(lesson: Lesson) -> Found:
 
 @lesson_rule("config-value")
 def config_value(lesson: Lesson) -> Found:
-    """The values in config.yaml are ones that the Workbench knows."""
+    """Require that the values in config.yaml are ones that the Workbench knows."""
     config = lesson.config() or {}
     for key, (good, what) in CONFIG.items():
         if key in config and not good(config[key]):
@@ -240,7 +240,7 @@ def config_value(lesson: Lesson) -> Found:
 
 @lesson_rule("config-file")
 def config_file(lesson: Lesson) -> Found:
-    """A page listed in config.yaml exists. (An empty list means every page of the folder.)"""
+    """Require that a page listed in config.yaml exists. (An empty list means every page.)"""
     config = lesson.config() or {}
     for folder in PAGE_FOLDERS:
         for name in config.get(folder) or [] if _names(config.get(folder)) else []:
@@ -255,7 +255,10 @@ def config_file(lesson: Lesson) -> Found:
 
 @lesson_rule("config-instructors")
 def config_instructors(lesson: Lesson) -> Found:
-    """A list of instructors' pages holds instructor-notes.md, or the Workbench drops it."""
+    """Require instructor-notes.md in a list of instructors' pages.
+
+    Without it the Workbench drops the list.
+    """
     listed = (lesson.config() or {}).get("instructors")
     if listed and _names(listed) and "instructor-notes.md" not in listed:
         line = _line_of(lesson, "instructors")

@@ -28,7 +28,7 @@ class Finding:
     rule: str
 
     def __str__(self) -> str:
-        """The error as it is printed."""
+        """Return the error as it is printed."""
         return f"{self.path}:{self.line}: {self.message} [{self.rule}]"
 
 
@@ -42,12 +42,12 @@ class Doc:
 
     @property
     def is_episode(self) -> bool:
-        """Whether the page is part of the taught sequence."""
+        """Return whether the page is part of the taught sequence."""
         return self.path.parent == self.lesson.root / "episodes"
 
     @cached_property
     def known_links(self) -> dict[str, str]:
-        """The reference definitions that hold in the page."""
+        """Return the reference definitions that hold in the page."""
         return {**self.lesson.shared_links, **definitions(self.page)}
 
 
@@ -75,12 +75,12 @@ def lesson_rule(name: str) -> Callable[[LessonRule], LessonRule]:
 
 
 def all_rules() -> dict[str, Callable[..., object]]:
-    """Every rule by its id."""
+    """Return every rule by its id."""
     return {"readable": readable, **PAGE_RULES, **EPISODE_RULES, **LESSON_RULES}
 
 
 def readable(lesson: Lesson, path: Path) -> Page | str:
-    """A page can be read and is UTF-8. (Gives the page, or what is wrong.)"""
+    """Read a page, which must be UTF-8. (Gives the page, or what is wrong.)"""
     try:
         return lesson.page(path)
     except PageError as error:
@@ -88,7 +88,7 @@ def readable(lesson: Lesson, path: Path) -> Page | str:
 
 
 def lint_page(lesson: Lesson, path: Path) -> list[Finding]:
-    """What is wrong with one page.
+    """Return what is wrong with one page.
 
     In a page whose divs or code fences do not close, the other rules would only see the
     consequences; they wait until the structure is fixed.
@@ -107,7 +107,7 @@ def lint_page(lesson: Lesson, path: Path) -> list[Finding]:
 
 
 def lint_lesson(lesson: Lesson) -> list[Finding]:
-    """What is wrong with the lesson: its pages, then its folder."""
+    """Return what is wrong with the lesson: its pages, then its folder."""
     found = [finding for path in lesson.page_paths() for finding in lint_page(lesson, path)]
     for rule, check in LESSON_RULES.items():
         found += sorted(Finding(name, line, text, rule) for name, line, text in check(lesson))

@@ -21,21 +21,21 @@ Found = Iterator[tuple[int, str]]
 
 
 def _exercises(doc: Doc, *kinds: str) -> list[Div]:
-    """The exercises of these kinds in the core."""
+    """Return the exercises of these kinds in the core."""
     core = (block for block, _ in walk(split(doc.page.blocks)[0]))
     return [block for block in core if isinstance(block, Div) and set(block.classes) & set(kinds)]
 
 
 @episode_rule("exercise-exists")
 def exercise_exists(doc: Doc) -> Found:
-    """The core of an episode has an exercise."""
+    """Require that the core of an episode has an exercise."""
     if not _exercises(doc, "challenge"):
         yield 1, "the episode has no exercise; add a `challenge`"
 
 
 @episode_rule("exercise-often")
 def exercise_often(doc: Doc) -> Found:
-    """The core has an exercise or a discussion for each begun 15 minutes of teaching."""
+    """Require in the core an exercise or a discussion for each begun 15 minutes of teaching."""
     teaching = (doc.page.front_matter or {}).get("teaching")
     found = len(_exercises(doc, *EXERCISES))
     wanted = -(-teaching // MINUTES_BETWEEN_EXERCISES) if type(teaching) is int else 0
@@ -48,7 +48,7 @@ def exercise_often(doc: Doc) -> Found:
 
 @episode_rule("exercise-gap")
 def exercise_gap(doc: Doc) -> Found:
-    """Between two exercises of the core lie at most 15 minutes of teaching."""
+    """Require that between two exercises of the core lie at most 15 minutes of teaching."""
     for line, blocks in _gaps(split(doc.page.blocks)[0]):
         minutes = round(minutes_of(blocks))
         if minutes > MINUTES_BETWEEN_EXERCISES:
@@ -57,7 +57,7 @@ def exercise_gap(doc: Doc) -> Found:
 
 
 def _gaps(blocks: Sequence[Block]) -> Iterator[tuple[int, list[Block]]]:
-    """The stretches between exercises: the line where each begins, and its blocks."""
+    """Yield the stretches between exercises: the line where each begins, and its blocks."""
     start: int = 1
     stretch: list[Block] = []
     for block in shown(blocks):
@@ -71,7 +71,7 @@ def _gaps(blocks: Sequence[Block]) -> Iterator[tuple[int, list[Block]]]:
 
 @episode_rule("episode-length")
 def episode_length(doc: Doc) -> Found:
-    """Teaching and exercises together take 20 to 60 minutes."""
+    """Require that teaching and exercises together take 20 to 60 minutes."""
     front = doc.page.front_matter or {}
     parts = [front.get(name) for name in ("teaching", "exercises")]
     minutes = [part for part in parts if type(part) is int and part >= 0]
@@ -81,7 +81,7 @@ def episode_length(doc: Doc) -> Found:
 
 @episode_rule("exercise-minutes")
 def exercise_minutes(doc: Doc) -> Found:
-    """Every challenge's title says how long it takes."""
+    """Require that every challenge's title says how long it takes."""
     for challenge, _ in divs(doc, "challenge"):
         if stated(challenge) is None:
             yield challenge.line, "the title says no time; write `### Exercise: … (5 minutes)`"
@@ -89,7 +89,7 @@ def exercise_minutes(doc: Doc) -> Found:
 
 @episode_rule("exercise-sum")
 def exercise_sum(doc: Doc) -> Found:
-    """The minutes of the core's challenges add up to the front matter's `exercises`."""
+    """Require that the minutes of the core's challenges add up to the front matter's sum."""
     challenges = [challenge for challenge, _ in divs(doc, "challenge")]
     said = (doc.page.front_matter or {}).get("exercises")
     total = sum_of_exercises(split(doc.page.blocks)[0])
@@ -99,7 +99,7 @@ def exercise_sum(doc: Doc) -> Found:
 
 @page_rule("exercise-solution")
 def exercise_solution(doc: Doc) -> Found:
-    """Every challenge has a solution, and every discussion guidance for instructors."""
+    """Require a solution of every challenge, and guidance for instructors of every discussion."""
     for kind, wanted in (("challenge", "solution"), ("discussion", "instructor")):
         for exercise, _ in divs(doc, kind):
             inside = [block for block, _ in walk(exercise.children) if isinstance(block, Div)]
@@ -109,7 +109,10 @@ def exercise_solution(doc: Doc) -> Found:
 
 @page_rule("objective-verb")
 def objective_verb(doc: Doc) -> Found:
-    """Objectives say what a learner can do: they start with a verb that can be tested."""
+    """Require that objectives say what a learner can do.
+
+    They start with a verb that can be tested.
+    """
     for objectives, _ in divs(doc, "objectives"):
         for prose in (block for block in objectives.children if isinstance(block, Prose)):
             for number, line in enumerate(prose.text.split("\n")):

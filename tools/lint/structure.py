@@ -24,19 +24,19 @@ Found = Iterator[tuple[int, str]]
 
 
 def headings(doc: Doc) -> list[Heading]:
-    """The headings of a page, those in divs included."""
+    """Return the headings of a page, those in divs included."""
     return [block for block, _ in doc.page.walk() if isinstance(block, Heading)]
 
 
 def divs(doc: Doc, *classes: str) -> list[tuple[Div, tuple[Div, ...]]]:
-    """The divs of a page with one of these classes, each with the divs around it."""
+    """Return the divs of a page with one of these classes, each with the divs around it."""
     wanted = set(classes)
     found = doc.page.walk()
     return [(b, around) for b, around in found if isinstance(b, Div) and wanted & set(b.classes)]
 
 
 def _recorded(doc: Doc, kind: str) -> Found:
-    """The scanner's own findings of one kind."""
+    """Return the scanner's own findings of one kind."""
     return (
         (problem.line, problem.message) for problem in doc.page.problems if problem.kind == kind
     )
@@ -47,13 +47,16 @@ def _recorded(doc: Doc, kind: str) -> Found:
 
 @page_rule("front-matter")
 def front_matter(doc: Doc) -> Found:
-    """The first line is `---`, the second not blank; the front matter is valid YAML and closed."""
+    """Require front matter.
+
+    `---` in the first line, no blank second line, valid YAML, and its end.
+    """
     return _recorded(doc, "front-matter")
 
 
 @page_rule("front-matter-title")
 def front_matter_title(doc: Doc) -> Found:
-    """Every page has a title; the home page's is the lesson's, in config.yaml."""
+    """Require that every page has a title; the home page's is the lesson's, in config.yaml."""
     front = doc.page.front_matter
     home = doc.path == doc.lesson.root / "index.md"
     title = (front or {}).get("title")
@@ -76,7 +79,7 @@ def front_matter_times(doc: Doc) -> Found:
 
 @page_rule("heading-first")
 def heading_first(doc: Doc) -> Found:
-    """The first heading is level 2."""
+    """Require that the first heading is level 2."""
     for heading in headings(doc)[:1]:
         if heading.level > 2:
             yield heading.line, f"the first heading is level {heading.level}; make it `##`"
@@ -84,7 +87,10 @@ def heading_first(doc: Doc) -> Found:
 
 @page_rule("heading-level-one")
 def heading_level_one(doc: Doc) -> Found:
-    """No heading is level 1: that is the page's title, which the front matter gives."""
+    """Require that no heading is level 1.
+
+    That is the page's title, which the front matter gives.
+    """
     for heading in headings(doc):
         if heading.level == 1:
             yield heading.line, f"the heading “{heading.text}” is level 1; make it `##`"
@@ -92,7 +98,7 @@ def heading_level_one(doc: Doc) -> Found:
 
 @page_rule("heading-jump")
 def heading_jump(doc: Doc) -> Found:
-    """Levels go down one at a time."""
+    """Require that levels go down one at a time."""
     found = headings(doc)
     for above, heading in pairwise(found):
         if heading.level > above.level + 1:
@@ -102,7 +108,7 @@ def heading_jump(doc: Doc) -> Found:
 
 @page_rule("heading-empty")
 def heading_empty(doc: Doc) -> Found:
-    """Every heading has a name."""
+    """Require that every heading has a name."""
     for heading in headings(doc):
         if not without_comments(heading.text).strip():
             yield heading.line, "this heading is empty; name it or take it out"
@@ -110,7 +116,7 @@ def heading_empty(doc: Doc) -> Found:
 
 @page_rule("heading-unique")
 def heading_unique(doc: Doc) -> Found:
-    """Headings under the same heading differ; those in divs count."""
+    """Require that headings under the same heading differ; those in divs count."""
     seen: dict[tuple[str, ...], int] = {}
     above: list[tuple[int, str]] = []
     for heading in headings(doc):
@@ -125,7 +131,10 @@ def heading_unique(doc: Doc) -> Found:
 
 @page_rule("heading-id")
 def heading_id(doc: Doc) -> Found:
-    """A heading that starts with a number has an `{#id}`: tools make different names of it."""
+    """Require an `{#id}` of a heading that starts with a number.
+
+    Tools make different names of it.
+    """
     for heading in headings(doc):
         if re.match(r"\W*\d", plain(heading.text)) and not heading.attributes.id:
             yield (
@@ -139,25 +148,25 @@ def heading_id(doc: Doc) -> Found:
 
 @page_rule("div-balance")
 def div_balance(doc: Doc) -> Found:
-    """As many divs are closed as opened."""
+    """Require that as many divs are closed as opened."""
     return _recorded(doc, "div-balance")
 
 
 @page_rule("div-fence")
 def div_fence(doc: Doc) -> Found:
-    """A div opens with `::: name` or `::: {.name #id}` and closes with 3 to 80 colons."""
+    """Require that a div opens with `::: name` or `::: {…}` and closes with 3 to 80 colons."""
     return _recorded(doc, "div-fence")
 
 
 @page_rule("div-class")
 def div_class(doc: Doc) -> Found:
-    """A div has a class, and no class that the Workbench does not know."""
+    """Require that a div has a class, and no class that the Workbench does not know."""
     return _recorded(doc, "div-class")
 
 
 @episode_rule("div-required")
 def div_required(doc: Doc) -> Found:
-    """An episode has exactly one each of questions, objectives and keypoints."""
+    """Require that an episode has exactly one each of questions, objectives and keypoints."""
     for name in FRAME:
         found = divs(doc, name)
         if not found:
@@ -171,7 +180,7 @@ def div_required(doc: Doc) -> Found:
 
 @episode_rule("div-order")
 def div_order(doc: Doc) -> Found:
-    """Questions and objectives come before all else, keypoints after all else."""
+    """Require that questions and objectives come before all else, keypoints after all else."""
     if doc.page.front_matter is None:
         return  # its lines would count as text above the questions
     blocks = doc.page.blocks
@@ -193,14 +202,14 @@ def _only_definitions(prose: Prose) -> bool:
 
 
 def has_list(blocks: list[Block]) -> bool:
-    """Whether some of these blocks is prose with a list."""
+    """Return whether some of these blocks is prose with a list."""
     prose = [block.text for block in blocks if isinstance(block, Prose)]
     return any(LIST_MARKER.match(line) for text in prose for line in text.split("\n"))
 
 
 @episode_rule("div-list")
 def div_list(doc: Doc) -> Found:
-    """Questions, objectives and keypoints each hold a list."""
+    """Require that questions, objectives and keypoints each hold a list."""
     for div, _ in divs(doc, *FRAME):
         if not has_list(div.children):
             yield div.line, f"`{div.classes[0]}` holds no list; write each item as `- …`"
@@ -208,7 +217,7 @@ def div_list(doc: Doc) -> Found:
 
 @page_rule("div-in-challenge")
 def div_in_challenge(doc: Doc) -> Found:
-    """Solutions and hints are inside a challenge."""
+    """Require that solutions and hints are inside a challenge."""
     for div, around in divs(doc, "solution", "hint"):
         if not any("challenge" in outer.classes for outer in around):
             yield div.line, f"`{div.classes[0]}` is outside a challenge; move it into one"
@@ -216,7 +225,7 @@ def div_in_challenge(doc: Doc) -> Found:
 
 @page_rule("challenge-parts")
 def challenge_parts(doc: Doc) -> Found:
-    """What follows a solution inside a challenge is a new part, with its own heading."""
+    """Require a new part, with its own heading, after a solution inside a challenge."""
     for challenge, _ in divs(doc, "challenge"):
         answered = False
         for block in challenge.children:
@@ -233,7 +242,10 @@ def challenge_parts(doc: Doc) -> Found:
 
 @page_rule("div-tab")
 def div_tab(doc: Doc) -> Found:
-    """Tabs hold headings, paragraphs, lists, figures and code only: other things vanish."""
+    """Require that tabs hold headings, paragraphs, lists, figures and code only.
+
+    Other things vanish.
+    """
     for tab, _ in divs(doc, "tab", "group-tab"):
         for block in tab.children:
             if isinstance(block, Div):
@@ -251,19 +263,19 @@ def div_tab(doc: Doc) -> Found:
 
 @page_rule("code-closed")
 def code_closed(doc: Doc) -> Found:
-    """Every code fence is closed."""
+    """Require that every code fence is closed."""
     return _recorded(doc, "code")
 
 
 @page_rule("comment-closed")
 def comment_closed(doc: Doc) -> Found:
-    """Every comment is closed."""
+    """Require that every comment is closed."""
     return _recorded(doc, "comment")
 
 
 @page_rule("code-info")
 def code_info(doc: Doc) -> Found:
-    """After a code fence stands one language, or attributes such as `{.python .display}`."""
+    """Require one language, or attributes such as `{.python .display}`, after a code fence."""
     for block in (block for block, _ in doc.page.walk() if isinstance(block, Code)):
         if block.language is None:
             fix = "write `python` or `{.python .display}`"
@@ -274,7 +286,7 @@ def code_info(doc: Doc) -> Found:
 
 @page_rule("code-output")
 def code_output(doc: Doc) -> Found:
-    """An output block comes right after the live Python block that prints it."""
+    """Require that an output block comes right after the live Python block that prints it."""
     for siblings, folded in _sibling_lists(doc.page.blocks, False):
         before: Block | None = None
         for block in siblings:
@@ -286,7 +298,7 @@ def code_output(doc: Doc) -> Found:
 
 
 def _sibling_lists(blocks: list[Block], folded: bool) -> Iterator[tuple[list[Block], bool]]:
-    """Each list of blocks that stand side by side, and whether it is in a folded div."""
+    """Yield each list of blocks that stand side by side, and whether it is in a folded div."""
     yield blocks, folded
     for block in blocks:
         if isinstance(block, Div):
@@ -295,7 +307,10 @@ def _sibling_lists(blocks: list[Block], folded: bool) -> Iterator[tuple[list[Blo
 
 @page_rule("code-in-hint")
 def code_in_hint(doc: Doc) -> Found:
-    """Python in a hint or a spoiler is for display: a live cell cannot be folded away."""
+    """Require that Python in a hint or a spoiler is for display.
+
+    A live cell cannot be folded away.
+    """
     for div, _ in divs(doc, *FOLDED):
         for block, _ in walk(div.children):
             if isinstance(block, Code) and block.live:

@@ -16,7 +16,7 @@ Found = Iterator[tuple[int, str]]
 
 
 def tables(doc: Doc) -> Iterator[tuple[int, str, list[str]]]:
-    """Each table: its first line, what stands on the line above it, and its rows."""
+    """Yield each table: its first line, what stands on the line above it, and its rows."""
     for block, _ in doc.page.walk():
         text = block.text if isinstance(block, Prose) else ""
         lines = [QUOTE.sub("", line, count=1).strip() for line in text.split("\n")]
@@ -28,7 +28,7 @@ def tables(doc: Doc) -> Iterator[tuple[int, str, list[str]]]:
 
 @page_rule("table-cells")
 def table_cells(doc: Doc) -> Found:
-    """Every row of a table has as many cells as its header, and no `|` in code."""
+    """Require that every row of a table has as many cells as its header, and no `|` in code."""
     for first, _, rows in tables(doc):
         wanted = _cells(rows[0])
         for line, row in enumerate(rows, first):
@@ -40,12 +40,12 @@ def table_cells(doc: Doc) -> Found:
 
 @page_rule("table-headers")
 def table_headers(doc: Doc) -> Found:
-    """Every column has a header, which a screen reader says with each of its cells."""
+    """Require that every column has a header, which a screen reader says with each of its cells."""
     for line, _, rows in tables(doc):
         if not all(map(str.strip, re.split(r"(?<!\\)\|", rows[0].strip("|")))):
             yield line, "a column of this table has no header; name what is in it"
 
 
 def _cells(row: str) -> int:
-    """How many cells a row has; `\\|` ends none."""
+    """Return how many cells a row has; `\\|` ends none."""
     return len(re.findall(r"(?<!\\)\|", row.removeprefix("|").removesuffix("|"))) + 1

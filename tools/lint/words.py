@@ -11,7 +11,7 @@ from tools.scanner import Heading, Prose
 
 
 def _any_of(*words: str) -> re.Pattern[str]:
-    """Finds any of these; a blank in one stands for blanks or the end of a line."""
+    """Return a pattern that finds any of these; a blank stands for blanks or the end of a line."""
     every = "|".join(words).replace(" ", r"\s+")
     return re.compile(rf"\b(?:{every})\b", re.IGNORECASE)
 
@@ -78,7 +78,9 @@ Found = Iterator[tuple[int, str]]
 
 
 def _spoken(text: str) -> str:
-    """What is read aloud of a text: not where links lead, but what pictures are said to show.
+    """Return what is read aloud of a text.
+
+    That is not where links lead, but what pictures are said to show.
 
     Every word stays on its line.
     """
@@ -91,7 +93,7 @@ def _spoken(text: str) -> str:
 
 
 def _texts(doc: Doc) -> Iterator[tuple[int, str]]:
-    """A page's title, prose and headings, without code, with their first lines."""
+    """Yield a page's title, prose and headings, without code, with their first lines."""
     yield 1, str((doc.page.front_matter or {}).get("title"))
     for block, _ in doc.page.walk():
         if isinstance(block, Prose | Heading):
@@ -100,35 +102,35 @@ def _texts(doc: Doc) -> Iterator[tuple[int, str]]:
 
 
 def _find(doc: Doc, pattern: re.Pattern[str]) -> Found:
-    """Where a page's words match a pattern."""
+    """Yield where a page's words match a pattern."""
     for first, text in _texts(doc):
         for found in pattern.finditer(text):
             yield first + text.count("\n", 0, found.start()), " ".join(found[0].split())
 
 
 def _written(doc: Doc) -> Found:
-    """The page's own words: not those that it quotes (`> …`), as a licence."""
+    """Yield the page's own words: not those that it quotes (`> …`), as a licence."""
     for first, text in _texts(doc):
         yield first, re.sub(r"^[ ]*>.*$", "", text, flags=re.MULTILINE)
 
 
 @page_rule("word-belittling")
 def word_belittling(doc: Doc) -> Found:
-    """No “just”, “simply”, “obviously”: to a reader who is stuck they say: it is your fault."""
+    """Refuse “just”, “simply”, “obviously”: to a reader who is stuck they say: it is your fault."""
     for line, word in _find(doc, BELITTLING):
         yield line, f"“{word}” belittles the reader's effort; take it out"
 
 
 @page_rule("word-idiom")
 def word_idiom(doc: Doc) -> Found:
-    """No idioms: who learned English from books looks them up in vain."""
+    """Refuse idioms: who learned English from books looks them up in vain."""
     for line, idiom in _find(doc, IDIOMS):
         yield line, f"“{idiom}” does not mean what its words say; say what you mean"
 
 
 @page_rule("word-plain")
 def word_plain(doc: Doc) -> Found:
-    """The words are those that people say, and that the services' documentation uses."""
+    """Require words that people say, and that the services' documentation uses."""
     for first, text in _written(doc):
         for pattern, better in BETTER.items():
             for found in pattern.finditer(text):
@@ -138,7 +140,10 @@ def word_plain(doc: Doc) -> Found:
 
 @page_rule("word-subject")
 def word_subject(doc: Doc) -> Found:
-    """No statement begins with “Who …” or “What …”: the subject comes first, and is a noun."""
+    """Require that no statement begins with “Who …” or “What …”.
+
+    The subject comes first, and is a noun.
+    """
     for first, text in _written(doc):
         for found in SENTENCE.finditer(text):
             if found["end"] != "?":
@@ -148,7 +153,7 @@ def word_subject(doc: Doc) -> Found:
 
 @page_rule("word-contraction")
 def word_contraction(doc: Doc) -> Found:
-    """A page has few contractions."""
+    """Require that a page has few contractions."""
     found = list(_find(doc, CONTRACTION))
     if len(found) > CONTRACTIONS_ALLOWED:
         limit = f"a page has at most {CONTRACTIONS_ALLOWED}, this one {len(found)}"

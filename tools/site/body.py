@@ -37,7 +37,7 @@ class Body:
         self.notes = {line: f"note-{number}" for number, line in enumerate(notes, 1)}
 
     def html(self, blocks: Iterable[Block]) -> str:
-        """The HTML of blocks that follow each other."""
+        """Return the HTML of blocks that follow each other."""
         pieces = []
         for sort, group in groupby(blocks, key=_sort):
             if sort == "prose":
@@ -51,12 +51,12 @@ class Body:
         return "\n".join(piece for piece in pieces if piece)
 
     def heading(self, heading: Heading) -> str:
-        """A heading with the id by which links find it."""
+        """Return a heading with the id by which links find it."""
         name = escape(self.prefix + self.names[heading.line])
         return f'<h{heading.level} id="{name}">{self.words(heading)}</h{heading.level}>'
 
     def words(self, heading: Heading) -> str:
-        """What a heading says."""
+        """Return what a heading says."""
         return inline(self.targets.rewrite(heading.text))
 
     def _linked(self, block: Prose | Code) -> Prose | Code:
@@ -94,7 +94,7 @@ class Body:
         )
 
     def _tabs(self, div: Div) -> str:
-        """Tabs as a row of parts of which one is open: they need no script."""
+        """Return tabs as a row of parts of which one is open: they need no script."""
         parts: list[tuple[Heading, list[Block]]] = []
         for block in div.children:
             if isinstance(block, Heading):
@@ -111,7 +111,7 @@ class Body:
 
 
 def _sort(block: Block) -> str:
-    """What is rendered together: prose with its code, and the two boxes at an episode's start."""
+    """Return what is rendered together: prose with its code, the boxes at an episode's start."""
     if isinstance(block, Prose | Code):
         return "prose"
     overview = isinstance(block, Div) and bool(_OVERVIEW & set(block.classes))

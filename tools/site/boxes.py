@@ -31,12 +31,12 @@ ICONS = {
 
 
 def kind_of(div: Div) -> str:
-    """What a div is: the first class that has a name."""
+    """Return what a div is: the first class that has a name."""
     return next((name for name in div.classes if name in TITLES), "callout")
 
 
 def icon(kind: str) -> str:
-    """A drawing beside a name that says the same, so that nobody needs to see it."""
+    """Return a drawing beside a name that says the same, so that nobody needs to see it."""
     return (
         '<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">'
         f'<path d="{ICONS[kind]}"/></svg>'
@@ -44,7 +44,10 @@ def icon(kind: str) -> str:
 
 
 def box(div: Div, heading: Heading | None, heading_html: str, inside: str, name: str = "") -> str:
-    """A div with its name and icon above what is `inside`; hints and solutions folded away."""
+    """Return a div with its name and icon above what is `inside`.
+
+    Hints and solutions are folded away.
+    """
     kind = kind_of(div)
     title, label = _titles(kind, heading, heading_html)
     identity = f' id="{escape(anchor)}"' if (anchor := name or div.attributes.id) else ""
@@ -75,7 +78,7 @@ def _titles(kind: str, heading: Heading | None, heading_html: str) -> tuple[str,
 
 
 def first_heading(div: Div) -> tuple[Heading | None, list[Block]]:
-    """A div's own heading, if it starts with one, and the rest of it."""
+    """Return a div's own heading, if it starts with one, and the rest of it."""
     if div.children and isinstance(div.children[0], Heading):
         return div.children[0], div.children[1:]
     return None, div.children

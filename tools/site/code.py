@@ -18,7 +18,7 @@ _FORMATTER = HtmlFormatter(nowrap=True)
 
 
 def code_block(code: Code) -> str:
-    """A block with its language above it; output says that it is output.
+    """Return a block with its language above it; output says that it is output.
 
     What nobody has to type and has no columns is wrapped, as JupyterLab does; the rest scrolls.
     """
@@ -34,7 +34,7 @@ def code_block(code: Code) -> str:
 
 
 def coloured(text: str, language: str) -> str:
-    """The text with its tokens marked, or as it is where the language is not known."""
+    """Return the text with its tokens marked, or as it is where the language is not known."""
     try:
         lexer = get_lexer_by_name(language, stripnl=False)
     except ClassNotFound:

@@ -15,7 +15,10 @@ from tools.site.schedule import Slot, clock, schedule
 
 
 def _divs(plan: Plan, episode: Entry, kind: str) -> Iterator[tuple[Div, str]]:
-    """The divs of a kind in an episode, each with a name: its own, or that of what it is in."""
+    """Yield the divs of a kind in an episode, each with a name.
+
+    The name is its own, or that of what it is in.
+    """
     assert episode.path
     above = ""
     for block, around in plan.page(episode.path).walk():
@@ -32,7 +35,7 @@ def _title(episode: Entry) -> str:
 
 
 def key_points(plan: Plan, instructor: bool) -> str:
-    """The key points of every episode, under its name."""
+    """Return the key points of every episode, under its name."""
     parts = []
     for episode in plan.episodes:
         assert episode.path
@@ -44,7 +47,7 @@ def key_points(plan: Plan, instructor: bool) -> str:
 
 
 def notes(plan: Plan) -> str:
-    """The notes for instructors that stand in the episodes, each with a link to its place."""
+    """Return the notes for instructors in the episodes, each with a link to its place."""
     parts = []
     for episode in plan.episodes:
         assert episode.path
@@ -64,7 +67,10 @@ def notes(plan: Plan) -> str:
 
 
 def timetable(plan: Plan, instructor: bool) -> str:
-    """The schedule for the home page: when each episode starts, what it asks, how long it takes."""
+    """Return the schedule for the home page.
+
+    It says when each episode starts, what it asks and how long it takes.
+    """
     slots = schedule([episode.minutes for episode in plan.episodes])
     if not slots:
         return ""

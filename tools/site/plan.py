@@ -33,12 +33,12 @@ class Entry:
 
     @property
     def number(self) -> str:
-        """The number by which the lesson's pages speak of an episode."""
+        """Return the number by which the lesson's pages speak of an episode."""
         return self.file.partition("-")[0] if self.part == "Episodes" else ""
 
     @property
     def minutes(self) -> int:
-        """How long the episode takes."""
+        """Return how long the episode takes."""
         return self.teaching + self.exercises
 
 
@@ -65,16 +65,16 @@ class Plan:
                 )
 
     def of(self, instructor: bool) -> list[Entry]:
-        """The pages of one view."""
+        """Return the pages of one view."""
         return [entry for entry in self.entries if instructor or entry.part != "For instructors"]
 
     @property
     def episodes(self) -> list[Entry]:
-        """The episodes, in order."""
+        """Return the episodes, in order."""
         return [entry for entry in self.entries if entry.part == "Episodes"]
 
     def page(self, path: Path) -> Page:
-        """A page as scanned. Raises PageError if it is not sound."""
+        """Return a page as scanned. Raises PageError if it is not sound."""
         page = self.lesson.page(path)
         for problem in page.problems:
             name = path.relative_to(self.root)
@@ -82,7 +82,7 @@ class Plan:
         return page
 
     def _entries(self) -> list[Entry]:
-        """Home and set-up, the episodes, what stands beside them, and the small print."""
+        """Return home and set-up, the episodes, what stands beside them, and the small print."""
         learners = self._listed("learners")
         setup = [path for path in learners if path.stem == "setup"]
         beside = [path for path in learners if path not in setup] + self._listed("profiles")
@@ -98,7 +98,7 @@ class Plan:
         ]
 
     def _listed(self, folder: str) -> list[Path]:
-        """The pages of a folder that config.yaml lists; an empty list means all of them."""
+        """Return the pages of a folder that config.yaml lists; an empty list means all of them."""
         names = self.config.get(folder) or [p.name for p in (self.root / folder).glob("*.md")]
         if not isinstance(names, list):
             raise PageError(f"config.yaml: `{folder}` is no list; write one file name a line")
@@ -122,13 +122,13 @@ class Plan:
         return Entry(f"{path.stem}.html", str(front["title"]), part, path, *minutes)
 
     def grouped(self, instructor: bool) -> list[tuple[str, list[Entry]]]:
-        """The pages of one view, by part."""
+        """Return the pages of one view, by part."""
         entries = self.of(instructor)
         parts = ((part, [entry for entry in entries if entry.part == part]) for part in PARTS)
         return [(part, found) for part, found in parts if found]
 
     def neighbours(self, entry: Entry, instructor: bool) -> tuple[Entry | None, Entry | None]:
-        """What is read before a page, and what after it."""
+        """Return what is read before a page, and what after it."""
         row = list(chain([None], self.of(instructor), [None]))
         at = row.index(entry)
         return row[at - 1], row[at + 1]

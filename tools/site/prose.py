@@ -37,7 +37,10 @@ class _Renderer(mistune.HTMLRenderer):
 
 
 def breakable(code: str) -> str:
-    """Code as HTML whose lines end where a reader expects it: not after the dashes of a flag."""
+    """Return code as HTML whose lines end where a reader expects it.
+
+    That is not after the dashes of a flag.
+    """
     return "".join(_word(word) for word in _WORD.split(code))
 
 
@@ -50,7 +53,7 @@ def _word(word: str) -> str:
 
 
 def inline(text: str) -> str:
-    """One line of Markdown, such as a heading: “4. Watch it” is no list there."""
+    """Return one line of Markdown, such as a heading: “4. Watch it” is no list there."""
     markdown = _markdown([])
     tokens = markdown.inline(text, {"ref_links": {}})
     return _Renderer([]).render_tokens(tokens, markdown.block.state_cls())
@@ -61,7 +64,7 @@ def _markdown(codes: list[Code]) -> mistune.Markdown:
 
 
 def html_of(run: list[Prose | Code]) -> str:
-    """The HTML of neighbouring blocks."""
+    """Return the HTML of neighbouring blocks."""
     codes = [block for block in run if isinstance(block, Code)]
     numbers = {id(code): number for number, code in enumerate(codes)}
     pieces = []
@@ -75,7 +78,7 @@ def html_of(run: list[Prose | Code]) -> str:
 
 
 def _scrollable(html: str) -> str:
-    """Tables in a frame that scrolls by itself, so that the page does not."""
+    """Put tables into a frame that scrolls by itself, so that the page does not."""
     return html.replace("<table>", '<div class="table"><table>').replace(
         "</table>", "</table></div>"
     )

@@ -19,7 +19,10 @@ class Slot:
 
 
 def schedule(minutes: Sequence[int]) -> list[Slot]:
-    """The slots of episodes that take so long; a break comes before it would come too late."""
+    """Return the slots of episodes that take so long.
+
+    A break comes before it would come too late.
+    """
     slots: list[Slot] = []
     now = sitting = 0
     for number, length in enumerate(minutes):
@@ -32,5 +35,5 @@ def schedule(minutes: Sequence[int]) -> list[Slot]:
 
 
 def clock(minutes: int) -> str:
-    """Minutes as hours and minutes, such as 1 h 05: no time of day."""
+    """Write minutes as hours and minutes, such as 1 h 05: no time of day."""
     return f"{minutes // 60} h {minutes % 60:02}"

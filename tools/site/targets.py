@@ -31,7 +31,10 @@ class Targets:
         self.known = {**plan.lesson.shared_links, **definitions(plan.page(path))}
 
     def rewrite(self, text: str) -> str:
-        """Markdown whose links work on the site; an image becomes HTML, with its description."""
+        """Return Markdown whose links work on the site.
+
+        An image becomes HTML, with its description.
+        """
         for link in reversed(outermost(links(text, self.known))):
             alone = not text[: link.start].rpartition("\n\n")[2].strip()
             alone &= not text[link.end :].partition("\n\n")[0].strip()
@@ -52,7 +55,7 @@ class Targets:
         return f"[{self.rewrite(link.text)}](<{target}>)"
 
     def _image(self, link: Link, target: str, alone: bool) -> str:
-        """An image in a line, or one that stands alone with its caption below it."""
+        """Return an image in a line, or one that stands alone with its caption below it."""
         pairs = link.attributes.pairs
         alt = " ".join(pairs.get("alt", link.text).split())
         width = f' style="width: {escape(pairs["width"])}"' if "width" in pairs else ""

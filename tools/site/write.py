@@ -21,7 +21,7 @@ MARK = '<meta name="generator" content="make site">'  # of pages that a later ru
 
 
 def pages(plan: Plan) -> dict[str, str]:
-    """The text of every page, by its place in the site."""
+    """Return the text of every page, by its place in the site."""
     loader = jinja2.FileSystemLoader(HERE)
     environment = jinja2.Environment(
         loader=loader,
@@ -59,7 +59,7 @@ def _page(plan: Plan, entry: Entry, instructor: bool, template: jinja2.Template)
 
 
 def _main(plan: Plan, entry: Entry, instructor: bool) -> str:
-    """What a page holds below its title."""
+    """Return what a page holds below its title."""
     if entry.path is None:
         return key_points(plan, instructor)
     body = Body(plan, entry.path, instructor).html(plan.page(entry.path).blocks)
@@ -71,7 +71,10 @@ def _main(plan: Plan, entry: Entry, instructor: bool) -> str:
 
 
 def _summary(main: str) -> str:
-    """What a search engine shows below a page's title: its first words, an episode's questions."""
+    """Return what a search engine shows below a page's title.
+
+    These are its first words or, of an episode, its questions.
+    """
     found = re.findall(r"<(?:p|li|dt|dd)>.*?</(?:p|li|dt|dd)>", main, re.DOTALL)
     words = unescape(re.sub(r"<[^>]*>", "", " ".join(found[:4])))
     return textwrap.shorten(words, 160, placeholder=" …")

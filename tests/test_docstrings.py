@@ -11,10 +11,14 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ["AWS_helpers", "GCP_helpers", "benchmarks", "data", "lesson", "taxifare", "training"]
-# Articles, pronouns, question words, prepositions and the like, and verbs in the third person.
-NOT_A_VERB = set(
-    ["A", "After", "All", "An", "Another", "Any", "As", "At", "Both", "Bytes", "By", "Each", "Every", "Everything", "Files", "First", "For", "Forgets", "Four", "From", "How", "If", "In", "Into", "It", "Its", "Lines", "Milliseconds", "Minutes", "Names", "New", "No", "None", "Not", "Nothing", "Of", "On", "One", "Only", "Opens", "Others", "Raises", "Returns", "Rows", "Seconds", "So", "Some", "Sorted", "Ten", "That", "The", "There", "These", "They", "This", "Those", "To", "Two", "Under", "Until", "Values", "What", "Whatever", "When", "Where", "Whether", "Which", "Who", "Whole", "Whose", "Why", "With", "Without"]
-)
+# Articles, pronouns, question words, prepositions, nouns, and verbs in the third person.
+OPENINGS = """
+A After All An Another Any As At Both By Bytes Each Every Everything Files First For Forgets Four
+From How If In Into It Its Lines Milliseconds Minutes Names New No None Not Nothing Of On One Only
+Opens Others Raises Returns Rows Seconds So Some Sorted Ten That The There These They This Those To
+Two Under Until Values What Whatever When Where Whether Which Who Whole Whose Why With Without
+"""
+NOT_A_VERB = frozenset(OPENINGS.split())
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

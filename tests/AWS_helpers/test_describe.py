@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from AWS_helpers import describe
-from AWS_helpers.describe import essence, last_words
+from AWS_helpers import describe, train
+from AWS_helpers.describe import Log, essence, last_words
 from lesson.jobs import epoch_of
 
 DRIVER = """AlgorithmError: Traceback (most recent call last):
@@ -149,3 +149,15 @@ def test_an_epoch_is_read_as_the_script_prints_it() -> None:
     line = "epoch    20  loss 0.5912  validation loss 0.6011  accuracy 0.7133  0.1 s"
     assert epoch_of(line) == (20, 0.6011, 0.7133)
     assert epoch_of("569 rows, 7 features") is None
+
+
+def test_a_log_is_read_on_from_where_it_was_left(data: dict[str, str]) -> None:
+    run = train({**data, "epochs": 3})
+    log = Log(run.job.training_job_name)
+    whole = log.news()
+    assert [line for line in whole if line.startswith("epoch     3")]
+    assert len(log.news()) < len(whole)
+
+
+def test_a_job_that_never_ran_has_no_log(connection: object) -> None:
+    assert Log("never").news() == []

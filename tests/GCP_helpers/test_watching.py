@@ -1,12 +1,10 @@
-"""Watching a job as learners do: in a terminal, into a file, in a notebook, and interrupted."""
+"""Watching a job as learners do: in a terminal, and in a notebook that is interrupted."""
 
 from __future__ import annotations
 
 import os
 import pty
 import re
-import signal
-import time
 from collections.abc import Iterator
 from queue import Empty
 from typing import Any
@@ -15,9 +13,7 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
-from GCP_helpers import describe, train, wait
-from GCP_helpers.describe import job_of
-from lesson.progress import PLAIN_EVERY
+from GCP_helpers import train
 from lesson.runs import Run
 from local_cloud.control import Status
 from tests import kernels
@@ -49,36 +45,6 @@ def test_in_a_terminal_one_line_changes_in_place_and_the_last_state_stays(
     looks = bar.split("\r\033[K")[1:]
     assert len(looks) >= 2 and "succeeded  epoch 1000 of 1000" in looks[-1]
     assert all(len(look) < 100 for look in looks)  # a longer one would wrap, and stay
-
-
-def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
-    data: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """In a terminal one line changes; a file gets one for each state, and every five seconds."""
-    flags = {**data, "epochs": 4_000, "patience": 0}
-    leader, follower = pty.openpty()
-    with started("GCP_helpers", f"train({flags})", follower) as process:
-        os.close(follower)
-        shown = read_until(leader, "] running")
-        process.send_signal(signal.SIGINT)  # what Ctrl-C and Jupyter's stop button send
-        shown = read_until(leader, "ends it", shown)
-        assert process.wait(SECONDS) == 0
-    os.close(leader)
-    looks = next(line for line in shown.split("\r\n") if "\033[K" in line).split("\r\033[K")[1:]
-    assert looks and all(len(look) < 100 for look in looks)  # a longer one would wrap, and stay
-    found = re.search(r"LessonError: no longer watching, but (\S+) goes on: wait", shown)
-    assert found and "Traceback" not in shown
-    name = found[1]
-    assert describe.status(job_of(name)).state == "running"
-    capsys.readouterr()
-    begun = time.monotonic()
-    run = wait(name)  # this process did not send it
-    due = (time.monotonic() - begun) // PLAIN_EVERY
-    out = capsys.readouterr().out
-    assert "] succeeded  epoch 4000 of 4000" in out and run.place.startswith("Vertex AI")
-    lines = [line for line in out.splitlines() if line.startswith("[")]
-    states = {line.split("] ")[1].split()[0] for line in lines}
-    assert "\033" not in out and len(set(lines)) == len(lines) <= len(states) + 1 + due
 
 
 # ---- a real kernel ------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ class Google:
         return made
 
     def name(self, job: Any) -> str:
-        """Return the name of the SDK's job."""
+        """Return the name of the SDK's job or study."""
         return str(job.display_name)
 
     def is_running(self, job: Any) -> bool:
@@ -120,8 +120,9 @@ class Amazon:
         return self._kept
 
     def name(self, job: Any) -> str:
-        """Return the name of the SDK's job."""
-        return str(job.training_job_name)
+        """Return the name of the SDK's job or study."""
+        found = vars(job).get("training_job_name") or job.hyper_parameter_tuning_job_name
+        return str(found)
 
     def is_running(self, job: Any) -> bool:
         """Ask the service whether the script runs."""

@@ -27,11 +27,15 @@ AS_UV_CALLS_IT = {
     "proxy": "ALL_PROXY",
 }
 
+# uv compiles what it installs, as pip does: else the first import of each package takes seconds
+# longer. By itself it gives up after a minute.
+COMPILE = {"UV_COMPILE_BYTECODE": "1", "UV_COMPILE_BYTECODE_TIMEOUT": "600"}
+
 
 def settings() -> dict[str, str]:
-    """Return this process's variables, and those that tell uv what pip is configured to do."""
+    """Return this process's variables, and those that have uv do what pip would do here."""
     said = output(sys.executable, "-m", "pip", "config", "list")
-    return {**pip_configuration(said), **os.environ}
+    return {**COMPILE, **pip_configuration(said), **os.environ}
 
 
 def pip_configuration(listed: str) -> dict[str, str]:
@@ -76,19 +80,6 @@ def torch_build(
 def has_nvidia_card() -> bool:
     """Whether NVIDIA's driver is here."""
     return bool(shutil.which("nvidia-smi")) or Path("/proc/driver/nvidia").exists()
-
-
-def compile_packages(folder: Path) -> None:
-    """Compile what uv has installed, as pip does by itself.
-
-    Else the first import of each package takes seconds longer, and says what Python thinks of the
-    package's source. uv's own --compile-bytecode gives up after a minute. Some packages hold files
-    that no Python compiles: their imports would fail all the same.
-    """
-    print("Compiling the packages, so that they start quickly ...", flush=True)
-    python = folder / "bin" / "python"
-    words = ["-W", "ignore", "-m", "compileall", "-q", "-q", "-j", "0", str(folder / "lib")]
-    subprocess.run([python, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def succeeds(*command: object, environment: Mapping[str, str] | None = None) -> bool:

@@ -50,16 +50,16 @@ class Wanted:
 
     @property
     def lesson(self) -> bool:
-        """Whether it is the environment of the lesson's notebooks: one made from the lock."""
+        """Say whether it is the environment of the lesson's notebooks: one made from the lock."""
         return LOCK in {file.resolve() for file in self.files}
 
     def stamp(self) -> str:
-        """The text that is left in a finished environment: other wishes have another."""
+        """Return the text that is left in a finished environment: other contents have another."""
         listed = "".join(f"{each}\n" for each in self.packages)
         return "".join(file.read_text(encoding="utf-8") for file in self.files) + listed
 
     def arguments(self) -> list[str]:
-        """The same, for `install` of pip or uv."""
+        """Return the arguments of `install`, for pip and uv."""
         return [*self.packages, *(word for file in self.files for word in ("-r", str(file)))]
 
 
@@ -69,10 +69,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("packages", nargs="*")
     parser.add_argument("-r", dest="files", type=Path, action="append", default=[])
-    told = parser.parse_args(arguments)
-    wanted = Wanted(tuple(told.files), tuple(told.packages))
+    options = parser.parse_args(arguments)
+    wanted = Wanted(tuple(options.files), tuple(options.packages))
     try:
-        make(told.folder, wanted)
+        make(options.folder, wanted)
     except SetupError as problem:
         sys.exit(f"make: {problem}")
     except KeyboardInterrupt:
@@ -88,10 +88,8 @@ def make(folder: Path, wanted: Wanted) -> None:
     print(f"Making {folder.name}, once: 20 seconds to three minutes.", flush=True)
     subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", folder], check=True)
     python = folder / "bin" / "python"
-    uv = find_uv() or bring_uv(python)
-    if uv and install_with_uv(uv, python, wanted):
-        package_index.compile_packages(folder)
-    else:
+    uv = find_uv() or install_uv(python)
+    if not (uv and install_with_uv(uv, python, wanted)):
         install_with_pip(python, wanted)
     if wanted.lesson:
         install_lesson(folder / IPYTHON)
@@ -110,7 +108,7 @@ def install_lesson(configuration: Path, root: Path = ROOT) -> None:
 
 
 def find_uv() -> Path | None:
-    """An installed uv that can choose a build of PyTorch; the lesson's own first."""
+    """Find an installed uv that can choose a build of PyTorch; the lesson's own first."""
     for place in (str(ROOT / ".venv/bin"), None):  # None: where the shell looks
         found = shutil.which("uv", path=place)
         if found and succeeds(found, "pip", "install", "--torch-backend", "cpu", "--help"):
@@ -118,18 +116,18 @@ def find_uv() -> Path | None:
     return None
 
 
-def bring_uv(python: Path) -> Path | None:
+def install_uv(python: Path) -> Path | None:
     """Have pip install uv into the environment; None where pip cannot."""
     pinned = re.search(r"^uv==\S+", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
     name = pinned.group() if pinned else "uv"
-    pip = pip_for(python)
+    pip = find_pip(python)
     if pip and succeeds(*pip, "install", "--quiet", name):
         return python.parent / "uv"
     return None
 
 
-def pip_for(python: Path) -> list[str] | None:
-    """The command of a pip that installs into this environment; None if there is none.
+def find_pip(python: Path) -> list[str] | None:
+    """Return the command of a pip that installs into this environment; None if there is none.
 
     The pip beside this interpreter will do, which saves unpacking another (ensurepip takes 4 s).
     """
@@ -142,7 +140,7 @@ def pip_for(python: Path) -> list[str] | None:
 
 
 def install_with_uv(uv: Path, python: Path, wanted: Wanted) -> bool:
-    """Whether uv installed it. It looks where pip is configured to look, and checks hashes."""
+    """Install with uv, from where pip is configured to look, and check hashes; say if it worked."""
     environment = package_index.settings()
     install = [str(uv), "pip", "install", "--python", str(python)]
     build = package_index.torch_build(install, _torch(wanted), environment)
@@ -155,14 +153,14 @@ def install_with_uv(uv: Path, python: Path, wanted: Wanted) -> bool:
 
 
 def _torch(wanted: Wanted) -> str | None:
-    """The line that asks for torch."""
+    """Return the line that asks for torch, if there is one."""
     lines = wanted.stamp().splitlines()
     return next((line for line in lines if re.match(r"torch\b(?!-)", line)), None)
 
 
 def install_with_pip(python: Path, wanted: Wanted) -> None:
     """Install with pip; SetupError if it fails."""
-    pip = pip_for(python)
+    pip = find_pip(python)
     if pip is None:
         raise SetupError(
             f"{sys.executable} has neither pip nor ensurepip; on Debian and Ubuntu:"
@@ -178,7 +176,7 @@ def install_with_pip(python: Path, wanted: Wanted) -> None:
 
 
 def pip_steps(wanted: Wanted) -> Iterable[list[str]]:
-    """The calls of `pip install`: pip checks hashes of all that a call installs, or of nothing."""
+    """Give the arguments of each `pip install`: one call checks hashes of all, or of nothing."""
     if wanted.lesson:
         yield ["--require-hashes", "--no-deps", "-r", str(HASHES)]
     yield wanted.arguments()

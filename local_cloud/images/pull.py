@@ -96,7 +96,6 @@ def _build(image: Image, folder: Path, say: Callable[[str], None]) -> Pulled:
     command = [str(uv.program()), "pip", *words, "-r", str(folder / LOCK)]
     if subprocess.run(command, env=variables).returncode:
         raise PullError(f"{image.name} cannot be pulled: uv's message is above")
-    package_index.compile_packages(environment)
     write_scripts(folder / COMMANDS, environment / "bin")
     made = Pulled(
         name=image.name,

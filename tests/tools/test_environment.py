@@ -49,6 +49,7 @@ def test_an_environment_is_made_with_uv_from_where_pip_is_configured_to_look(
 ) -> None:
     folder = tmp_path / "new"
     environment.make(folder, TINY)
+    assert list(folder.rglob("tiny_package*.pyc")), "it is compiled, as pip would do"
     assert imports_it(folder)
     assert "pip tries" not in capfd.readouterr().out
 

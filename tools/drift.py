@@ -9,16 +9,21 @@ if something did.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tools import environment, lock
 
@@ -41,10 +46,18 @@ class Broken:
     reason: str
 
 
-def requirements(project: list[str], locked: Mapping[str, str]) -> tuple[str, ...]:
+def direct_requirements() -> set[str]:
+    """Return the names in pyproject.toml: the local cloud's, the lesson's, development's."""
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = [table["dependency-groups"][name] for name in lock.GROUPS]
+    listed = [*table["project"]["dependencies"], *itertools.chain(*groups)]
+    return {canonicalize_name(Requirement(each).name) for each in listed}
+
+
+def requirements(direct: set[str], locked: Mapping[str, str]) -> tuple[str, ...]:
     """Return what the environment is made from: direct requirements, pinned but for the SDKs."""
     free = {*NEWEST, *MOVE_ALONG}
-    names = sorted({lock.normal(each) for each in project})
+    names = sorted(direct)
     return tuple(name if name in free else f"{name}=={locked[name]}" for name in names)
 
 
@@ -60,11 +73,11 @@ def installed(python: Path) -> dict[str, str]:
         "print(json.dumps({d.name: d.version for d in m.distributions()}))"
     )
     done = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True)
-    return {lock.normal(name): version for name, version in json.loads(done.stdout).items()}
+    return {canonicalize_name(name): version for name, version in json.loads(done.stdout).items()}
 
 
 def moved(before: Mapping[str, str], after: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Name, locked and new version of what differs; a build's label is no difference."""
+    """Return name, locked and new version of what differs, apart from a build's label."""
     return [
         (name, version, after[name])
         for name, version in sorted(before.items())
@@ -95,7 +108,7 @@ def table(rows: list[tuple[str, ...]]) -> str:
 
 
 def run_tests(python: Path, tests: list[str]) -> str:
-    """pytest's JUnit report; SetupError if there is none."""
+    """Run the tests and return pytest's JUnit report; SetupError if there is none."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         command = [str(python), "-m", "pytest", "-q", "-n", "auto", "--dist", "loadfile"]
@@ -117,7 +130,7 @@ def main() -> int:
     before = locked_versions(environment.LOCK.read_text(encoding="utf-8"))
     shutil.rmtree(FOLDER, ignore_errors=True)  # the newest of today, not of the last time
     try:
-        wanted = environment.Wanted((), requirements(lock.wanted(), before))
+        wanted = environment.Wanted((), requirements(direct_requirements(), before))
         environment.make(FOLDER, wanted)
         python = FOLDER / "bin" / "python"
         changes = moved(before, installed(python))

@@ -16,13 +16,12 @@ REPORT = """<testsuites><testsuite tests="3">
 
 def test_the_sdks_are_free_and_all_else_is_locked() -> None:
     versions = {"boto3": "1.0", "numpy": "2.4.6", "types-pyyaml": "6.0"}
-    wanted = drift.requirements(["boto3", "numpy", "types-PyYAML", "protobuf>=5"], versions)
+    wanted = drift.requirements({"boto3", "numpy", "types-pyyaml", "protobuf"}, versions)
     assert wanted == ("boto3", "numpy==2.4.6", "protobuf", "types-pyyaml==6.0")
 
 
 def test_each_sdk_is_one_of_the_projects_requirements() -> None:
-    named = {drift.lock.normal(each) for each in drift.lock.wanted()}
-    assert {*drift.NEWEST, *drift.MOVE_ALONG} <= named
+    assert {*drift.NEWEST, *drift.MOVE_ALONG, "types-pyyaml"} <= drift.direct_requirements()
     assert all((drift.ROOT / folder).is_dir() for folder in drift.TESTS)
 
 

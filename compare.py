@@ -11,8 +11,10 @@ from typing import Any
 import AWS_helpers
 import GCP_helpers
 import lesson
-from lesson import plots, preparation, this_machine
-from lesson.runs import Run, run_table
+from lesson import preparation
+from lesson.jobs.runs import Run, run_table
+from lesson.machines import this_machine
+from lesson.show import plots
 from local_cloud import LocalCloudError
 
 CSV = "data/titanic_train.csv"

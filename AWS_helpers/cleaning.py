@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import describe, serving
 from AWS_helpers.session import boto, client, connected, refusals
-from lesson import cleaning
-from lesson.cleaning import Bucket, Thing
-from lesson.sessions import MARK
+from lesson.services import cleaning
+from lesson.services.cleaning import Bucket, Thing
+from lesson.services.sessions import MARK
 
 if TYPE_CHECKING:
     from AWS_helpers.describe import Job

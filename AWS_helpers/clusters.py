@@ -9,8 +9,9 @@ from typing import Any
 from AWS_helpers import images
 from AWS_helpers.machines import MACHINE, choose
 from AWS_helpers.session import connected
-from lesson import jobs, kubernetes
-from lesson.kubernetes import Kind
+from lesson.jobs import sending
+from lesson.machines import kubernetes
+from lesson.machines.kubernetes import Kind
 
 
 def write_manifest(
@@ -33,7 +34,7 @@ def write_manifest(
     are those of EKS. Nothing is sent. Raises LessonError for what is not there.
     """
     session = connected()
-    jobs.check_readable(args, "s3://")
+    sending.check_readable(args, "s3://")
     machine, gpus = choose(machine, gpu, gpu_count, session.region)
     node_labels = {kubernetes.TYPE: machine}
     if spot:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from lesson import LessonError, costs
-from lesson.costs import LEFT_OUT, SPOT, Estimate, price, short_name
+from lesson import LessonError
+from lesson.money import costs
+from lesson.money.costs import LEFT_OUT, SPOT, Estimate, price, short_name
 from local_cloud import prices
 
 amazon = prices.amazon

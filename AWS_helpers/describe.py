@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from AWS_helpers.session import boto, client, connected, refusals
-from lesson import states
-from lesson.jobs import JobSpec, JobStatus, Times, job_in, no_such_job, not_a_job
-from lesson.states import ENDED
+from lesson.jobs import states
+from lesson.jobs.lookup import job_in, no_such_job, not_a_job
+from lesson.jobs.spec import JobSpec, JobStatus, Times
+from lesson.jobs.states import ENDED
 
 if TYPE_CHECKING:
     from datetime import datetime

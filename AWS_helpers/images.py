@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
-from lesson.images import SOON, not_pulled, own_image, warn_once
+from lesson.services.images import SOON, not_pulled, own_image, warn_once
 
 # Both dates are from this page, as stored by others in 2026. An image stays after its date, but
 # is no longer repaired. Newer PyTorch, 2.11 to 2.14, lies in the repository `pytorch`.

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lesson import LessonError
-from lesson.jobs import still_runs
+from lesson.jobs.sending import still_runs
 
 
 def report_interrupts() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from AWS_helpers import jobs, vm
 from AWS_helpers.session import boto, connected, refusals
 from lesson import LessonError
-from lesson.request import Request
+from lesson.jobs.request import Request
 
 CALLS = {"ModelTrainer", "with_metric_definitions", "with_tensorboard_output_config", "train"}
 EVENT = "before-call.sagemaker.CreateTrainingJob"

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from AWS_helpers import images, spending, waiting
 from AWS_helpers.costs import MACHINE, estimate_cost, machine_with
 from AWS_helpers.session import boto, connected, refusals, sagemaker
-from lesson import ROOT, LessonError, budget, costs, jobs
-from lesson.request import Request, copied
-from lesson.runs import Run
+from lesson import ROOT, LessonError
+from lesson.jobs import sending
+from lesson.jobs.request import Request, copied
+from lesson.jobs.runs import Run
+from lesson.money import budget, costs
 
 if TYPE_CHECKING:
     from sagemaker.core.resources import TrainingJob
@@ -56,11 +58,11 @@ def train(
     print it to read it. Raises LessonError for what cannot be sent, and for a job that fails.
     """
     session = connected()
-    jobs.check_readable(args, "s3://")
+    sending.check_readable(args, "s3://")
     machine = machine_with(machine, gpu)
     an_hour = partial(price, machine, replicas)
     costs.state("SageMaker", an_hour, spot)
-    jobs.warn_of_stops(args, spot)
+    sending.warn_of_stops(args, spot)
     image = container_uri or images.image_for(machine, session.region)
     images.warn(image)
     request = training_request(args, machine, replicas, spot, torchrun, image)
@@ -158,7 +160,7 @@ def send(request: Request) -> TrainingJob:
     from sagemaker.core.resources import TrainingJob
     from sagemaker.train import ModelTrainer
 
-    with jobs.sending(), refusals("sending the job"):
+    with sending.explain_interrupts(), refusals("sending the job"):
         trainer = ModelTrainer(**copied(request["ModelTrainer"]))
         trainer.with_metric_definitions(**copied(request["with_metric_definitions"]))
         if "with_tensorboard_output_config" in request:
@@ -177,7 +179,7 @@ def name_of_sent(trainer: ModelTrainer) -> str:
     try:
         return str(trainer.output_data.split("/")[-3])
     except ValueError:  # the SDK catches more than it should, an interrupt too
-        raise jobs.interrupted() from None
+        raise sending.interrupted() from None
 
 
 # ---- before a job is sent -----------------------------------------------------------------------

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import describe
 from AWS_helpers.session import connected, refusals
-from lesson import jobs
-from lesson.states import ENDED
-from lesson.watching import NEWEST, SEEN
+from lesson.jobs import table
+from lesson.jobs.states import ENDED
+from lesson.jobs.watching import NEWEST, SEEN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,13 +27,13 @@ def list_jobs(mine: bool = False) -> pd.DataFrame:
     connected()
     with refusals("listing the jobs"):
         found = _own() if mine else describe.every()
-        return jobs.table([_row(job) for job in islice(found, NEWEST)])
+        return table.table([_row(job) for job in islice(found, NEWEST)])
 
 
 def own_jobs() -> pd.DataFrame:
     """Return all of this session's jobs among the newest 1,000: what they cost adds up."""
     with refusals("listing the jobs"):
-        return jobs.table([_row(job) for job in _own()])
+        return table.table([_row(job) for job in _own()])
 
 
 def cancel(run_or_job: Any) -> None:
@@ -60,4 +60,4 @@ def _own() -> Iterator[Job]:
 
 
 def _row(job: Job) -> Any:
-    return jobs.row_of(describe.spec(job), describe.status(job))
+    return table.row_of(describe.spec(job), describe.status(job))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from lesson import LessonError, costs
-from lesson.costs import LEFT_OUT, SPOT, Estimate, Increment, Price, price, short_name
+from lesson import LessonError
+from lesson.money import costs
+from lesson.money.costs import LEFT_OUT, SPOT, Estimate, Increment, Price, price, short_name
 
 REGION = "us-east-1"  # of the prices
 PAGE = "https://aws.amazon.com/ec2/pricing/on-demand/"

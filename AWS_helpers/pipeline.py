@@ -15,9 +15,11 @@ from AWS_helpers import pipeline_steps, spending
 from AWS_helpers.costs import MACHINE
 from AWS_helpers.jobs import channels, price
 from AWS_helpers.session import boto, client, connected, refusals
-from lesson import LessonError, budget, costs, jobs
-from lesson.request import Request
-from lesson.watching import pause
+from lesson import LessonError
+from lesson.jobs import sending
+from lesson.jobs.request import Request
+from lesson.jobs.watching import pause
+from lesson.money import budget, costs
 
 if TYPE_CHECKING:
     from sagemaker.core.workflow.pipeline_context import PipelineSession
@@ -103,7 +105,11 @@ def run_pipeline(
     if dry_run:
         return request
     budget.require(an_hour, budget.HOUR, spending.spent)
-    with jobs.sending(), refusals(f"sending the pipeline {definition.name}"), _quiet():
+    with (
+        sending.explain_interrupts(),
+        refusals(f"sending the pipeline {definition.name}"),
+        _quiet(),
+    ):
         _make_group(definition.group)
         definition.pipeline.upsert(**request["upsert"])
         execution: PipelineExecution = definition.pipeline.start(**request["start"])

@@ -17,8 +17,8 @@ from AWS_helpers import images
 from AWS_helpers.costs import MACHINE, REGION
 from AWS_helpers.session import BUCKET_NAME, point_sdks, region_of
 from lesson import LessonError
-from lesson.buckets import bucket_name
-from lesson.findings import Fix, Skip
+from lesson.services.sessions import bucket_name
+from lesson.setup.findings import Fix, Skip
 
 FIRST = ("credentials",)  # without these nothing else can be asked
 SERVICE = "sagemaker.amazonaws.com"

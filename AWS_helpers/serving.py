@@ -14,11 +14,13 @@ from AWS_helpers import describe, images, spending
 from AWS_helpers.costs import estimate_endpoint
 from AWS_helpers.jobs import FOLDER
 from AWS_helpers.session import boto, client, connected, refusals, sagemaker
-from lesson import LessonError, budget, serving
-from lesson.costs import Estimate, PriceUnknown
-from lesson.request import Request, copied
-from lesson.runs import Run
-from lesson.watching import pause
+from lesson import LessonError
+from lesson.jobs.request import Request, copied
+from lesson.jobs.runs import Run
+from lesson.jobs.watching import pause
+from lesson.money import budget
+from lesson.money.costs import Estimate, PriceUnknown
+from lesson.services import serving
 
 if TYPE_CHECKING:
     from sagemaker.core.resources import Endpoint, Model

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from AWS_helpers.interrupts import report_interrupts
 from AWS_helpers.light_imports import import_jsonschema
-from lesson import LessonError, sessions, target
-from lesson.buckets import bucket_name
-from lesson.progress import note
-from lesson.sessions import MARK
+from lesson import LessonError, target
+from lesson.services import sessions
+from lesson.services.sessions import MARK, bucket_name
+from lesson.show.progress import note
 
 if TYPE_CHECKING:
     import boto3

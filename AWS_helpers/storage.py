@@ -9,7 +9,7 @@ from pathlib import Path
 import local_cloud
 from AWS_helpers.session import client, connected, refusals
 from lesson import LessonError
-from lesson.uploads import HowFar, named
+from lesson.services.uploads import HowFar, named
 
 CHUNK = 8 * 2**20  # bytes: up to here the SDK sends a file at once; a larger one can be followed
 ARCHIVE = "model.tar.gz"  # SageMaker packs what a job leaves in its model folder into this

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from AWS_helpers import describe, waiting
 from AWS_helpers.describe import known
 from AWS_helpers.session import boto, connected, refusals
-from lesson import states, studies, target, tuning, watching
-from lesson.jobs import Times
-from lesson.studies import Between, OneOf, Space, Study, Trial
+from lesson import target
+from lesson.jobs import results, states, studies, tuning, watching
+from lesson.jobs.spec import Times
+from lesson.jobs.studies import Between, OneOf, Space, Study, Trial
 
 if TYPE_CHECKING:
     from sagemaker.core.resources import TrainingJob
@@ -32,7 +33,7 @@ def study_of(job: Tuning, request: Mapping[str, Any]) -> Study:
     trials = tuple(_trial(number, seen, space, spec.base) for number, seen in found)
     hour = partial(waiting.estimate, spec)
     return Study(
-        place=watching.place(describe.SERVICE),
+        place=results.place(describe.SERVICE),
         metric=objective.metric_name.replace(":", "_"),  # the name on Vertex AI, too
         goal=objective.type.lower(),
         trials=trials,

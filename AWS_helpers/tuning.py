@@ -13,9 +13,11 @@ from AWS_helpers import images, spending, studies
 from AWS_helpers.costs import MACHINE, machine_with
 from AWS_helpers.jobs import channels, price, trainer
 from AWS_helpers.session import connected, refusals
-from lesson import LessonError, budget, jobs, tuning
-from lesson.request import Request, Result, copied
-from lesson.studies import Between, OneOf, Space, Study
+from lesson import LessonError
+from lesson.jobs import sending, tuning
+from lesson.jobs.request import Request, Result, copied
+from lesson.jobs.studies import Between, OneOf, Space, Study
+from lesson.money import budget
 
 if TYPE_CHECKING:
     from sagemaker.core.shapes import HyperParameterTuningJobStrategyConfig
@@ -67,7 +69,7 @@ def tune(
     be sent, and NoResult, which is one, for a study none of whose trials came to a result.
     """
     session = connected()
-    jobs.check_readable(args, "s3://")
+    sending.check_readable(args, "s3://")
     tuning.check(space, args, trials=trials, parallel=parallel)
     tuning.check_algorithm(algorithm, ALGORITHMS, space, "SageMaker")
     trials = _combinations(space, trials) if algorithm == "grid" else trials
@@ -75,7 +77,7 @@ def tune(
     machine = machine_with(machine, gpu)
     an_hour = partial(price, machine, replicas)
     tuning.state_cost("SageMaker", an_hour, trials, parallel, spot)
-    jobs.warn_of_stops(args, spot)
+    sending.warn_of_stops(args, spot)
     image = container_uri or images.image_for(machine, session.region)
     images.warn(image)
     objective = metric.replace("_", ":", 1)
@@ -158,7 +160,7 @@ def tuning_request(
 
 def send(request: Request) -> Tuning:
     """Send what tune(..., dry_run=True) returned, and return the SDK's object of the study."""
-    with jobs.sending(), refusals("sending the tuning job"):
+    with sending.explain_interrupts(), refusals("sending the tuning job"):
         tuner = make(request)
         tuner.tune(**copied(request["tune"]))
         job: Tuning = tuner.latest_tuning_job

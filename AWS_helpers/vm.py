@@ -12,10 +12,13 @@ from typing import Any
 from AWS_helpers import spending, storage
 from AWS_helpers.machines import MACHINE, choose, estimate_vm
 from AWS_helpers.session import client, connected, refusals
-from lesson import LessonError, budget, costs, jobs, target, vm
-from lesson.jobs import JobSpec
-from lesson.request import Request
-from lesson.runs import Run
+from lesson import LessonError, target
+from lesson.jobs import sending
+from lesson.jobs.request import Request
+from lesson.jobs.runs import Run
+from lesson.jobs.spec import JobSpec
+from lesson.machines import vm
+from lesson.money import budget, costs
 
 # Amazon's own images, by what the Parameter Store calls them: with NVIDIA's driver, and without.
 # https://docs.aws.amazon.com/dlami/latest/devguide/find-dlami-id.html
@@ -64,11 +67,11 @@ def train_on_vm(
     LessonError for what cannot be sent, and for a training that fails.
     """
     session = connected()
-    jobs.check_readable(args, "s3://")
+    sending.check_readable(args, "s3://")
     machine, count = choose(machine, gpu, gpu_count, session.region)
     price = partial(estimate_vm, machine, region=session.region)
     costs.state("EC2", price, spot)
-    jobs.warn_of_stops(args, spot)
+    sending.warn_of_stops(args, spot)
     name = f"{vm.PREFIX}{datetime.now():%Y%m%d-%H%M%S-%f}"
     base = f"{session.uri}/runs/{name}"
     rented = vm.Machine(name, base, args, count, hours, "boto3", COPY, "shutdown -h now")

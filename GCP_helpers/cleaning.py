@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from GCP_helpers import describe, serving
 from GCP_helpers.session import client, connected, refusals
-from lesson import cleaning
-from lesson.cleaning import Bucket, Thing
-from lesson.sessions import MARK
+from lesson.services import cleaning
+from lesson.services.cleaning import Bucket, Thing
+from lesson.services.sessions import MARK
 
 if TYPE_CHECKING:
     from google.cloud import aiplatform

@@ -9,8 +9,9 @@ from GCP_helpers import images
 from GCP_helpers.jobs import new_name
 from GCP_helpers.machines import accelerator_name, choose
 from GCP_helpers.session import connected
-from lesson import jobs, kubernetes
-from lesson.kubernetes import Kind
+from lesson.jobs import sending
+from lesson.machines import kubernetes
+from lesson.machines.kubernetes import Kind
 
 
 def write_manifest(
@@ -33,7 +34,7 @@ def write_manifest(
     are those of GKE. Nothing is sent. Raises LessonError for what is not there.
     """
     session = connected()
-    jobs.check_readable(args, "gs://")
+    sending.check_readable(args, "gs://")
     machine, _ = choose(machine, gpu, gpu_count, session.region, None)
     node_labels = {kubernetes.TYPE: machine}
     if gpu:

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from GCP_helpers.session import refusals
-from lesson import states
-from lesson.jobs import JobSpec, JobStatus, Times, job_in, no_such_job, not_a_job
+from lesson.jobs import states
+from lesson.jobs.lookup import job_in, no_such_job, not_a_job
+from lesson.jobs.spec import JobSpec, JobStatus, Times
 
 if TYPE_CHECKING:
     from google.cloud import aiplatform
@@ -138,7 +139,7 @@ def spec(job: Job) -> JobSpec:
 
 
 def _mixed(pools: Sequence[Any]) -> str:
-    """Name the machines of pools that differ, as lesson.costs reads them; "" if all are alike."""
+    """Name the machines of pools that differ, as `costs` reads them; "" if all are equal."""
     names = []
     for machine in (pool.machine_spec for pool in pools):
         gpus = f" + {machine.accelerator_count} × {machine.accelerator_type.name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from lesson.images import SOON, not_pulled, own_image, warn_once
+from lesson.services.images import SOON, not_pulled, own_image, warn_once
 
 # All dates are from this page, as stored by others in 2026; 2.4 is the newest PyTorch on it.
 PAGE = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/supported-frameworks"

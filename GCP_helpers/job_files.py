@@ -9,7 +9,7 @@ from typing import Any
 from GCP_helpers import jobs, vm
 from GCP_helpers.session import connected, refusals
 from lesson import LessonError
-from lesson.request import Request
+from lesson.jobs.request import Request
 
 CALLS = {"CustomTrainingJob", "CustomJob.from_local_script", "submit"}
 

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 from GCP_helpers import describe, images, spending, waiting
 from GCP_helpers.costs import accelerator_type, estimate_cost
 from GCP_helpers.session import connected, refusals
-from lesson import ROOT, budget, costs, jobs
-from lesson.request import Request
-from lesson.runs import Run
-from lesson.states import FAILED
-from lesson.this_machine import flags
+from lesson import ROOT
+from lesson.jobs import sending
+from lesson.jobs.request import Request
+from lesson.jobs.runs import Run
+from lesson.jobs.states import FAILED
+from lesson.machines.this_machine import flags
+from lesson.money import budget, costs
 
 if TYPE_CHECKING:
     from GCP_helpers.describe import Job
@@ -54,10 +56,10 @@ def train(
     from google.cloud.aiplatform.gapic import Scheduling
 
     session = connected()
-    jobs.check_readable(args, "gs://", "/gcs/")
+    sending.check_readable(args, "gs://", "/gcs/")
     an_hour = partial(price, machine, gpu, replicas, gpu_count)
     costs.state("Vertex AI", an_hour, spot)
-    jobs.warn_of_stops(args, spot)
+    sending.warn_of_stops(args, spot)
     image = container_uri or images.image_for(gpu)
     images.warn(image)
 
@@ -94,7 +96,7 @@ def train(
 
 def send(request: Request) -> Job:
     """Send what train(..., dry_run=True) returned, and return the SDK's object of the job."""
-    with jobs.sending(), refusals("sending the job"), _no_word_of_models():
+    with sending.explain_interrupts(), refusals("sending the job"), _no_word_of_models():
         job = make(request)
         try:
             job.submit(**request["submit"])

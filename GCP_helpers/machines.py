@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from lesson import LessonError, costs
-from lesson.costs import LEFT_OUT, SPOT, Estimate, Increment, Price, price
+from lesson import LessonError
+from lesson.money import costs
+from lesson.money.costs import LEFT_OUT, SPOT, Estimate, Increment, Price, price
 
 # From SkyPilot's catalogue, version 8, which reads Google's own lists of machines and prices:
 # https://github.com/skypilot-org/skypilot-catalog, catalogs/v8/gcp/vms.csv, commit 006059e.

@@ -17,9 +17,11 @@ from GCP_helpers.costs import PIPELINE_RUN, TASK_MACHINE, estimate_cost
 from GCP_helpers.jobs import new_name
 from GCP_helpers.session import client, connected, refusals
 from GCP_helpers.storage import send
-from lesson import ROOT, LessonError, budget, costs, jobs, target
-from lesson.request import Request
-from lesson.serving import state_price
+from lesson import ROOT, LessonError, target
+from lesson.jobs import sending
+from lesson.jobs.request import Request
+from lesson.money import budget, costs
+from lesson.services.serving import state_price
 
 if TYPE_CHECKING:
     from google.cloud.aiplatform import PipelineJob
@@ -94,7 +96,7 @@ def run_pipeline(
         for path, name in _files():
             send(bucket.blob(f"{code}/{name}"), path)
         send(bucket.blob(table), definition.table)
-    with jobs.sending(), refusals("sending the pipeline"):
+    with sending.explain_interrupts(), refusals("sending the pipeline"):
         job = PipelineJob(**request["PipelineJob"])
         job.submit()
     return follow(job) if wait else job
@@ -102,7 +104,7 @@ def run_pipeline(
 
 def follow(job: PipelineJob) -> PipelineJob:
     """Wait for the end of a pipeline, and return it; raise LessonError if it fails."""
-    with refusals(f"watching {job.display_name}"), jobs.sending():
+    with refusals(f"watching {job.display_name}"), sending.explain_interrupts():
         with contextlib.suppress(RuntimeError):  # says less than the tasks do
             job.wait()  # type: ignore[no-untyped-call]
         details = job.task_details

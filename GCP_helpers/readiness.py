@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from GCP_helpers import images
 from GCP_helpers.costs import REGION
 from GCP_helpers.session import BUCKET_NAME, project_in_use
-from lesson import sessions
-from lesson.buckets import bucket_name
-from lesson.findings import Fix, Skip
+from lesson.services import sessions
+from lesson.services.sessions import bucket_name
+from lesson.setup.findings import Fix, Skip
 
 if TYPE_CHECKING:
     import requests

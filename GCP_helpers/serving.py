@@ -11,10 +11,11 @@ from GCP_helpers.costs import estimate_endpoint
 from GCP_helpers.jobs import new_name
 from GCP_helpers.session import client, connected, refusals
 from GCP_helpers.storage import send, split
-from lesson import budget, serving
-from lesson.costs import PriceUnknown
-from lesson.request import Request, Result
-from lesson.runs import Run
+from lesson.jobs.request import Request, Result
+from lesson.jobs.runs import Run
+from lesson.money import budget
+from lesson.money.costs import PriceUnknown
+from lesson.services import serving
 
 if TYPE_CHECKING:
     from google.cloud import aiplatform

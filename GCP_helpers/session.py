@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from lesson import LessonError, sessions, target
-from lesson.buckets import bucket_name
-from lesson.progress import note
-from lesson.sessions import MARK
+from lesson import LessonError, target
+from lesson.services import sessions
+from lesson.services.sessions import MARK, bucket_name
+from lesson.show.progress import note
 
 if TYPE_CHECKING:
     import google.cloud.storage as storage

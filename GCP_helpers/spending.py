@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from GCP_helpers.costs import estimate_cost, estimate_endpoint
 from GCP_helpers.listing import own_jobs
 from GCP_helpers.session import connected, refusals
-from lesson import budget
-from lesson.costs import PriceUnknown
-from lesson.sessions import MARK
+from lesson.money import budget
+from lesson.money.costs import PriceUnknown
+from lesson.services.sessions import MARK
 
 
 def spent() -> float:

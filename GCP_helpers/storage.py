@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from GCP_helpers.session import client, connected, refusals
-from lesson.uploads import HowFar, named
+from lesson.services.uploads import HowFar, named
 
 if TYPE_CHECKING:
     import google.cloud.storage as storage

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from GCP_helpers import describe, waiting
 from GCP_helpers.session import refusals
-from lesson import states, studies, target, tuning, watching
-from lesson.jobs import Times
-from lesson.studies import Between, OneOf, Space, Study, Trial
+from lesson import target
+from lesson.jobs import results, states, studies, tuning, watching
+from lesson.jobs.spec import Times
+from lesson.jobs.studies import Between, OneOf, Space, Study, Trial
 
 if TYPE_CHECKING:
     from GCP_helpers.describe import Job, Tuning
@@ -35,7 +36,7 @@ def study_of(job: Tuning, request: Mapping[str, Any]) -> Study:
     trials = tuple(_trial(trial, space, spec.base) for trial in seen.trials)
     hour = partial(waiting.estimate, spec)
     return Study(
-        place=watching.place(describe.SERVICE),
+        place=results.place(describe.SERVICE),
         metric=metric.metric_id,
         goal=metric.goal.name.lower(),
         trials=trials,

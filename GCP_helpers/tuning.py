@@ -12,10 +12,11 @@ from GCP_helpers import images, spending, studies
 from GCP_helpers.costs import accelerator_type
 from GCP_helpers.jobs import FOLDER, new_name, price
 from GCP_helpers.session import connected, refusals
-from lesson import budget, jobs, tuning
-from lesson.request import Request, Result
-from lesson.studies import Between, OneOf, Space, Study
-from lesson.this_machine import flags
+from lesson.jobs import sending, tuning
+from lesson.jobs.request import Request, Result
+from lesson.jobs.studies import Between, OneOf, Space, Study
+from lesson.machines.this_machine import flags
+from lesson.money import budget
 
 if TYPE_CHECKING:
     from google.cloud.aiplatform.gapic import CustomJobSpec, Scheduling, StudySpec
@@ -64,13 +65,13 @@ def tune(
     be sent, and NoResult, which is one, for a study none of whose trials came to a result.
     """
     connected()
-    jobs.check_readable(args, "gs://", "/gcs/")
+    sending.check_readable(args, "gs://", "/gcs/")
     tuning.check(space, args, trials=trials, parallel=parallel)
     tuning.check_algorithm(algorithm, [*ALGORITHMS], space, "Vertex AI")
     goal = tuning.goal_of(metric, goal)
     an_hour = partial(price, machine, gpu, replicas, gpu_count)
     tuning.state_cost("Vertex AI", an_hour, trials, parallel, spot)
-    jobs.warn_of_stops(args, spot)
+    sending.warn_of_stops(args, spot)
     image = container_uri or images.image_for(gpu)
     images.warn(image)
     request = tuning_request(
@@ -163,7 +164,7 @@ def send(request: Request) -> Tuning:
     from google.cloud import aiplatform
     from google.cloud.aiplatform.gapic import HyperparameterTuningJob
 
-    with jobs.sending(), refusals("sending the tuning job"):
+    with sending.explain_interrupts(), refusals("sending the tuning job"):
         trial = aiplatform.CustomJob.from_local_script(**request["CustomJob.from_local_script"])
         spec = trial_job_spec(**request["trial_job_spec"] | {"custom_job": trial})
         study = HyperparameterTuningJob(

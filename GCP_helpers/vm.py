@@ -14,10 +14,13 @@ from GCP_helpers import spending, storage
 from GCP_helpers.jobs import new_name
 from GCP_helpers.machines import accelerator_name, choose, estimate_vm
 from GCP_helpers.session import client, connected, refusals
-from lesson import LessonError, budget, costs, jobs, target, vm
-from lesson.jobs import JobSpec
-from lesson.request import Request
-from lesson.runs import Run
+from lesson import LessonError, target
+from lesson.jobs import sending
+from lesson.jobs.request import Request
+from lesson.jobs.runs import Run
+from lesson.jobs.spec import JobSpec
+from lesson.machines import vm
+from lesson.money import budget, costs
 
 API = "https://compute.googleapis.com/compute/v1"
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -66,12 +69,12 @@ def train_on_vm(
     training that fails.
     """
     session = connected()
-    jobs.check_readable(args, "gs://")
+    sending.check_readable(args, "gs://")
     machine, zone = choose(machine, gpu, gpu_count, session.region, zone)
     count = gpu_count if gpu else 0
     price = partial(estimate_vm, machine, gpu, gpu_count=gpu_count, region=session.region)
     costs.state("Compute Engine", price, spot)
-    jobs.warn_of_stops(args, spot)
+    sending.warn_of_stops(args, spot)
     name = new_name("vm")
     base = f"{session.uri}/runs/{name}"
     off = f"gcloud --quiet compute instances delete {name} --zone={zone} || shutdown -h now"

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any, overload
 from GCP_helpers import describe, storage
 from GCP_helpers.costs import estimate_cost
 from GCP_helpers.session import connected, refusals
-from lesson import LessonError, jobs, watching
-from lesson.costs import Estimate
-from lesson.jobs import Epoch, JobSpec, JobStatus
-from lesson.runs import Run
-from lesson.states import CANCELLED, ENDED, RUNNING, STARTING, SUCCEEDED
-from lesson.this_machine import new_folder
+from lesson import LessonError
+from lesson.jobs import results, watching
+from lesson.jobs.runs import Run
+from lesson.jobs.spec import Epoch, JobSpec, JobStatus
+from lesson.jobs.states import CANCELLED, ENDED, RUNNING, STARTING, SUCCEEDED
+from lesson.machines.this_machine import new_folder
+from lesson.money.costs import Estimate
 
 if TYPE_CHECKING:
     from GCP_helpers.describe import Job
-    from lesson.studies import Study
+    from lesson.jobs.studies import Study
 
 
 @overload
@@ -36,8 +37,8 @@ def wait(run_or_job: Any) -> Run | Study:
     the job running; call it again to watch the job again. Raises LessonError if the job fails.
     """
     from GCP_helpers import studies, vm  # which use the functions below
-    from lesson.studies import Study
-    from lesson.vm import Rented
+    from lesson.jobs.studies import Study
+    from lesson.machines.vm import Rented
 
     connected()
     if isinstance(run_or_job, Run) and isinstance(run_or_job.job, Rented):
@@ -51,7 +52,7 @@ def wait(run_or_job: Any) -> Run | Study:
 
 def run_of(job: Job, request: Mapping[str, Any]) -> Run:
     """Return the row of a job that has not ended."""
-    return watching.row(describe.SERVICE, describe.spec(job), job, request)
+    return results.row(describe.SERVICE, describe.spec(job), job, request)
 
 
 def follow(run: Run) -> Run:
@@ -70,11 +71,11 @@ def complete(run: Run) -> Run:
         times = describe.status(machines).times
         if now.state not in (SUCCEEDED, CANCELLED):
             raise LessonError(f"{spec.name} {now.state}. {describe.failure_reason(machines)}")
-    run = watching.row_of_ended(run, spec, now, times, partial(estimate, spec))
+    run = results.row_of_ended(run, spec, now, times, partial(estimate, spec))
     if now.state == CANCELLED or not run.artefacts:
         return run
     copy = storage.fetch(run.artefacts, new_folder("vertex-ai"))
-    return jobs.with_results(run, spec.name, times, copy)
+    return results.with_results(run, spec.name, times, copy)
 
 
 def estimate(spec: JobSpec, hours: float) -> Estimate:

@@ -33,7 +33,8 @@ def target() -> str:
 
 def opening() -> None:
     """Work in the lesson's folder and print the target in force: every notebook's first cell."""
-    from lesson import notebook_errors, waiting
+    from lesson.setup import notebook_errors
+    from lesson.show import waiting_line as waiting
 
     os.chdir(ROOT)
     notebook_errors.install()
@@ -55,6 +56,6 @@ def reset() -> None:
 
     Raises LessonError under LESSON_TARGET=cloud, where nothing is deleted in this way.
     """
-    from lesson.clean_start import clean_start
+    from lesson.setup.clean_start import clean_start
 
     clean_start(ROOT)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lesson import LessonError
-from lesson.picture import Picture
+from lesson.show.picture import Picture
 
 if TYPE_CHECKING:
     import pandas as pd

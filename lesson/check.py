@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from importlib import import_module, metadata
 from pathlib import Path
 
-from lesson import ROOT, people, target
-from lesson.findings import Fix, Skip, report
+from lesson import ROOT, target
+from lesson.setup import people
+from lesson.setup.findings import Fix, Skip, report
 
 OLDEST_PYTHON = (3, 11)
 FREE_GB = 1.0  # for buckets and runs; the environment is there already when this is asked
@@ -149,7 +150,7 @@ def sagemaker() -> str:
 
 def _job(service: str) -> str:
     _only_local()
-    from lesson import tiny_jobs
+    from lesson.setup import tiny_jobs
 
     seconds: float = getattr(tiny_jobs, service)()
     return f"it succeeded after {seconds:.1f} s"

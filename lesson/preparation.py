@@ -63,7 +63,7 @@ def read_table(uri: str) -> pd.DataFrame:
     """Read a table of BigQuery, `bq://project.dataset.table`. Raises LessonError."""
     import pandas as pd
 
-    from lesson import sessions
+    from lesson.services import sessions
 
     parts = uri.removeprefix("bq://").split(".")
     if len(parts) != 3 or not all(parts):

@@ -47,7 +47,7 @@ PACKAGES = {
     "store": Package("local_cloud/store/*.py", "tests/local_cloud/store"),
     "guard": Package("local_cloud/guard.py", "tests/local_cloud"),
     "cleanup (shared)": Package(
-        "lesson/cleaning.py", "tests/helpers", ("test_cleaning.py",)
+        "lesson/services/cleaning.py", "tests/helpers", ("test_cleaning.py",)
     ),
     "cleanup (Google)": Package(
         "GCP_helpers/cleaning.py", "tests/GCP_helpers",

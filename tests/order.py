@@ -28,7 +28,7 @@ LONGEST = (
     "helpers/test_budget.py",
     "local_cloud/images/test_jobs.py",
     "local_cloud/images/test_pull.py",
-    "lesson/test_vm.py",
+    "lesson/machines/test_vm.py",
     "helpers/test_clusters.py",
     "local_cloud/test_control.py",
     "helpers/test_requests.py",

@@ -10,7 +10,7 @@ from typing import Any
 
 from nbval import plugin
 
-from lesson import waiting
+from lesson.show import waiting_line as waiting
 from tests.within import settle, tolerance
 
 _compare = plugin.IPyNbCell.compare_outputs

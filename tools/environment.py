@@ -33,7 +33,7 @@ import sys
 
 sys.path.insert(0, {root!r})
 c = get_config()
-c.InteractiveShellApp.extensions = ["lesson.notebook_errors"]
+c.InteractiveShellApp.extensions = ["lesson.setup.notebook_errors"]
 """
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import nbformat
 
-from lesson.exercises import verdict
+from lesson.exercises.kinds import verdict
 from tools.cells import NOTICE, Cell, Shown, cells, page_markdown
 from tools.folder import ROOT, PageError
 from tools.notebook_links import Episodes, id_of, page_file, read_episodes

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lesson import LessonError
-from lesson.exercises import verdict
-from lesson.progress import in_notebook
+from lesson.exercises.kinds import verdict
+from lesson.show.progress import in_notebook
 
 UNANSWERED = "Not answered yet: put your answer where None stands and run the cell again."
 NUMBER = re.compile(
@@ -54,7 +54,7 @@ class Exercise:
 
     def solution(self) -> None:
         """Show the page's solution: after a try of your own, it teaches more."""
-        from lesson.exercises.solutions import solution_of
+        from lesson.exercises.kinds.solutions import solution_of
 
         show_markdown(solution_of(self))
 

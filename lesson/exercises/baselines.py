@@ -8,8 +8,8 @@ from typing import Any
 
 from lesson.baselines import Z
 from lesson.exercises import Exercise
-from lesson.exercises.coded import call, function, number
-from lesson.exercises.lettered import choice
+from lesson.exercises.kinds.coded import call, function, number
+from lesson.exercises.kinds.lettered import choice
 
 
 def _judge_majority(majority: Callable[..., Any]) -> str:

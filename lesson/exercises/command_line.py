@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.lettered import choice, in_order, one_each, some
+from lesson.exercises.kinds.lettered import choice, in_order, one_each, some
 
 which = one_each(
     "BACB",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lesson.exercises import Exercise
-from lesson.exercises.lettered import choice, in_order, one_each
+from lesson.exercises.kinds.lettered import choice, in_order, one_each
 
 kinds = one_each(
     "PCPCP",

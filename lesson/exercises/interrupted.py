@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.coded import function, number
-from lesson.exercises.lettered import choice, in_order, some
-from lesson.exercises.sent import Record, not_succeeded, sent
+from lesson.exercises.kinds.coded import function, number
+from lesson.exercises.kinds.lettered import choice, in_order, some
+from lesson.exercises.kinds.sent import Record, not_succeeded, sent
 
 # The job of the exercise “How often?”: seconds of an epoch, of a checkpoint, stops in an hour.
 EPOCH, CHECKPOINT, STOPS = 40.0, 10.0, 0.5

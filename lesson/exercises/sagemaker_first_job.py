@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from lesson.exercises import Exercise
-from lesson.exercises.lettered import choice
-from lesson.exercises.sent import Record, not_cancelled, not_succeeded, sent
-from lesson.states import CANCELLED
+from lesson.exercises.kinds.lettered import choice
+from lesson.exercises.kinds.sent import Record, not_cancelled, not_succeeded, sent
+from lesson.jobs.states import CANCELLED
 
 HOURLY = 0.115  # US dollars, of ml.m5.large, as in AWS_helpers/costs.py, which a test compares
 # Measured on the real service on 2024-11-03, one ml.m5.large: seconds.

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.coded import call, function, number
-from lesson.exercises.lettered import choice, in_order
-from lesson.exercises.sent import Record, not_succeeded, sent
-from lesson.runs import Run
+from lesson.exercises.kinds.coded import call, function, number
+from lesson.exercises.kinds.lettered import choice, in_order
+from lesson.exercises.kinds.sent import Record, not_succeeded, sent
+from lesson.jobs.runs import Run
 
 HOURLY = 0.23  # ml.m5.xlarge, as in AWS_helpers/costs.py, which a test compares
 BILLED, WAITED = 228, 198.36  # seconds, measured on the real service on 2024-11-03

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lesson import ROOT, LessonError
 from lesson.exercises import Exercise
-from lesson.runs import Run
+from lesson.jobs.runs import Run
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from lesson.exercises.coded import call, function
-from lesson.exercises.lettered import one_each
-from lesson.exercises.sent import Record, not_succeeded, sent
+from lesson.exercises.kinds.coded import call, function
+from lesson.exercises.kinds.lettered import one_each
+from lesson.exercises.kinds.sent import Record, not_succeeded, sent
 
 # Messages as the page shows them, some in other capitals, and whether a retry helps.
 MESSAGES = {

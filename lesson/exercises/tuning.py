@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.coded import function, number
-from lesson.exercises.lettered import choice
-from lesson.exercises.sent import Record, not_succeeded, sent
-from lesson.states import FAILED, SUCCEEDED
-from lesson.studies import Between, Study, Trial, Value, between, one_of
+from lesson.exercises.kinds.coded import function, number
+from lesson.exercises.kinds.lettered import choice
+from lesson.exercises.kinds.sent import Record, not_succeeded, sent
+from lesson.jobs.states import FAILED, SUCCEEDED
+from lesson.jobs.studies import Between, Study, Trial, Value, between, one_of
 
 TRIALS, MINUTES = 5 * 4 * 4 * 3, 3  # the grid of the exercise "The bill of a grid"
 

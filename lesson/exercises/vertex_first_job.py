@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from lesson.exercises import Exercise
-from lesson.exercises.lettered import choice
-from lesson.exercises.sent import Record, not_cancelled, not_succeeded, sent
+from lesson.exercises.kinds.lettered import choice
+from lesson.exercises.kinds.sent import Record, not_cancelled, not_succeeded, sent
 
 HOURLY = 0.21849885  # of n1-standard-4, as in GCP_helpers/costs.py, which a test compares
 

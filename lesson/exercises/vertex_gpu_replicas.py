@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from lesson.exercises import Exercise
-from lesson.exercises.lettered import choice, one_each
-from lesson.exercises.sent import Record, not_succeeded, sent
+from lesson.exercises.kinds.lettered import choice, one_each
+from lesson.exercises.kinds.sent import Record, not_succeeded, sent
 
 CPU_HOURLY = 0.21849885  # n1-standard-4, as in GCP_helpers/costs.py, which a test compares
 GPU_HOURLY = CPU_HOURLY + 0.4025  # the same with one T4

@@ -15,7 +15,7 @@ from AWS_helpers.costs import (
 )
 from AWS_helpers.images import image_for
 from lesson import LessonError
-from lesson.costs import Price
+from lesson.money.costs import Price
 from local_cloud.sagemaker.instances import gpus_of
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from AWS_helpers import describe, train
 from AWS_helpers.describe import Log, essence, last_words
-from lesson.jobs import epoch_of
+from lesson.jobs.spec import epoch_of
 
 DRIVER = """AlgorithmError: Traceback (most recent call last):
   File "basic_script_driver.py", line 81, in <module>

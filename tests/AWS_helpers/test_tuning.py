@@ -9,7 +9,7 @@ import pytest
 
 from AWS_helpers import cancel, jobs, session, tune, tuning, wait
 from lesson import LessonError
-from lesson.studies import Space, between, one_of
+from lesson.jobs.studies import Space, between, one_of
 
 SPACE: Space = {
     "learning_rate": between(0.0001, 0.1, scale="log"),

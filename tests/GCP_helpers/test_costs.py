@@ -17,7 +17,7 @@ from GCP_helpers.costs import (
     short_name,
 )
 from lesson import LessonError
-from lesson.costs import Price
+from lesson.money.costs import Price
 
 ALL = (*MACHINES.values(), *GPUS.values(), *PREDICTION.values())
 

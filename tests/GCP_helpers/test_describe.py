@@ -10,7 +10,7 @@ import pytest
 
 from GCP_helpers import describe, studies
 from GCP_helpers.describe import failure_reason, last_row
-from lesson.jobs import JobSpec
+from lesson.jobs.spec import JobSpec
 
 HISTORY = """epoch,loss,val_loss,val_accuracy,seconds
 1,0.7,0.69,0.5,0.01

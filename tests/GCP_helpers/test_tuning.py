@@ -7,7 +7,7 @@ import json
 import pytest
 
 from GCP_helpers import cancel, storage, tune, wait
-from lesson.studies import Space, between, one_of
+from lesson.jobs.studies import Space, between, one_of
 
 SPACE: Space = {
     "learning_rate": between(0.0001, 0.1, scale="log"),

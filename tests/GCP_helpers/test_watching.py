@@ -14,7 +14,7 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
 from GCP_helpers import train
-from lesson.runs import Run
+from lesson.jobs.runs import Run
 from local_cloud.control import Status
 from tests import kernels
 from tests.watching import ROOT, SECONDS, read_until, started

@@ -56,7 +56,7 @@ def main(side: Side, files: list[str]) -> None:
         events.append({"verb": verb + (" again" if {"verb": verb} in events else "")})
         return getattr(side.helpers, verb)(*arguments, **more)
 
-    from lesson.studies import between, one_of
+    from lesson.jobs.studies import between, one_of
 
     call("connect", "recorded", **PROJECT[side.cloud])
     train, val = call("upload", *files, prefix="data")

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from lesson import LessonError, budget
-from lesson.request import Request
-from lesson.runs import Run
-from lesson.studies import between
+from lesson import LessonError
+from lesson.jobs.request import Request
+from lesson.jobs.runs import Run
+from lesson.jobs.studies import between
+from lesson.money import budget
 from tests.helpers.sides import ROOT, Side, both_sides
 from tests.local_cloud.sagemaker.serving import gone
 
@@ -95,7 +96,9 @@ def test_a_pipeline_is_not_sent_beyond_the_budget(
         budget.VARIABLE, f"{budget.spent_locally() + 0.20}"
     )  # Google: an hour and the fee, no endpoint
     assert isinstance(helpers.run_pipeline(definition, dry_run=True), Request)
-    monkeypatch.setattr("lesson.jobs.sending", lambda: pytest.fail("it was sent"))
+    monkeypatch.setattr(
+        "lesson.jobs.sending.explain_interrupts", lambda: pytest.fail("it was sent")
+    )
     adds = "an endpoint on n1-standard-2 would add" if side.cloud == "Google" else "would add"
     with pytest.raises(LessonError, match=f"the first hour of 1 × .*{adds}"):
         helpers.run_pipeline(definition)

@@ -11,8 +11,8 @@ import pytest
 from google.cloud import aiplatform
 
 from lesson import LessonError
+from lesson.jobs.runs import Run
 from lesson.preparation import Prepared
-from lesson.runs import Run
 from tests.helpers.sides import Side
 
 Data = dict[str, Any]

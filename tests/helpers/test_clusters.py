@@ -12,7 +12,8 @@ import pytest
 import torch
 import yaml
 
-from lesson import LessonError, kubernetes
+from lesson import LessonError
+from lesson.machines import kubernetes
 from tests.helpers.sides import Side, both_sides
 from tests.schemas.published import mistakes
 from tests.torch_versions.running import LOOPBACK, free_port

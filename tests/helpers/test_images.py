@@ -111,7 +111,7 @@ def test_the_warning_is_given_once_for_each_image(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("LESSON_TARGET", "cloud")
-    monkeypatch.setattr("lesson.images._warned", set())
+    monkeypatch.setattr("lesson.services.images._warned", set())
     for uri in (known.cpu, known.cpu, known.gpu):
         side.images.warn(uri, known.late)
     out, err = capsys.readouterr()

@@ -17,8 +17,8 @@ from google.cloud.aiplatform_v1.types import CustomJobSpec
 from google.protobuf.json_format import ParseDict
 
 from lesson import LessonError
-from lesson.request import Request
-from lesson.studies import between
+from lesson.jobs.request import Request
+from lesson.jobs.studies import between
 from tests.helpers.sides import SIDES, Side, both_sides
 
 

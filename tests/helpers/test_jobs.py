@@ -9,8 +9,8 @@ import pytest
 
 import local_cloud
 from lesson import LessonError
-from lesson.plots import learning_curve
-from lesson.runs import Run, run_table
+from lesson.jobs.runs import Run, run_table
+from lesson.show.plots import learning_curve
 from tests.helpers.sides import Side, both_sides
 
 Data = dict[str, Any]

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from lesson import LessonError
-from lesson.request import Request
-from lesson.runs import Run
+from lesson.jobs.request import Request
+from lesson.jobs.runs import Run
 from tests.served_model import PASSENGERS
 
 ROOT = Path(__file__).parents[2]

@@ -16,8 +16,8 @@ import GCP_helpers.tuning
 from AWS_helpers.jobs import name_of_sent
 from AWS_helpers.session import sagemaker
 from GCP_helpers.describe import job_of
-from lesson.request import Request
-from lesson.studies import Space, between, one_of
+from lesson.jobs.request import Request
+from lesson.jobs.studies import Space, between, one_of
 from tests.helpers.sides import Side
 
 Data = dict[str, Any]

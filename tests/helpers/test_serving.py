@@ -10,8 +10,8 @@ import boto3
 import pytest
 
 from lesson import LessonError
-from lesson.request import Request
-from lesson.runs import Run
+from lesson.jobs.request import Request
+from lesson.jobs.runs import Run
 from tests.helpers.sides import Side
 from tests.local_cloud.sagemaker.serving import gone
 from tests.served_model import PASSENGERS, own_predictions

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from lesson import LessonError
-from lesson.request import Request
-from lesson.runs import Run
+from lesson.jobs.request import Request
+from lesson.jobs.runs import Run
 from local_cloud.control import Status
 from tests.helpers.sides import Side
 

@@ -42,7 +42,7 @@ def test_a_large_file_goes_in_pieces_and_says_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("lesson.uploads.QUIET", 0.0)
+    monkeypatch.setattr("lesson.services.uploads.QUIET", 0.0)
     file = tmp_path / "large.bin"
     file.write_bytes(bytes(range(256)) * 2**16)  # 16 MiB
     side.helpers.upload(file, prefix="pieces")

@@ -10,7 +10,7 @@ import pytest
 from google.cloud import aiplatform
 
 from lesson import LessonError
-from lesson.studies import NoResult, Space, between, one_of
+from lesson.jobs.studies import NoResult, Space, between, one_of
 from tests.helpers.sides import ROOT, Side, both_sides
 
 SPACE: Space = {

@@ -31,9 +31,10 @@ from AWS_helpers import vm as aws_vm
 from GCP_helpers import machines as compute_engine
 from GCP_helpers import storage as gcp_storage
 from GCP_helpers import vm as gcp_vm
-from lesson import LessonError, vm
-from lesson.request import Request
-from lesson.runs import Run
+from lesson import LessonError
+from lesson.jobs.request import Request
+from lesson.jobs.runs import Run
+from lesson.machines import vm
 from tests.helpers.sides import SIDES, Side, both_sides
 
 

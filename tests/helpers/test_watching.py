@@ -12,7 +12,7 @@ import pytest
 
 from AWS_helpers import describe as amazon
 from GCP_helpers import describe as google
-from lesson.progress import PLAIN_EVERY
+from lesson.show.progress import PLAIN_EVERY
 from tests.helpers.sides import Side
 from tests.watching import SECONDS, read_until, started
 

@@ -23,7 +23,7 @@ from AWS_helpers import describe as amazon
 from AWS_helpers import session as aws_session
 from GCP_helpers import describe as google
 from GCP_helpers import session as gcp_session
-from lesson.states import ENDED, RUNNING
+from lesson.jobs.states import ENDED, RUNNING
 
 SCRIPT = """
 import os, sys, time

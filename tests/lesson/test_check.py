@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import lesson
-from lesson import check, findings, people, tiny_jobs
+from lesson import check
+from lesson.setup import findings, people, tiny_jobs
 from local_cloud.control import Status
 
 Printed = pytest.CaptureFixture[str]

@@ -13,7 +13,7 @@ import AWS_helpers.readiness as amazon
 import GCP_helpers.readiness as google
 from AWS_helpers.costs import estimate_cost as on_amazon
 from GCP_helpers.costs import estimate_cost as on_google
-from lesson.costs import dollars
+from lesson.money.costs import dollars
 from local_cloud.iam.service import TRUST
 from tests.lesson.test_day_costs import BILLED, DAY, NOTES
 

@@ -35,7 +35,7 @@ DAY = re.compile(
 COUNT = f"""
 import json
 import AWS_helpers, GCP_helpers
-from lesson.costs import bill
+from lesson.money.costs import bill
 counted = []
 for helpers in (GCP_helpers, AWS_helpers):
     helpers.connect()

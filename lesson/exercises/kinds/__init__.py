@@ -1,0 +1,1 @@
+"""The kinds of exercises, apart from the exercises of the episodes."""

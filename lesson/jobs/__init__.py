@@ -1,0 +1,1 @@
+"""What both clouds' verbs share about jobs: requests, states, watching, rows, studies."""

@@ -1,0 +1,1 @@
+"""What jobs cost: estimates with their sources, and a budget."""

@@ -1,0 +1,1 @@
+"""What both clouds' verbs share about their services: sessions, buckets, images, endpoints."""

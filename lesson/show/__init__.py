@@ -1,0 +1,1 @@
+"""What notebooks and terminals show: progress, curves, plots, tables, TensorBoard."""

@@ -1,0 +1,217 @@
+"""The live progress bar: what it says, and how it shows itself where."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import nbformat
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lesson.show import curve
+from lesson.show.progress import PLAIN_EVERY, Display, Progress, in_notebook, markup, text
+from tools.environment import install_lesson
+
+ROOT = Path(__file__).parents[3]
+HALF = Progress("training", 25, 50, loss=0.4321, accuracy=0.8123, seconds=12.3, cost=0.00075)
+WORDS = "training  epoch 25 of 50  validation loss 0.4321  accuracy 0.8123  12 s  about $0.00075"
+
+
+def test_the_line_has_a_bar_and_says_all_that_is_known() -> None:
+    assert text(HALF) == f"[##########..........] {WORDS}"
+
+
+def test_what_is_not_known_yet_is_left_out() -> None:
+    assert text(Progress("queued", seconds=2)) == f"[{'.' * 20}] queued  2 s"
+    assert "epoch 3  " in text(Progress("running", epoch=3))
+
+
+@pytest.mark.parametrize(
+    ("state", "count", "words"),
+    [
+        ("starting", 1, "starting  interrupted once, resumes  3 s"),
+        ("queued", 2, "queued  interrupted twice, resumes  3 s"),
+        ("succeeded", 3, "succeeded  interrupted 3 times  3 s"),
+        ("failed", 1, "failed  interrupted once  3 s"),
+    ],
+)
+def test_a_job_that_was_interrupted_says_so(state: str, count: int, words: str) -> None:
+    assert Progress(state, seconds=3, interruptions=count).words() == words
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(30, 200))
+def test_the_line_is_never_wider_than_asked(epoch: int, epochs: int, width: int) -> None:
+    line = text(Progress("training", epoch, epochs), width)
+    assert len(line) <= width and line.count("#") + line.count(".") >= 20
+
+
+class Elements(HTMLParser):
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.found: dict[str, dict[str, str | None]] = {}
+        self.words = ""
+        self.feed(source)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.found[tag] = dict(attributes)
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def test_the_notebooks_bar_tells_readers_what_it_shows() -> None:
+    elements = Elements(markup(HALF))
+    bar = elements.found["progress"]
+    assert bar["max"] == "1" and bar["value"] == "0.500"
+    words = WORDS.replace("  ", " · ")  # two blanks are one in a browser
+    assert bar["aria-label"] and bar["aria-valuetext"] == words
+    assert elements.words.strip() == words
+
+
+def test_a_job_that_stopped_early_and_well_is_done() -> None:
+    assert Progress("succeeded", 170, 1000).share == 1
+    assert Progress("failed", 170, 1000).share == 0.17
+
+
+def test_a_bar_without_a_known_end_has_no_value() -> None:
+    assert "value" not in Elements(markup(Progress("queued"))).found["progress"]
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled"])
+def test_the_bar_of_a_job_that_never_trained_stands_still(state: str) -> None:
+    assert Elements(markup(Progress(state))).found["progress"]["value"] == "0.000"
+
+
+def test_the_curve_of_a_job_goes_down_with_its_loss_and_is_told_in_words() -> None:
+    shown = Progress("running", curve=[(1, 0.9), (50, 0.5), (100, 0.4)]).markup()
+    assert "validation loss: 0.9000 in epoch 1, 0.4000 in epoch 100" in shown
+    line = next(part for part in shown.split('"') if "," in part and part[0].isdigit())
+    across, down = zip(*(map(float, point.split(",")) for point in line.split()), strict=True)
+    assert list(across) == sorted(across) and across[0] > 0 and across[-1] < curve.WIDTH
+    assert list(down) == sorted(down) and down[0] > 0 and down[-1] < curve.HEIGHT
+    assert "<svg" not in Progress("running", curve=[(1, 0.9)]).markup()
+    level = Progress("running", curve=[(epoch, 0.5) for epoch in range(9999)]).markup()
+    assert level.count(",") < 2 * curve.MOST and "in epoch 9998" in level
+
+
+def test_a_state_is_text_not_markup() -> None:
+    assert "<b>" not in markup(Progress("<b>"))
+
+
+def test_into_a_file_goes_a_line_now_and_then_and_at_each_change_of_state() -> None:
+    clock = iter([0.0, 1.0, 2.0, 2.0 + PLAIN_EVERY]).__next__
+    stream = io.StringIO()
+    display = Display(stream, now=clock)
+    for state in ("queued", "queued", "training", "training"):
+        display.show(Progress(state))
+    display.close()
+    assert [line.split()[1] for line in stream.getvalue().splitlines()] == [
+        "queued", "training", "training",
+    ]  # fmt: skip
+
+
+def test_into_a_file_goes_the_last_news_too_although_it_was_not_due() -> None:
+    stream = io.StringIO()
+    display = Display(stream, now=lambda: 0.0)
+    for epoch in (4, 5):
+        display.show(Progress("succeeded", epoch, 5))
+    display.close()
+    assert [line.split()[3] for line in stream.getvalue().splitlines()] == ["4", "5"]
+
+
+def test_a_terminals_line_is_overwritten_in_place() -> None:
+    leader, follower = pty.openpty()
+    with os.fdopen(follower, "w") as stream:
+        display = Display(stream)
+        display.show(HALF)
+        display.show(Progress("succeeded", seconds=13))
+        display.close()
+        shown = ""
+        while not shown.endswith("\n"):  # a terminal may hand over less than it was given
+            shown += os.read(leader, 4096).decode()
+    os.close(leader)
+    assert shown.count("\n") == 1 and shown.endswith("succeeded  13 s\r\n")
+    assert shown.count("\r\033[K") == 2
+
+
+def test_outside_a_notebook_there_is_none() -> None:
+    assert not in_notebook()
+
+
+CELLS = {
+    "progress": (
+        "from lesson.show.progress import Display, Progress\n"
+        "display = Display()\n"
+        "for epoch in (1, 2, 3):\n"
+        "    display.show(Progress('training', epoch, 3))\n"
+        "display.close()"
+    ),
+    "training": (
+        "from lesson import this_machine\n"
+        "from lesson.preparation import prepare\n"
+        f"data = prepare({str(ROOT / 'data/titanic_train.csv')!r}, 'data')\n"
+        "run = this_machine.train({'train': data.train, 'val': data.val, 'epochs': 20})"
+    ),
+    "notes": (
+        "import local_cloud.control, tempfile\n"
+        "from local_cloud.home import Home\n"
+        "from lesson.show.progress import note\n"
+        "from pathlib import Path\n"
+        "note('Loading ...')\n"
+        "with tempfile.TemporaryDirectory() as folder:\n"
+        "    local_cloud.control.start(Home(Path(folder)))\n"
+        "    local_cloud.control.stop(Home(Path(folder)))\n"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[nbformat.NotebookNode]]:
+    """What a notebook has below each cell; run by nbclient, as Jupyter would."""
+    notebook = tmp_path_factory.mktemp("cells") / "notebook.ipynb"
+    install_lesson(notebook.parent / "profile_default")
+    cells = [nbformat.v4.new_code_cell(code) for code in CELLS.values()]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), notebook)
+    command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace"]
+    subprocess.run(
+        [*command, str(notebook)],
+        check=True,
+        capture_output=True,
+        env=os.environ | {"IPYTHONDIR": str(notebook.parent)},
+    )
+    run = nbformat.read(notebook, as_version=4).cells
+    return {name: cell.outputs for name, cell in zip(CELLS, run, strict=True)}
+
+
+def test_notes_do_not_look_like_errors_in_a_notebook(
+    outputs: dict[str, list[nbformat.NotebookNode]],
+) -> None:
+    notes = outputs["notes"]
+    assert {output.name for output in notes} == {"stdout"}
+    assert "".join(output.text for output in notes).splitlines() == [
+        "Loading ...", "Starting the local cloud ...", "Stopping the local cloud ...",
+    ]  # fmt: skip
+
+
+def test_a_training_here_has_a_bar_and_a_curve_above_its_lines(
+    outputs: dict[str, list[nbformat.NotebookNode]],
+) -> None:
+    bar, *lines = outputs["training"]
+    assert bar.data["text/plain"].startswith("[####################] succeeded  epoch 20 of 20")
+    assert "<svg" in bar.data["text/html"]
+    assert "epoch    20" in "".join(each.text for each in lines)
+
+
+def test_a_notebook_has_one_output_that_changes(
+    outputs: dict[str, list[nbformat.NotebookNode]],
+) -> None:
+    (output,) = outputs["progress"]
+    assert "epoch 3 of 3" in output.data["text/html"]
+    assert output.data["text/plain"].startswith("[####################] training")

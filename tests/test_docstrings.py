@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ["AWS_helpers", "GCP_helpers", "benchmarks", "data", "lesson", "taxifare", "training"]
+PACKAGES = [
+    "AWS_helpers",
+    "GCP_helpers",
+    "benchmarks",
+    "data",
+    "lesson",
+    "taxifare",
+    "tools",
+    "training",
+]
 # Articles, pronouns, question words, prepositions, nouns, and verbs in the third person.
 OPENINGS = """
 A After All An Another Any As At Both By Bytes Each Every Everything Files First For Forgets Four

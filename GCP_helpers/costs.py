@@ -1,4 +1,4 @@
-"""What Vertex AI's custom training costs, by the prices in local_cloud/prices/google.py."""
+"""What Vertex AI's custom training costs, by the prices in local_cloud/billing/prices/google.py."""
 
 from __future__ import annotations
 

@@ -151,11 +151,11 @@ def warm() -> Iterator[None]:
 
 def start_without_long_poll(folder: Path) -> None:
     """Start a server that answers every look at once, as the real one does."""
-    from local_cloud.control import status
-    from local_cloud.home import Home
+    from local_cloud.client.control import status
+    from local_cloud.client.home import Home
 
     code = (
-        "from local_cloud import server; from local_cloud.vertex import routes;"
+        "from local_cloud import server; from local_cloud.google.vertex import routes;"
         f"routes.HOLD_SECONDS = 0; server.main({str(folder)!r})"
     )
     subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)

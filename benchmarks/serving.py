@@ -66,7 +66,7 @@ def endpoint(model: Path) -> Iterator[str]:
     Yield the URL of its predict().
     """
     import local_cloud
-    from local_cloud.control import Status
+    from local_cloud.client.control import Status
 
     with tempfile.TemporaryDirectory() as home:
         os.environ["LOCAL_CLOUD_HOME"] = home

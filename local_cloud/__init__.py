@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from local_cloud.errors import LocalCloudError
 
 if TYPE_CHECKING:
-    from local_cloud import prices as prices
-    from local_cloud.activation import activate
-    from local_cloud.billing.client import bill
-    from local_cloud.control import reset, status, stop
-    from local_cloud.engine.archives import extract
-    from local_cloud.rehearsing import rehearse
+    from local_cloud.billing import prices as prices
+    from local_cloud.client.activation import activate
+    from local_cloud.client.bill import bill
+    from local_cloud.client.control import reset, status, stop
+    from local_cloud.client.rehearse import rehearse
+    from local_cloud.engine.environments.archives import extract
 
 __all__ = [
     "LocalCloudError",
@@ -33,18 +33,20 @@ __all__ = [
 
 
 VERBS = {
-    "activate": "activation",
-    "bill": "billing.client",
-    "extract": "engine.archives",
-    "rehearse": "rehearsing",
-    "reset": "control",
-    "status": "control",
-    "stop": "control",
+    "activate": "client.activation",
+    "bill": "client.bill",
+    "extract": "engine.environments.archives",
+    "rehearse": "client.rehearse",
+    "reset": "client.control",
+    "status": "client.control",
+    "stop": "client.control",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Load the module of a function when it is used."""
+    if name == "prices":
+        return importlib.import_module(f"{__name__}.billing.prices")
     if name not in VERBS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{VERBS[name]}"), name)

@@ -11,10 +11,10 @@ import os
 import sys
 import webbrowser
 
-from local_cloud import control, rehearsing
-from local_cloud.environment import export_lines
+from local_cloud.client import control, rehearse
+from local_cloud.client.environment import export_lines
+from local_cloud.client.home import Home, default_folder
 from local_cloud.errors import LocalCloudError
-from local_cloud.home import Home, default_folder
 
 COMMANDS = {
     "start": "start it, if it does not run",
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"only bill is printed as JSON, not {command}")
     home = control.own(Home(default_folder()))
     if command == "bill":
-        from local_cloud.billing.client import bill
+        from local_cloud.client.bill import bill
 
         found_bill = bill(home)
         print(json.dumps(found_bill.document(), indent=2) if parsed.json else found_bill)
@@ -79,7 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if command == "rehearse":
         listed = words == ["list"]
-        print(rehearsing.table() if listed else rehearsing.rehearse(_rehearsed(words), home))
+        print(rehearse.table() if listed else rehearse.rehearse(_rehearsed(words), home))
         return 0
     print(getattr(control, command)(home))
     return 0

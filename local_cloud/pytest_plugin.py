@@ -21,14 +21,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from local_cloud.control import Status
+    from local_cloud.client.control import Status
 
 
 @pytest.fixture(scope="session")
 def local_cloud_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Status]:
     """A server in a folder of its own, to which this process's SDKs are pointed."""
-    from local_cloud import activate, control
-    from local_cloud.home import Home
+    from local_cloud import activate
+    from local_cloud.client import control
+    from local_cloud.client.home import Home
 
     folder: Path = tmp_path_factory.mktemp("local_cloud") / "home"
     os.environ |= {"LOCAL_CLOUD_HOME": str(folder), "LESSON_TARGET": "local"}
@@ -40,7 +41,7 @@ def local_cloud_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
 @pytest.fixture
 def local_cloud(local_cloud_server: Status) -> Iterator[Status]:
     """The local cloud, with no bucket, no job and no model in it."""
-    from local_cloud import control
+    from local_cloud.client import control
 
     yield local_cloud_server
     control.empty(local_cloud_server.home)

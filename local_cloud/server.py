@@ -25,27 +25,29 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from local_cloud import amazon, bodies, google
-from local_cloud.answers import handlers
+from local_cloud.amazon import services as amazon
 from local_cloud.billing.ledger import bill
-from local_cloud.connections import Connection, JobConnection
+from local_cloud.client.environment import environment
+from local_cloud.client.home import Home, identity
 from local_cloud.console import service as console
 from local_cloud.console.sessions import Sessions
-from local_cloud.engine import failures
+from local_cloud.engine.rehearsals import failures
 from local_cloud.engine.spec import EngineError
-from local_cloud.environment import environment
 from local_cloud.errors import LocalCloudError
-from local_cloud.guard import Guard
-from local_cloud.home import Home, identity
+from local_cloud.google import services as google
+from local_cloud.google.projects import NotingProjects
+from local_cloud.http import bodies
+from local_cloud.http.connections import Connection, JobConnection
+from local_cloud.http.fallback_errors import handlers
+from local_cloud.http.guard import Guard
+from local_cloud.http.log_limit import spare
 from local_cloud.images.pulled import PulledImages
-from local_cloud.projects import NotingProjects
-from local_cloud.server_log import spare
-from local_cloud.service import Platform
+from local_cloud.platform import Platform
 from local_cloud.store import trees
 from local_cloud.store.space import Space, limit
 
 # Every Python of a job runs it first, so that its SDKs find this local cloud.
-IN_JOB = Path(__file__).with_name("in_job.py")
+IN_JOB = Path(__file__).parent / "client" / "in_job.py"
 
 FILES = 8192  # open at once
 BACKLOG = 256  # connections that asyncio accepts before it looks at any of them
@@ -278,7 +280,7 @@ def main(folder: str) -> None:
         ws="none",
         backlog=BACKLOG,
     )
-    spare("asyncio", "uvicorn.error", "local_cloud.connections")
+    spare("asyncio", "uvicorn.error", "local_cloud.http.connections")
     cloud.door.server = Server(config, home, lock)
     try:
         cloud.door.server.run(sockets=[listener])

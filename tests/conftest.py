@@ -12,8 +12,8 @@ from hypothesis import settings
 
 import local_cloud
 from lesson import preparation
-from local_cloud.control import Status
-from local_cloud.home import Home
+from local_cloud.client.control import Status
+from local_cloud.client.home import Home
 from tests import leftovers, once
 from tests.examples import USUAL, number_of
 from tests.order import pytest_collection_modifyitems as pytest_collection_modifyitems

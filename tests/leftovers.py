@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from contextlib import closing, suppress
 from typing import NamedTuple
 
-from local_cloud import control
-from local_cloud.home import Home
+from local_cloud.client import control
+from local_cloud.client.home import Home
 
 SECONDS = 180.0  # that ending may take: a job has a grace period, and the machine other work
 UNENDED = """

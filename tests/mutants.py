@@ -43,9 +43,9 @@ class Package:
 
 
 PACKAGES = {
-    "engine": Package("local_cloud/engine/*.py", "tests/local_cloud/engine"),
+    "engine": Package("local_cloud/engine/**/*.py", "tests/local_cloud/engine"),
     "store": Package("local_cloud/store/*.py", "tests/local_cloud/store"),
-    "guard": Package("local_cloud/guard.py", "tests/local_cloud"),
+    "guard": Package("local_cloud/http/guard.py", "tests/local_cloud/http"),
     "cleanup (shared)": Package(
         "lesson/services/cleaning.py", "tests/helpers", ("test_cleaning.py",)
     ),
@@ -185,7 +185,7 @@ def mirrors(root: Path, file: Path, package: Package) -> list[str]:
         return [f"{package.tests}/{name}" for name in package.names]
     imported = re.compile(rf"\b{file.parent.name}(\.| import .*\b){file.stem}\b")
     found = [
-        path.relative_to(root).as_posix() for path in sorted(folder.glob("test_*.py"))
+        path.relative_to(root).as_posix() for path in sorted(folder.rglob("test_*.py"))
         if path.stem == f"test_{file.stem}" or imported.search(path.read_text(encoding="utf-8"))
     ]  # fmt: skip
     return found or [package.tests]

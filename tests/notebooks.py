@@ -18,9 +18,9 @@ import pytest
 from nbval import plugin
 from nbval.kernel import RunningKernel
 
-from local_cloud import control
+from local_cloud.client import control
+from local_cloud.client.home import Home
 from local_cloud.engine.spec import State
-from local_cloud.home import Home
 from tests import kernels, shown_outputs
 from tests.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
 from tools.copies import copy

@@ -48,28 +48,39 @@ def names_imported(tree: ast.AST) -> set[str]:
     return names
 
 
-# within local_cloud: part -> which other parts it may import; all may import what lies beside them
-INSIDE = {
-    "bounded": set(),  # all may import it
+# Within local_cloud: room (a file or a folder) -> the other rooms that it may import.
+# All may import `errors`.
+ROOMS = {
+    "client": set(),
+    "bounded": set(),
     "store": set(),
-    "automl": set(),
-    "engine": {"store"},
-    "images": {"engine", "store"},
-    "prices": set(),
-    "billing": {"engine", "prices", "store"},
-    "definitions": set(),
-    "gcs": {"definitions", "engine", "store"},
-    "bigquery": {"definitions", "store"},
-    "resourcemanager": set(),
-    "cloud_logging": {"definitions", "engine", "store"},
-    "vertex": {"automl", "engine", "store"},
-    "aws": set(),
-    "s3": {"aws", "store"},
-    "iam": {"aws"},
-    "logs": {"aws", "engine"},
-    "sagemaker": {"automl", "aws", "engine", "store"},
+    "http": {"client"},  # who owns a port
+    "automl": {"bounded"},
+    "engine": {"bounded", "client", "store"},  # the failures that a client can name
+    "images": {"client", "engine", "store"},
+    "platform": {"amazon", "engine", "google", "store"},
+    "billing": {"client", "engine", "platform", "store"},
+    "google": {"automl", "billing", "bounded", "client", "engine", "http", "platform", "store"},
+    "amazon": {"automl", "bounded", "client", "engine", "http", "platform", "store"},
     # It reads what is on record, and asks the services by the requests that a client sends.
-    "console": {"automl", "billing", "engine", "store"},
+    "console": {"automl", "billing", "bounded", "client", "engine", "http", "platform", "store"},
+}
+ABOVE = {"errors", "server", "pytest_plugin"}  # which nobody else imports, but for `errors`
+# The same within the engine: six rooms, and the words that they share.
+WORDS = {"base", "dialect", "machine", "rental", "spec", "system"}
+ENGINE_ROOMS = {
+    "environments": {"base", "spec"},
+    "isolation": {"base", "machine", "spec", "system"},
+    "rehearsals": {"serving", "spec"},  # a deployment that is never healthy
+    "jobs": {*WORDS, "environments", "isolation", "rehearsals"},
+    "serving": {*WORDS, "isolation", "jobs"},
+    "studies": {*WORDS, "jobs"},
+    "dialect": {"serving", "spec", "studies"},
+    "base": set(),
+    "machine": {"spec"},
+    "rental": set(),
+    "spec": {"base", "rental"},
+    "system": set(),
 }
 # The only parts of the SDKs that the local cloud may use: messages and models, no client.
 MESSAGES = ("google.cloud.aiplatform_v1.types", "botocore.model", "botocore.loaders")
@@ -92,14 +103,73 @@ def modules(path: Path) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("part", INSIDE)
-def test_engine_and_store_know_no_cloud_and_dialects_do_not_know_each_other(part: str) -> None:
-    foreign = [["local_cloud", other] for other in set(INSIDE) - INSIDE[part] - {part, "bounded"}]
-    for path in (ROOT / "local_cloud" / part).rglob("*.py"):
+def rooms(folder: Path) -> set[str]:
+    """The names of the files and folders in a package."""
+    return {path.stem for path in folder.iterdir() if _is_room(path)}
+
+
+def _is_room(path: Path) -> bool:
+    is_package = path.is_dir() and any(path.rglob("*.py"))
+    return is_package or (path.suffix == ".py" and not path.stem.startswith("__"))
+
+
+def files_of(room: Path) -> list[Path]:
+    """The Python files of a room, which is a folder or one file."""
+    return sorted(room.rglob("*.py")) if room.is_dir() else [room.with_suffix(".py")]
+
+
+@pytest.mark.parametrize(
+    ("package", "allowed"), [("local_cloud", ROOMS), ("local_cloud.engine", ENGINE_ROOMS)]
+)
+def test_a_room_imports_only_the_rooms_that_it_may(
+    package: str, allowed: dict[str, set[str]]
+) -> None:
+    """So engine, store and http know no cloud, and the clouds do not know each other."""
+    folder = ROOT / package.replace(".", "/")
+    assert rooms(folder) - ABOVE == set(allowed)
+    for room, others in allowed.items():
+        for path in files_of(folder / room):
+            for name in modules(path):
+                near = name.removeprefix(f"{package}.").partition(".")[0]
+                if name.startswith(f"{package}.") and near in rooms(folder):
+                    assert near in {room, "errors", *others}, f"{path} imports {name}"
+
+
+@pytest.mark.parametrize("cloud", ["google", "amazon"])
+def test_no_service_of_a_cloud_imports_another_one(cloud: str) -> None:
+    """Nor does what they share import a service: only `services` lists them."""
+    folder = ROOT / "local_cloud" / cloud
+    services = {path.parent.name for path in folder.glob("*/service.py")}
+    assert len(services) >= 4
+    for room in rooms(folder) - {"services"}:
+        for path in files_of(folder / room):
+            for name in modules(path):
+                near = name.removeprefix(f"local_cloud.{cloud}.").partition(".")[0]
+                if name.startswith(f"local_cloud.{cloud}.") and near in services:
+                    assert near == room, f"{path} imports {name}"
+
+
+@pytest.mark.parametrize("cloud", ["google", "amazon"])
+def test_of_the_sdks_a_cloud_uses_messages_and_models_only(cloud: str) -> None:
+    for path in (ROOT / "local_cloud" / cloud).rglob("*.py"):
+        if path.name == "prebuilt_server.py":  # it runs in a replica, as a client
+            continue
         for name in modules(path):
-            assert name.split(".")[:2] not in foreign, f"{path} imports {name}"
             if name.startswith(("google.cloud", "boto", "sagemaker")):
                 assert name.startswith(MESSAGES), f"{path} imports {name}"
+
+
+def test_a_client_loads_the_standard_library_and_the_errors_only() -> None:
+    """The hooks of an SDK, in `sdks`, also import the SDK, inside their functions."""
+    own = {"local_cloud.client", "local_cloud.errors"}
+    for path in (ROOT / "local_cloud" / "client").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if path.parent.name == "sdks":
+            tree.body = [node for node in tree.body if not isinstance(node, ast.FunctionDef)]
+        assert names_imported(tree) <= {*sys.stdlib_module_names, "local_cloud"}, path
+        ours = {name for name in modules(path) if name.startswith("local_cloud.")}
+        foreign = {name for name in ours if ".".join(name.split(".")[:2]) not in own}
+        assert not foreign, f"{path} imports {foreign}"
 
 
 def test_the_others_use_what_the_local_cloud_names_and_nothing_else() -> None:
@@ -117,7 +187,7 @@ def test_no_module_of_the_local_cloud_imports_one_that_imports_it() -> None:
         name: {near for found in modules(path) if (near := _nearest(found, files)) and near != name}
         for name, path in files.items()
     }
-    assert "local_cloud.engine.engine" in graph["local_cloud.engine.studies"]
+    assert "local_cloud.engine.jobs.queue" in graph["local_cloud.engine.studies.studies"]
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as problem:
@@ -142,7 +212,7 @@ def test_where_is_what_names_files_that_are_there() -> None:
     named = set(re.findall(r"`([a-z_/]+(?:/|\.py))`", page))
     assert {path for path in named if "/" in path and not (ROOT / path).exists()} == set()
     rows = [line.split("|")[2:4] for line in page.splitlines() if line.startswith("| ")][2:]
-    for column, package in enumerate(("vertex", "sagemaker")):
+    for column, package in enumerate(("google/vertex", "amazon/sagemaker")):
         own = {name for row in rows for name in re.findall(r"`(\w+\.py)`", row[column])}
         assert len(own) >= 6
         there = {path.name for path in (ROOT / "local_cloud" / package).rglob("*.py")}
@@ -150,8 +220,8 @@ def test_where_is_what_names_files_that_are_there() -> None:
 
 
 # What each file is for, in both clouds, and what it has that the rest relies on.
-TRAINING = ("vertex", "sagemaker")
-STORAGE = ("gcs", "s3")
+TRAINING = ("google.vertex", "amazon.sagemaker")
+STORAGE = ("google.gcs", "amazon.s3")
 ROLES = {
     ("service", TRAINING + STORAGE): {"service"},
     ("routes", TRAINING): {"training", "tuning", "models", "endpoints"},
@@ -167,7 +237,7 @@ ROLES = {
     ("endpoints", TRAINING): {"Endpoints"},
     ("serving_launch", TRAINING): {"plan"},
     ("predictions", TRAINING): {"Predictions"},
-    ("deployed", TRAINING): {"Deployed"},
+    ("serving_dialect", TRAINING): {"Deployed"},
     ("batch_predictions", TRAINING): {"BatchPredictions"},
     ("routes", STORAGE): set(),
     ("buckets", STORAGE): {"Buckets"},

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import compare
-from local_cloud.control import Status
+from local_cloud.client.control import Status
 
 ROOT = Path(__file__).parents[1]
 HERE = "import compare, pathlib, sys; sys.exit(compare.main(pathlib.Path('.')))"

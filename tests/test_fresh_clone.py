@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import websocket
 
-from local_cloud.package_index import has_nvidia_card
+from local_cloud.images.package_index import has_nvidia_card
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow

@@ -20,31 +20,31 @@ from pathlib import Path
 
 from starlette.routing import BaseRoute, Match, Route
 
-from local_cloud.aws.json_protocol import JsonService
-from local_cloud.aws.rest_protocol import RestService
-from local_cloud.bigquery.parts import Parts
-from local_cloud.bigquery.routes import methods as bigquery_methods
-from local_cloud.gcs import service as gcs
-from local_cloud.resourcemanager import service as resourcemanager
-from local_cloud.s3 import operations
-from local_cloud.s3.routes import HARMLESS
-from local_cloud.s3.routes import calls as s3_calls
-from local_cloud.sagemaker import service as sagemaker
-from local_cloud.sagemaker.autopilot.request import IGNORED as IGNORED_BY_AUTOPILOT
-from local_cloud.sagemaker.endpoint_configs import IGNORED as IGNORED_BY_ENDPOINTS
-from local_cloud.sagemaker.pipelines.definition import IGNORED as IGNORED_BY_PIPELINES
-from local_cloud.sagemaker.processing.request import IGNORED as IGNORED_BY_PROCESSING
-from local_cloud.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
-from local_cloud.service import Platform
-from local_cloud.vertex import service as vertex
-from local_cloud.vertex.launch import IGNORED
-from local_cloud.vertex.pipelines.container import IGNORED as IGNORED_OF_PIPELINES
-from local_cloud.vertex.serving_launch import IGNORED as IGNORED_OF_DEPLOYED
+from local_cloud.amazon.protocols.json_protocol import JsonService
+from local_cloud.amazon.protocols.rest_protocol import RestService
+from local_cloud.amazon.s3 import operations
+from local_cloud.amazon.s3.routes import HARMLESS
+from local_cloud.amazon.s3.routes import calls as s3_calls
+from local_cloud.amazon.sagemaker import service as sagemaker
+from local_cloud.amazon.sagemaker.autopilot.request import IGNORED as IGNORED_BY_AUTOPILOT
+from local_cloud.amazon.sagemaker.endpoint_configs import IGNORED as IGNORED_BY_ENDPOINTS
+from local_cloud.amazon.sagemaker.pipelines.definition import IGNORED as IGNORED_BY_PIPELINES
+from local_cloud.amazon.sagemaker.processing.request import IGNORED as IGNORED_BY_PROCESSING
+from local_cloud.amazon.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
+from local_cloud.google.bigquery.parts import Parts
+from local_cloud.google.bigquery.routes import methods as bigquery_methods
+from local_cloud.google.gcs import service as gcs
+from local_cloud.google.resourcemanager import service as resourcemanager
+from local_cloud.google.vertex import service as vertex
+from local_cloud.google.vertex.launch import IGNORED
+from local_cloud.google.vertex.pipelines.container import IGNORED as IGNORED_OF_PIPELINES
+from local_cloud.google.vertex.serving_launch import IGNORED as IGNORED_OF_DEPLOYED
+from local_cloud.platform import Platform
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "learners" / "local-cloud.md"
-CASES = ROOT / "tests" / "local_cloud" / "bigquery" / "sqlglot_cases.json"
-SUITE = ROOT / "tests" / "local_cloud" / "s3" / "public_suite.json"
+CASES = ROOT / "tests" / "local_cloud" / "google" / "bigquery" / "sqlglot_cases.json"
+SUITE = ROOT / "tests" / "local_cloud" / "amazon" / "s3" / "public_suite.json"
 BEGIN, END = "<!-- written by `make notebooks` -->", "<!-- up to here -->"
 
 # Cloud Storage has no such library: its calls, as cloud.google.com/storage/docs/json_api/v1 lists

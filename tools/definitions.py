@@ -1,4 +1,4 @@
-"""Write local_cloud/definitions/*.json from the discovery documents that Google publishes.
+"""Write local_cloud/google/definitions/*.json from the discovery documents that Google publishes.
 
 `python -m tools.definitions WHEEL`, where WHEEL is one of google-api-python-client, which carries
 them: `pip download --no-deps google-api-python-client`.
@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parent.parent / "local_cloud" / "definitions"
+FOLDER = Path(__file__).resolve().parent.parent / "local_cloud" / "google" / "definitions"
 DOCUMENTS = "googleapiclient/discovery_cache/documents"
 # Of each API, the collections with methods that the local cloud has.
 COLLECTIONS = {

@@ -33,7 +33,8 @@ NEWEST = ("boto3", "google-cloud-aiplatform", "google-cloud-storage", "sagemaker
 MOVE_ALONG = ("botocore", "google-crc32c", "protobuf")  # the SDKs say which versions they need
 TESTS = (
     *("tests/GCP_helpers", "tests/AWS_helpers", "tests/helpers", "tests/sdk_paths"),
-    *(f"tests/local_cloud/{each}" for each in ("gcs", "vertex", "s3", "sagemaker", "iam", "logs")),
+    *(f"tests/local_cloud/google/{each}" for each in ("gcs", "vertex")),
+    *(f"tests/local_cloud/amazon/{each}" for each in ("s3", "sagemaker", "iam", "logs")),
 )
 SECONDS = 45 * 60  # for all tests together
 

@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from local_cloud import package_index
-from local_cloud.package_index import succeeds
+from local_cloud.images import package_index
+from local_cloud.images.package_index import succeeds
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements.txt"

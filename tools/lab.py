@@ -20,8 +20,9 @@ from pathlib import Path
 
 from jupyter_core.paths import jupyter_runtime_dir
 
-from local_cloud import LocalCloudError, control
-from local_cloud.target import is_local
+from local_cloud import LocalCloudError
+from local_cloud.client import control
+from local_cloud.client.target import is_local
 from tools import start_page, workbooks
 from tools.folder import ROOT
 

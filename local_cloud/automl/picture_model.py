@@ -17,7 +17,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from local_cloud import shapley
+from local_cloud.automl import shapley
 from local_cloud.automl.pictures import SIZE
 
 WEIGHTS, ABOUT = "weights.pt", "model.json"

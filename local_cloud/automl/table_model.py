@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from local_cloud import shapley
+from local_cloud.automl import shapley
 from local_cloud.automl.columns import Columns
 from local_cloud.automl.search import Candidate, Problem, fitted
 

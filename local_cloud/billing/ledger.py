@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
 
-from local_cloud import billed_queries, billed_runs
+from local_cloud.billing import query_records, run_records
+from local_cloud.billing.prices import MONTH, ListPrice
 from local_cloud.billing.removals import BUCKETS, removal
-from local_cloud.billing.rows import Bill, Leak, Row
 from local_cloud.billing.tariffs import QUERIES, ROUNDINGS, RUNS, SERVICES, STORAGE, tariff
+from local_cloud.client.bill_rows import Bill, Leak, Row
+from local_cloud.engine.jobs.rental_records import Rentals
 from local_cloud.engine.rental import Rental
-from local_cloud.engine.rentals import Rentals
-from local_cloud.prices import MONTH, ListPrice
-from local_cloud.service import Platform
+from local_cloud.platform import Platform
 from local_cloud.store.errors import NoSuchBucket
 from local_cloud.store.history import Held
 from local_cloud.store.objects import Objects
@@ -177,7 +177,7 @@ def _months(byte_seconds: float) -> tuple[float, str]:
 
 # ---- what is billed by the bytes that it processes, or by the piece -----------------------------
 def _of_queries(records: Records) -> Iterator[Row]:
-    for query in billed_queries.noted(records):
+    for query in query_records.noted(records):
         size = (query.billed / TIB, "TiB")
         on = f"{query.processed / 2**20:.3g} MB processed"
         what, price = f"{query.kind} {query.name}", QUERIES.get(query.kind)
@@ -185,7 +185,7 @@ def _of_queries(records: Records) -> Iterator[Row]:
 
 
 def _of_runs(records: Records) -> Iterator[Row]:
-    for run in billed_runs.noted(records):
+    for run in run_records.noted(records):
         service, what = SERVICES[run.cloud], f"{run.kind} {run.name.rsplit('/', 1)[-1]}"
         price = RUNS.get((run.cloud, run.kind))
         yield _priced(service, what, "the fee", (run.at, run.at), (1, "runs"), price)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from local_cloud import billed_queries
-from local_cloud.prices import ListPrice, Rounding, amazon, google
+from local_cloud.billing import query_records
+from local_cloud.billing.prices import ListPrice, Rounding, amazon, google
 
 SERVICES = {"vertex": "Vertex AI", "sagemaker": "SageMaker"}
 
@@ -44,8 +44,8 @@ TARIFFS = {
 ROUNDINGS: Mapping[str, Rounding] = {"vertex": google.ROUNDING, "sagemaker": amazon.ROUNDING}
 # Of bytes that are processed, by what processes them; what is missing has no known price.
 QUERIES = {
-    billed_queries.QUERY: google.QUERY,
-    billed_queries.CREATE_MODEL: google.CREATE_MODEL,
+    query_records.QUERY: google.QUERY,
+    query_records.CREATE_MODEL: google.CREATE_MODEL,
 }
 RUNS = {("vertex", "pipeline run"): google.PIPELINE_RUN}
 STORAGE = {"gs": ("Cloud Storage", google.STORAGE), "s3": ("S3", amazon.STORAGE)}

@@ -12,13 +12,7 @@ import sys
 from typing import NoReturn
 
 from local_cloud.bounded.errors import Damaged, OverLimit, size
-from local_cloud.bounded.limits import (
-    DAMAGED,
-    OUT_OF_MEMORY,
-    OVER_LIMIT,
-    Limits,
-    limit,
-)
+from local_cloud.bounded.limits import DAMAGED, OUT_OF_MEMORY, OVER_LIMIT, Limits, limit
 
 NICE = 5  # others go first
 

@@ -11,10 +11,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from local_cloud.billing.ledger import bill
-from local_cloud.billing.rows import Bill, Leak, Row, amount
+from local_cloud.client.bill_rows import Bill, Leak, Row, amount
 from local_cloud.console.site import ROOT, Site
 from local_cloud.console.tables import Cell, Table
-from local_cloud.service import Platform
+from local_cloud.platform import Platform
 
 FRESH = 5.0  # seconds for which a bill is shown: it lists every object
 SHOWN = 200  # rows, the newest

@@ -16,7 +16,7 @@ from local_cloud.console import logs, resources, words
 from local_cloud.console.jobs import SAGEMAKER, VERTEX
 from local_cloud.console.site import ROOT, NotHere, Site
 from local_cloud.console.tables import Cell, Table, by_time
-from local_cloud.engine.served import Deployment, NoSuchDeployment, ServingState
+from local_cloud.engine.serving.spec import Deployment, NoSuchDeployment, ServingState
 
 Json = dict[str, Any]
 EMPTY = (

@@ -1,4 +1,4 @@
-"""Failures to rehearse: a button for each, and what waits to be met (engine/failures.py)."""
+"""Failures to rehearse: a button for each, and what waits (engine/rehearsals/failures.py)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from local_cloud.client.failures import FAILURES
 from local_cloud.console.site import ROOT, Site
 from local_cloud.console.tables import Cell, Table
-from local_cloud.engine.failures import Rehearsed, checked
+from local_cloud.engine.rehearsals.failures import Rehearsed, checked
 from local_cloud.engine.spec import EngineError
-from local_cloud.failures import FAILURES
 
 EMPTY = "Nothing is rehearsed. Choose a failure below."
 

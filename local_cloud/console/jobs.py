@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from local_cloud import clock
 from local_cloud.console import job_metrics, words
 from local_cloud.engine.spec import Job, NoSuchJob, State
-from local_cloud.service import Platform
+from local_cloud.platform import Platform
+from local_cloud.store import clock
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 

@@ -1,4 +1,4 @@
-"""Where the links that SDKs print lead (sdks/console_links.py): to the page of what they name."""
+"""Where SDKs' links lead (client/sdks/console_links.py): to the page of what they name."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.console import words
-from local_cloud.engine import log_timestamps
+from local_cloud.engine.jobs import log_timestamps
 
 Json = dict[str, Any]
 PIECE = 1 << 16  # bytes

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from local_cloud.console import words
-from local_cloud.engine.search import Parameter, Value
-from local_cloud.engine.study import Study
+from local_cloud.engine.studies.search import Parameter, Value
+from local_cloud.engine.studies.spec import Study
 
 WIDTH, HEIGHT = 760, 320
 LEFT, RIGHT, TOP, BOTTOM = 70, 70, 34, 18

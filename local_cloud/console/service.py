@@ -27,7 +27,7 @@ from local_cloud.console.sessions import Sessions
 from local_cloud.console.site import HERE, ROOT, NotHere, RequireSession, Site
 from local_cloud.console.study_pages import StudyPages
 from local_cloud.engine.spec import EngineError
-from local_cloud.service import Platform
+from local_cloud.platform import Platform
 from local_cloud.store.errors import StoreError
 
 PAGES = (

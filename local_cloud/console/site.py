@@ -17,11 +17,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from local_cloud import bodies
 from local_cloud.console import words
 from local_cloud.console.requests import Clouds
 from local_cloud.console.sessions import Sessions
-from local_cloud.service import Platform
+from local_cloud.http import bodies
+from local_cloud.platform import Platform
 
 HERE = Path(__file__).parent
 ROOT = "/console"

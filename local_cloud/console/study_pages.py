@@ -13,7 +13,7 @@ from local_cloud.console.jobs import SAGEMAKER
 from local_cloud.console.site import ROOT, NotHere, Site
 from local_cloud.console.tables import Cell, Table, by_time
 from local_cloud.engine.spec import EngineError, NoSuchJob
-from local_cloud.engine.study import Study, TrialJob
+from local_cloud.engine.studies.spec import Study, TrialJob
 
 EMPTY = (
     "No study yet. Episode “Tuning” sends one: many jobs that try different settings, to find the"

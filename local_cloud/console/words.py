@@ -8,8 +8,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from local_cloud import whole_numbers
 from local_cloud.engine.spec import State
+from local_cloud.http import whole_numbers
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 # What a chip says, and the class by which it is drawn.

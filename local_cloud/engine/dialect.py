@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from local_cloud.engine.early_stopping import Curve
-from local_cloud.engine.search import Value
-from local_cloud.engine.served import ServingDialect
+from local_cloud.engine.serving.spec import ServingDialect
 from local_cloud.engine.spec import Job, JobContext, Plan
-from local_cloud.engine.study import Study
+from local_cloud.engine.studies.early_stopping import Curve
+from local_cloud.engine.studies.search import Value
+from local_cloud.engine.studies.spec import Study
 
 
 class TrainingDialect(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
+from local_cloud.client.home import Home
 from local_cloud.errors import LocalCloudError
-from local_cloud.home import Home
 from local_cloud.images import table
 from local_cloud.images.build import build
 from local_cloud.images.pull import pull

@@ -21,10 +21,10 @@ from filelock import FileLock, Timeout
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from local_cloud import package_index
-from local_cloud.engine import uv
-from local_cloud.engine.job_environment import write_scripts
+from local_cloud.engine.environments import uv
+from local_cloud.engine.environments.job_environment import write_scripts
 from local_cloud.errors import LocalCloudError
+from local_cloud.images import package_index
 from local_cloud.images.pulled import ABOUT, COMMANDS, ENVIRONMENT, Pulled, PulledImages, write
 from local_cloud.images.table import READ, Image
 from local_cloud.store.space import size

@@ -9,7 +9,7 @@ import pytest
 from AWS_helpers import session
 from AWS_helpers.session import connect, connected, refusals
 from lesson import LessonError
-from local_cloud.control import Status
+from local_cloud.client.control import Status
 
 ROLE = "arn:aws:iam::123456789012:role/MyRole"
 

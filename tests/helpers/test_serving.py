@@ -13,7 +13,7 @@ from lesson import LessonError
 from lesson.jobs.request import Request
 from lesson.jobs.runs import Run
 from tests.helpers.sides import Side
-from tests.local_cloud.sagemaker.serving import gone
+from tests.local_cloud.amazon.sagemaker.serving import gone
 from tests.served_model import PASSENGERS, own_predictions
 
 # The SageMaker SDK leaves its temporary folders to the garbage collector.

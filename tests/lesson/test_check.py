@@ -13,7 +13,7 @@ import pytest
 import lesson
 from lesson import check
 from lesson.setup import findings, people, tiny_jobs
-from local_cloud.control import Status
+from local_cloud.client.control import Status
 
 Printed = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch

@@ -15,8 +15,8 @@ import nbclient
 import nbformat
 import pytest
 
-from local_cloud import control
-from local_cloud.home import Home
+from local_cloud.client import control
+from local_cloud.client.home import Home
 from tools.cells import OPENING
 from tools.copies import copy
 from tools.folder import read_page

@@ -18,8 +18,8 @@ import nbclient
 import nbformat
 import pytest
 
-from local_cloud import control
-from local_cloud.home import Home
+from local_cloud.client import control
+from local_cloud.client.home import Home
 from tools.copies import copy
 
 ROOT = Path(__file__).parents[2]

@@ -10,13 +10,13 @@ from urllib.parse import urlencode, urlsplit
 
 from starlette.routing import Route
 
-from local_cloud import control
+from local_cloud.client import control
+from local_cloud.client.home import Home
 from local_cloud.console.actions import VERBS
 from local_cloud.console.service import PAGES
 from local_cloud.console.sessions import Sessions
 from local_cloud.console.site import Site
-from local_cloud.home import Home
-from local_cloud.service import Platform
+from local_cloud.platform import Platform
 from tests.local_cloud.console.visitor import Visitor
 from tests.local_cloud.schema_requests import LONG, SURROGATE
 

@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 
 from starlette.routing import Route
 
-from local_cloud import amazon, google
-from local_cloud.aws.json_protocol import JsonService
-from local_cloud.aws.query_protocol import QueryService
-from local_cloud.aws.rest_protocol import RestService
-from local_cloud.definitions.api import api
-from local_cloud.s3 import operations as s3
-from local_cloud.s3.routes import S3
-from local_cloud.service import Platform
+from local_cloud.amazon import services as amazon
+from local_cloud.amazon.protocols.json_protocol import JsonService
+from local_cloud.amazon.protocols.query_protocol import QueryService
+from local_cloud.amazon.protocols.rest_protocol import RestService
+from local_cloud.amazon.s3 import operations as s3
+from local_cloud.amazon.s3.routes import S3
+from local_cloud.google import services as google
+from local_cloud.google.definitions.api import api
+from local_cloud.platform import Platform
 from tests.local_cloud.examples_of_schemas import Examples
 
 VERTEX = "google.cloud.aiplatform_v1"

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import local_cloud
-from local_cloud import control
-from local_cloud.home import Home
+from local_cloud.client import control
+from local_cloud.client.home import Home
 from tests.local_cloud.recorded import Recorded, record
 
 SECONDS = 60.0  # to wait for an answer

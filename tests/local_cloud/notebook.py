@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import NamedTuple
 
-from local_cloud.home import CHECKOUT, Home
+from local_cloud.client.home import CHECKOUT, Home
 
 # A notebook's kernel, so to speak. For each line that it reads it makes all its calls, each with a
 # clock: the SDKs' own patience is two minutes, so none may come near to that.

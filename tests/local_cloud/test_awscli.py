@@ -16,8 +16,8 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from local_cloud.aws.account import ROLE_ARN
-from local_cloud.control import Status
+from local_cloud.amazon.account import ROLE_ARN
+from local_cloud.client.control import Status
 from tests.local_cloud.other_environments import ROOT, tool
 from tests.local_cloud.shell import Shell
 

@@ -12,7 +12,7 @@ import shutil
 import pytest
 from google.cloud import bigquery, storage
 
-from local_cloud.control import Status
+from local_cloud.client.control import Status
 from tests.local_cloud.shell import Shell
 
 pytestmark = pytest.mark.skipif(

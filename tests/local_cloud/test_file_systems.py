@@ -12,7 +12,7 @@ import boto3
 import pytest
 from google.cloud import storage
 
-from local_cloud.control import Status
+from local_cloud.client.control import Status
 from tests.local_cloud.other_environments import ROOT, tool
 
 pytestmark = pytest.mark.slow

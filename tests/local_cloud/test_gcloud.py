@@ -16,8 +16,8 @@ import pytest
 from google.cloud import storage
 from sklearn.linear_model import LogisticRegression
 
-from local_cloud.control import Status
-from local_cloud.home import NEVER
+from local_cloud.client.control import Status
+from local_cloud.client.home import NEVER
 from tests.local_cloud.shell import Shell
 
 pytestmark = pytest.mark.skipif(

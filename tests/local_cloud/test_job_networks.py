@@ -11,8 +11,8 @@ import boto3
 import pytest
 from google.cloud import aiplatform
 
-from local_cloud.control import Status
-from local_cloud.engine import job_network, mounts
+from local_cloud.client.control import Status
+from local_cloud.engine.isolation import job_network, mounts
 from tests.local_cloud import stranger
 from tests.local_cloud.stranger import SCAN, needs_a_stranger
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from local_cloud import control
-from local_cloud.home import CHECKOUT, Home
+from local_cloud.client import control
+from local_cloud.client.home import CHECKOUT, Home
 from tests.local_cloud.engine.support import alive
-from tests.local_cloud.vertex.support import IMAGE
+from tests.local_cloud.google.vertex.support import IMAGE
 
 SET_UP = f"""
 import os, sys, time
@@ -152,7 +152,7 @@ def test_a_killed_server_loses_nothing_that_it_had_acknowledged(own: Home) -> No
 
 
 PIPELINE = """
-from tests.local_cloud.vertex.test_pipelines import constant, of, pipeline
+from tests.local_cloud.google.vertex.test_pipelines import constant, of, pipeline
 def begin(waiting):
     note = 'mkdir -p "${0%/*}"; printf x > "$0"; echo ran >> /gcs/kept/first'
     spec = pipeline({"first": (note, constant("x")), "second": (waiting, of("first"))})

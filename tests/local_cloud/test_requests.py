@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from local_cloud.control import Status
-from local_cloud.home import Home
+from local_cloud.client.control import Status
+from local_cloud.client.home import Home
 from tests.local_cloud.console_requests import walk
 from tests.local_cloud.declared import Declared, declared
 from tests.local_cloud.mutated import mutated_requests, send, send_mutated

@@ -12,7 +12,7 @@ import boto3
 import numpy as np
 import pytest
 
-from local_cloud.control import Status
+from local_cloud.client.control import Status
 from tests.local_cloud.other_environments import ROOT, run_sagemaker_2
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cloud")]

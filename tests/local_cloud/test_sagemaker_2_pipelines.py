@@ -8,7 +8,7 @@ from typing import Any
 import boto3
 import pytest
 
-from local_cloud.control import Status
+from local_cloud.client.control import Status
 from tests.local_cloud.other_environments import run_sagemaker_2
 from tests.local_cloud.test_sagemaker_2 import facts
 

@@ -17,8 +17,8 @@ import boto3
 import numpy as np
 import pytest
 
-from local_cloud.aws.account import ROLE_ARN
-from local_cloud.control import Status
+from local_cloud.amazon.account import ROLE_ARN
+from local_cloud.client.control import Status
 from tests.local_cloud.other_environments import ROOT, run_sagemaker_2
 
 pytestmark = pytest.mark.slow

@@ -24,8 +24,8 @@ from google.cloud.aiplatform_v1.services.notebook_service.transports import (
 )
 from google.cloud.aiplatform_v1.types import NotebookRuntimeTemplate
 
-from local_cloud import amazon
-from local_cloud.home import Home
+from local_cloud.amazon import services as amazon
+from local_cloud.client.home import Home
 from local_cloud.server import build, listen
 from tests.local_cloud.toy import runtime, templates
 
@@ -35,7 +35,7 @@ LOCATION = "projects/toys/locations/us-central1"
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a server in this process to which two lines have been added."""
-    vertex = importlib.import_module("local_cloud.vertex.service")
+    vertex = importlib.import_module("local_cloud.google.vertex.service")
     with pytest.MonkeyPatch.context() as lines, listen(None) as listener:
         lines.setattr(vertex, "RESOURCES", (*vertex.RESOURCES, templates.resources))
         lines.setattr(amazon, "SERVICES", (runtime.service, *amazon.SERVICES))

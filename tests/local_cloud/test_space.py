@@ -14,8 +14,8 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import storage
 
 import local_cloud
-from local_cloud.control import Status
-from local_cloud.home import Home
+from local_cloud.client.control import Status
+from local_cloud.client.home import Home
 from local_cloud.store.space import GB
 
 MOST = 0.005  # GB
@@ -26,8 +26,8 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Status]:
     """A local cloud that may hold little."""
     monkeypatch.setenv("LOCAL_CLOUD_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("LOCAL_CLOUD_MAX_GB", str(MOST))
-    yield local_cloud.control.start()
-    local_cloud.control.stop(Home(tmp_path / "home"))
+    yield local_cloud.client.control.start()
+    local_cloud.client.control.stop(Home(tmp_path / "home"))
 
 
 def test_both_storages_refuse_what_is_too_much(small: Status) -> None:

@@ -17,7 +17,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import local_cloud
-from local_cloud.control import Status
+from local_cloud.client.control import Status
 from tests.local_cloud.engine.support import alive
 from tests.strangers.sagemaker import SageMaker
 from tests.strangers.script import PLACES, Script, all_scripts

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.control import Status
+from local_cloud.client.control import Status
 from tests.strangers.script import PLACES, Script, all_scripts, read
 from tests.strangers.suite import Places, run
 

@@ -11,11 +11,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from local_cloud.aws.model import service_model
-from local_cloud.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
-from local_cloud.sagemaker.request import MISSING
-from local_cloud.vertex.launch import IGNORED
-from local_cloud.vertex.serving_launch import IGNORED as IGNORED_OF_DEPLOYED
+from local_cloud.amazon.protocols.model import service_model
+from local_cloud.amazon.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
+from local_cloud.amazon.sagemaker.request import MISSING
+from local_cloud.google.vertex.launch import IGNORED
+from local_cloud.google.vertex.serving_launch import IGNORED as IGNORED_OF_DEPLOYED
 from tools import coverage
 
 

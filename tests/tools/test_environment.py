@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud import package_index
+from local_cloud.images import package_index
 from tools import environment
 from tools.environment import SetupError, Wanted
 

@@ -12,11 +12,12 @@ import signal
 import time
 from pathlib import Path
 
-from local_cloud import LocalCloudError, control
-from local_cloud.home import Home
+from local_cloud import LocalCloudError
+from local_cloud.client import control
+from local_cloud.client.home import Home
+from tests.local_cloud.client.test_suspended import suspend
 from tests.local_cloud.notebook import Notebook, Said
-from tests.local_cloud.test_damage import DAMAGES, contents, opened
-from tests.local_cloud.test_suspended import suspend
+from tests.local_cloud.store.test_damage import DAMAGES, contents, opened
 from tests.torture.kills import reading
 from tests.torture.rig import Rig
 from tests.torture.tally import Tally

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import psutil
 
-from local_cloud.control import status
+from local_cloud.client.control import status
 from tests import bombs
 from tests.local_cloud.console.visitor import Visitor
 from tests.torture.rig import BUCKET, PARENT, Rig

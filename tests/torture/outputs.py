@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from local_cloud.engine.control_groups import own_group
+from local_cloud.engine.jobs.control_groups import own_group
 from local_cloud.store import trees
 from tests.local_cloud.escapes import ESCAPES
 from tests.torture.rig import ENDED, Rig

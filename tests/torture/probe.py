@@ -19,8 +19,8 @@ import threading
 import time
 from pathlib import Path
 
+from local_cloud.client.home import CHECKOUT, Home
 from local_cloud.errors import LocalCloudError
-from local_cloud.home import CHECKOUT, Home
 
 PAUSE = 0.05  # seconds between an answer and the next request
 PATIENCE = 600  # seconds for one answer: a server that hangs is measured, not given up

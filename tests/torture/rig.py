@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from local_cloud import control
-from local_cloud.home import Home
+from local_cloud.client import control
+from local_cloud.client.home import Home
 from tests.torture.probe import Probe
 from tests.torture.tally import Tally
 

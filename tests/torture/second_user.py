@@ -19,9 +19,9 @@ from typing import Any
 
 import psutil
 
-from local_cloud import control
-from local_cloud.engine import job_network
-from local_cloud.home import CHECKOUT, Home
+from local_cloud.client import control
+from local_cloud.client.home import CHECKOUT, Home
+from local_cloud.engine.isolation import job_network
 from tests.torture.rig import ENDED, Rig, processes
 from tests.torture.tables import SCRIPT, table
 from tests.torture.tally import Tally

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from local_cloud.home import CHECKOUT
+from local_cloud.client.home import CHECKOUT
 from tests.torture.tally import Tally
 
 SCRIPT = CHECKOUT / "training" / "train_nn.py"

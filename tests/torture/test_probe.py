@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.home import Home
+from local_cloud.client.home import Home
 from tests.torture.probe import Probe
 
 

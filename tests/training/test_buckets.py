@@ -25,7 +25,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import archives
 import big_tables
-from local_cloud.control import Status
+from local_cloud.client.control import Status
 from tests.training.support import (
     FOR_LONG,
     Ended,

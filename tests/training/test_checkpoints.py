@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from local_cloud.control import Status
+from local_cloud.client.control import Status
 from tests.examples import with_examples
 from tests.training.pool import Pool, in_step, instead, train_as, weights_of
 from tests.training.support import (

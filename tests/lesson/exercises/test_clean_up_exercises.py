@@ -11,7 +11,7 @@ from zipfile import ZipFile
 import numpy as np
 
 from lesson.exercises import clean_up as exercises
-from local_cloud.billing.rows import Bill, Leak, Row
+from local_cloud.client.bill_rows import Bill, Leak, Row
 from tests.lesson.exercise_rules import Answers, ExerciseRules
 
 RNG = np.random.default_rng(0)

@@ -189,7 +189,7 @@ def test_shellcheck_finds_nothing(rented: Rented) -> None:
 
 @pytest.mark.slow  # it installs torch
 def test_the_environment_is_made_with_the_locks_versions(rented: Rented) -> None:
-    from local_cloud.package_index import pip_configuration
+    from local_cloud.images.package_index import pip_configuration
 
     command = [sys.executable, "-m", "pip", "config", "list"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -11,7 +11,7 @@ from lesson.jobs.spec import Times
 from lesson.jobs.table import row, table
 from lesson.money import budget
 from lesson.money.costs import Estimate, Price, PriceUnknown, estimate
-from local_cloud.billing.rows import Leak
+from local_cloud.client.bill_rows import Leak
 
 BOX = Price(0.25, "https://example.org/prices", "2026-10-07", "as on the page")
 

@@ -9,9 +9,9 @@ import pytest
 
 import lesson
 from lesson.setup.clean_start import clean_start
-from local_cloud import control
-from local_cloud.control import Status
-from local_cloud.home import Home
+from local_cloud.client import control
+from local_cloud.client.control import Status
+from local_cloud.client.home import Home
 
 Printed = pytest.CaptureFixture[str]
 

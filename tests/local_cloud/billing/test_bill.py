@@ -19,10 +19,10 @@ from google.api_core.exceptions import BadRequest
 
 import local_cloud
 from local_cloud.billing.removals import CALLS
-from local_cloud.billing.rows import Bill, Leak, Row
-from local_cloud.control import Status
-from tests.local_cloud.sagemaker import serving
-from tests.local_cloud.vertex.test_pipelines import pipeline
+from local_cloud.client.bill_rows import Bill, Leak, Row
+from local_cloud.client.control import Status
+from tests.local_cloud.amazon.sagemaker import serving
+from tests.local_cloud.google.vertex.test_pipelines import pipeline
 
 # A server that is healthy, and no more.
 SERVER = """

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud import billed_queries
+from local_cloud.billing import query_records
 from local_cloud.billing.ledger import bill, billed_seconds
+from local_cloud.engine.jobs.rental_records import CLOSED, OPEN
 from local_cloud.engine.rental import Machines, Rental, Rented, Span
-from local_cloud.engine.rentals import CLOSED, OPEN
 from local_cloud.engine.spec import Attempt, Job, Outcome, State
-from local_cloud.service import Platform
+from local_cloud.platform import Platform
 
 HOUR, DAY = 3600.0, 86400.0
 MORNING = 1_795_000_000.0  # of the scripted day
@@ -134,9 +134,9 @@ def test_the_bill_of_a_scripted_day_equals_the_one_calculated_by_hand(platform: 
     write_object(platform, "gs", "data", 5 * 2**20, until - 2 * DAY)
     write_object(platform, "s3", "data", 3 * 2**20, until - 2 * DAY)
     # 10 MB at least of the first table, and 3,073 MB of the second
-    billed = billed_queries.billed_bytes([1_000, 3 * 2**30 + 1])
-    query = billed_queries.Query("q", noon, 3 * 2**30 + 1_001, billed)
-    billed_queries.note(platform.records, query)
+    billed = query_records.billed_bytes([1_000, 3 * 2**30 + 1])
+    query = query_records.Query("q", noon, 3 * 2**30 + 1_001, billed)
+    query_records.note(platform.records, query)
 
     by_hand = [
         10 * 120 / 3600 * 0.21849885,
@@ -194,10 +194,10 @@ def test_an_object_that_is_deleted_or_overwritten_stays_on_the_bill(platform: Pl
 
 
 def test_a_training_of_bigquery_ml_has_a_price_of_its_own(platform: Platform) -> None:
-    billed = billed_queries.billed_bytes([1_000])
-    for kind in (billed_queries.CREATE_MODEL, billed_queries.EXTERNAL_MODEL):
-        query = billed_queries.Query("m", MORNING, 1_000, billed, kind)
-        billed_queries.note(platform.records, replace(query, name=kind[-3:]))
+    billed = query_records.billed_bytes([1_000])
+    for kind in (query_records.CREATE_MODEL, query_records.EXTERNAL_MODEL):
+        query = query_records.Query("m", MORNING, 1_000, billed, kind)
+        query_records.note(platform.records, replace(query, name=kind[-3:]))
     unpriced, own = sorted(bill(platform).rows, key=lambda row: row.dollars or 0)
     assert own.dollars == pytest.approx(0.00298, abs=1e-5) and own.what.startswith("CREATE MODEL")
     assert unpriced.dollars is None  # Vertex AI bills it, at a rate that is not known here
@@ -307,7 +307,7 @@ def test_each_replica_is_billed_for_each_time_that_it_ran(steps: list[tuple[int,
 
 @given(st.integers(0, 2**45))
 def test_a_query_is_billed_by_whole_mb_and_at_least_ten_of_each_table(size: int) -> None:
-    from local_cloud.prices import google
+    from local_cloud.billing.prices import google
 
     billed = google.QUERY_ROUNDING.billed(size)
     assert billed % 2**20 == 0 and billed >= 10 * 2**20

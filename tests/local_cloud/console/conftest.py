@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import local_cloud
-from local_cloud.control import Status
+from local_cloud.client.control import Status
 from tests.local_cloud.console.filled import BUCKET, Filled, fill
 from tests.local_cloud.console.visitor import Visitor
 

@@ -20,10 +20,10 @@ from urllib.parse import quote
 import boto3
 import pytest
 
-from local_cloud import control
-from local_cloud.control import Status
+from local_cloud.client import control
+from local_cloud.client.control import Status
+from tests.local_cloud.client.test_suspended import suspend
 from tests.local_cloud.console.filled import BUCKET, Filled, pipeline, pool, training_request
-from tests.local_cloud.test_suspended import suspend
 from tests.tools import axe as axe_core
 from tests.tools.browser import Browser, find
 from tests.torture.rig import Rig

@@ -10,8 +10,8 @@ import psutil
 import pytest
 from google.cloud import storage
 
-from local_cloud import control
-from local_cloud.control import Status
+from local_cloud.client import control
+from local_cloud.client.control import Status
 from tests import bombs
 from tests.local_cloud.console.visitor import Visitor
 

@@ -12,7 +12,7 @@ from typing import Any
 import boto3
 import pytest
 
-from local_cloud.control import Status
+from local_cloud.client.control import Status
 from tests.local_cloud.console.visitor import Visitor
 
 BUCKET = "console-jobs"

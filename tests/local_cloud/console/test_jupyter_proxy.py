@@ -16,8 +16,8 @@ import psutil
 import pytest
 import requests
 
-from local_cloud import control
-from local_cloud.control import Status
+from local_cloud.client import control
+from local_cloud.client.control import Status
 
 pytestmark = pytest.mark.slow  # a Jupyter server takes seconds to start
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud import control
+from local_cloud.client import control
+from local_cloud.client.home import Home
 from local_cloud.console import logs
 from local_cloud.console.job_pages import PAGE
-from local_cloud.engine.job_table import KIND
-from local_cloud.engine.replica import log_path
+from local_cloud.engine.jobs.job_table import KIND
+from local_cloud.engine.jobs.replica import log_path
 from local_cloud.engine.spec import Attempt, Job, Outcome, State
-from local_cloud.home import Home
 from local_cloud.store.records import Records
 from tests.local_cloud.console.visitor import Visitor
 

@@ -9,8 +9,8 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from sagemaker.train.common_utils import job_wait, metrics_visualizer
 
-from local_cloud.control import Status
-from local_cloud.sdks.console_links import to_console
+from local_cloud.client.control import Status
+from local_cloud.client.sdks.console_links import to_console
 from tests.local_cloud.console.filled import Filled, pool
 from tests.local_cloud.console.visitor import Visitor
 

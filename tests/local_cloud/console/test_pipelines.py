@@ -11,9 +11,9 @@ from urllib.parse import quote
 import boto3
 import pytest
 
+from local_cloud.client.control import Status
 from local_cloud.console import graphs
 from local_cloud.console.tables import Cell
-from local_cloud.control import Status
 from tests.local_cloud.console.filled import ROLE, TRAINING_IMAGE, pipeline
 from tests.local_cloud.console.visitor import Visitor
 

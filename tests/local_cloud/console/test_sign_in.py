@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import pytest
 
 import local_cloud
-from local_cloud import control
+from local_cloud.client import control
+from local_cloud.client.control import Status
 from local_cloud.console.sessions import LINK_SECONDS, SESSION_SECONDS, Sessions
-from local_cloud.control import Status
 from tests.local_cloud.console.visitor import Visitor
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from html import unescape
 from urllib.parse import urlencode, urljoin, urlsplit
 
-from local_cloud import control
-from local_cloud.control import Status
-from local_cloud.home import Home
+from local_cloud.client import control
+from local_cloud.client.control import Status
+from local_cloud.client.home import Home
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from local_cloud.engine.engine import Engine
+from local_cloud.engine.jobs.queue import Engine
 from local_cloud.engine.spec import Job, JobContext, Plan, Replica, State
 from local_cloud.store.records import Records
 from local_cloud.store.space import Space

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from local_cloud.client.home import Home
 from local_cloud.engine.base import server_base
 from local_cloud.errors import LocalCloudError
-from local_cloud.home import Home
 from local_cloud.images import command, dockerfile
 from local_cloud.images.build import build
 from local_cloud.images.dockerfile import DockerfileError

@@ -11,11 +11,11 @@ import boto3
 import pytest
 
 from lesson import preparation
-from local_cloud.control import Status
+from local_cloud.client.control import Status
 from local_cloud.images.build import build
 from local_cloud.images.pulled import PulledImages
-from tests.local_cloud.sagemaker import serving
-from tests.local_cloud.sagemaker.support import ROLE
+from tests.local_cloud.amazon.sagemaker import serving
+from tests.local_cloud.amazon.sagemaker.support import ROLE
 
 ROOT = Path(__file__).parents[3]
 BUCKET = "built-images"

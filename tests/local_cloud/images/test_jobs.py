@@ -10,12 +10,12 @@ from typing import Any
 import boto3
 import pytest
 
-from local_cloud.control import Status
-from local_cloud.home import Home
+from local_cloud.client.control import Status
+from local_cloud.client.home import Home
 from local_cloud.images.pulled import PulledImages
 from local_cloud.images.table import BY_NAME
+from tests.local_cloud.amazon.sagemaker.support import ROLE
 from tests.local_cloud.images.offered import pulled
-from tests.local_cloud.sagemaker.support import ROLE
 
 VERTEX = "us-docker.pkg.dev/vertex-ai"
 TRAINING = f"{VERTEX}/training/xgboost-cpu.2-1:latest"

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud import package_index
+from local_cloud.client.home import Home
 from local_cloud.engine.base import server_base
 from local_cloud.errors import LocalCloudError
-from local_cloud.home import Home
-from local_cloud.images import command
+from local_cloud.images import command, package_index
 from local_cloud.images import pull as pulling
 from local_cloud.images.pull import PullError, pull
 from local_cloud.images.pulled import PulledImages

@@ -10,10 +10,10 @@ from pathlib import Path
 import boto3
 import pytest
 
-from local_cloud.control import Status
+from local_cloud.client.control import Status
 from local_cloud.images.pulled import PulledImages
 from local_cloud.images.table import BY_NAME
-from tests.local_cloud.sagemaker import serving
+from tests.local_cloud.amazon.sagemaker import serving
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]

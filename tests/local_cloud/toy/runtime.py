@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from local_cloud.aws.errors import ServiceError
-from local_cloud.aws.model import Json
-from local_cloud.aws.rest_protocol import RestService
-from local_cloud.service import Platform, Service
+from local_cloud.amazon.protocols.errors import ServiceError
+from local_cloud.amazon.protocols.model import Json
+from local_cloud.amazon.protocols.rest_protocol import RestService
+from local_cloud.platform import Platform, Service
 
 
 async def invoke(params: Json) -> Json:

@@ -1,0 +1,1 @@
+"""Amazon Web Services: their services, and the protocols that they share."""

@@ -1,0 +1,145 @@
+"""Which log streams there are: one for each replica of a training job or an endpoint's variant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from local_cloud.engine.jobs import log_timestamps
+from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.serving.deployments import Serving
+from local_cloud.engine.serving.spec import NoSuchDeployment, ServingState
+from local_cloud.engine.spec import NoSuchJob
+
+# The group of each kind of jobs, by the name under which the engine has them.
+GROUPS = {
+    "sagemaker": "/aws/sagemaker/TrainingJobs",
+    "sagemaker-processing": "/aws/sagemaker/ProcessingJobs",
+}
+ENDPOINTS = "/aws/sagemaker/Endpoints"  # and the endpoint's name, VARIANT/REPLICA the stream's
+TRANSFORM = "/aws/sagemaker/TransformJobs"
+MESSAGE_OVERHEAD = 26  # bytes that the service counts for each event beside its message
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A log stream and the file that is behind it."""
+
+    group: str
+    name: str  # JOB/algo-N-SECONDS, seconds since the epoch of the start
+    log: Path
+    created: float  # seconds since the epoch
+    ended: bool  # whether nothing more will be written
+    hidden: bytes = b""  # what nobody is to read in it
+
+
+@dataclass(frozen=True)
+class Event:
+    """A line of a stream; `start` and `end` are byte offsets in its file."""
+
+    stream: str
+    stamp: int  # milliseconds since the epoch
+    message: str
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """Bytes, as the service counts them."""
+        return len(self.message.encode()) + MESSAGE_OVERHEAD
+
+
+def streams(engine: Engine, serving: Serving) -> list[Stream]:
+    """All of them, in the order of their names."""
+    found = [
+        Stream(
+            GROUPS[job.dialect],
+            # A job that is no training job has its kind before its name: processing.NAME.
+            f"{job.id.rpartition('.')[2]}/{replica}-{int(job.started)}",
+            log,
+            job.started,
+            job.state.ended,
+            engine.hidden,
+        )
+        for job in engine.jobs()
+        if job.dialect in GROUPS and job.started
+        for replica, log in _job_logs(engine, job.id).items()
+    ]
+    found += [
+        Stream(
+            # A batch transform's deployment has no endpoint; its job's name takes the place.
+            TRANSFORM if "/" in deployment.endpoint else f"{ENDPOINTS}/{deployment.endpoint}",
+            # A deployment is called VARIANT.ID, with an id that no other one ever had.
+            f"{deployment.id.replace('.', '/')}-{replica}",
+            log,
+            deployment.created,
+            deployment.state is ServingState.FAILED,
+            engine.hidden,
+        )
+        for deployment in serving.deployments()
+        if deployment.dialect == "sagemaker"
+        for replica, log in _served_logs(serving, deployment.id).items()
+    ]
+    return sorted(found, key=lambda stream: stream.name)
+
+
+def _job_logs(engine: Engine, job_id: str) -> dict[str, Path]:
+    """The logs of a job; none if it has been deleted meanwhile, for this runs in a thread."""
+    with suppress(NoSuchJob):
+        return engine.logs(job_id)
+    return {}
+
+
+def _served_logs(serving: Serving, deployment_id: str) -> dict[str, Path]:
+    """The logs of a deployment; none if it has been removed meanwhile."""
+    with suppress(NoSuchDeployment):
+        return serving.logs(deployment_id)
+    return {}
+
+
+def events(
+    stream: Stream, start: int = 0, since: int | None = None, before: int | None = None
+) -> Iterator[Event]:
+    """The lines from byte `start`, stamped from `since` and before `before` (milliseconds).
+
+    CloudWatch Logs has no empty messages (the service model's minimum is 1): an empty line is no
+    event, but whoever searches has to read it, too.
+    """
+    if since is not None:
+        start = max(start, log_timestamps.since(stream.log, _earliest(since)))
+    marked = log_timestamps.marked(stream.log, stream.hidden, ended=stream.ended)
+    for line in log_timestamps.lines(stream.log, start, ended=stream.ended):
+        event = _event(stream, line)
+        if line.end > marked or (before is not None and event.stamp >= before):
+            return
+        if since is None or event.stamp >= since:
+            yield event
+
+
+def events_before(
+    stream: Stream, end: int | None, since: int | None = None, before: int | None = None
+) -> Iterator[Event]:
+    """The lines before byte `end` (None: all), the last one first; else as in events."""
+    log = stream.log
+    end = log.stat().st_size if end is None else end
+    end = min(end, log_timestamps.marked(log, stream.hidden, ended=stream.ended))
+    if before is not None:
+        place = log_timestamps.since(log, _earliest(before))  # one more line may be earlier
+        end = min(end, next((line.end for line in log_timestamps.lines(log, place)), end))
+    for line in log_timestamps.lines_before(log, end, ended=stream.ended):
+        event = _event(stream, line)
+        if since is not None and event.stamp < since:
+            return
+        if before is None or event.stamp < before:
+            yield event
+
+
+def _earliest(stamp: int) -> float:
+    """Seconds: times are milliseconds, rounded, so what has this stamp was written from here on."""
+    return (stamp - 0.5) / 1000
+
+
+def _event(stream: Stream, line: log_timestamps.Line) -> Event:
+    return Event(stream.name, round(line.time * 1000), line.text, line.start, line.end)

@@ -1,0 +1,55 @@
+"""Tags of buckets and objects: what S3 lets them be."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qsl
+
+from local_cloud.amazon.protocols.model import Json
+from local_cloud.amazon.s3.errors import Refusal, invalid
+
+Tags = dict[str, str]
+
+_ALLOWED = re.compile(r"[\w\s+\-=._:/@]*")
+
+
+def of_set(tagging: Json, most: int) -> Tags:
+    """The tags in a TagSet. Raises Refusal."""
+    pairs = [(tag["Key"], tag["Value"]) for tag in tagging["TagSet"]]
+    return _checked(pairs, most, "System tags cannot be added/updated by requester")
+
+
+def of_header(text: str) -> Tags:
+    """The tags of an object in the form of an address's parameters."""
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict")
+    except ValueError:
+        message = "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query"
+        raise invalid(message + " parameters without tag name duplicates.") from None
+    return _checked(pairs, 10, "Your TagKey cannot be prefixed with aws:")
+
+
+def to_set(tags: Tags) -> Json:
+    """As a result has them."""
+    return {"TagSet": [{"Key": key, "Value": value} for key, value in tags.items()]}
+
+
+def _checked(pairs: list[tuple[str, str]], most: int, reserved: str) -> Tags:
+    if len(pairs) > most:
+        what = "Object" if most == 10 else "Bucket"
+        raise Refusal("BadRequest", f"{what} tags cannot be greater than {most}")
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _wrong("Cannot provide multiple Tags with the same key")
+    for key, value in pairs:
+        if not 1 <= len(key) <= 128 or not _ALLOWED.fullmatch(key):
+            raise _wrong("The TagKey you have provided is invalid")
+        if len(value) > 256 or not _ALLOWED.fullmatch(value):
+            raise _wrong("The TagValue you have provided is invalid")
+        if key.lower().startswith("aws:"):
+            raise _wrong(reserved)
+    return found
+
+
+def _wrong(message: str) -> Refusal:
+    return Refusal("InvalidTag", message)

@@ -1,0 +1,190 @@
+"""Autopilot jobs: one training job that fits many models to a table and keeps the best.
+
+The training job can be described under its own name, which the steps of each candidate have; what
+it runs is program.py.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from local_cloud.amazon.protocols.errors import ServiceError
+from local_cloud.amazon.sagemaker import launch, listing
+from local_cloud.amazon.sagemaker.autopilot import request as autopilot_request
+from local_cloud.amazon.sagemaker.autopilot import status as autopilot_status
+from local_cloud.amazon.sagemaker.autopilot.request import ALGORITHMS, criteria, tabular
+from local_cloud.amazon.sagemaker.names import arn
+from local_cloud.amazon.sagemaker.request import DAY, invalid
+from local_cloud.amazon.sagemaker.training import AUTOPILOT, MOMENTS, Training
+from local_cloud.engine.spec import Job
+
+Json = dict[str, Any]
+NAME = "AutoMLJobName"
+IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/autogluon-training:1.5.0-cpu-py311"
+MACHINE = "ml.m5.4xlarge"  # which the service takes for tables of up to 100 MB
+LATE = 600  # seconds beyond MaxAutoMLJobRuntimeInSeconds, in which the program ends by itself
+
+
+class Autopilot:
+    """Autopilot jobs by name; a document has the request and the name of the training job."""
+
+    def __init__(self, training: Training) -> None:
+        """training: where the training jobs are sent."""
+        self.training = training
+        self.records, self.objects = training.records, training.objects
+
+    def create(self, params: Json) -> Json:
+        """CreateAutoMLJob."""
+        params = {name: value for name, value in params.items() if value is not None}
+        return self._create(autopilot_request.of_version_1(params), params.get("Tags", []))
+
+    def create_v2(self, params: Json) -> Json:
+        """CreateAutoMLJobV2."""
+        params = {name: value for name, value in params.items() if value is not None}
+        return self._create(params, params.pop("Tags", []))
+
+    def describe(self, params: Json) -> Json:
+        """DescribeAutoMLJob, of a job that either version has made."""
+        document = self._get(params[NAME])
+        return autopilot_request.as_version_1(document["request"]) | self._standing(document, 1)
+
+    def describe_v2(self, params: Json) -> Json:
+        """DescribeAutoMLJobV2."""
+        document = self._get(params[NAME])
+        standing = self._standing(document, 2)
+        return {**document["request"], "AutoMLProblemTypeConfigName": "Tabular", **standing}
+
+    def list(self, params: Json) -> Json:
+        """ListAutoMLJobs: by name, unless the request says otherwise."""
+        word = "AutoMLJobStatus"
+        every = (self._summary(document) for _, document in self.records.list(AUTOPILOT))
+        found = listing.chosen(every, params, NAME, status=word)
+        fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": word}
+        found = listing.ordered(found, {"SortBy": "Name"} | params, fields, "Descending")
+        return listing.page(found, params, "AutoMLJobSummaries")
+
+    def stop(self, params: Json) -> Json:
+        """StopAutoMLJob: the candidates that are complete stay."""
+        document = self._get(params[NAME])
+        job, _, _ = self._facts(document)
+        if job.state.ended:
+            raise invalid(
+                "The request was rejected because the AutoML job is in status"
+                f" {autopilot_status.status(job)}."
+            )
+        self.training.stop({"TrainingJobName": document["job"]})
+        return {}
+
+    def candidates(self, params: Json) -> Json:
+        """ListCandidatesForAutoMLJob: in the order of their start, unless the request has one."""
+        _, training, report = self._facts(self._get(params[NAME]))
+        found = autopilot_status.candidates(training, report)
+        if name := params.get("CandidateNameEquals"):
+            found = [one for one in found if one["CandidateName"] == name]
+        if wanted := params.get("StatusEquals"):
+            found = [one for one in found if one["CandidateStatus"] == wanted]
+        if params.get("SortBy") == "FinalObjectiveMetricValue":  # those without are not listed
+            found = [one for one in found if autopilot_status.OBJECTIVE in one]
+        fields = {
+            "CreationTime": lambda one: one["CreationTime"],
+            "Status": lambda one: one["CandidateStatus"],
+            "FinalObjectiveMetricValue": lambda one: one[autopilot_status.OBJECTIVE]["Value"],
+        }
+        down = params.get("SortOrder") == "Descending"
+        found.sort(key=fields[params.get("SortBy", "CreationTime")], reverse=down)
+        return listing.page(found, params, "Candidates")
+
+    # ---- inside ---------------------------------------------------------------------------------
+    def _create(self, request: Json, tags: Sequence[Json]) -> Json:
+        name = request[NAME]
+        autopilot_request.check(request, self.objects)
+        if self.records.get(AUTOPILOT, name):
+            raise ServiceError(
+                "ResourceInUse",
+                "AutoML Job names must be unique within an AWS account and region, and an AutoML"
+                f" job with this name already exists ({_arn(name)})",
+            )
+        job = f"{name}-t1-1-{secrets.token_hex(4)}"
+        with self.records.transaction():
+            self.records.put(AUTOPILOT, name, {"request": request, "job": job})
+            self.training.tags.make(_arn(name), [*tags])
+            self.training.queue(_training_request(job, request), [], autopilot=_arn(name))
+        return {"AutoMLJobArn": _arn(name)}
+
+    def _standing(self, document: Json, version: int) -> Json:
+        """What describing adds to the request."""
+        job, training, report = self._facts(document)
+        found = self._summary(document)
+        found |= autopilot_status.resolved(document["request"], report, version)
+        best = autopilot_status.best(autopilot_status.candidates(training, report), report)
+        return found | ({"BestCandidate": best} if best and job.state.ended else {})
+
+    def _summary(self, document: Json) -> Json:
+        """What describing and listing have in common."""
+        job, training, report = self._facts(document)
+        name = document["request"][NAME]
+        found = {NAME: name, "AutoMLJobArn": _arn(name)} | autopilot_status.progress(job, report)
+        if found["AutoMLJobStatus"] == "Failed":
+            found["FailureReason"] = autopilot_status.failure_reason(training["FailureReason"])
+        return found
+
+    def _facts(self, document: Json) -> tuple[Job, Json, Json]:
+        """The engine's job, the training job as it is described, and the program's report."""
+        if left := document.get("left"):  # the training job was deleted
+            return Job.of(left["job"]), left["training"], left["report"]
+        name = document["job"]
+        moments = self.records.get(MOMENTS, name) or {}
+        report = moments.get("report")
+        if report is None:
+            report = launch.report(self.training.engine.log(name, "any").parent)
+        training = self.training.describe({"TrainingJobName": name})
+        return self.training.engine.get(name), training, report
+
+    def _get(self, name: str) -> Json:
+        found = self.records.get(AUTOPILOT, name)
+        if found is None:
+            raise ServiceError("ResourceNotFound", f"Could not find the AutoML job {name}")
+        return found
+
+
+def _training_request(name: str, request: Json) -> Json:
+    """The request for the training job; the program reads its hyperparameters."""
+    limits, job, table = criteria(request), request[NAME], tabular(request)
+    objective = (request.get("AutoMLJobObjective") or {}).get("MetricName")
+    said = {
+        "target": table["TargetAttributeName"],
+        "problem": table.get("ProblemType"),
+        "objective": objective,
+        "algorithms": [ALGORITHMS[one] for one in autopilot_request.algorithms(request)],
+        "max_candidates": limits.get("MaxCandidates"),
+        "candidate_seconds": limits.get("MaxRuntimePerTrainingJobInSeconds"),
+        "seconds": limits.get("MaxAutoMLJobRuntimeInSeconds"),
+    }
+    output = request["OutputDataConfig"]["S3OutputPath"].rstrip("/")
+    seconds = limits.get("MaxAutoMLJobRuntimeInSeconds") or DAY
+    return {
+        "TrainingJobName": name,
+        "RoleArn": request["RoleArn"],
+        "AlgorithmSpecification": {"TrainingImage": IMAGE, "TrainingInputMode": "File"},
+        # On small tables several threads wait for each other more than they gain.
+        "Environment": {"OMP_NUM_THREADS": "1"},
+        "HyperParameters": {key: json.dumps(value) for key, value in said.items() if value},
+        "InputDataConfig": [
+            {
+                "ChannelName": channel.get("ChannelType", "training"),
+                "DataSource": {"S3DataSource": channel["DataSource"]["S3DataSource"]},
+            }
+            for channel in request["AutoMLJobInputDataConfig"]
+        ],
+        # Each candidate has an archive of its own.
+        "OutputDataConfig": {"S3OutputPath": f"{output}/{job}", "CompressionType": "NONE"},
+        "ResourceConfig": {"InstanceType": MACHINE, "InstanceCount": 1, "VolumeSizeInGB": 50},
+        "StoppingCondition": {"MaxRuntimeInSeconds": seconds + LATE},
+    }
+
+
+def _arn(name: str) -> str:
+    return arn(f"automl-job/{name}")

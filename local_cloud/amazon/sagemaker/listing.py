@@ -1,0 +1,72 @@
+"""What List operations have in common: filters by time and name, an order, pages."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable
+from typing import Any
+
+from local_cloud.amazon.protocols.errors import ServiceError
+
+Json = dict[str, Any]
+PAGE = 10  # items, where MaxResults is not given
+
+
+def chosen(items: Iterable[Json], params: Json, name: str, status: str) -> list[Json]:
+    """Those that the request's filters let through; name, status: the items' fields."""
+    return [item for item in items if _passes(item, params, name, status)]
+
+
+def _passes(item: Json, params: Json, name: str, status: str) -> bool:
+    for field in ("CreationTime", "LastModifiedTime"):
+        if item[field] <= params.get(f"{field}After", float("-inf")):
+            return False
+        if item[field] >= params.get(f"{field}Before", float("inf")):
+            return False
+    if params.get("NameContains", "").lower() not in item[name].lower():
+        return False
+    return bool(params.get("StatusEquals", item[status]) == item[status])
+
+
+def ordered(items: Iterable[Json], params: Json, fields: Json, default: str) -> list[Json]:
+    """Sorted as the request says; fields: the item's field for each value of SortBy.
+
+    default: SortOrder, where it is not given.
+    """
+    field = fields[params.get("SortBy", "CreationTime")]
+    down = params.get("SortOrder", default) == "Descending"
+    return sorted(items, key=lambda item: (item[field], item["CreationTime"]), reverse=down)
+
+
+def summaries(
+    items: Iterable[Json], params: Json, name: str, summary: tuple[str, ...], member: str
+) -> Json:
+    """A page of summaries of these documents; the newest first, where the request is silent."""
+    times = [{"LastModifiedTime": item["CreationTime"], **item} for item in items]
+    found = chosen(times, params, name, name)
+    fields = {"Name": name, "CreationTime": "CreationTime"}
+    found = ordered(found, params, fields, "Descending")
+    short = [{field: item[field] for field in summary if field in item} for item in found]
+    return page(short, params, member)
+
+
+def page(items: list[Json], params: Json, member: str) -> Json:
+    """A page of the items under the name `member`, and NextToken if more follow."""
+    start = _start(params.get("NextToken"))
+    end = start + params.get("MaxResults", PAGE)
+    found: Json = {member: items[start:end]}
+    return found | ({"NextToken": _token(end)} if end < len(items) else {})
+
+
+def _token(start: int) -> str:
+    return base64.urlsafe_b64encode(str(start).encode()).decode()
+
+
+def _start(token: str | None) -> int:
+    if token is None:
+        return 0
+    try:
+        return int(base64.urlsafe_b64decode(token))
+    except (binascii.Error, ValueError):
+        raise ServiceError("ValidationException", "Invalid pagination token") from None

@@ -1,0 +1,71 @@
+"""A job's metrics: what its regular expressions find in its log."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from local_cloud.engine.jobs import log_timestamps
+
+Json = dict[str, Any]
+SEARCH = Path(__file__).with_name("search.py")
+SECONDS = 60  # for all of a job's logs
+
+
+class TooSlow(Exception):
+    """A regular expression did not come to its end."""
+
+
+def final(
+    definitions: Sequence[Mapping[str, str]], logs: Sequence[Path], seconds: int
+) -> list[Json]:
+    """The latest value of each metric that was found, with the time of its line.
+
+    Raises TooSlow when that takes more than so many seconds.
+    """
+    latest: dict[str, Json] = {}
+    regexes = [each["Regex"] for each in definitions]
+    for metric, log, start, value in _search(regexes, logs, seconds, every=False):
+        name, moment = (
+            definitions[metric]["Name"],
+            next(log_timestamps.lines(logs[log], start)).time,
+        )
+        known = latest.get(name)
+        if known is None or known["Timestamp"] <= moment:
+            latest[name] = {"MetricName": name, "Value": value, "Timestamp": moment}
+    return list(latest.values())
+
+
+def values(regex: str, log: Path, seconds: int) -> list[float]:
+    """All values of one metric in the whole lines of a log; raises TooSlow as final() does."""
+    return [value for *_, value in _search([regex], [log], seconds, every=True)]
+
+
+def _search(
+    regexes: Sequence[str], logs: Sequence[Path], seconds: int, every: bool
+) -> list[tuple[int, int, int, float]]:
+    """What search.py finds."""
+    task = {
+        "seconds": seconds,
+        "longest": log_timestamps.LONGEST,
+        "every": every,
+        "metrics": regexes,
+        "logs": [str(log) for log in logs],
+    }
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(SEARCH)],
+        input=json.dumps(task),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode == -signal.SIGALRM:
+        raise TooSlow(f"a regular expression ran for more than {seconds} s")
+    done.check_returncode()
+    found: list[tuple[int, int, int, float]] = json.loads(done.stdout)
+    return found

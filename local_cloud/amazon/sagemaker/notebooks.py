@@ -1,0 +1,149 @@
+"""Notebook instances, as records: no Jupyter server is started, for the reader's is one."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from local_cloud.amazon.protocols.errors import not_implemented
+from local_cloud.amazon.sagemaker import billing, listing
+from local_cloud.amazon.sagemaker.names import arn
+from local_cloud.amazon.sagemaker.request import invalid
+from local_cloud.amazon.sagemaker.tags import Tags
+from local_cloud.client.environment import REGION
+from local_cloud.engine.jobs.rental_records import Rentals
+from local_cloud.store.records import Records
+
+Json = dict[str, Any]
+KIND = "notebook-instance"
+NAME, STATUS = "NotebookInstanceName", "NotebookInstanceStatus"
+
+# What a request calls otherwise than the description does.
+RENAMED = {
+    "LifecycleConfigName": "NotebookInstanceLifecycleConfigName",
+    "SecurityGroupIds": "SecurityGroups",
+}
+DEFAULTS = {"DirectInternetAccess": "Enabled", "VolumeSizeInGB": 5, "RootAccess": "Enabled"}
+REMOVES = {
+    "DisassociateLifecycleConfig": "NotebookInstanceLifecycleConfigName",
+    "DisassociateAcceleratorTypes": "AcceleratorTypes",
+    "DisassociateDefaultCodeRepository": "DefaultCodeRepository",
+    "DisassociateAdditionalCodeRepositories": "AdditionalCodeRepositories",
+}
+SUMMARY = (
+    *(NAME, "NotebookInstanceArn", STATUS, "Url", "InstanceType", "CreationTime"),
+    *("LastModifiedTime", "NotebookInstanceLifecycleConfigName", "DefaultCodeRepository"),
+    "AdditionalCodeRepositories",
+)
+FILTERS = (  # of ListNotebookInstances, those that are missing
+    *("NotebookInstanceLifecycleConfigNameContains", "DefaultCodeRepositoryContains"),
+    "AdditionalCodeRepositoryEquals",
+)
+
+
+class Notebooks:
+    """Notebook instances; each change of state is done when it is answered."""
+
+    def __init__(self, records: Records, tags: Tags) -> None:
+        """They are documents in the records."""
+        self.records, self.rentals = records, Rentals(records)
+        self.tags = tags
+
+    def create(self, request: Json) -> Json:
+        """CreateNotebookInstance; it is in service at once."""
+        name = request[NAME]
+        if self.records.get(KIND, name):
+            raise invalid(f"Cannot create a duplicate Notebook Instance ({_arn(name)})")
+        now = time.time()
+        facts = {RENAMED.get(field, field): value for field, value in request.items()}
+        tags = facts.pop("Tags", [])
+        found = {
+            **DEFAULTS,
+            **facts,
+            "NotebookInstanceArn": _arn(name),
+            STATUS: "InService",
+            "Url": f"{name}.notebook.{REGION}.sagemaker.aws",
+            "CreationTime": now,
+            "LastModifiedTime": now,
+        }
+        with self.records.transaction():
+            self.records.put(KIND, name, found)
+            self.tags.make(_arn(name), tags)
+            self._rent(found)
+        return {"NotebookInstanceArn": _arn(name)}
+
+    def describe(self, params: Json) -> Json:
+        """DescribeNotebookInstance."""
+        found = self.records.get(KIND, params[NAME])
+        if found is None:
+            raise invalid("RecordNotFound")
+        return found
+
+    def list(self, params: Json) -> Json:
+        """ListNotebookInstances."""
+        for field in FILTERS:
+            if field in params:
+                raise not_implemented(f"ListNotebookInstances by {field}")
+        items = (document for _, document in self.records.list(KIND))
+        found = listing.chosen(items, params, NAME, STATUS)
+        fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": STATUS}
+        found = listing.ordered(found, {"SortBy": "Name"} | params, fields, "Ascending")
+        short = [{field: item[field] for field in SUMMARY if field in item} for item in found]
+        return listing.page(short, params, "NotebookInstances")
+
+    def start(self, params: Json) -> Json:
+        """StartNotebookInstance."""
+        return self._turn(params, ("Stopped", "Failed"), "Pending", "InService")
+
+    def stop(self, params: Json) -> Json:
+        """StopNotebookInstance."""
+        return self._turn(params, ("InService",), "Stopping", "Stopped")
+
+    def update(self, params: Json) -> Json:
+        """UpdateNotebookInstance."""
+        found = self._in(params, ("Stopped", "Failed"), "Updating")
+        for field, value in params.items():
+            if field in REMOVES and value:
+                found.pop(REMOVES[field], None)
+            elif field not in REMOVES:
+                found[RENAMED.get(field, field)] = value
+        self.records.put(KIND, params[NAME], found | {"LastModifiedTime": time.time()})
+        return {}
+
+    def delete(self, params: Json) -> Json:
+        """DeleteNotebookInstance."""
+        self._in(params, ("Stopped", "Failed"), "Deleting")
+        with self.records.transaction():
+            self.records.delete(KIND, params[NAME])
+            self.tags.forget(_arn(params[NAME]))
+        return {}
+
+    def _turn(self, params: Json, allowed: tuple[str, ...], way: str, to: str) -> Json:
+        found = self._in(params, allowed, way)
+        changed = found | {STATUS: to, "LastModifiedTime": time.time()}
+        with self.records.transaction():
+            self.records.put(KIND, params[NAME], changed)
+            if to == "InService":
+                self._rent(found)
+            else:
+                self.rentals.close(_arn(params[NAME]))
+        return {}
+
+    def _rent(self, found: Json) -> None:
+        """Its machine costs money from now on, until it is stopped."""
+        machine = billing.of_instances("notebook instance", found[NAME], found)
+        self.rentals.open(_arn(found[NAME]), machine)
+
+    def _in(self, params: Json, allowed: tuple[str, ...], way: str) -> Json:
+        """The instance, if it may go this way from where it stands."""
+        found = self.describe(params)
+        if found[STATUS] not in allowed:
+            raise invalid(
+                f"Status ({found[STATUS]}) not in ([{', '.join(allowed)}]). Unable to transition to"
+                f" ({way}) for Notebook Instance ({found['NotebookInstanceArn']})"
+            )
+        return found
+
+
+def _arn(name: str) -> str:
+    return arn(f"notebook-instance/{name.lower()}")

@@ -1,0 +1,71 @@
+"""SageMaker's parts, each made once and given what it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from local_cloud.amazon.sagemaker.autopilot.jobs import Autopilot
+from local_cloud.amazon.sagemaker.batch_predictions import BatchPredictions
+from local_cloud.amazon.sagemaker.endpoint_configs import EndpointConfigs
+from local_cloud.amazon.sagemaker.endpoints import Endpoints
+from local_cloud.amazon.sagemaker.model_registry import ModelRegistry
+from local_cloud.amazon.sagemaker.models import Models
+from local_cloud.amazon.sagemaker.notebooks import Notebooks
+from local_cloud.amazon.sagemaker.pipelines.executions import PipelineExecutions
+from local_cloud.amazon.sagemaker.pipelines.pipelines import Pipelines
+from local_cloud.amazon.sagemaker.pipelines.steps import StepKinds
+from local_cloud.amazon.sagemaker.pipelines.table import PipelineTable
+from local_cloud.amazon.sagemaker.predictions import Predictions
+from local_cloud.amazon.sagemaker.processing.jobs import Processing
+from local_cloud.amazon.sagemaker.serving_dialect import Deployed
+from local_cloud.amazon.sagemaker.tags import Tags
+from local_cloud.amazon.sagemaker.training import Training
+from local_cloud.amazon.sagemaker.tuning import Tuning
+from local_cloud.platform import Platform
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the operations' declarations choose from."""
+
+    platform: Platform
+    tags: Tags
+    registry: ModelRegistry
+    notebooks: Notebooks
+    training: Training
+    processing: Processing
+    tuning: Tuning
+    models: Models
+    configs: EndpointConfigs
+    endpoints: Endpoints
+    predictions: Predictions
+    batch_predictions: BatchPredictions
+    deployed: Deployed
+    pipelines: Pipelines
+    executions: PipelineExecutions
+    autopilot: Autopilot
+
+    @classmethod
+    def of(cls, platform: Platform) -> Parts:
+        """Make them."""
+        tags = Tags(platform.records)
+        registry = ModelRegistry(platform.records, platform.s3, tags)
+        notebooks = Notebooks(platform.records, tags)
+        training, processing = Training(platform, tags), Processing(platform, tags)
+        models = Models(platform.records, registry, tags)
+        configs = EndpointConfigs(models)
+        endpoints = Endpoints(platform, configs)
+        batches = BatchPredictions(platform, models)
+        table = PipelineTable(platform.records)
+        pipelines = Pipelines(table, platform.s3, tags)
+        kinds = StepKinds(training, processing, models, registry)
+        executions = PipelineExecutions(table, pipelines, kinds, platform.s3)
+        return cls(
+            *(platform, tags, registry, notebooks, training, processing),
+            Tuning(training, platform.studies),
+            *(models, configs, endpoints, Predictions(endpoints)),
+            *(batches, Deployed(platform, endpoints, batches)),
+            pipelines,
+            executions,
+            Autopilot(training),
+        )

@@ -1,0 +1,175 @@
+"""What each kind of pipeline step starts: a call of this service, like any client's.
+
+Sources: the developer guide's pages "Pipelines steps" and "Default cache key attributes by
+pipeline step type" (read 2026).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.model import ListShape, MapShape, Shape, StructureShape
+
+from local_cloud.amazon.protocols.errors import ServiceError
+from local_cloud.amazon.protocols.model import check, service_model
+from local_cloud.amazon.sagemaker.model_registry import GROUP, GROUP_NAME, ModelRegistry
+from local_cloud.amazon.sagemaker.models import Models
+from local_cloud.amazon.sagemaker.pipelines.values import ValueProblem, as_text
+from local_cloud.amazon.sagemaker.processing.jobs import Processing
+from local_cloud.amazon.sagemaker.training import Training
+from local_cloud.engine.spec import Job
+
+Json = dict[str, Any]
+
+OPERATIONS = {
+    "Training": "CreateTrainingJob",
+    "Processing": "CreateProcessingJob",
+    "Model": "CreateModel",
+    "RegisterModel": "CreateModelPackage",
+}
+NAMES = {
+    "Training": "TrainingJobName",
+    "Processing": "ProcessingJobName",
+    "Model": "ModelName",
+}
+# The arguments that have to be the same for a result to be used again; others may differ.
+SAME = {
+    "Training": (
+        *("AlgorithmSpecification", "CheckpointConfig", "DebugHookConfig", "Environment"),
+        *("DebugRuleConfigurations", "HyperParameters", "InputDataConfig"),
+    ),
+    "Processing": ("AppSpecification", "Environment", "ProcessingInputs"),
+}
+LONGEST_NAME = 63  # characters of a job's or a model's name
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where the job of a step stands."""
+
+    status: str  # a job's: InProgress, Stopping, Completed, Failed, Stopped
+    properties: Json  # what other steps may refer to
+    reason: str  # of a failure
+    lost: bool  # whether the server's own end cut it off
+
+
+class StepKinds:
+    """The kinds of steps that call the service."""
+
+    def __init__(
+        self, training: Training, processing: Processing, models: Models, registry: ModelRegistry
+    ) -> None:
+        """They make what the steps ask for."""
+        self.training, self.processing = training, processing
+        self.models, self.registry = models, registry
+
+    def request(self, kind: str, arguments: Json, name: str, tags: list[Json]) -> Json:
+        """The call's request: the resolved arguments with a name, checked as a client's."""
+        operation = service_model("sagemaker").operation_model(OPERATIONS[kind])
+        request: Json = fitted(arguments, operation.input_shape)
+        if field := NAMES.get(kind):
+            request |= {field: name}
+        if kind != "RegisterModel":  # a version has its group's tags
+            request["Tags"] = [*(request.get("Tags") or []), *tags]
+        check(operation, request)
+        return request
+
+    def begin(self, kind: str, request: Json, token: str) -> Json:
+        """Make the call and return the step's Metadata; the same call again changes nothing."""
+        name = request.get(NAMES.get(kind, ""), "")
+        if kind == "Training":
+            if not self.training.records.get("training-job", name):
+                self.training.create(request)
+            return {"TrainingJob": {"Arn": self.describe(kind, name)["TrainingJobArn"]}}
+        if kind == "Processing":
+            if not self.processing.records.get("processing-job", name):
+                self.processing.create(request)
+            return {"ProcessingJob": {"Arn": self.describe(kind, name)["ProcessingJobArn"]}}
+        if kind == "Model":
+            if not self.models.records.get("sagemaker-model", name):
+                self.models.create(request)
+            return {"Model": {"Arn": self.describe(kind, name)["ModelArn"]}}
+        group = request.get(GROUP_NAME)
+        if group and not self.registry.records.get(GROUP, group.rpartition("/")[2]):
+            self.registry.create_group({GROUP_NAME: group})
+        made = self.registry.create(request | {"ClientToken": token})
+        return {"RegisterModel": {"Arn": made["ModelPackageArn"]}}
+
+    def describe(self, kind: str, name: str) -> Json:
+        """What the step has made, as the service describes it: the step's properties."""
+        if kind == "Training":
+            return self.training.describe({"TrainingJobName": name})
+        if kind == "Processing":
+            return self.processing.describe({"ProcessingJobName": name})
+        if kind == "Model":
+            return self.models.describe({"ModelName": name})
+        return self.registry.describe({"ModelPackageName": name})
+
+    def job(self, kind: str, name: str) -> Job:
+        """The engine's job of a step."""
+        return self.processing.job(name) if kind == "Processing" else self.training.engine.get(name)
+
+    def standing(self, kind: str, name: str) -> Standing:
+        """Where the job of a step stands."""
+        job, found = self.job(kind, name), self.describe(kind, name)
+        return Standing(
+            found[f"{kind}JobStatus"],
+            found,
+            found.get("FailureReason", ""),
+            lost=bool(job.outcome and job.outcome.reason == "lost"),
+        )
+
+    def stop(self, kind: str, name: str) -> None:
+        """Stop the job of a step; one that has ended stays as it is."""
+        self.training.engine.stop(self.job(kind, name).id)
+
+
+def job_name(chosen: Any, execution: str, step: str, attempt: int) -> str:
+    """The name of what a step makes: always the same for the same attempt.
+
+    A step that an earlier server began finds what it has made by this name. chosen: the name in its
+    arguments, or None. Raises ValueProblem for one that is no text.
+    """
+    if chosen is not None and not isinstance(chosen, str):
+        raise ValueProblem(f"the name of what the step {step} makes is {chosen!r}, not a text")
+    end = hashlib.sha256(f"{execution}/{step}/{attempt}".encode()).hexdigest()[:10]
+    prefix = chosen or f"pipelines-{execution}-{step}"
+    if execution not in prefix:  # a name of one's own begins the job's name
+        prefix = f"{prefix[: LONGEST_NAME - len(execution) - len(end) - 2]}-{execution}"
+    words = prefix.replace("_", "-").split("-")
+    start = "-".join(word for word in words if word)[: LONGEST_NAME - len(end) - 1]
+    return f"{start.rstrip('-')}-{end}"
+
+
+def cache_key(kind: str, request: Json) -> str:
+    """What two requests have in common whose results are interchangeable; "" for other kinds."""
+    if kind not in SAME:
+        return ""
+    same = {field: request[field] for field in SAME[kind] if request.get(field)}
+    return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()
+
+
+def fitted(value: Any, shape: Shape | None) -> Any:
+    """The value with numbers as texts where the service takes texts: parameters may be numbers."""
+    if isinstance(shape, StructureShape) and isinstance(value, dict):
+        return {
+            name: fitted(each, shape.members.get(name))
+            for name, each in value.items()
+            if each is not None
+        }
+    if isinstance(shape, MapShape) and isinstance(value, dict):
+        return {name: fitted(each, shape.value) for name, each in value.items()}
+    if isinstance(shape, ListShape) and isinstance(value, list):
+        return [fitted(each, shape.member) for each in value]
+    if shape is not None and shape.type_name == "string" and isinstance(value, bool | int | float):
+        return as_text(value)
+    return value
+
+
+def refused(kind: str, problem: ServiceError) -> str:
+    """FailureReason of a step whose call was refused, in the service's words."""
+    call = OPERATIONS.get(kind, kind)
+    return f"ClientError: Failed to invoke sagemaker:{call}. Error Details: {problem}"[:1024]

@@ -1,0 +1,44 @@
+"""SageMaker as a service: its operations, one line each, and what it gives the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from local_cloud.amazon.protocols.json_protocol import JsonService, Operation
+from local_cloud.amazon.sagemaker import routes
+from local_cloud.amazon.sagemaker.parts import Parts
+from local_cloud.amazon.sagemaker.processing import jobs as processing
+from local_cloud.amazon.sagemaker.training import DIALECT
+from local_cloud.engine.dialect import Dialect
+from local_cloud.platform import Platform, Service
+
+OPERATIONS: tuple[Callable[[Parts], Mapping[str, Operation]], ...] = (
+    routes.training,
+    routes.processing,
+    routes.tuning,
+    routes.autopilot,
+    routes.tags,
+    routes.notebooks,
+    routes.models,
+    routes.endpoints,
+    routes.batch_predictions,
+    routes.pipelines,
+)
+
+
+def service(platform: Platform) -> Service:
+    """Return SageMaker, with all that is declared in OPERATIONS."""
+    parts = Parts.of(platform)
+    operations = {name: call for declare in OPERATIONS for name, call in declare(parts).items()}
+    api = JsonService("sagemaker", operations)
+    return Service(
+        apis=[api, parts.predictions.api()],
+        dialect=Dialect(
+            DIALECT,
+            parts.training,
+            parts.tuning,
+            parts.deployed,
+            {processing.DIALECT: parts.processing},
+        ),
+        runners=[parts.executions, parts.batch_predictions],
+    )

@@ -1,0 +1,38 @@
+"""Point this process's real SDKs at the local cloud, and keep them from going anywhere else."""
+
+from __future__ import annotations
+
+import os
+
+from local_cloud.client import control, revival
+from local_cloud.client.environment import added_to, taken_from
+from local_cloud.client.sdks import HOOKS
+from local_cloud.client.sdks.after_import import after_import
+from local_cloud.client.sdks.redaction import redact_log_records
+from local_cloud.client.target import is_local
+from local_cloud.errors import LocalCloudError
+
+
+def activate() -> control.Status:
+    """Start the local cloud if need be, and point this process's SDKs at it.
+
+    Unchanged code then works: `storage.Client()`, `aiplatform.init(project=..., location=...,
+    staging_bucket=...)`, `boto3.client("s3")`, `ModelTrainer(...)`. It may be called before or
+    after the SDKs are imported, and again; a client that was made before it is stopped when it
+    is used. A server that the environment names (`python -m local_cloud env`) is used as it is.
+    Raises LocalCloudError under LESSON_TARGET=cloud, or if the server does not start.
+    """
+    if not is_local():
+        raise LocalCloudError(
+            "LESSON_TARGET is cloud, so the SDKs stay with the real one; unset it to work locally"
+        )
+    found = control.in_use()
+    wanted = added_to(os.environ, found)
+    for name in taken_from(os.environ):
+        del os.environ[name]
+    os.environ.update(wanted)
+    revival.use(found)
+    redact_log_records()
+    for module, hook in HOOKS.items():
+        after_import(module, hook)
+    return found

@@ -1,0 +1,35 @@
+"""Ask the local cloud for its bill: what clients do. Standard library only."""
+
+from __future__ import annotations
+
+import http.client
+
+from local_cloud.client import control
+from local_cloud.client.bill_rows import Bill
+from local_cloud.client.home import Home
+from local_cloud.client.target import is_local
+from local_cloud.errors import LocalCloudError
+
+SECONDS = 60.0  # it lists every object
+
+
+def bill(home: Home | None = None) -> Bill:
+    """Return what everything would have cost on the real services until now, and what still does.
+
+    It is what the same seconds and bytes cost there at list price. Prints as a table, and has
+    `rows`, `leaks`, `dollars`. Starts the local cloud if need be. Raises LocalCloudError under
+    LESSON_TARGET=cloud, where the service's own report is the bill.
+    """
+    if not is_local():
+        raise LocalCloudError(
+            "LESSON_TARGET is cloud, and the local cloud does not know what happens there: read the"
+            " service's own billing report"
+        )
+    found = control.start(home) if home else control.in_use()
+    try:
+        return Bill.of(control.ask(found.port, f"/{found.home.secret()}/bill", seconds=SECONDS))
+    except (OSError, ValueError, http.client.HTTPException) as problem:
+        raise LocalCloudError(
+            f"the local cloud that runs gives no bill ({problem}): `python -m local_cloud stop`,"
+            " then start it again"
+        ) from None

@@ -1,0 +1,378 @@
+"""Start, stop, reset and look at the server process: what clients do. Standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from local_cloud.client import peers
+from local_cloud.client.home import (
+    CHECKOUT,
+    Home,
+    default_folder,
+    difference,
+    identity,
+    missing_packages,
+)
+from local_cloud.client.suspended import is_suspended
+from local_cloud.errors import LocalCloudError
+
+START_SECONDS = 60.0  # a cold disk on a busy shared machine; two seconds are usual
+STOP_SECONDS = 30.0  # running jobs are given a grace period
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a local cloud says about itself; `url` is None where none runs."""
+
+    home: Home
+    url: str | None = field(default=None, repr=False)  # the secret is in it
+    facts: dict[str, Any] = field(default_factory=dict)
+    silent: int | None = None  # the process of a server that runs and does not answer
+
+    @property
+    def port(self) -> int:
+        """The port on which the server listens, or the last one did."""
+        port: int = self.home.address()["port"]
+        return port
+
+    @property
+    def running(self) -> bool:
+        """Whether a server answers."""
+        return self.url is not None
+
+    def __str__(self) -> str:
+        """As `python -m local_cloud status` prints it."""
+        if self.silent:
+            return self.why_silent()
+        others = "".join(f"\n  beside   {_describe(each)}" for each in self.home.beside())
+        if not self.running:
+            return f"The local cloud is not running (its folder: {self.home.folder}).{others}"
+        jobs = ", ".join(f"{count} {state}" for state, count in self.facts["jobs"].items())
+        return (
+            f"The local cloud runs as process {self.facts['pid']}: {self.facts['buckets']} buckets,"
+            f" jobs: {jobs or 'none'}.\n  folder   {self.home.folder}\n"
+            f"  code     {self.facts['checkout']}\n  python   {self.facts['interpreter']}{others}"
+        )
+
+    def why_silent(self) -> str:
+        """Of a server that does not answer: what it does, and the next step."""
+        said = f"The local cloud runs as process {self.silent}, but does not answer"
+        if self.silent and is_suspended(self.silent):
+            return (
+                f"{said}: that process is suspended. `kill -CONT {self.silent}` lets it continue,"
+                " `python -m local_cloud stop` ends it; nothing is lost."
+            )
+        return (
+            f"{said}: it is starting or busy. Try again in a minute; if it stays so,"
+            f" `python -m local_cloud stop` ends it (its log is {self.home.log})."
+        )
+
+
+def _describe(home: Home) -> str:
+    """Return a home's folder, and who has used it last."""
+    used_by = home.address()
+    return f"{home.folder} (used by {used_by.get('interpreter')}, {used_by.get('checkout')})"
+
+
+def status(home: Home | None = None) -> Status:
+    """Whether the local cloud runs, where its folder is, what it holds.
+
+    Without a `home` it is the one that `activate` uses from here, and so it is for `stop`.
+    """
+    home = home or own(Home(default_folder()))
+    address = home.address()
+    port = address.get("port")
+    if port is None:
+        return Status(home)
+    pid = home.server()
+    # A server that has only begun, or ends, does not have this port, and a stranger may.
+    if pid is None or pid != address["pid"] or peers.is_taken(port):
+        return Status(home)
+    if is_suspended(pid):
+        return Status(home, silent=pid)
+    try:
+        facts = ask(port, f"/{home.secret()}/status")
+    except (OSError, ValueError, http.client.HTTPException):
+        return Status(home, silent=pid if home.server() == pid else None)
+    return Status(home, home.url(port), facts)
+
+
+def ask(
+    port: int,
+    path: str,
+    method: str = "GET",
+    body: dict[str, Any] | None = None,
+    seconds: float = 5,
+) -> dict[str, Any]:
+    """Return what the server answers; OSError, ValueError, HTTPException if it does not."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
+    with contextlib.closing(connection):
+        connection.request(method, path, json.dumps(body) if body else None)
+        answer = connection.getresponse()
+        facts: dict[str, Any] = json.loads(answer.read())
+        if answer.status != 200:
+            raise ValueError(f"status {answer.status}")
+        return facts
+
+
+def start(home: Home | None = None) -> Status:
+    """Start a server unless one runs, and wait until it answers.
+
+    Raises LocalCloudError, with what the server said, if it does not; and if the environment of
+    this interpreter lacks what a server needs.
+    """
+    home = home or Home(default_folder())
+    found = status(home)
+    if found.running:
+        return found
+    with home.starting(START_SECONDS + STOP_SECONDS):
+        return _start(home)
+
+
+def start_again(home: Home) -> Status:
+    """Start a server that has ended by itself: the same code in the same folder, at the same port.
+
+    LocalCloudError, with the next step, for one that was stopped on purpose, that runs and does
+    not answer, or that this interpreter cannot run.
+    """
+    with home.starting(START_SECONDS + STOP_SECONDS):
+        if at := home.stopped():
+            raise LocalCloudError(
+                f"the local cloud was stopped at {at}: start it with local_cloud.activate() or"
+                " `python -m local_cloud start`, then run this again; its buckets, jobs and logs"
+                " are kept"
+            )
+        found = status(home)
+        if found.silent:
+            raise LocalCloudError(str(found))
+        if found.running:
+            return found
+        before = home.address()
+        if before and (why := difference(before, identity())):
+            where, python = (shlex.quote(before[name]) for name in ("checkout", "interpreter"))
+            raise LocalCloudError(
+                f"the local cloud has ended, and this Python cannot start it again ({why}): run"
+                f" `cd {where} && {python} -m local_cloud start`"
+            )
+        _say("The local cloud has ended without being stopped.")
+        return _start(home)
+
+
+def _start(home: Home) -> Status:
+    """Start it; the caller sees to it that no other process does so at the same time."""
+    process, begun = None, 0
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        found = status(home)
+        if found.running:
+            if process and found.facts["pid"] != process.pid:
+                process.terminate()  # another was first; ours might outlive that one's stop()
+            return found
+        if found.silent and is_suspended(found.silent):
+            raise LocalCloudError(str(found))
+        if process is None and not home.running():  # one that ends is waited for
+            process, begun = _launch(home)
+        if process and process.returncode is not None and not home.running():
+            break
+        time.sleep(0.05)
+    if found.silent:
+        raise LocalCloudError(str(found))
+    said = home.log.read_bytes()[begun:].decode(errors="replace").strip().splitlines()
+    raise LocalCloudError(
+        f"the local cloud did not start ({said[-1] if said else 'it said nothing'}); "
+        f"its log is {home.log}"
+    )
+
+
+def _launch(home: Home) -> tuple[subprocess.Popen[bytes], int]:
+    """Run the server's program; its process, and where its words begin in the log."""
+    _require_packages()
+    _say("Starting the local cloud ...")
+    home.make()
+    with open(home.log, "a") as log:
+        begun = log.tell()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "local_cloud.server", str(home.folder)],
+            cwd=CHECKOUT,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # it outlives this process, and its Ctrl-C
+        )
+    # The server outlives this process; if it does not, it must not stay as a zombie.
+    threading.Thread(target=process.wait, daemon=True).start()
+    return process, begun
+
+
+def _require_packages() -> None:
+    """LocalCloudError, which says how to start a server, if this interpreter cannot."""
+    if lacking := missing_packages():
+        raise LocalCloudError(
+            f"no local cloud of {CHECKOUT} runs, and this Python, {sys.executable}, cannot start"
+            f" one: it lacks {_shortly(lacking)}. Start it with the lesson's Python, then try"
+            f" again: cd {shlex.quote(str(CHECKOUT))} && .venv/bin/python -m local_cloud start"
+        )
+
+
+def _shortly(packages: list[str]) -> str:
+    first, *rest = packages
+    return f"{first} and {len(rest)} more of the server's packages" if rest else first
+
+
+def _say(text: str) -> None:
+    """Say it on stderr, for a shell may read stdout; in a notebook stderr looks like an error."""
+    print(text, file=sys.stdout if "ipykernel.kernelapp" in sys.modules else sys.stderr, flush=True)
+
+
+def stop(home: Home | None = None) -> Status:
+    """Stop the server, and with it the jobs that run; buckets, records and logs stay."""
+    home = home or own(Home(default_folder()))
+    runs = home.running()
+    home.note_stop()  # first, so that no client starts it again
+    if runs:
+        _say("Stopping the local cloud ...")
+        _end(home)
+    return Status(home)
+
+
+def _end(home: Home) -> None:
+    """End the server's process."""
+    end = time.monotonic() + STOP_SECONDS
+    told = None
+    while home.running():
+        # By its process id and never by a request: the port is free before the process has ended,
+        # and whoever takes it would be sent the secret.
+        pid = home.server()
+        with contextlib.suppress(ProcessLookupError):
+            if pid is not None and pid != told:
+                os.kill(pid, signal.SIGTERM)
+                os.kill(pid, signal.SIGCONT)  # one that is suspended would not see it
+                told = pid
+            if time.monotonic() > end:
+                # Its reaper ends the jobs. A server that ends has taken its id out of the lock.
+                os.kill(pid or home.address()["pid"], signal.SIGKILL)
+        time.sleep(0.02)
+
+
+def reset(home: Home | None = None) -> Status:
+    """Remove every bucket, job, model and log; a server that ran runs again, at its address.
+
+    Without a `home` it is the one that `activate` uses from here, never another checkout's.
+    """
+    home = home or own(Home(default_folder()))
+    if not home.running():
+        _clear(home)
+        return Status(home)
+    _require_packages()
+    # Clients that find it gone meanwhile wait for its start.
+    with home.starting(START_SECONDS + STOP_SECONDS):
+        _say("Stopping the local cloud ...")
+        _end(home)
+        _clear(home)
+        return _start(home)
+
+
+def _clear(home: Home) -> None:
+    """Remove the data of a server that does not run."""
+    lock = home.lock(tries=100)
+    if lock is None:
+        raise LocalCloudError(f"{home.folder}: another process started it again; reset once more")
+    with lock:
+        # In a process of its own: removing whatever jobs have left is the server's work.
+        for folder in home.set_data_aside():
+            command = [sys.executable, "-m", "local_cloud.store.trees", str(folder)]
+            subprocess.run(command, cwd=CHECKOUT, check=True)
+
+
+def empty(home: Home) -> None:
+    """Do what reset() does, of a server that runs, without starting it again."""
+    ask(home.address()["port"], f"/{home.secret()}/empty", "POST", seconds=STOP_SECONDS)
+
+
+def console_link(home: Home | None = None, at: str = "") -> str:
+    """Return a link to the web page that signs a browser in; it works once, within two minutes.
+
+    Starts the local cloud if need be. at: where the browser sees its port, behind a proxy such as
+    JupyterLab's: "https://hub.example.org/user/ada/proxy/PORT", where PORT stands for the number.
+    """
+    found = start(home) if home else in_use()
+    at = at.replace("PORT", str(found.port)).rstrip("/")
+    parts = urlsplit(at)
+    if at and not (parts.scheme in ("http", "https") and parts.netloc):
+        raise LocalCloudError(
+            f"{at!r} is not a URL: give what the browser shows, from https:// to the port"
+        )
+    body = {"origin": f"{parts.scheme}://{parts.netloc}"} if at else None
+    try:
+        path = f"/{found.home.secret()}/console-link"
+        code = ask(found.port, path, "POST", body)["code"]
+    except (OSError, ValueError, http.client.HTTPException) as problem:
+        raise LocalCloudError(
+            f"the local cloud that runs has no console ({problem}): `python -m local_cloud stop`,"
+            " then try again"
+        ) from None
+    return f"{at or f'http://127.0.0.1:{found.port}'}/console/enter?code={code}"
+
+
+def in_use() -> Status:
+    """The server that this process uses, started if need be.
+
+    One that the environment names (`python -m local_cloud env`) is used as it is.
+    """
+    home = Home(default_folder())
+    found = status(home)
+    if found.url and found.url == os.environ.get("LOCAL_CLOUD_VERTEX_URL"):
+        return found
+    return start(own(home))
+
+
+def own(home: Home) -> Home:
+    """This home, or another one beside it if this one is used by other code or other packages.
+
+    An interpreter that cannot run a server uses one of the same checkout, whoever started it.
+    """
+    used_by = home.address()
+    why = difference(used_by, identity())
+    if not why:
+        return home
+    if lacking := missing_packages():
+        for other in (home, *home.beside()):
+            running = status(other).facts
+            if running.get("checkout") == identity()["checkout"]:
+                _say(
+                    f"Using the local cloud that {running['interpreter']} has started: this"
+                    f" Python, {sys.executable}, lacks {_shortly(lacking)}."
+                )
+                return other
+    kept = _kept(home)
+    pid = home.server()
+    if pid is None and not (kept and used_by):
+        return home
+    other = kept or home.own_for(identity())
+    _say(
+        f"Using the folder {other.folder}: {home.folder} is used by another local cloud"
+        f" ({_runs(pid)}{used_by.get('interpreter')}, {used_by.get('checkout')}); {why}."
+    )
+    return other
+
+
+def _runs(pid: int | None) -> str:
+    return f"process {pid}, " if pid else "not running, "
+
+
+def _kept(home: Home) -> Home | None:
+    """The home beside this one that this environment has used last; None if it has none."""
+    ours = [each for each in home.beside() if not difference(each.address(), identity())]
+    return max(ours, key=lambda each: (each.running(), each.last_start()), default=None)

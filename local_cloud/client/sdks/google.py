@@ -1,0 +1,284 @@
+"""What is done to the modules of Google's SDKs: they find the local cloud, and go nowhere else."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import tempfile
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from local_cloud.client import revival
+from local_cloud.client.sdks.redaction import redacting
+from local_cloud.client.target import is_local, refuse_elsewhere
+from local_cloud.errors import LocalCloudError
+
+
+def _point_aiplatform(initializer: ModuleType) -> None:
+    from google.auth.credentials import AnonymousCredentials
+
+    initializer.global_config.init(
+        api_endpoint=os.environ["LOCAL_CLOUD_VERTEX_URL"],
+        api_transport="rest",
+        credentials=AnonymousCredentials(),  # type: ignore[no-untyped-call]
+    )
+
+
+def _look_without_pause(module: ModuleType) -> None:
+    # The SDK sleeps five seconds between two looks at a job. The server holds each look until the
+    # state changes, so here it need not sleep at all.
+    module._JOB_WAIT_TIME = 0  # type: ignore[attr-defined]
+
+
+def _point_projects(module: ModuleType) -> None:
+    # The SDKs make this client themselves, to turn a project's id into its number and back.
+    client = module.ProjectsClient
+    original = client.__init__
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def init(self: Any, **options: Any) -> None:
+        if is_local() and not (options.get("transport") or options.get("client_options")):
+            options["transport"] = "rest"
+            options["client_options"] = {"api_endpoint": os.environ["LOCAL_CLOUD_VERTEX_URL"]}
+        original(self, **options)
+
+    client.__init__ = init
+
+
+def _check_mlflow(module: ModuleType) -> None:
+    # The SDK's plug-in for mlflow gives RunInfo an argument that mlflow 3 has not. mlflow catches
+    # the error and goes on, so that a run would be made and nothing be logged to it, in silence.
+    tracker = module._ExperimentTracker
+    original = tracker._initialize_mlflow_plugin
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def initialize() -> None:
+        import inspect
+
+        import mlflow
+
+        if "run_uuid" not in inspect.signature(mlflow.entities.RunInfo).parameters:
+            raise LocalCloudError(
+                f"autolog() of google-cloud-aiplatform takes mlflow up to 2.16.0, and here is"
+                f" mlflow {mlflow.__version__}, with which it logs nothing: log with"
+                " aiplatform.log_params() and log_metrics(), or use an environment with"
+                " `pip install 'google-cloud-aiplatform[autologging]'` and without version 3 of"
+                " the SageMaker SDK, which needs mlflow 3"
+            )
+        original()
+
+    tracker._initialize_mlflow_plugin = staticmethod(initialize)
+
+
+def _guard_requests(module: ModuleType) -> None:
+    session = module.AuthorizedSession
+    if hasattr(session.request, "__wrapped__"):
+        return
+    original = session.request
+
+    @functools.wraps(original)
+    def request(self: Any, method: str, url: str, *args: Any, **kwargs: Any) -> Any:
+        if is_local() and (
+            found := re.match(r"https://[a-z0-9-]+-aiplatform\.googleapis\.com", url)
+        ):
+            # Endpoint.raw_predict() names this host itself, whatever init() was given.
+            url = os.environ["LOCAL_CLOUD_VERTEX_URL"] + url[found.end() :]
+        refuse_elsewhere(url)
+        body = args[0] if args else kwargs.get("data")
+        is_kept = body is None or isinstance(body, (bytes, str, dict))  # a stream is read once
+        return revival.send(
+            method,
+            url,
+            lambda: original(self, method, url, *args, **kwargs),
+            failures=(module.requests.exceptions.ConnectionError,),
+            repeatable=method in revival.REPEATABLE and is_kept,
+        )
+
+    session.request = request
+
+    # What fetches and renews the tokens of real credentials has a session of its own.
+    fetch = module.Request.__call__
+
+    @functools.wraps(fetch)
+    def call(self: Any, url: str, *args: Any, **kwargs: Any) -> Any:
+        refuse_elsewhere(url)
+        return fetch(self, url, *args, **kwargs)
+
+    module.Request.__call__ = call
+
+
+def _show_no_button(module: ModuleType) -> None:
+    # A notebook would show a link to the real console, drawn with a font that the browser fetches.
+    if hasattr(module.display_link, "__wrapped__"):
+        return
+    original = module.display_link
+
+    @functools.wraps(original)
+    def display_link(*args: Any, **kwargs: Any) -> None:
+        if not is_local():
+            original(*args, **kwargs)
+
+    module.display_link = display_link  # type: ignore[attr-defined]
+
+
+def _no_account(auth: ModuleType) -> None:
+    # The SDK's trackers ask for the credentials of this machine's user, whatever init() was given.
+    if hasattr(auth.default, "__wrapped__"):
+        return
+    original = auth.default
+
+    @functools.wraps(original)
+    def default(*args: Any, **kwargs: Any) -> Any:
+        if not is_local():
+            return original(*args, **kwargs)
+        from google.auth.credentials import AnonymousCredentials
+
+        nobody = AnonymousCredentials()  # type: ignore[no-untyped-call]
+        return nobody, os.environ.get("GOOGLE_CLOUD_PROJECT")
+
+    auth.default = default  # type: ignore[attr-defined]
+
+
+def _name_conflicts(module: ModuleType) -> None:
+    # Over REST the SDK knows an error by its HTTP status, which AlreadyExists and Aborted share.
+    # Its own code catches these two, for gRPC, its usual transport, tells them apart; and it reads
+    # the message, before which REST puts the address.
+    original = module.from_http_response
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def from_http_response(response: Any) -> Any:
+        problem = original(response)
+        if type(problem) is not module.Conflict:
+            return problem
+        try:
+            error = response.json()["error"]
+            kind = {"ALREADY_EXISTS": module.AlreadyExists, "ABORTED": module.Aborted}[
+                error["status"]
+            ]
+        except (ValueError, TypeError, KeyError):
+            return problem
+        return kind(error["message"], problem.errors, problem.details, problem.response)
+
+    module.from_http_response = from_http_response  # type: ignore[attr-defined]
+
+
+def _api_core_exceptions(module: ModuleType) -> None:
+    redacting("GoogleAPICallError")(module)
+    _name_conflicts(module)
+
+
+def _guard_channels(module: ModuleType) -> None:
+    if hasattr(module.create_channel, "__wrapped__"):
+        return
+    original = module.create_channel
+
+    @functools.wraps(original)
+    def create_channel(target: str, *args: Any, **kwargs: Any) -> Any:
+        refuse_elsewhere(target)
+        return original(target, *args, **kwargs)
+
+    module.create_channel = create_channel  # type: ignore[attr-defined]
+
+
+def _guard_gcsfs(module: ModuleType) -> None:
+    system = module.GCSFileSystem
+    if hasattr(system._format_path, "__wrapped__"):
+        return
+    original = system._format_path
+
+    @functools.wraps(original)
+    def format_path(self: Any, *args: Any) -> str:
+        url: str = original(self, *args)
+        refuse_elsewhere(url)
+        revival.require_server(url)
+        return url
+
+    system._format_path = format_path
+
+
+def _read_rows_over_rest(module: ModuleType) -> None:
+    # BigQuery's client reads large results over gRPC, from a service of its own that is not here;
+    # without that service's library it says so with each result.
+    original = module.RowIterator._should_use_bqstorage
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def should_use(self: Any, *args: Any, **kwargs: Any) -> bool:
+        return not is_local() and bool(original(self, *args, **kwargs))
+
+    module.RowIterator._should_use_bqstorage = should_use
+
+
+def _make_no_storage_client(module: ModuleType) -> None:
+    original = module.Client._ensure_bqstorage_client
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def ensure(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return None if is_local() else original(self, *args, **kwargs)
+
+    module.Client._ensure_bqstorage_client = ensure
+
+
+def _report_apart(module: ModuleType) -> None:
+    # In a job that is no trial cloudml-hypertune writes below /tmp, which all users share: whoever
+    # lays a link there first has another file overwritten. A job's temporary folder is its own.
+    own = os.path.join(tempfile.gettempdir(), "hypertune", "output.metrics")
+    module._DEFAULT_METRIC_PATH = own  # type: ignore[attr-defined]
+
+
+def _find_buckets(module: ModuleType) -> None:
+    # A component finds an artifact of gs:// below /gcs; a machine without mounts has it elsewhere.
+    module._GCS_LOCAL_MOUNT_PREFIX = os.environ.get("LOCAL_CLOUD_GCS", "/gcs") + "/"  # type: ignore[attr-defined]
+
+
+def _read_no_template_elsewhere(module: ModuleType) -> None:
+    """PipelineJob reads a template at an https:// URL with urllib, which asks nobody."""
+    original = module._load_yaml_from_https_uri
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def load(uri: str, *args: Any, **kwargs: Any) -> Any:
+        if is_local():
+            raise LocalCloudError(
+                f"not implemented in the local cloud: a template at a URL, such as {uri}; give"
+                " PipelineJob the compiled file as its template_path"
+            )
+        return original(uri, *args, **kwargs)
+
+    module._load_yaml_from_https_uri = load  # type: ignore[attr-defined]
+
+
+HOOKS: dict[str, Callable[[ModuleType], None]] = {
+    "google.cloud.storage.exceptions": redacting("DataCorruption"),
+    "google.resumable_media.common": redacting("DataCorruption"),
+    "hypertune.hypertune": _report_apart,
+    "kfp.dsl.types.artifact_types": _find_buckets,
+    "google.cloud.bigquery.client": _make_no_storage_client,
+    "google.cloud.bigquery.table": _read_rows_over_rest,
+    "google.cloud.aiplatform.utils._ipython_utils": _show_no_button,
+    "google.cloud.aiplatform.initializer": _point_aiplatform,
+    "google.cloud.aiplatform.jobs": _look_without_pause,
+    "google.cloud.aiplatform.training_jobs": _look_without_pause,
+    "google.cloud.aiplatform.pipeline_jobs": _look_without_pause,
+    "google.cloud.aiplatform.metadata.metadata": _check_mlflow,
+    "google.cloud.aiplatform.utils.yaml_utils": _read_no_template_elsewhere,
+    "google.cloud.resourcemanager_v3.services.projects.client": _point_projects,
+    "google.auth": _no_account,
+    "google.auth.transport.requests": _guard_requests,
+    "gcsfs.core": _guard_gcsfs,
+    "google.api_core.exceptions": _api_core_exceptions,
+    "google.api_core.grpc_helpers": _guard_channels,
+    "google.api_core.grpc_helpers_async": _guard_channels,
+}

@@ -1,0 +1,1 @@
+"""What the Python of a job finds: its environment, packages and code."""

@@ -1,0 +1,256 @@
+"""The lines of a log, and when they were written: by its marks (log_marks.py).
+
+A replica writes its log itself, so that nothing is lost between it and the disk, but a plain file
+holds no times. So the server looks at the log every half second while the replica runs. At the
+same time it overwrites the secret, because scripts print their environment. One thread does this
+for all logs, a piece of one log at a time, so a log that grows by gigabytes delays neither the
+server nor the other logs.
+
+A log can be large, so nothing here reads more than a window of it, or of its marks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from local_cloud.engine.jobs.log_marks import Marks
+from local_cloud.store.files import open_file, open_regular
+
+PERIOD = 0.5  # seconds: as precise as the times are
+LONGEST = 1 << 20  # bytes of a line; what is longer counts as several lines (`_cut`)
+BLOCK = 1 << 16  # bytes read at once
+SEARCHED = 1 << 22  # bytes searched at once: each read waits for its turn among the threads
+PIECE = 1 << 24  # bytes of a log that are searched before it is another log's turn
+ALL = 1 << 62  # more bytes than any log has
+
+_thread = ThreadPoolExecutor(1, thread_name_prefix="log-marks")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a log: when it was written (seconds since the epoch), and its place in the log."""
+
+    time: float
+    start: int  # byte offsets in the log
+    end: int
+    text: str
+
+
+def marks_path(log: Path) -> Path:
+    """Return the file with the marks of a log."""
+    return Marks(log).path
+
+
+def mark(log: Path, hidden: bytes = b"", *, ended: bool = True, at: float | None = None) -> bool:
+    """Note that the log, or its next PIECE, was written by now; return whether there is more of it.
+
+    hidden: a text that nobody is to read in the log; it is written over first. Its beginning at
+    the end of the log is left for the next time, unless ended. at: when the log was written, if
+    that was not now.
+    """
+    size = _size(log)
+    marks = Marks(log)
+    seen, known = marks.last() or (0.0, 0)
+    end = min(size, known + PIECE)
+    if hidden and end > known:
+        _hide(log, hidden, max(0, known - len(hidden) + 1), end)
+        if end < size or not ended:
+            end -= _begun(log, hidden, end)
+    if end > known:
+        # Rounded down: nothing is written after the job's end. A clock that is set back does not
+        # change the order of lines.
+        now = math.floor((at or time.time()) * 1000) / 1000
+        marks.add((max(seen, now), end))
+    return size > known + PIECE
+
+
+def _size(log: Path) -> int:
+    """Bytes of a log; 0 if there is none, or if its job has put something else in its place."""
+    with suppress(FileNotFoundError), open_file(log) as file:
+        return os.fstat(file.fileno()).st_size
+    return 0
+
+
+def marked(log: Path, hidden: bytes = b"", *, ended: bool) -> int:
+    """Return how much of a log may be shown: what has a mark, and all once it has ended.
+
+    What has been shown with a time keeps it, and nothing in it is still to be hidden. What has
+    just been written is marked first, a piece at most. Waits: not for the event loop.
+    """
+    if ended:
+        return ALL
+    _thread.submit(mark, log, hidden, ended=False).result()
+    latest = Marks(log).last()
+    return latest[1] if latest else 0
+
+
+def _hide(log: Path, text: bytes, start: int, end: int) -> None:
+    """Write over the text, wherever it is between two bytes; a replica only ever appends."""
+    instead = b"SECRET".ljust(len(text), b"*")[: len(text)]
+    with suppress(OSError), open(log, "r+b", opener=open_regular) as file:
+        while end - start >= len(text):
+            block = os.pread(file.fileno(), min(SEARCHED, end - start), start)
+            if len(block) < len(text):
+                return
+            at = block.find(text)
+            while at >= 0:
+                os.pwrite(file.fileno(), instead, start + at)
+                at = block.find(text, at + len(text))
+            start += len(block) - len(text) + 1
+
+
+def _begun(log: Path, text: bytes, end: int) -> int:
+    """Return how many bytes before byte `end` may be the beginning of the text."""
+    with open_file(log) as file:
+        tail = os.pread(file.fileno(), len(text) - 1, max(0, end - len(text) + 1))
+    return next((n for n in range(len(tail), 0, -1) if text.startswith(tail[-n:])), 0)
+
+
+async def follow(logs: Iterable[Path], hidden: bytes = b"") -> None:
+    """Mark the logs every half second until cancelled; hidden: as in mark."""
+    logs = tuple(logs)
+    while True:
+        await asyncio.sleep(PERIOD)
+        for log in logs:
+            await _mark_all(log, hidden, ended=False)
+
+
+async def finish(logs: Iterable[Path], hidden: bytes = b"") -> None:
+    """Mark all of the logs, to which nothing more is written."""
+    for log in logs:
+        await _mark_all(log, hidden, ended=True)
+
+
+async def recover(logs: Iterable[Path], hidden: bytes = b"") -> None:
+    """Mark all of the logs that a killed server has left, with the time of their last write."""
+    for log in logs:
+        with suppress(FileNotFoundError):  # its job or deployment has been removed
+            await _mark_all(log, hidden, ended=True, at=log.stat().st_mtime)
+
+
+async def _mark_all(log: Path, hidden: bytes, *, ended: bool, at: float | None = None) -> None:
+    def piece() -> bool:
+        return mark(log, hidden, ended=ended, at=at)
+
+    while await asyncio.get_running_loop().run_in_executor(_thread, piece):
+        pass
+
+
+def lines(log: Path, start: int = 0, *, ended: bool = True) -> Iterator[Line]:
+    """Yield the lines from byte `start`, which begins one; an unfinished last line only if ended.
+
+    Memory holds a block of the log or one line, and the log is open only while that is read: logs
+    can be large, and many are read side by side. A line counts as written when the server first
+    saw it in the log; until then, when the log was last written to. A log that does not exist (yet)
+    has no lines.
+    """
+    if not log.exists():
+        return
+    latest = log.stat().st_mtime
+    marks = Marks(log).reaching(start + 1)
+    seen, size = next(marks, (latest, ALL))
+    while block := _block(log, start, ended=ended):
+        for raw in block:
+            end = start + len(raw)
+            while size < end:
+                seen, size = next(marks, (latest, ALL))
+            yield Line(seen, start, end, raw.decode(errors="replace").rstrip("\r\n"))
+            start = end
+
+
+def lines_before(log: Path, end: int, *, ended: bool = True) -> Iterator[Line]:
+    """Yield the lines before byte `end`, where a line begins or the log ends, the last first."""
+    while end > 0:
+        start = line_start(log, max(0, end - BLOCK))
+        block = []
+        for line in lines(log, start, ended=ended):
+            if line.end > end:
+                break
+            block.append(line)
+        yield from reversed(block)
+        end = start
+
+
+def _block(log: Path, start: int, *, ended: bool) -> list[bytes]:
+    """Return the next lines of a log, as many as begin within a block; none at its end."""
+    found, size = [], 0
+    begin = _line_begin(log, start)
+    with open(log, "rb", opener=open_regular) as file:
+        file.seek(start)
+        while size < BLOCK:
+            place = start + size
+            most = _cut(begin, place) - place
+            raw = file.readline(most)
+            whole = raw.endswith(b"\n")
+            if not raw or not (whole or len(raw) == most or ended):
+                break
+            found.append(raw)
+            size += len(raw)
+            if whole:
+                begin = start + size
+    return found
+
+
+def line_start(log: Path, place: int) -> int:
+    """Return where the line begins that holds byte `place`."""
+    begin = _line_begin(log, place)
+    if begin is None:
+        return place // LONGEST * LONGEST
+    first = begin + LONGEST
+    return begin if place < first else max(first, place // LONGEST * LONGEST)
+
+
+def tail(log: Path, most: int) -> int:
+    """Return where the line with the byte `most` before the end begins; 0 for a shorter log."""
+    size = log.stat().st_size if log.exists() else 0
+    return line_start(log, size - most) if size > most else 0
+
+
+def _cut(begin: int | None, place: int) -> int:
+    """Return where the line with byte `place`, or its part, ends if no newline ends it.
+
+    A line that begins at `begin` (None: long before) is cut after LONGEST bytes, and then where
+    the place in the log is a multiple of that: so a cut is found without reading far back.
+    """
+    if begin is not None and place < begin + LONGEST:
+        return begin + LONGEST
+    return (place // LONGEST + 1) * LONGEST
+
+
+def _line_begin(log: Path, place: int) -> int | None:
+    """Return where the whole line with byte `place` begins; None: over two LONGEST before."""
+    start, least = place, max(0, place - 2 * LONGEST)
+    with open_file(log) as file:
+        while start > least:
+            end, start = start, max(least, start - BLOCK)
+            found = os.pread(file.fileno(), end - start, start).rfind(b"\n")
+            if found >= 0:
+                return start + found + 1
+    return 0 if least == 0 else None
+
+
+def since(log: Path, moment: float) -> int:
+    """Return where a line begins; all lines before it were written before the moment."""
+    return line_start(log, Marks(log).before(moment))
+
+
+def span(log: Path) -> tuple[float, float] | None:
+    """When the first and the latest line of a log were written; None while it is empty."""
+    try:
+        found = log.stat()
+    except FileNotFoundError:
+        return None
+    if not found.st_size:
+        return None
+    marks = Marks(log)
+    first, last = marks.first(), marks.last()
+    latest = last[0] if last and last[1] >= found.st_size else found.st_mtime
+    return (first[0] if first else latest), latest

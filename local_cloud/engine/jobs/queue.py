@@ -1,0 +1,424 @@
+"""The engine: a queue of jobs on this machine, their records, and the way in for the dialects."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from local_cloud.engine import machine
+from local_cloud.engine.base import Base, BaseOf, own_only, server_base
+from local_cloud.engine.dialect import TrainingDialect
+from local_cloud.engine.environments.environments import Environments
+from local_cloud.engine.environments.job_environment import write_scripts
+from local_cloud.engine.isolation import job_network, mounts
+from local_cloud.engine.isolation.job_network import JobNetwork
+from local_cloud.engine.jobs import control_groups, job_table, log_timestamps, reaper, scheduler
+from local_cloud.engine.jobs.attempt_runner import AttemptRunner, check_name
+from local_cloud.engine.jobs.collecting import Collecting
+from local_cloud.engine.jobs.fork_server import ForkServer
+from local_cloud.engine.jobs.job_space import watch_space
+from local_cloud.engine.jobs.job_table import JobTable, cut_off, ended_with, with_attempt
+from local_cloud.engine.jobs.remover import Remover
+from local_cloud.engine.jobs.replica import ReplicaContext, environment, log_path
+from local_cloud.engine.jobs.scheduler import Scheduler
+from local_cloud.engine.rehearsals import spot_stop
+from local_cloud.engine.rehearsals.failures import Failures
+from local_cloud.engine.rental import Rented
+from local_cloud.engine.spec import Attempt, EngineError, Job, Outcome, Plan, State
+from local_cloud.store import clock
+from local_cloud.store.errors import StoreError
+from local_cloud.store.records import NOT_WRITTEN, Records
+from local_cloud.store.space import Space, limit
+
+LEFTOVER_GRACE = 5.0  # seconds between SIGTERM and SIGKILL for what a killed server left behind
+# Whatever interrupts a job here is a rehearsal.
+INTERRUPTED = "local cloud: spot stop rehearsed at epoch {}: the replicas were sent SIGTERM"
+LOST = Outcome(
+    State.FAILED,
+    "lost",
+    "The local cloud ended while this job was running, and the job's processes were ended too;"
+    " what it had written is kept. Send the job again.",
+)
+STOPPED = Outcome(State.STOPPED, "stopped", "The job was stopped on request.")
+
+
+class Engine:
+    """Runs jobs, each of several replicas, on this machine; its records outlive it.
+
+    Everything but staging and collecting happens on the loop that called start().
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        records: Records,
+        cores: int | None = None,
+        hook: Path | None = None,
+        space: Space | None = None,
+        hidden: str = "",
+        base_of: BaseOf = own_only,
+        door: job_network.Door | None = None,
+    ) -> None:
+        """folder: where the jobs' folders and logs are, this engine's alone; cores: None, all.
+
+        hook: a file that every Python of a job runs when it starts. space: how much may be
+        written; None: what a learner's machine allows by default. hidden: a text that nobody is to
+        read in a log. base_of: what jobs of an image stand on. door: how jobs that have a
+        network of their own reach the server.
+        """
+        self._folder = folder.resolve()
+        self._records = records
+        self._dialects: Mapping[str, TrainingDialect] = {}
+        self._cores = cores or machine.cores()
+        self._hook, self._base_of, self._space, self._door = hook, base_of, space, door
+        self.hidden = hidden.encode()
+        self._gpus: tuple[int, ...] = ()
+        self.ports = machine.Ports()
+        self.failures = Failures(records)
+        self._jobs = JobTable(records)
+        self._turn = 0  # of the latest job
+        self._runs: dict[str, AttemptRunner] = {}
+        self._collecting: dict[str, Collecting] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._remover = Remover(self._folder)
+        self._open = False
+        # By the first mark a later server finds what this one left, by the second the reaper
+        # finds this server's replicas and not those of a server that has taken its place.
+        self._engine_mark = {"LOCAL_CLOUD_ENGINE": str(self._folder)}
+        self._run_mark = {"LOCAL_CLOUD_RUN": secrets.token_hex(8)}
+        self._fork_server = ForkServer(self._engine_mark | self._run_mark)
+
+    async def start(self, dialects: Mapping[str, TrainingDialect]) -> None:
+        """Put in order what an earlier server left, start the reaper and the queue.
+
+        dialects: the clouds that can send jobs, by the names that submit() is given.
+        """
+        self._dialects = dialects
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._space = self._space or Space(self._folder, limit({}))
+        self._own = server_base(await asyncio.to_thread(write_scripts, self._folder / ".bin"))
+        # What is left is ended before a record says so.
+        await asyncio.to_thread(reaper.end, (), reaper.entries(self._engine_mark), LEFTOVER_GRACE)
+        self._gpus, *_ = await asyncio.gather(
+            asyncio.to_thread(machine.gpus),
+            asyncio.to_thread(mounts.available),  # asked now, so that no job waits for the answer
+            asyncio.to_thread(control_groups.remove, self._engine_mark),
+            asyncio.to_thread(job_network.available),
+        )
+        self._remover.start()
+        self._scheduler = Scheduler(self._cores, self._gpus)
+        for job in self._jobs.load():
+            self._turn = job.turn
+            if job.state is not State.QUEUED and not job.state.ended:
+                await self._recover(job)
+        self._rehearsals = spot_stop.Rehearsals(self._records)
+        self.reaper = reaper.Reaper(reaper.entries(self._run_mark))
+        self._open = True
+        self._next()
+
+    async def _recover(self, job: Job) -> None:
+        """End a job that a killed server has left, once nobody reads the secret in its logs."""
+        ended = cut_off(job, self._folder / job.id)
+        await log_timestamps.recover(self.logs(job.id).values(), self.hidden)
+        self._finish(ended, STOPPED if job.state is State.STOPPING else LOST)
+
+    async def close(self) -> None:
+        """Stop the running jobs, whose outcome is "lost"; queued ones wait for the next start."""
+        self._open = False
+        for run in self._runs.values():
+            run.decide(LOST)
+        for collecting in self._collecting.values():
+            collecting.stop(LOST)
+        if self._looking:
+            self._looking.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks.values())
+        self._jobs.write_all()
+        await asyncio.to_thread(self._fork_server.close)
+        await asyncio.to_thread(self.reaper.close)
+        await asyncio.to_thread(self._remover.close)
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs this machine has."""
+        return len(self._gpus)
+
+    @property
+    def space(self) -> Space:
+        """How much may be written."""
+        assert self._space
+        return self._space
+
+    async def make_environment(self, context: ReplicaContext) -> None:
+        """Make the environment in which replicas run Python, if there is room for it."""
+        context.folder.mkdir(parents=True, exist_ok=True)
+        await asyncio.to_thread(self.space.take)
+        await asyncio.to_thread(context.pythons.of, "")
+
+    def base(self, image: str) -> Base:
+        """Return what jobs of an image stand on, with a note about it; "": of no image."""
+        return self._base_of(image, self._own) if image else self._own
+
+    def submit(
+        self, dialect: str, job_id: str, size: int, gpus: int = 0, rented: Rented | None = None
+    ) -> Job:
+        """Queue a job of `size` replicas; it is on the disk at the end. rented: for a bill."""
+        check_name(job_id)
+        if job_id in self._jobs:
+            raise EngineError(f"there is a job {job_id} already: choose another name")
+        if dialect not in self._dialects or size < 1:
+            raise EngineError(f"no job of {size} replicas can be sent to {dialect!r}")
+        self._turn = turn = self._turn + 1
+        job = Job(job_id, dialect, size, State.QUEUED, time.time(), turn, gpus, rented=rented)
+        loop = asyncio.get_running_loop()  # the caller answers its client before the next starts
+        self._jobs.put(job, then=lambda: loop.call_soon(self._next))
+        return job
+
+    def stop(self, job_id: str) -> Job:
+        """Stop a job: a queued one at once, a running one by SIGTERM and after a grace SIGKILL.
+
+        While results are brought away, that stops; a job whose end is settled stays as it is.
+        """
+        job = self.get(job_id)
+        if job.state is State.QUEUED:
+            loop = asyncio.get_running_loop()
+            self._jobs.put(ended_with(job, STOPPED), then=lambda: loop.call_soon(self._next))
+        elif job_id in self._runs and self._runs[job_id].decide(STOPPED):
+            self._jobs.update(replace(self._jobs.latest(job_id), state=State.STOPPING))
+        elif job_id in self._collecting:
+            self._collecting[job_id].stop(STOPPED)
+            self._jobs.update(replace(self._jobs.latest(job_id), state=State.STOPPING))
+        return self.get(job_id)
+
+    def interrupt(self, job_id: str, note: str) -> bool:
+        """End the replicas of a job and run it again, if its plan allows; False if it cannot be.
+
+        It can be if it runs, is one that may be interrupted, and nothing has ended it yet. note:
+        a line for the logs.
+        """
+        job = self.get(job_id)
+        if job_id not in self._runs or not self._runs[job_id].interrupt(note):
+            return False
+        self._jobs.update(with_attempt(self._jobs.latest(job.id), interrupted=time.time()))
+        return True
+
+    def rehearse(self, epochs: Sequence[object]) -> bool:
+        """Interrupt a job at these epochs of its log; none: take it back. Whether it replaces one.
+
+        It is the first job whose log gets there, of those that may be interrupted. This is kept
+        until a job is interrupted; what that job does not use of it is given up when it ends.
+        """
+        before = self._rehearsals.wanted
+        self._rehearsals.keep(spot_stop.Rehearsal(spot_stop.checked(epochs)))
+        return before is not None
+
+    def get(self, job_id: str) -> Job:
+        """The job as it stands; NoSuchJob if there is none."""
+        return self._jobs.get(job_id)
+
+    def jobs(self) -> Iterator[Job]:
+        """All jobs in the order in which they came."""
+        return iter(self._jobs)
+
+    async def changed(self, job: Job, timeout: float) -> Job:
+        """The job as soon as its state differs from that of `job`, or after timeout seconds."""
+        return await self._jobs.changed(job, timeout)
+
+    def log(self, job_id: str, replica: str) -> Path:
+        """The file with what a replica wrote; it appears when the replica starts."""
+        return log_path(self._folder / self.get(job_id).id, check_name(replica))
+
+    def logs(self, job_id: str) -> dict[str, Path]:
+        """The logs that are there so far, by the name of the replica, in the names' order."""
+        found = (self._folder / self.get(job_id).id).glob("*.log")
+        return {path.name.removesuffix(".log"): path for path in sorted(found)}
+
+    def delete(self, job_id: str) -> None:
+        """Forget an ended job, with its folder and its logs."""
+        if not self.get(job_id).state.ended:
+            raise EngineError(f"job {job_id} has not ended: stop it first")
+        self.failures.forget(job_id)
+        self._jobs.remove(job_id, then=lambda: self._remover.remove(self._folder / job_id))
+
+    def _finish(self, job: Job, outcome: Outcome) -> None:
+        self._jobs.update(ended_with(job, outcome))
+
+    def _next(self) -> None:
+        """Start the jobs whose turn it is."""
+        if not self._open:
+            return
+        waiting = [
+            self._scheduler.need(job.id, job.size, job.gpus)
+            for job in self._jobs
+            if job.state is State.QUEUED
+        ]
+        starting = self._scheduler.due(waiting)
+        for turn in starting:
+            job = self._jobs.get(turn.id)
+            try:
+                attempt = Attempt(clock.now_after(job.created))
+                began = replace(job, state=State.STAGING, attempts=(attempt,))
+                self._jobs.put(began)
+            except NOT_WRITTEN as problem:
+                logging.getLogger(__name__).error("job %s waits: %s", job.id, problem)
+                asyncio.get_running_loop().call_later(job_table.RETRY, self._next)
+                return
+            self._begin(job, self._scheduler.take(turn))
+        if len(starting) < len(waiting) and (not self._looking or self._looking.done()):
+            self._looking = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        """While jobs wait, see whether those that run still hold back the others."""
+        while self._open and any(job.state is State.QUEUED for job in self._jobs):
+            marks = {job: self._marks(job) for job in self._scheduler.running}
+            work = await asyncio.to_thread(_work, marks)
+            self._scheduler.look(time.monotonic(), work)
+            self._next()
+            await asyncio.sleep(scheduler.PERIOD)
+
+    def _marks(self, job_id: str) -> dict[str, str]:
+        """The environment entries by which the processes of a job are found."""
+        return {**self._engine_mark, **self._run_mark, "LOCAL_CLOUD_JOB": job_id}
+
+    def replica_context(
+        self, name: str, folder: Path, size: int, gpus: tuple[int, ...] = ()
+    ) -> ReplicaContext:
+        """Return what each of `size` replicas gets; `name` is what their processes are found by."""
+        threads = max(1, self._cores // size)
+        pythons = Environments(folder, self.base, self._hook)
+        return ReplicaContext(
+            folder, pythons, threads, gpus, self._marks(name), self._fork_server,
+            hidden=self.hidden,
+        )  # fmt: skip
+
+    def _network(self, size: int) -> JobNetwork | None:
+        """Return the network that so many replicas share; None: this machine's."""
+        return JobNetwork(self._door) if size > 1 and job_network.available() else None
+
+    def _begin(self, job: Job, gpus: tuple[int, ...]) -> None:
+        context = self.replica_context(job.id, self._folder / job.id, job.size, gpus)
+        failure = self.failures.of(job.id)
+        self._runs[job.id] = AttemptRunner(
+            job, context, self.reaper, failure, self._network(job.size)
+        )
+        task = asyncio.get_running_loop().create_task(self._live(job.id, context))
+        self._tasks[job.id] = task
+        task.add_done_callback(functools.partial(self._left, job.id))
+
+    async def _live(self, job_id: str, context: ReplicaContext) -> None:
+        """A job from its turn to its end, in one attempt or several."""
+        outcome = await self._attempt(job_id, context)
+        ran = self._runs[job_id].ran
+        while self._runs[job_id].again:
+            # Nothing is awaited before the next one is there, for stop() to find.
+            job = with_attempt(self._jobs.latest(job_id), ended=time.time())
+            self._runs[job_id] = AttemptRunner(
+                job, context, self.reaper, network=self._network(job.size)
+            )
+            self._jobs.update(replace(job, state=State.STAGING))
+            outcome = await self._attempt(job_id, context)
+        ended = time.time()
+        if ran:
+            outcome = await self._collect(job_id, outcome)
+        await asyncio.to_thread(context.pythons.remove)
+        self._rehearsals.forget(job_id)
+        self._finish(with_attempt(self._jobs.latest(job_id), ended=ended), outcome)
+
+    async def _attempt(self, job_id: str, context: ReplicaContext) -> Outcome:
+        """Run the job once, with ports of its own."""
+        run, ports = self._runs[job_id], set[int]()
+        watching: list[asyncio.Task[None]] = []
+
+        def port() -> int:
+            ports.add(fresh := self.ports.take())
+            return fresh
+
+        def running() -> None:
+            self._running(job_id)
+            watching.append(asyncio.create_task(watch_space(run, context.folder, self.space)))
+            if reader := run.reader():
+                watching.append(asyncio.create_task(self._watch(job_id, run, reader)))
+
+        async def stage() -> Plan:
+            if (job := self._jobs.latest(job_id)).attempts[-1].ended:
+                attempt = Attempt(clock.now_after(job.attempts[-1].ended))
+                self._jobs.update(replace(job, attempts=(*job.attempts, attempt)))
+            job_context = context.of_job(port)
+            await self.make_environment(context)
+            plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, job_context)
+            if many := [
+                one for one in plan.replicas if one.forkable and self.base(one.image).is_servers
+            ]:
+                await self._fork_server.ready(environment(many[0], context, context.folder))
+            return plan
+
+        try:
+            return await run.live(stage, running)
+        finally:
+            for task in watching:
+                task.cancel()
+            self.ports.give_back(ports)
+
+    async def _watch(self, job_id: str, run: AttemptRunner, reader: spot_stop.Reader) -> None:
+        """Interrupt the job as soon as its log gets to an epoch at which it is to be."""
+        while run.reader():
+            more = await asyncio.to_thread(reader.news)
+            await asyncio.sleep(0 if more else spot_stop.PERIOD)
+            epoch = self._rehearsals.due(job_id, reader.epoch)
+            if epoch is None or not run.reader():
+                continue
+            try:
+                self._rehearsals.use(job_id)  # first on the disk, then done
+            except NOT_WRITTEN:
+                await asyncio.sleep(job_table.RETRY)
+                continue
+            self.interrupt(job_id, INTERRUPTED.format(epoch))
+
+    def _running(self, job_id: str) -> None:
+        job = with_attempt(self._jobs.latest(job_id), started=time.time())
+        job = replace(job, started=job.started or job.attempts[-1].started)
+        if job.state is State.STAGING:
+            job = replace(job, state=State.RUNNING)
+        self._jobs.update(job)
+
+    async def _collect(self, job_id: str, outcome: Outcome) -> Outcome:
+        """Let the dialect take the results; a success that cannot be taken away is none."""
+        final = ended_with(self._jobs.latest(job_id), outcome)
+        collecting = self._collecting[job_id] = Collecting()
+        try:
+            return await collecting.run(self._dialects[final.dialect].collect, final)
+        except (EngineError, StoreError, *NOT_WRITTEN) as problem:
+            if outcome.state is State.SUCCEEDED:
+                return replace(outcome, state=State.FAILED, reason="collect", message=str(problem))
+            logging.getLogger(__name__).error("job %s: collecting failed: %s", job_id, problem)
+            return outcome
+        finally:
+            del self._collecting[job_id]
+
+    def _left(self, job_id: str, task: asyncio.Task[None]) -> None:
+        """A job has left the machine: its cores are free."""
+        self._tasks.pop(job_id)
+        self._runs.pop(job_id, None)
+        self._scheduler.release(job_id)
+        if task.cancelled():  # the loop is being torn down; the next start puts things in order
+            return
+        if problem := task.exception():
+            # A fault in this program; the job must not seem to run for ever.
+            logging.getLogger(__name__).error("job %s", job_id, exc_info=problem)
+            message = f"The local cloud made a mistake ({problem!r}); its log has more."
+            self._finish(self._jobs.latest(job_id), Outcome(State.FAILED, "lost", message))
+        self._next()
+
+
+def _work(marks: Mapping[str, Mapping[str, str]]) -> dict[str, float]:
+    """The CPU seconds of jobs, by the marks of their processes."""
+    return {
+        job: reaper.cpu_seconds(reaper.living((), reaper.entries(m))) for job, m in marks.items()
+    }

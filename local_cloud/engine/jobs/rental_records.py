@@ -1,0 +1,85 @@
+"""What was ever rented, on record: a bill needs it after the resource itself is gone.
+
+A job's own record says when it had machines, so it gets a record here only when it is deleted.
+Endpoints and notebook instances have one from their first moment. It is paid for what is rented
+until it is given back, whether or not the local cloud runs in the meantime: the real service would
+not have stopped either.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from local_cloud.engine.rental import Machines, Rental, Rented, Span
+from local_cloud.engine.spec import Job, State
+from local_cloud.store.records import Records
+
+OPEN, CLOSED = "rental", "rental-closed"
+JOB = "job"  # the kind of the engine's own records (job_table.py)
+
+
+class Rentals:
+    """All rentals; each method writes to the disk, in the caller's transaction if there is one."""
+
+    def __init__(self, records: Records) -> None:
+        """Nothing is kept in memory."""
+        self._records = records
+
+    def open(self, rental_id: str, rented: Rented, times: int = 1) -> None:
+        """From now on so many are rented."""
+        self._put(Rental(rental_id, rented).changed(times, time.time()))
+
+    def change(self, rental_id: str, times: int) -> None:
+        """From now on there are so many; nothing happens if there is no such rental."""
+        if (rental := self.get(rental_id)) and rental.times != times:
+            self._put(rental.changed(times, time.time()))
+
+    def close(self, rental_id: str) -> None:
+        """It is given back now; the name may be used again."""
+        if rental := self.get(rental_id):
+            with self._records.transaction():
+                self._records.delete(OPEN, rental_id)
+                self._keep(rental.changed(0, time.time()))
+
+    def keep_job(self, job: Job) -> None:
+        """Remember what a job has cost whose record is about to be deleted."""
+        self._keep(of_job(job))
+
+    def get(self, rental_id: str) -> Rental | None:
+        """The rental that is open under this id, if there is one."""
+        found = self._records.get(OPEN, rental_id)
+        return Rental.of(found) if found else None
+
+    def __iter__(self) -> Iterator[Rental]:
+        """All rentals, those of jobs among them."""
+        for kind in (CLOSED, OPEN):
+            for _, document in self._records.list(kind):
+                yield Rental.of(document)
+        for _, document in self._records.list(JOB):
+            yield of_job(Job.of(document))
+
+    def _put(self, rental: Rental) -> None:
+        self._records.put(OPEN, rental.id, rental.document())
+
+    def _keep(self, rental: Rental) -> None:
+        if rental.spans:
+            self._records.put(CLOSED, f"{rental.id} {rental.spans[0].since!r}", rental.document())
+
+
+def of_job(job: Job) -> Rental:
+    """When a job had its machines: during its attempts, and not while it waited for its turn.
+
+    The latest has them until its results are collected. Where the server was killed nobody knows
+    the end: it is the last sign of life.
+    """
+    cloud = job.dialect.partition("-")[0]  # "sagemaker-processing" is SageMaker's
+    unknown = Rented(cloud, "job", job.id, (Machines("", job.size),))
+    spans = [Span(one.staged, one.ended, 1) for one in job.attempts]
+    if job.ended and spans and not (spans[-1].until and _is_cut_off(job)):
+        spans[-1] = spans[-1]._replace(until=job.ended)
+    return Rental(job.id, job.rented or unknown, tuple(spans), job.state is State.QUEUED)
+
+
+def _is_cut_off(job: Job) -> bool:
+    return job.outcome is not None and job.outcome.reason in ("lost", "stopped")

@@ -1,0 +1,200 @@
+"""One replica: its folders, its environment, its process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from local_cloud.engine import system
+from local_cloud.engine.environments import image_files
+from local_cloud.engine.environments.environments import Environments
+from local_cloud.engine.isolation import mounts
+from local_cloud.engine.isolation.network import Entered
+from local_cloud.engine.jobs import control_groups
+from local_cloud.engine.jobs.fork_server import Forked, ForkServer, suits
+from local_cloud.engine.spec import EngineError, JobContext, Replica
+from local_cloud.store import files
+
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# A socket's path may have 103 bytes (macOS; Linux: 107), and multiprocessing makes sockets with
+# names of 32 below TMPDIR.
+LONGEST = 70
+# Which of the processor's instructions PyTorch and the libraries of linear algebra use, and with
+# them how sums are rounded: the server's own setting holds for jobs too (tests/within.py).
+INSTRUCTIONS = (
+    *("ATEN_CPU_CAPABILITY", "MKL_CBWR", "ONEDNN_MAX_CPU_ISA"),
+    *("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE"),
+)
+
+
+class NotStarted(EngineError):
+    """A replica's command cannot be run."""
+
+
+@dataclass(frozen=True)
+class ReplicaContext:
+    """What every replica of a job gets."""
+
+    folder: Path  # the job's
+    pythons: Environments  # what it runs Python in
+    threads: int
+    gpus: tuple[int, ...]
+    marks: Mapping[str, str]  # environment entries by which its processes are found
+    fork_server: ForkServer  # forks replicas that are to start in a moment
+    hidden: bytes = b""  # what nobody is to read in a log
+
+    def of_job(self, port: Callable[[], int]) -> JobContext:
+        """What the job has of this machine; `port` takes a free loopback port for it."""
+        pythons = self.pythons
+        return JobContext(self.folder, self.threads, self.gpus, port, pythons.install, pythons.base)
+
+
+@dataclass(frozen=True)
+class Started:
+    """A replica's process, which leads its group and its session, and what to clear away."""
+
+    process: subprocess.Popen[bytes] | Forked
+    temporary: Path
+
+
+def environment(replica: Replica, context: ReplicaContext, temporary: Path) -> dict[str, str]:
+    """The whole environment of a replica: of the server's own, nothing but INSTRUCTIONS."""
+    own = context.folder / replica.name
+    python = context.pythons.of(replica.image)
+    path = (python.scripts, *python.base.commands, SYSTEM_PATH)
+    return {
+        "PATH": os.pathsep.join(map(str, path)),
+        "HOME": str(own / ".home"),
+        "TMPDIR": str(temporary),
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "OMP_NUM_THREADS": str(context.threads),
+        "GLOO_SOCKET_IFNAME": system.LOOPBACK,
+        "CUDA_VISIBLE_DEVICES": ",".join(map(str, context.gpus)),
+        **{name: os.environ[name] for name in INSTRUCTIONS if os.environ.get(name)},
+        **replica.environment,
+        **python.variables(),
+        **context.marks,
+    }
+
+
+def log_path(job_folder: Path, name: str) -> Path:
+    """The file into which a replica writes its output and its errors."""
+    return job_folder / f"{name}.log"
+
+
+def temporary_folder(own: Path) -> Path:
+    """A new TMPDIR: below the replica's folder, or the system's when that path is too long."""
+    folder = own / ".tmp"
+    if len(os.fsencode(folder)) > LONGEST:
+        return Path(tempfile.mkdtemp(prefix="lc-"))
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def start(
+    replica: Replica,
+    notes: Sequence[str],
+    context: ReplicaContext,
+    network: Entered | None = None,
+) -> Started:
+    """Start a replica as a session of its own, writing straight into its log.
+
+    The notes come first, a line each. The log then goes on when the server ends. NotStarted:
+    there is no such command or folder, or a word that no process can be given; the log says which.
+    network: where a replica runs that is not to share this machine's.
+    """
+    own = context.folder / replica.name
+    if network:
+        variables = {**network.variables, **replica.environment}
+        # Its name may stand for an address that the network does not have.
+        hosts = (*replica.hosts, socket.gethostname())
+        replica = replace(replica, environment=variables, hosts=hosts)
+    if replica.command[:1] == (sys.executable,):  # the server's stands for the job's
+        python = str(context.pythons.of(replica.image).python)
+        replica = replace(replica, command=(python, *replica.command[1:]))
+    for folder in (own, own / ".home"):
+        folder.mkdir(parents=True, exist_ok=True)
+    if contents := context.pythons.base(replica.image).contents:
+        replica = image_files.placed(replica, contents, own)
+    temporary = temporary_folder(own)
+    with open(log_path(context.folder, replica.name), "ab", opener=files.open_regular) as log:
+        log.write("".join(f"{note}\n" for note in notes).encode())
+        log.flush()
+        try:
+            unchanged = context.pythons.base(replica.image).unchanged
+            process = _forked(replica, context, temporary, log, network) or _spawned(
+                mounts.mounted(replica, unchanged) if replica.mounts else replica,
+                *(context, temporary, log, network),
+            )
+        except (OSError, ValueError, IndexError) as problem:
+            log.write(f"The replica cannot be started: {problem}\n".encode(errors="replace"))
+            raise NotStarted(str(problem)) from problem
+    control_groups.add(process.pid, context.marks)
+    return Started(process, temporary)
+
+
+def _spawned(
+    replica: Replica,
+    context: ReplicaContext,
+    temporary: Path,
+    log: BinaryIO,
+    network: Entered | None,
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        network.inside(replica.command) if network else replica.command,
+        cwd=os.fspath(replica.folder or context.folder / replica.name),
+        env=environment(replica, context, temporary),
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        pass_fds=network.fds if network else (),
+    )
+
+
+def _forked(
+    replica: Replica,
+    context: ReplicaContext,
+    temporary: Path,
+    log: BinaryIO,
+    network: Entered | None,
+) -> Forked | None:
+    """The replica as a process that is forked, if that is asked for and possible."""
+    python = context.pythons.of(replica.image)
+    if not replica.forkable or not suits(replica.command, replica.environment, python.python):
+        return None
+    # Torch or what it imports may be another one there.
+    if not python.base.is_servers or python.installed():
+        return None
+    places = {path: str(folder) for path, folder in replica.mounts.items()}
+    if places and not mounts.available():
+        replica, places = mounts.mounted(replica, ()), {}
+    folder = os.fspath(replica.folder or context.folder / replica.name)
+    variables = environment(replica, context, temporary)
+    try:
+        return context.fork_server.fork(
+            replica.command, variables, folder, places, python.base.unchanged, log.fileno(),
+            replica.hosts, network.fds if network else (),
+        )  # fmt: skip
+    except OSError:
+        return None
+
+
+def last_lines(log: Path, count: int = 10, most: int = 8192) -> tuple[str, ...]:
+    """The last lines of a log, of its last `most` bytes; none if it cannot be read."""
+    try:
+        with files.open_file(log) as file:  # a job may have put a pipe there
+            file.seek(max(0, file.seek(0, os.SEEK_END) - most))
+            text = file.read(most).decode(errors="replace")
+    except OSError:
+        return ()
+    return tuple(deque((line for line in text.splitlines() if line.strip()), count))

@@ -1,0 +1,1 @@
+"""Failures on purpose: kept until something meets them."""

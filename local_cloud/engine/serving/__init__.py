@@ -1,0 +1,1 @@
+"""Deployments of models: replicas that are replaced, added and taken away, and their requests."""

@@ -1,0 +1,1 @@
+"""Studies: what is tried next, which trials are stopped early, and their records."""

@@ -1,0 +1,1 @@
+"""Google Cloud: its services, and what they share."""

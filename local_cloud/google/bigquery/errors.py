@@ -1,0 +1,77 @@
+"""Refusals in BigQuery's own words and shape.
+
+Codes and reasons: cloud.google.com/bigquery/docs/error-messages.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from local_cloud.google.rest import GoogleError
+
+LOCATION = "US"
+
+
+class Problem(GoogleError):
+    """An answer other than success, of a request or of a job."""
+
+    def __init__(self, code: int, reason: str, message: str, location: str = "") -> None:
+        """code: of HTTP; reason: the service's word; location: where in the request it is."""
+        self.reason, self.location = reason, location
+        super().__init__(code, message)
+        self.details = {"errors": [{"domain": "global"} | self.entry()]}
+
+    def entry(self) -> dict[str, str]:
+        """As a job's `errorResult` has it."""
+        where = {"location": self.location} if self.location else {}
+        return {"reason": self.reason, "message": str(self)} | where
+
+
+def invalid(message: str) -> Problem:
+    """The request makes no sense."""
+    return Problem(400, "invalid", message)
+
+
+def required(field: str) -> Problem:
+    """The request lacks a field."""
+    return Problem(400, "required", f"Required parameter is missing: {field}")
+
+
+def invalid_query(message: str) -> Problem:
+    """The SQL makes no sense."""
+    return Problem(400, "invalidQuery", message, "query")
+
+
+def not_implemented(what: str) -> Problem:
+    """The service can do it and the local cloud cannot."""
+    return Problem(501, "notImplemented", f"not implemented in the local cloud: {what}")
+
+
+def mistake(problem: Exception) -> Problem:
+    """An error of the local cloud's own, which is logged.
+
+    Its reason is none of those after which clients send a request again for minutes:
+    google.cloud.bigquery.retry has backendError, badGateway, internalError, rateLimitExceeded.
+    """
+    logging.getLogger(__name__).error("a request to BigQuery failed", exc_info=problem)
+    what = f"the local cloud made a mistake ({type(problem).__name__}: {problem})"
+    return Problem(500, "fault", what)
+
+
+def no_such_dataset(project: str, dataset: str) -> Problem:
+    """There is no dataset of this name."""
+    name = f"{project}:{dataset}"
+    return Problem(
+        404, "notFound", f"Not found: Dataset {name} was not found in location {LOCATION}"
+    )
+
+
+def no_such_table(project: str, dataset: str, table: str) -> Problem:
+    """There is no table of this name."""
+    name = f"{project}:{dataset}.{table}"
+    return Problem(404, "notFound", f"Not found: Table {name} was not found in location {LOCATION}")
+
+
+def duplicate(what: str, name: str) -> Problem:
+    """There is one of this name; what: Dataset, Table, Job."""
+    return Problem(409, "duplicate", f"Already Exists: {what} {name}")

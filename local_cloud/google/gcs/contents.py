@@ -1,0 +1,224 @@
+"""Objects: get, download, list, patch, update, delete, copyTo, rewriteTo, compose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from starlette.responses import JSONResponse, Response
+
+from local_cloud.google.gcs.call import Call, condition
+from local_cloud.google.gcs.errors import Refusal, invalid, not_implemented
+from local_cloud.google.gcs.media import Media
+from local_cloud.google.gcs.pages import last_before, page_size
+from local_cloud.google.gcs.resources import etag, header, merged, object_resource, object_settings
+from local_cloud.google.rest import Json, inner, inners, page_token, whole
+from local_cloud.store.errors import PreconditionFailed
+from local_cloud.store.objects import Objects
+from local_cloud.store.values import Attributes, Condition, Object
+
+_MOST_SOURCES = 32  # cloud.google.com/storage/docs/json_api/v1/objects/compose
+DEFAULT_TYPE = "application/octet-stream"
+
+
+def check_name(name: object) -> str:
+    """The name itself; Refusal for one that cloud.google.com/storage/docs/objects#naming forbids.
+
+    What the store refuses (length, NUL) is left to it.
+    """
+    if not isinstance(name, str) or not name:
+        raise Refusal(400, "required", "Required")
+    if name in (".", "..") or name.startswith(".well-known/acme-challenge/"):
+        raise invalid(f"Invalid object name: '{name}'")
+    if "\n" in name or "\r" in name:
+        raise invalid("Disallowed unicode characters present in object name")
+    return name
+
+
+def check_generation(found: Object, requested: int | None) -> None:
+    """Only the live generation is there; another is not found."""
+    if requested not in (None, found.generation):
+        raise Refusal(404, "notFound", f"No such object: {found.bucket}/{found.name}#{requested}")
+
+
+class Contents:
+    """Handlers of the object resource, but for uploads."""
+
+    def __init__(self, objects: Objects) -> None:
+        """Of the objects of this store."""
+        self._objects = objects
+
+    def get(self, call: Call) -> Response:
+        """GET /b/{bucket}/o/{object}, with alt=media its bytes."""
+        if call.query.get("alt") == "media":
+            return self.download(call)
+        found = self._objects.get(call.path("bucket"), call.path("object"))
+        _check_read(call, found)
+        return JSONResponse(object_resource(found, call.base))
+
+    def download(self, call: Call) -> Response:
+        """GET /download/…/b/{bucket}/o/{object}"""
+        found, file = self._objects.open(call.path("bucket"), call.path("object"))
+        try:
+            _check_read(call, found)
+            return Media(call, found, file)
+        except BaseException:
+            file.close()
+            raise
+
+    def list(self, call: Call) -> Response:
+        """GET /b/{bucket}/o"""
+        if "matchGlob" in call.query:
+            raise not_implemented("parameter matchGlob")
+        query, bucket = call.query, call.path("bucket")
+        prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
+        results = self._objects.names(
+            bucket,
+            prefix,
+            query.get("startOffset", ""),
+            query.get("endOffset", ""),
+            after=last_before(call),
+            delimiter=delimiter,
+        )
+        answer: Json = {"kind": "storage#objects"}
+        names: list[str] = []
+        prefixes: list[str] = []
+        size, last = page_size(call), ""
+        for name in results:
+            if len(names) + len(prefixes) >= size:
+                answer["nextPageToken"] = page_token(last)
+                break
+            is_prefix = delimiter and delimiter in name[len(prefix) :]
+            (prefixes if is_prefix else names).append(name)
+            last = name
+        if call.flag("includeTrailingDelimiter"):
+            names = sorted(names + prefixes)  # those that are objects, too
+        items = [object_resource(each, call.base) for each in self._objects.select(bucket, names)]
+        return JSONResponse(
+            answer
+            | ({"items": items} if items else {})
+            | ({"prefixes": prefixes} if prefixes else {})
+        )
+
+    def patch(self, call: Call) -> Response:
+        """PATCH /b/{bucket}/o/{object}: set what is given, remove what is null."""
+        return self._change(call, lambda old: merged(old, object_settings(call.body)))
+
+    def update(self, call: Call) -> Response:
+        """PUT /b/{bucket}/o/{object}: set all."""
+        given = merged({}, object_settings(call.body))
+        return self._change(call, lambda old: given | _count(old))
+
+    def delete(self, call: Call) -> Response:
+        """DELETE /b/{bucket}/o/{object}"""
+        bucket, name = call.path("bucket"), call.path("object")
+        when = self._live(bucket, name, call.whole("generation"), call.condition())
+        self._objects.delete(bucket, name, when)
+        return Response(status_code=204)
+
+    def copy(self, call: Call) -> Response:
+        """POST /b/{bucket}/o/{object}/copyTo/b/{to_bucket}/o/{to_object}"""
+        return JSONResponse(object_resource(self._copied(call), call.base))
+
+    def rewrite(self, call: Call) -> Response:
+        """POST /b/{bucket}/o/{object}/rewriteTo/b/{to_bucket}/o/{to_object}, done in one step."""
+        made = self._copied(call)
+        return JSONResponse(
+            {
+                "kind": "storage#rewriteResponse",
+                "totalBytesRewritten": str(made.size),
+                "objectSize": str(made.size),
+                "done": True,
+                "resource": object_resource(made, call.base),
+            }
+        )
+
+    def compose(self, call: Call) -> Response:
+        """POST /b/{bucket}/o/{object}/compose"""
+        if call.body.get("deleteSourceObjects"):
+            raise not_implemented("deleteSourceObjects of compose")
+        sources = inners(call.body, "sourceObjects")
+        if not 1 <= len(sources) <= _MOST_SOURCES:
+            raise invalid(f"The number of source objects must be between 1 and {_MOST_SOURCES}.")
+        destination = inner(call.body, "destination")
+        content_type = header("contentType", destination.get("contentType") or DEFAULT_TYPE)
+        settings = merged({}, object_settings(destination))
+
+        def change(found: Sequence[Object]) -> tuple[str, Attributes]:
+            count = sum(each.attributes.get("componentCount", 1) for each in found)
+            return content_type, settings | {"componentCount": count}
+
+        bucket = call.path("bucket")
+        made = self._objects.compose(
+            bucket,
+            [self._source(bucket, each) for each in sources],
+            check_name(call.path("object")),
+            change,
+            call.condition(),
+        )
+        return JSONResponse(object_resource(made, call.base))
+
+    def _source(self, bucket: str, source: Json) -> tuple[str, Condition]:
+        """A source of compose, and what must hold of it."""
+        name = check_name(source.get("name"))
+        requested = whole("generation", source.get("generation"))
+        when = condition(inner(source, "objectPreconditions"))
+        return name, self._live(bucket, name, requested, when)
+
+    def _copied(self, call: Call) -> Object:
+        source = call.path("bucket"), call.path("object")
+        settings = merged({}, object_settings(call.body))
+        content_type = header("contentType", call.body.get("contentType") or "")
+
+        def change(found: Object) -> tuple[str, Attributes]:
+            # Metadata in the request take the place of all of the source's.
+            kept = found.attributes
+            if settings or content_type:
+                kept = settings | _count(found.attributes)
+            return content_type or found.content_type, kept
+
+        requested = call.whole("sourceGeneration")
+        return self._objects.copy(
+            source,
+            (call.path("to_bucket"), check_name(call.path("to_object"))),
+            change,
+            source_when=self._live(*source, requested, call.condition("Source")),
+            when=call.condition(),
+        )
+
+    def _change(self, call: Call, change: Callable[[Attributes], Attributes]) -> Response:
+        bucket, name = call.path("bucket"), call.path("object")
+        when = self._live(bucket, name, call.whole("generation"), call.condition())
+        given = header("contentType", call.body.get("contentType") or "")
+
+        def both(old: Object) -> tuple[str, Attributes]:
+            return given or old.content_type, change(old.attributes)
+
+        changed = self._objects.update(bucket, name, both, when)
+        return JSONResponse(object_resource(changed, call.base))
+
+    def _live(self, bucket: str, name: str, requested: int | None, when: Condition) -> Condition:
+        """The condition and, if a generation is asked for, that it be the live one."""
+        if requested is None:
+            return when
+        check_generation(self._objects.get(bucket, name), requested)
+        return replace(when, generation=requested) if when.generation is None else when
+
+
+def _check_read(call: Call, found: Object) -> None:
+    check_generation(found, call.whole("generation"))
+    call.condition().check(found.generation, found.metageneration)
+    wanted, known = call.headers.get("if-match"), call.headers.get("if-none-match")
+    if wanted is not None and etag(found) not in _etags(wanted):
+        raise PreconditionFailed("the ETag is another")
+    if known is not None and etag(found) in _etags(known):
+        raise PreconditionFailed("the ETag is the same", excluded=True)
+
+
+def _etags(header: str) -> list[str]:
+    return [each.strip().strip('"') for each in header.split(",")]
+
+
+def _count(attributes: Attributes) -> Attributes:
+    """The mark of a composed object, which no request changes."""
+    return {name: attributes[name] for name in {"componentCount"} & attributes.keys()}

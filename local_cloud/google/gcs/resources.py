@@ -1,0 +1,187 @@
+"""Buckets and objects as the service renders them, and what of it a client may set."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from local_cloud.google.gcs.errors import invalid, not_implemented
+from local_cloud.google.projects import project_number
+from local_cloud.google.rest import Json, inner
+from local_cloud.store.values import Attributes, Bucket, Object
+
+# What is kept of an object's resource and sent back (and, of most, in a download's headers).
+HEADERS = {
+    "contentEncoding": "content-encoding",
+    "contentDisposition": "content-disposition",
+    "contentLanguage": "content-language",
+    "cacheControl": "cache-control",
+}
+_OBJECT = {*HEADERS, "metadata", "customTime", "storageClass", "contexts"}
+_OBJECT_REFUSED = {"acl", "eventBasedHold", "temporaryHold", "retention"}
+
+# What is kept of a bucket's resource. None of it changes what the local cloud does.
+_BUCKET = {
+    *("location", "storageClass", "labels", "lifecycle", "cors", "website", "logging", "billing"),
+    *("iamConfiguration", "autoclass", "rpo", "softDeletePolicy", "versioning"),
+}
+_BUCKET_REFUSED = {
+    *("acl", "defaultObjectAcl", "encryption", "retentionPolicy", "defaultEventBasedHold"),
+    *("hierarchicalNamespace", "customPlacementConfig", "ipFilter", "objectRetention"),
+}
+_MULTI = {"US", "EU", "ASIA"}
+_DUAL = {"NAM4", "EUR4", "EUR5", "EUR7", "EUR8", "ASIA1"}
+
+
+def bucket_settings(body: Json) -> Attributes:
+    """What a client sets of a bucket. Raises Refusal for what the local cloud cannot promise."""
+    for name in _BUCKET_REFUSED:
+        if _is_set(body.get(name)):
+            raise not_implemented(f"a bucket's {name}")
+    if inner(body, "versioning").get("enabled"):
+        raise not_implemented("a bucket's versioning")
+    settings = {name: value for name, value in body.items() if name in _BUCKET}
+    for name in {"location", "storageClass"} & settings.keys():
+        settings[name] = header(name, settings[name] or "").upper() or None
+    return settings
+
+
+def object_settings(body: Json) -> Attributes:
+    """What a client sets of an object, but for contentType; None: to be removed."""
+    for name in _OBJECT_REFUSED & body.keys():
+        if name == "acl" or _is_set(body[name]):
+            raise not_implemented(f"an object's {name}")
+    settings = {name: value for name, value in body.items() if name in _OBJECT}
+    for name in {*HEADERS, "customTime", "storageClass"} & settings.keys():
+        header(name, settings[name] or "")
+    if not all(isinstance(value, str | None) for value in inner(settings, "metadata").values()):
+        raise invalid("Invalid value for metadata: texts are needed")
+    return settings
+
+
+def header(name: str, value: object) -> str:
+    """A value that will be sent in a header. Raises Refusal for one that cannot be."""
+    if not isinstance(value, str) or not value.isprintable():
+        raise invalid(f"Invalid value for {name}: {value!r}")
+    return value
+
+
+def merged(old: Json, patch: Json) -> Json:
+    """JSON merge patch (RFC 7396): null removes a key, objects are merged."""
+    new = dict(old)
+    for name, value in patch.items():
+        if value is None:
+            new.pop(name, None)
+        elif isinstance(value, dict):
+            inner = new.get(name)
+            new[name] = merged(inner if isinstance(inner, dict) else {}, value)
+        else:
+            new[name] = value
+    return new
+
+
+def bucket_resource(bucket: Bucket, base: str) -> Json:
+    """base: the address up to and without /storage."""
+    settings = bucket.attributes.get("settings", {})
+    location = settings.get("location") or "US"
+    kind = "multi-region" if location in _MULTI else "dual-region" if location in _DUAL else ""
+    uniform = {"enabled": False}
+    return {
+        "kind": "storage#bucket",
+        "storageClass": "STANDARD",
+        "rpo": "DEFAULT",
+        "iamConfiguration": {
+            "bucketPolicyOnly": uniform,
+            "uniformBucketLevelAccess": uniform,
+            "publicAccessPrevention": "inherited",
+        },
+        **settings,
+        "id": bucket.name,
+        "name": bucket.name,
+        "selfLink": f"{base}/storage/v1/b/{bucket.name}",
+        "projectNumber": project_number(bucket.attributes.get("project", "")),
+        "location": location,
+        "locationType": kind or "region",
+        "generation": str(int(bucket.created * 1e6)),
+        "metageneration": str(bucket.metageneration),
+        "etag": bucket_etag(bucket),
+        "timeCreated": _time(bucket.created),
+        "updated": _time(bucket.updated),
+    }
+
+
+def bucket_etag(bucket: Bucket) -> str:
+    """Changes with each metageneration; a bucket's policy has the same one."""
+    return _base64(bucket.metageneration.to_bytes(4, "big"))
+
+
+def object_resource(found: Object, base: str) -> Json:
+    """base: the address up to and without /storage."""
+    path = f"/storage/v1/b/{found.bucket}/o/{quote(found.name, safe='')}"
+    resource = {
+        "kind": "storage#object",
+        "storageClass": "STANDARD",
+        **found.attributes,
+        "id": f"{found.bucket}/{found.name}/{found.generation}",
+        "selfLink": f"{base}{path}",
+        "mediaLink": f"{base}/download{path}?generation={found.generation}&alt=media",
+        "name": found.name,
+        "bucket": found.bucket,
+        "generation": str(found.generation),
+        "metageneration": str(found.metageneration),
+        "contentType": found.content_type,
+        "size": str(found.size),
+        "crc32c": _base64(found.crc32c),
+        "etag": etag(found),
+        "timeCreated": _time(found.created),
+        "updated": _time(found.updated),
+        "timeStorageClassUpdated": _time(found.created),
+        "timeFinalized": _time(found.created),
+    }
+    if "componentCount" not in found.attributes:  # the service has no MD5 of composed objects
+        resource["md5Hash"] = _base64(found.md5)
+    return resource
+
+
+def media_headers(found: Object) -> dict[str, str]:
+    """The headers of a download."""
+    hashes = f"crc32c={_base64(found.crc32c)}"
+    if "componentCount" not in found.attributes:
+        hashes += f",md5={_base64(found.md5)}"
+    kept = {HEADERS[name]: value for name, value in found.attributes.items() if name in HEADERS}
+    modified = datetime.fromtimestamp(found.updated, UTC)
+    headers = {
+        "content-type": found.content_type,
+        "etag": etag(found),
+        "last-modified": modified.strftime("%a, %d %b %Y %H:%M:%S GMT"),
+        "accept-ranges": "bytes",
+        "x-goog-hash": hashes,
+        "x-goog-generation": str(found.generation),
+        "x-goog-metageneration": str(found.metageneration),
+        "x-goog-storage-class": found.attributes.get("storageClass", "STANDARD"),
+        "x-goog-stored-content-length": str(found.size),
+        "x-goog-stored-content-encoding": found.attributes.get("contentEncoding", "identity"),
+    }
+    # Header values travel as Latin-1; the service puts UTF-8 in them.
+    return {
+        name: text.strip().encode().decode("latin-1") for name, text in (headers | kept).items()
+    }
+
+
+def etag(found: Object) -> str:
+    """Changes with each generation and metageneration."""
+    return _base64(found.generation.to_bytes(8, "big") + found.metageneration.to_bytes(4, "big"))
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def _is_set(value: Any) -> bool:
+    return value not in (None, False, [], {}) and value != {"enabled": False}

@@ -1,0 +1,254 @@
+"""The HTTP that Google's APIs share: a request's parts, its JSON, pages of a list, and refusals.
+
+What only one of the APIs says or does is data of that API's folder.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import unquote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from local_cloud.errors import LocalCloudError
+from local_cloud.google.definitions.api import Method, api
+from local_cloud.http import bodies
+
+Json = dict[str, Any]
+Endpoint = Callable[[Request], Awaitable[Response]]
+Item = TypeVar("Item")
+
+VERBS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
+# HTTP status of each canonical code: google/rpc/code.proto
+HTTP = {
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
+    "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404,
+    "ABORTED": 409,
+    "ALREADY_EXISTS": 409,
+    "RESOURCE_EXHAUSTED": 429,
+    "UNIMPLEMENTED": 501,
+    "INTERNAL": 500,
+    "UNAVAILABLE": 503,
+}
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
+_SHOWN = 80  # characters of a value that a message repeats
+
+
+class GoogleError(LocalCloudError):
+    """An answer other than success: `{"error": {"code": …, "message": …, …}}`."""
+
+    def __init__(self, code: int, message: str, **details: Any) -> None:
+        """Keep what the answer says.
+
+        code: of HTTP. details: what else the error has: `errors`, each with a `reason`, in Cloud
+        Storage and BigQuery, the canonical `status` in the newer APIs.
+        """
+        super().__init__(message)
+        self.code, self.details = code, details
+
+    def response(self) -> Response:
+        """Return the answer."""
+        if self.code == 304:
+            return Response(status_code=304)
+        error = {"code": self.code, "message": str(self), **self.details}
+        return JSONResponse({"error": error}, self.code)
+
+
+class ApiError(GoogleError):
+    """A refusal of one of the newer APIs; `status` is the canonical code's name."""
+
+    def __init__(self, status: str, message: str, http: int | None = None) -> None:
+        """`message` says what is wrong with the request, and where; `http`: another HTTP status."""
+        super().__init__(http or HTTP[status], message, status=status)
+        self.status = status
+
+
+class Invalid(LocalCloudError):
+    """A part of a request makes no sense. Each API has its own code or reason for it."""
+
+
+class BadJson(Invalid):
+    """The body is not JSON that can be kept."""
+
+
+class NotAnObject(BadJson):
+    """The body is JSON, and not an object."""
+
+
+class Call:
+    """What a handler needs of a request."""
+
+    def __init__(self, request: Request, body: Json | None = None) -> None:
+        """body: of a request whose body is JSON."""
+        self.request = request
+        self.query = request.query_params
+        self.headers = request.headers
+        self.body: Json = body or {}
+        self.base = str(request.base_url).rstrip("/")
+
+    def path(self, name: str) -> str:
+        """Return a part of the path, decoded. Raises Invalid."""
+        try:
+            return unquote(self.request.path_params[name], errors="strict")
+        except UnicodeDecodeError:
+            raise Invalid(f"the {name} in the path is not valid UTF-8") from None
+
+    def whole(self, name: str) -> int | None:
+        """Return a parameter that is a whole number, None if there is none. Raises Invalid."""
+        return whole(name, self.query.get(name))
+
+    def flag(self, name: str) -> bool:
+        """Return a parameter that is true or false."""
+        return self.query.get(name, "").lower() == "true"
+
+
+# Gets the API's Call; returns, or waits for, a Response, a document, or None.
+Handler = Callable[[Any], Any]
+Refuse = Callable[[Any, Request], GoogleError]
+
+
+class Api:
+    """An API that has a definition: it checks requests, and refuses them in its own words."""
+
+    def __init__(
+        self,
+        name: str,
+        refusals: Mapping[type[Exception], Refuse],
+        *,
+        call: type[Call] = Call,
+        largest: int = bodies.LARGEST,
+    ) -> None:
+        """name: of the definition, storage.v1 say. largest: bytes of a body.
+
+        refusals: what the API says of an exception that a handler raises; the first that fits.
+        """
+        self._name, self._refusals = name, refusals
+        self._call, self._largest = call, largest
+
+    def method(self, verb: str, path: str) -> Method:
+        """Return the definition of a route's method."""
+        return api(self._name).method(verb, path)
+
+    def answered(self, function: Endpoint) -> Endpoint:
+        """Return an endpoint whose refusals are sent as the service would."""
+
+        @functools.wraps(function)
+        async def endpoint(request: Request) -> Response:
+            try:
+                return await function(request)
+            except ClientDisconnect:
+                return Response(status_code=499)  # nobody is there to read it
+            except tuple(self._refusals) as problem:
+                return self._refusal(problem, request).response()
+
+        return endpoint
+
+    def _refusal(self, problem: Exception, request: Request) -> GoogleError:
+        kind = next(kind for kind in self._refusals if isinstance(problem, kind))
+        return self._refusals[kind](problem, request)
+
+    def route(self, verb: str, path: str, handler: Handler, defined: str = "") -> Route:
+        """Return the route of a method: the request is checked, then handled.
+
+        A handler that is a coroutine is awaited, every other one is called in a thread. defined:
+        the path in the definition, if it is another.
+        """
+        method = self.method(verb, defined or path)
+
+        async def endpoint(request: Request) -> Response:
+            method.check_query(request.query_params.multi_items())
+            body = method.body(await read_json(request, self._largest))
+            call = self._call(request, body)
+            if inspect.iscoroutinefunction(handler):
+                return reply(await handler(call))
+            return reply(await run_in_threadpool(handler, call))
+
+        return Route(path, self.answered(endpoint), methods=[verb])
+
+
+def reply(found: Any) -> Response:
+    """Return the answer for what a handler has found; None is no content."""
+    if isinstance(found, Response):
+        return found
+    return Response(status_code=204) if found is None else JSONResponse(found)
+
+
+def describe(request: Request) -> str:
+    """Return the request's verb and path, without the secret."""
+    scope = request.scope
+    return f"{request.method} {scope['path'].removeprefix(scope['root_path'])}"
+
+
+async def refuse_unknown(request: Request) -> Response:
+    """Answer a request to one of the newer APIs that the local cloud does not have."""
+    what = f"not implemented in the local cloud: {describe(request)}"
+    return ApiError("UNIMPLEMENTED", what).response()
+
+
+async def read_json(request: Request, largest: int = bodies.LARGEST) -> Json:
+    """Return the body. Raises BadJson, TooLarge."""
+    return parse_json(await bodies.read(request, largest))
+
+
+def parse_json(content: bytes) -> Json:
+    """Return the JSON object in a body, {} if it is empty. Raises BadJson."""
+    if not content.strip():
+        return {}
+    try:
+        body = bodies.parse(content)
+    except ValueError as problem:
+        raise BadJson(str(problem)) from None
+    if not isinstance(body, dict):
+        raise NotAnObject("not an object")
+    return body
+
+
+def inner(body: Json, name: str) -> Json:
+    """Return an object in an object, {} if it is missing or null. Raises Invalid."""
+    value = body.get(name)
+    if not isinstance(value, dict | None):
+        raise Invalid(f"Invalid value for {name}: an object is needed")
+    return value or {}
+
+
+def inners(body: Json, name: str) -> list[Json]:
+    """Return a list of objects in an object, [] if it is missing or null. Raises Invalid."""
+    value = body.get(name) or []
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise Invalid(f"Invalid value for {name}: a list of objects is needed")
+    return value
+
+
+def whole(name: str, value: object) -> int | None:
+    """Return a whole number that a client sent, None if it sent none. Raises Invalid."""
+    if value in (None, ""):
+        return None
+    if not _WHOLE.fullmatch(str(value)):
+        raise Invalid(f"Invalid value for {name}: {str(value)[:_SHOWN]!r} is not a whole number")
+    return int(str(value))
+
+
+def cut(found: Sequence[Item], start: int, size: int) -> tuple[Sequence[Item], int]:
+    """Return a page of a list, and how many items come before the next page: 0 if there is none."""
+    after = start + size if size and start + size < len(found) else 0
+    return found[start : start + size], after
+
+
+def page_token(text: str) -> str:
+    """Return a text, which says where a page begins, as a token in a URL."""
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def read_page_token(token: str) -> str:
+    """Return the text of a token. Raises ValueError for what is no token."""
+    return base64.urlsafe_b64decode(token).decode()

@@ -1,0 +1,33 @@
+"""Google Cloud: its services, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from local_cloud.google.bigquery import service as bigquery
+from local_cloud.google.gcs import service as gcs
+from local_cloud.google.logging import service as cloud_logging
+from local_cloud.google.resourcemanager import service as resourcemanager
+from local_cloud.google.vertex import service as vertex
+from local_cloud.platform import Platform, Service
+
+SERVICES: tuple[Callable[[Platform], Service], ...] = (
+    bigquery.service,
+    cloud_logging.service,
+    gcs.service,
+    resourcemanager.service,
+    vertex.service,
+)
+
+
+def service(platform: Platform) -> Service:
+    """Return all of them as one cloud."""
+    parts = [make(platform) for make in SERVICES]
+    (dialect,) = [part.dialect for part in parts if part.dialect]
+    return Service(
+        routes=[route for part in parts for route in part.routes],
+        first=[route for part in parts for route in part.first],
+        dialect=dialect,
+        errors={kind: answer for part in parts for kind, answer in part.errors.items()},
+        runners=[runner for part in parts for runner in part.runners],
+    )

@@ -1,0 +1,110 @@
+"""Evaluations of models that AutoML has trained, under the names of the service's metrics.
+
+Source: classification_metrics_1.0.0.yaml and regression_metrics_1.0.0.yaml in
+gs://google-cloud-aiplatform/schema/modelevaluation/, as Vertex AI's pages quote them (read 2026).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from google.cloud.aiplatform_v1.types import ModelEvaluation
+
+from local_cloud.google.vertex import documents
+from local_cloud.google.vertex.errors import not_found
+from local_cloud.google.vertex.model_registry import ModelRegistry
+from local_cloud.google.vertex.resource import Call, Resource
+from local_cloud.google.vertex.schema import Json, new_id, timestamp
+from local_cloud.store.records import Records
+
+KIND = "vertex-evaluations"
+SCHEMAS = "gs://google-cloud-aiplatform/schema/modelevaluation/"
+THRESHOLD = {  # what a row of a threshold is called here, and on the service
+    "threshold": "confidenceThreshold",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "f1Score",
+    "falsePositiveRate": "falsePositiveRate",
+    "truePositives": "truePositiveCount",
+    "falsePositives": "falsePositiveCount",
+    "falseNegatives": "falseNegativeCount",
+    "trueNegatives": "trueNegativeCount",
+}
+CLASSES = ("auPrc", "auRoc", "logLoss")
+VALUES = (
+    "rootMeanSquaredError",
+    "meanAbsoluteError",
+    "meanAbsolutePercentageError",
+    "rSquared",
+    "rootMeanSquaredLogError",
+)
+
+
+def add(records: Records, model: Json, folder: Path) -> None:
+    """Record the evaluation of a model's version, from the files of its training."""
+    found = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
+    name = f"{model['name']}/evaluations/{new_id()}"
+    kind = "classification" if "thresholds" in found else "regression"
+    document = {
+        "name": name,
+        "displayName": model["displayName"],
+        "metricsSchemaUri": f"{SCHEMAS}{kind}_metrics_1.0.0.yaml",
+        "metrics": metrics(found, model["automl"].get("ids", {})),
+        **_explanation(found.get("importance", {})),
+        "createTime": timestamp(time.time()),
+        "version": model["versionId"],
+    }
+    records.put(KIND, name, document)
+
+
+def _explanation(importance: Json) -> Json:
+    """How much each column changes predictions."""
+    if not importance:
+        return {}
+    return {"modelExplanation": {"meanAttributions": [{"featureAttributions": importance}]}}
+
+
+def metrics(found: Json, ids: Json) -> Json:
+    """Return an evaluation's metrics as the service names them; ids: of classes of pictures."""
+    if "thresholds" not in found:
+        return {name: found[name] for name in VALUES if name in found}
+    told: Json = {name: found[name] for name in CLASSES}
+    told["confidenceMetrics"] = [
+        {name: row[own] for own, name in THRESHOLD.items()} for row in found["thresholds"]
+    ]
+    if matrix := found.get("confusionMatrix"):
+        specs = [
+            {"id": ids.get(name, str(place)), "displayName": name}
+            for place, name in enumerate(matrix["classes"])
+        ]
+        told["confusionMatrix"] = {"annotationSpecs": specs, "rows": matrix["rows"]}
+    return told
+
+
+def resource(models: ModelRegistry) -> Resource:
+    """Return evaluations as a resource: each belongs to a version of a model."""
+    records = models.records
+
+    def get(call: Call) -> Json:
+        found = records.get(KIND, call.name)
+        if found is None:
+            raise not_found(call.name)
+        return _shown(found)
+
+    def list_all(call: Call) -> Json:
+        model = models.find(call.parent)
+        found = [
+            _shown(document)
+            for _, document in records.list(KIND, f"{model['name']}/evaluations/")
+            if document["version"] == model["versionId"]
+        ]
+        page, token = documents.cut(found, call.page)
+        return {"modelEvaluations": page, "nextPageToken": token}
+
+    return Resource("models/*/evaluations", ModelEvaluation, {"list": list_all, "get": get})
+
+
+def _shown(document: Json) -> Json:
+    return {name: value for name, value in document.items() if name != "version"}

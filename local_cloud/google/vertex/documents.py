@@ -1,0 +1,111 @@
+"""Resources by name, as JSON documents in the store; and the operations on them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from local_cloud.google import rest
+from local_cloud.google.filters import Functions, camel, compile_filter, order
+from local_cloud.google.projects import project_number
+from local_cloud.google.rest import page_token, read_page_token
+from local_cloud.google.vertex.errors import not_found
+from local_cloud.google.vertex.schema import Json, new_id, require, timestamp
+from local_cloud.store.records import Records
+
+TYPES = "type.googleapis.com/google.cloud.aiplatform.v1."
+EMPTY = "type.googleapis.com/google.protobuf.Empty"
+PAGE = 100  # resources in an answer where the request names no pageSize
+
+
+def get(records: Records, name: str) -> Json:
+    """The document of this name, or NOT_FOUND."""
+    document = records.get("vertex", name)
+    if document is None:
+        raise not_found(name)
+    return document
+
+
+def numbered(name: str) -> str:
+    """A resource's name with its project by number, as the service writes it."""
+    root, _, rest = name.partition("/")
+    project, _, rest = rest.partition("/")
+    return f"{root}/{project_number(project)}/{rest}" if root == "projects" else name
+
+
+def page(
+    records: Records,
+    collection: str,
+    query: dict[str, str],
+    render: Callable[[Json], Json],
+    *,
+    kind: str = "vertex",
+    functions: Functions | None = None,
+) -> tuple[list[Json], str]:
+    """One page of a collection's resources, filtered and ordered, and the next page's token.
+
+    `functions` are those that the filter may call.
+    """
+    rendered = [render(document) for _, document in records.list(kind, f"{collection}/")]
+    return cut(rendered, query, functions)
+
+
+def cut(
+    rendered: list[Json], query: dict[str, str], functions: Functions | None = None
+) -> tuple[list[Json], str]:
+    """The same of resources that are at hand as they will be told."""
+    keep = compile_filter(query.get("filter", ""), functions)
+    found = order([item for item in rendered if keep(item)], query.get("orderBy", ""))
+    try:
+        start = int(read_page_token(query.get("pageToken", "")) or "0")
+        size = int(query.get("pageSize", 0)) or PAGE
+    except ValueError:
+        start = size = -1
+    require(start >= 0 and size > 0, "pageToken or pageSize is not valid")
+    chosen, after = rest.cut(found, start, size)
+    return list(chosen), page_token(str(after)) if after else ""
+
+
+def done(records: Records, parent: str, response: Json, metadata: str) -> Json:
+    """An operation that has ended with this response, kept so that it can be asked for again."""
+    now = timestamp(time.time())
+    operation: dict[str, Any] = {
+        "name": f"{parent}/operations/{new_id()}",
+        "metadata": {
+            "@type": TYPES + metadata,
+            "genericMetadata": {"createTime": now, "updateTime": now},
+        },
+        "done": True,
+        "response": response,
+    }
+    records.put("vertex", operation["name"], operation)
+    return operation
+
+
+def begun(records: Records, parent: str, metadata: str, deployment: str) -> Json:
+    """An operation that ends with a deployment of the engine; the caller records it."""
+    now = timestamp(time.time())
+    return {
+        "name": f"{parent}/operations/{new_id()}",
+        "metadata": {
+            "@type": TYPES + metadata,
+            "genericMetadata": {"createTime": now, "updateTime": now},
+        },
+        "done": False,
+        "deployment": deployment,
+    }
+
+
+def told(operation: Json) -> Json:
+    """An operation as the service tells it."""
+    return {name: value for name, value in operation.items() if name != "deployment"}
+
+
+def emptied(records: Records, name: str) -> Json:
+    """The operation that says that the resource of this name is deleted."""
+    parent = "/".join(name.split("/")[:4])
+    return done(records, parent, {"@type": EMPTY}, "DeleteOperationMetadata")
+
+
+__all__ = ["Functions", "begun", "camel", "done", "emptied", "get", "numbered", "page", "told"]

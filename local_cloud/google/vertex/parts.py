@@ -1,0 +1,57 @@
+"""Vertex AI's parts, each made once and given what it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from local_cloud.google.vertex.automl.trainings import AutoMl
+from local_cloud.google.vertex.batch_predictions import BatchPredictions
+from local_cloud.google.vertex.bigquery_models import by_bigquery
+from local_cloud.google.vertex.datasets.datasets import Datasets
+from local_cloud.google.vertex.endpoints import Endpoints
+from local_cloud.google.vertex.model_registry import ModelRegistry
+from local_cloud.google.vertex.pipelines.jobs import PipelineJobs
+from local_cloud.google.vertex.predictions import Predictions
+from local_cloud.google.vertex.tracking.metadata import Metadata
+from local_cloud.google.vertex.tracking.tensorboards import Tensorboards
+from local_cloud.google.vertex.tracking.tracked_jobs import Tracking
+from local_cloud.google.vertex.training import Training
+from local_cloud.google.vertex.tuning import Tuning
+from local_cloud.platform import Platform
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the resources' declarations choose from."""
+
+    platform: Platform
+    models: ModelRegistry
+    metadata: Metadata
+    tensorboards: Tensorboards
+    training: Training
+    tuning: Tuning
+    endpoints: Endpoints
+    predictions: Predictions
+    batches: BatchPredictions
+    pipelines: PipelineJobs
+    datasets: Datasets
+
+    @classmethod
+    def of(cls, platform: Platform) -> Parts:
+        """Make them."""
+        records, objects = platform.records, platform.gs
+        models, metadata = ModelRegistry(records, objects), Metadata(records)
+        tensorboards = Tensorboards(records)
+        tracking = Tracking(records, objects, metadata, tensorboards)
+        datasets = Datasets(records, objects, platform.tables)
+        platform.registries["VERTEX_AI"] = by_bigquery(models)
+        automl = AutoMl(platform, models, datasets)
+        training = Training(platform, models, tracking, automl)
+        tuning = Tuning(training, platform.studies)
+        endpoints = Endpoints(platform, models)
+        return cls(
+            *(platform, models, metadata, tensorboards, training, tuning),
+            *(endpoints, Predictions(endpoints), BatchPredictions(platform, models)),
+            PipelineJobs(training, metadata),
+            datasets,
+        )

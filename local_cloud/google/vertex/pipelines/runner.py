@@ -1,0 +1,345 @@
+"""Run a pipeline: start each task as soon as those that it waits for have ended.
+
+All that is known is on record: what a step needs is read there, and a step that the end of a server
+has cut off is done by the next one. A task and its job are recorded together, or neither is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import sqlite3
+import time
+from dataclasses import replace
+from typing import Any
+
+from local_cloud.engine.jobs import job_table
+from local_cloud.engine.spec import Job, State
+from local_cloud.google.rest import ApiError
+from local_cloud.google.vertex.pipelines import cache, conditions, inputs, placeholders
+from local_cloud.google.vertex.pipelines import container as pipeline_container
+from local_cloud.google.vertex.pipelines.inputs import Unresolved
+from local_cloud.google.vertex.pipelines.lineage import Lineage
+from local_cloud.google.vertex.pipelines.spec import (
+    ONCE_ALL_ENDED,
+    PipelineSpec,
+    outputs_of,
+    upstream,
+)
+from local_cloud.google.vertex.pipelines.task import Task, TaskTable, below
+from local_cloud.google.vertex.schema import Json
+from local_cloud.google.vertex.tracking.metadata import Metadata
+from local_cloud.google.vertex.training import Training
+
+FAST = "PIPELINE_FAILURE_POLICY_FAIL_FAST"
+LOST = 3  # so often a task runs again whose job the end of a server has cut off
+
+
+def new_task(path: str, name: str, kind: str, component: str, parent: int, **more: Any) -> Task:
+    """A task that has not begun."""
+    chosen = secrets.randbelow(8 * 10**18) + 10**18  # an int64
+    return Task(path, chosen, name, component, kind, "PENDING", time.time(), parent, **more)
+
+
+class PipelineRunner:
+    """Run one pipeline job to its end."""
+
+    def __init__(self, training: Training, metadata: Metadata, job: Json) -> None:
+        """training: where the tasks' custom jobs are sent."""
+        self._training, self._engine = training, training.engine
+        self._records = training.records
+        self.job = job
+        self.spec = PipelineSpec(job["pipelineSpec"])
+        self.lineage = Lineage(metadata, job, self.spec.name)
+        self.tasks = TaskTable(self._records, job["name"])
+        self.cancelling = job["state"] == "PIPELINE_STATE_CANCELLING"
+        self._news = asyncio.Event()
+        self._watching: dict[str, asyncio.Task[None]] = {}  # engine jobs
+        self._changed = False
+
+    async def live(self) -> Task:
+        """Go on until the pipeline itself has ended; returns that task."""
+        try:
+            while not (root := self._root()).is_over:
+                try:
+                    await self._go_on(root)
+                except sqlite3.OperationalError as problem:  # the rest is done next time
+                    logging.getLogger(__name__).error("%s waits: %s", self.job["name"], problem)
+                    await asyncio.sleep(job_table.RETRY)
+            return root
+        finally:
+            for task in self._watching.values():
+                task.cancel()
+
+    def cancel(self) -> None:
+        """Stop the tasks that run, and start no more."""
+        self.cancelling = True
+        for task in self.tasks.all():
+            if task.jobs and not task.is_over:
+                self._engine.stop(task.jobs[-1])
+        self._news.set()
+
+    def _root(self) -> Task:
+        root = self.tasks.get("")
+        assert root
+        return root
+
+    async def _go_on(self, root: Task) -> None:
+        """Do what there is to do, and if that is nothing wait for news."""
+        self._changed = False
+        self._news.clear()
+        if self.cancelling:
+            self.cancel()
+            self._news.clear()
+        for task in self.tasks.all():
+            if task.jobs and not task.is_over:
+                await self._judge(task)
+        self._visit(root)
+        if not self._changed:
+            self._watch()
+            await self._news.wait()
+
+    def _watch(self) -> None:
+        """Have the end, or the start, of each task's job be news."""
+        self._watching = {job: task for job, task in self._watching.items() if not task.done()}
+        for task in self.tasks.all():
+            if task.jobs and not task.is_over and task.jobs[-1] not in self._watching:
+                waiting = asyncio.create_task(self._change_of(task.jobs[-1], task.state))
+                self._watching[task.jobs[-1]] = waiting
+
+    async def _change_of(self, job_id: str, state: str) -> None:
+        job = self._engine.get(job_id)
+        while not job.state.ended and not (state == "PENDING" and job.started):
+            job = await self._engine.changed(job, 3600)
+        self._news.set()
+
+    def _put(self, task: Task) -> None:
+        """Record a task, with what its end means for the metadata store."""
+        with self._records.transaction():
+            if task.is_over and task.execution:
+                self.lineage.end(task, self._root().execution)
+                cache.note(task, self.lineage)
+            self.tasks.put(task)
+        self._changed = True
+
+    # ---- tasks that run -------------------------------------------------------------------------
+    async def _judge(self, task: Task) -> None:
+        """Write down what came of a task's job."""
+        job = self._engine.get(task.jobs[-1])
+        if not job.state.ended:
+            if job.started and task.state == "PENDING":
+                self._put(task.now("RUNNING", started=job.started))
+            return
+        if job.state is State.SUCCEEDED:
+            await self._take_up(task)
+        elif self._runs_again(task, job):
+            self._send(task.now("PENDING"))
+        elif job.state is State.STOPPED:
+            self._put(task.now("CANCELLED", error="CANCELED"))
+        else:
+            assert job.outcome
+            self._put(task.now("FAILED", error=self._training.message(job, job.outcome)))
+
+    def _runs_again(self, task: Task, job: Job) -> bool:
+        """Whether the task's own policy has it run again, or the end of a server."""
+        if self.cancelling or job.state is not State.FAILED or not job.outcome:
+            return False
+        if job.outcome.reason == "lost":
+            return len(task.jobs) <= LOST
+        most = self._wanted(task).get("retryPolicy", {}).get("maxRetryCount", 0)
+        return len(task.jobs) <= int(most)
+
+    def _wanted(self, task: Task) -> Json:
+        """What the pipeline says of a task."""
+        around, _, name = task.path.rpartition(".")
+        scope = self.tasks.get(around)
+        assert scope
+        found: Json = self.spec.component(scope.component)["dag"]["tasks"][name]
+        return found
+
+    async def _take_up(self, task: Task) -> None:
+        """Read what a task has written."""
+        component = self.spec.component(task.component)
+        try:
+            values, changes = await asyncio.to_thread(
+                pipeline_container.results, task, component, self.job, self._training.objects
+            )
+        except (ApiError, OSError) as problem:
+            self._put(task.now("FAILED", error=str(problem)))
+            return
+        with self._records.transaction():
+            for key, names in task.output_artifacts.items():
+                self.lineage.complete(names[0], changes[key])
+            self._put(task.now("SUCCEEDED", output_parameters=values))
+
+    # ---- pipelines and loops --------------------------------------------------------------------
+    def _visit(self, scope: Task) -> None:
+        """Start what can start in a pipeline, or in one within it, and end it if all has ended."""
+        component = self.spec.component(scope.component)
+        for name, wanted in component["dag"]["tasks"].items():
+            task = self.tasks.get(below(scope.path, name))
+            if task is None:
+                self._trigger(scope, name, wanted)
+            elif not task.is_over and task.kind == "dag":
+                self._visit(task)
+            elif not task.is_over and task.kind == "loop":
+                self._turn(task, wanted)
+        inside = self._inside(scope)
+        if len(inside) == len(component["dag"]["tasks"]):
+            self._end(scope, list(inside.values()), inputs.outputs(component, inside))
+
+    def _inside(self, scope: Task) -> dict[str, Task]:
+        names = self.spec.component(scope.component)["dag"]["tasks"]
+        found = {name: self.tasks.get(below(scope.path, name)) for name in names}
+        return {name: task for name, task in found.items() if task}
+
+    def _turn(self, loop: Task, wanted: Json) -> None:
+        """Start the rounds of a loop, as many side by side as it allows."""
+        every = inputs.items(wanted, dict(loop.parameters))
+        limit = int(wanted.get("iteratorPolicy", {}).get("parallelismLimit", 0)) or len(every)
+        rounds = [self.tasks.get(below(loop.path, str(number))) for number in range(len(every))]
+        running = 0
+        for number, task in enumerate(rounds):
+            if task and not task.is_over:
+                running += 1
+                self._visit(task)
+            elif task is None and running < limit and not self._halted():
+                running += 1
+                self._round(loop, wanted, number, every[number])
+        there = [task for task in rounds if task]
+        component = self.spec.component(loop.component)
+        if len(there) == len(every):
+            self._end(loop, there, inputs.collected(component, there))
+        elif self._halted() and all(task.is_over for task in there):
+            self._put(loop.now("CANCELLED", error="Not all rounds of the loop were started."))
+
+    def _round(self, loop: Task, wanted: Json, number: int, item: Any) -> None:
+        given = {**loop.parameters, wanted["parameterIterator"]["itemInput"]: item}
+        more = {"parameters": given, "artifacts": loop.artifacts}
+        path, name = below(loop.path, str(number)), f"{loop.name}-{number}"
+        self._begin(new_task(path, name, "dag", loop.component, loop.id, **more))
+
+    def _end(self, task: Task, inside: list[Task], outputs: tuple[Json, Any]) -> None:
+        """End a pipeline, or a loop, if all in it has ended."""
+        if not all(one.is_over for one in inside):
+            return
+        bad = [one.name for one in inside if one.state in ("FAILED", "CANCELLED")]
+        values, artifacts = outputs
+        if self.cancelling:
+            self._put(task.now("CANCELLED", error="CANCELED"))
+        elif bad:
+            names = ", ".join(bad)
+            message = f"The DAG failed because some tasks failed. The failed tasks are: [{names}]."
+            self._put(task.now("FAILED", error=message))
+        else:
+            made = {"output_parameters": values, "output_artifacts": artifacts}
+            self._put(task.now("SUCCEEDED", **made))
+
+    # ---- tasks that begin -----------------------------------------------------------------------
+    def _halted(self) -> bool:
+        """Whether nothing more is to begin."""
+        fast = self.job["runtimeConfig"].get("failurePolicy") == FAST
+        failed = any(task.state in ("FAILED", "CANCELLED") for task in self.tasks.all())
+        return self.cancelling or (fast and failed)
+
+    def _trigger(self, scope: Task, name: str, wanted: Json) -> None:
+        """Begin a task whose turn it is, or note that it never will."""
+        beside = {
+            other: task
+            for other in upstream(wanted)
+            if (task := self.tasks.get(below(scope.path, other)))
+        }
+        if len(beside) < len(upstream(wanted)) or not all(one.is_over for one in beside.values()):
+            return
+        reference = wanted["componentRef"]["name"]
+        component = self.spec.component(reference)
+        kind = "loop" if "parameterIterator" in wanted else "dag"
+        if "dag" not in component:
+            kind = "container" if "container" in self.spec.executor(component) else "importer"
+        task = new_task(below(scope.path, name), name, kind, reference, scope.id)
+        policy = wanted.get("triggerPolicy", {})
+        always = policy.get("strategy") == ONCE_ALL_ENDED
+        good = all(one.is_good for one in beside.values())
+        if self.cancelling or not (always or (good and not self._halted())):
+            self._put(task.now("NOT_TRIGGERED"))
+            return
+        try:
+            status = {other: self._status(one) for other, one in beside.items()}
+            around = (wanted, component, scope, beside)
+            own = pipeline_container.own(task, self.job)
+            given = inputs.parameters(*around, status, own)
+            holds = conditions.compile_condition(policy.get("condition", "true"))
+            task = replace(task, parameters=given)
+            if not holds(inputs.compared(given, component)):
+                self._put(task.now("NOT_TRIGGERED"))
+                return
+            task = replace(task, artifacts=inputs.artifacts(*around))
+            if kind == "loop":
+                inputs.items(wanted, given)
+        except (Unresolved, conditions.InvalidCondition) as problem:
+            self._put(task.now("FAILED", error=str(problem)))
+            return
+        try:
+            self._begin(task, wanted)
+        except ApiError as problem:  # nothing of it is on record
+            self._put(task.now("FAILED", error=str(problem)))
+
+    def _status(self, task: Task) -> Json:
+        """What a task at the exit is told about one that it waits for."""
+        found = {
+            "state": task.state,
+            "pipelineJobResourceName": self.job["name"],
+            "pipelineTaskName": task.name,
+        }
+        return found | ({"error": {"code": 9, "message": task.error}} if task.error else {})
+
+    def _begin(self, task: Task, wanted: Json | None = None) -> None:
+        """Begin a task whose inputs are there."""
+        with self._records.transaction():
+            task = replace(task, execution=self.lineage.execution(task))
+            if task.kind == "container":
+                self._begin_container(task, wanted or {})
+            elif task.kind == "importer":
+                self._import(task)
+            else:
+                self._put(task.now("RUNNING", started=time.time()))
+
+    def _begin_container(self, task: Task, wanted: Json) -> None:
+        key = cache.fingerprint(task, wanted, self.spec)
+        task = replace(task, fingerprint=key)
+        if earlier := cache.found(self._records, self.lineage, key):
+            made = {
+                "output_parameters": earlier["parameters"],
+                "output_artifacts": earlier["artifacts"],
+            }
+            self._put(task.now("SKIPPED", started=time.time(), **made))
+            return
+        component = self.spec.component(task.component)
+        self._send(pipeline_container.with_outputs(task, component, self.job, self.lineage))
+
+    def _send(self, task: Task) -> None:
+        """Queue the custom job of a task."""
+        component = self.spec.component(task.component)
+        container = self.spec.executor(component)["container"]
+        with self._records.transaction():
+            given = pipeline_container.executor_input(task, component, self.job, self.lineage)
+            resource = pipeline_container.custom_job(task, container, given, self.job)
+            parent = self.job["name"].rsplit("/", 2)[0]
+            job = self._training.send(parent, resource, pipelineJob=self.job["name"])
+            self._put(replace(task, jobs=(*task.jobs, job), started=None))
+
+    def _import(self, task: Task) -> None:
+        """Have an artifact that there is already, or record one for what is at a URI."""
+        component = self.spec.component(task.component)
+        wanted = self.spec.executor(component)["importer"]
+        source = wanted["artifactUri"]
+        uri = source.get("constant", task.parameters.get(source.get("runtimeParameter", "")))
+        uri = str(task.parameters.get("uri", uri))
+        kind = wanted.get("typeSchema", {})
+        name = "" if wanted.get("reimport") else self.lineage.imported(kind, uri)
+        (key,) = outputs_of(component, "artifacts")
+        own = pipeline_container.own(task, self.job)
+        metadata = placeholders.constant(wanted.get("metadata"), dict(task.parameters), own)
+        name = name or self.lineage.artifact(key, kind, uri, "LIVE", metadata)
+        self._put(task.now("SUCCEEDED", started=time.time(), output_artifacts={key: [name]}))

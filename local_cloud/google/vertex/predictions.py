@@ -1,0 +1,171 @@
+"""Requests for predictions: predict and rawPredict, passed on to a replica by the traffic split."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from google.cloud.aiplatform_v1.types.prediction_service import ExplainRequest
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from local_cloud.engine.serving.http_client import HttpRequest, HttpResponse
+from local_cloud.engine.serving.spec import NoSuchDeployment, Unanswered
+from local_cloud.google.rest import ApiError, read_json
+from local_cloud.google.vertex import explanations, rest, serving_launch
+from local_cloud.google.vertex.endpoints import Endpoints
+from local_cloud.google.vertex.schema import Json, checked, require
+from local_cloud.http import bodies
+
+LARGEST = 1_500_000  # bytes of a request or response of a shared public endpoint
+JSON = "application/json"
+KEYS = {"instances", "parameters"}
+OWN = ("host", "content-length", "connection", "authorization", "transfer-encoding")
+
+
+class Predictions:
+    """The methods of the service's PredictionService that are here."""
+
+    def __init__(self, endpoints: Endpoints) -> None:
+        """endpoints: with what is deployed."""
+        self._endpoints = endpoints
+
+    def routes(self) -> list[BaseRoute]:
+        """The REST routes: first in the server's list, for they are used most."""
+        path = f"/v1{rest.LOCATION}/endpoints/{{id:id}}"
+        return [
+            Route(f"{path}:predict", self.predict, methods=["POST"]),
+            Route(f"{path}:rawPredict", self.raw_predict, methods=["POST"]),
+            Route(f"{path}:explain", self.explain, methods=["POST"]),
+        ]
+
+    async def predict(self, request: Request) -> Response:
+        """POST :predict, with instances as JSON."""
+        content = await bodies.read(request, LARGEST)
+        _instances(content)
+        sending = (("content-type", JSON),)
+        deployed_id, response = await self.send(rest.named(request), content, sending)
+        found = _predictions(response)
+        return JSONResponse(found | self.about(deployed_id))
+
+    async def raw_predict(self, request: Request) -> Response:
+        """POST :rawPredict: the body goes to the replica as it is, and so does the answer back."""
+        content = await bodies.read(request, LARGEST)
+        sending = [each for each in request.headers.items() if each[0] not in OWN]
+        deployed_id, response = await self.send(rest.named(request), content, tuple(sending))
+        about = self.about(deployed_id)
+        headers = {
+            "content-type": JSON,
+            **dict(response.headers),
+            "X-Vertex-AI-Deployed-Model-Id": deployed_id,
+            "X-Vertex-AI-Model": about["model"],
+            "X-Vertex-AI-Model-Version-Id": about["modelVersionId"],
+        }
+        return Response(response.body, response.status, headers)
+
+    async def explain(self, request: Request) -> Response:
+        """POST :explain: predictions, and what each feature adds to them."""
+        endpoint, content = rest.named(request), await read_json(request)
+        asked = checked(ExplainRequest, content | {"endpoint": endpoint})
+        require(asked.get("instances"), "instances: a list of at least one")
+        chosen = asked.get("deployedModelId") or self._chosen(endpoint)
+        facts = self._endpoints.facts(chosen)
+        spec = facts["deployedModel"].get("explanationSpec") or facts["model"].get(
+            "explanationSpec", {}
+        )
+        if not spec:
+            raise ApiError(
+                "FAILED_PRECONDITION",
+                f"{facts['model']['name']} has no explanationSpec: give Model.upload"
+                " explanation_metadata and explanation_parameters.",
+            )
+        own = asked.get("explanationSpecOverride", {}).get("parameters")
+        spec = spec | ({"parameters": own} if own else {})
+        parameters = {"parameters": asked["parameters"]} if "parameters" in asked else {}
+
+        async def ask(instances: list[Any], **more: Any) -> list[Any]:
+            body = json.dumps({"instances": instances, **parameters, **more}).encode()
+            _, response = await self.send(endpoint, body, deployed_id=chosen)
+            return list(_predictions(response)["predictions"])
+
+        predictions = await ask(asked["instances"])
+        if facts["model"].get("automl", {}).get("kind") == "pictures":
+            paths = explanations.path_count(spec)
+            maps = await ask(asked["instances"], parameters={"explain": paths})
+            found = [explanations.of_map(each) for each in maps]
+        else:
+            found = [await explanations.explain(each, spec, ask) for each in asked["instances"]]
+        answer = {"explanations": found, "deployedModelId": chosen, "predictions": predictions}
+        return JSONResponse(answer)
+
+    def _chosen(self, endpoint: str) -> str:
+        """The deployed model that gets the next request."""
+        try:
+            return self._endpoints.serving.choose(endpoint)
+        except Unanswered:
+            self._endpoints.get(endpoint)
+            raise ApiError(
+                "FAILED_PRECONDITION", f"No traffic goes to any model of {endpoint}: deploy one."
+            ) from None
+
+    async def send(
+        self,
+        endpoint: str,
+        content: bytes,
+        headers: tuple[tuple[str, str], ...] = (("content-type", JSON),),
+        deployed_id: str | None = None,
+    ) -> tuple[str, HttpResponse]:
+        """Send a body to one of the endpoint's deployed models; which it was, and its response."""
+        serving = self._endpoints.serving
+        chosen = deployed_id or self._chosen(endpoint)
+        _, route = serving_launch.routes(self._endpoints.facts(chosen))
+        try:
+            return await serving.send(
+                endpoint, HttpRequest("POST", route, content, headers), chosen
+            )
+        except NoSuchDeployment as problem:
+            raise ApiError("NOT_FOUND", str(problem)) from None
+        except Unanswered as problem:
+            raise ApiError("UNAVAILABLE", f"{endpoint}: {problem}") from None
+
+    def about(self, deployed_id: str) -> Json:
+        """What the service adds to predictions."""
+        model = self._endpoints.facts(deployed_id)["model"]
+        return {
+            "deployedModelId": deployed_id,
+            "model": model["name"],
+            "modelDisplayName": model["displayName"],
+            "modelVersionId": model["versionId"],
+        }
+
+
+def _instances(content: bytes) -> list[Any]:
+    """The instances of a predict request; INVALID_ARGUMENT for what the service would refuse."""
+    try:
+        found = json.loads(content or b"{}", parse_constant=bodies.refuse_constant)
+    except (ValueError, RecursionError) as problem:
+        raise ApiError("INVALID_ARGUMENT", f"Invalid JSON payload received: {problem}") from None
+    require(isinstance(found, dict), "Invalid JSON payload received: not an object")
+    for name in found.keys() - KEYS:
+        require(False, f'Invalid JSON payload received. Unknown name "{name}"')
+    instances = found.get("instances")
+    require(isinstance(instances, list) and instances, "instances: a list of at least one")
+    return list(instances)
+
+
+def _predictions(response: HttpResponse) -> Json:
+    """The predictions of a replica's answer, or its error."""
+    text = response.body.decode(errors="replace")
+    if response.status != 200:
+        status = "INVALID_ARGUMENT" if 400 <= response.status < 500 else "INTERNAL"
+        raise ApiError(status, text, http=response.status)
+    try:
+        found = json.loads(text, parse_constant=bodies.refuse_constant)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("predictions"), list):
+        raise ApiError(
+            "INTERNAL", 'The model answered something other than {"predictions": [...]}.'
+        )
+    return {name: found[name] for name in ("predictions", "metadata") if name in found}

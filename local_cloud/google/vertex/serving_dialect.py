@@ -1,0 +1,35 @@
+"""What the engine asks about deployments: those of endpoints, and those of batch predictions."""
+
+from __future__ import annotations
+
+from local_cloud.engine.serving.spec import Deployment, ServingPlan
+from local_cloud.engine.spec import JobContext
+from local_cloud.google.vertex import serving_launch
+from local_cloud.google.vertex.batch_predictions import BatchPredictions
+from local_cloud.google.vertex.endpoints import Endpoints
+from local_cloud.google.vertex.model_registry import DEPLOYED
+from local_cloud.platform import Platform
+
+
+class Deployed:
+    """The dialect's side of serving (engine.served)."""
+
+    def __init__(self, platform: Platform, endpoints: Endpoints, batches: BatchPredictions) -> None:
+        """Take both kinds."""
+        self._platform, self._endpoints, self._batches = platform, endpoints, batches
+
+    def stage(self, deployment_id: str, context: JobContext) -> ServingPlan:
+        """Say how the replicas of a deployed model run."""
+        facts = self._endpoints.facts(deployment_id)
+        _, number, _, location, *_ = facts["endpoint"].split("/")
+        project = self._platform.projects.id_of(number)
+        own = {"GOOGLE_CLOUD_PROJECT": project, "CLOUD_ML_REGION": location}
+        return serving_launch.plan(facts, context, self._platform.environment | own)
+
+    def settled(self, deployment: Deployment) -> None:
+        """Have traffic sent to it, or the job's files."""
+        facts = self._platform.records.get(DEPLOYED, deployment.id)
+        if facts and "job" in facts:
+            self._batches.settled(deployment, facts["job"])
+        else:
+            self._endpoints.settled(deployment)

@@ -1,0 +1,161 @@
+"""The points of Tensorboard's time series: write, read and export."""
+
+from __future__ import annotations
+
+import base64
+import time
+from typing import Any
+
+from google.cloud.aiplatform_v1.types import (
+    ExportTensorboardTimeSeriesDataRequest,
+    WriteTensorboardExperimentDataRequest,
+    WriteTensorboardRunDataRequest,
+)
+
+from local_cloud.google.rest import ApiError
+from local_cloud.google.vertex import documents
+from local_cloud.google.vertex.collection import Collection
+from local_cloud.google.vertex.schema import Json, checked, require, timestamp
+from local_cloud.http.whole_numbers import whole
+from local_cloud.store.records import Records
+
+KIND = "vertex-points"  # records of the name `SERIES/STEP`
+FIELD = {"SCALAR": "scalar", "TENSOR": "tensor"}
+# "The data point number limit is 1000 for scalars, 100 for tensors": batchRead. Where there are
+# more, the service picks some at random; here they are evenly spread, with the first and the last.
+MOST = {"SCALAR": 1000, "TENSOR": 100}
+MOST_READ = 10_000  # max_data_points "can't be greater than 10k"
+EXPORTED, MOST_EXPORTED = 1000, 10_000  # points in a page: ExportTensorboardTimeSeriesDataRequest
+
+
+class Points:
+    """One record for each step of each series: what is written again replaces what was there."""
+
+    def __init__(self, records: Records, series: Collection) -> None:
+        """Keep them in `records`; `series` are the resources that they belong to."""
+        self.records = records
+        self.series = series
+
+    def write_run(self, run: str, body: Json) -> Json:
+        """runs/ID:write: points of several series of a run, all of them or none."""
+        request = checked(WriteTensorboardRunDataRequest, body)
+        with self.records.transaction():
+            self._write(run, request)
+        return {}
+
+    def write_experiment(self, experiment: str, body: Json) -> Json:
+        """experiments/ID:write: the same for several runs."""
+        request = checked(WriteTensorboardExperimentDataRequest, body)
+        with self.records.transaction():
+            for one in request.get("writeRunDataRequests", []):
+                run = documents.numbered(one.get("tensorboardRun", ""))
+                require(
+                    run.startswith(f"{experiment}/runs/"),
+                    f"writeRunDataRequests[].tensorboardRun: {run!r} is no run of {experiment}",
+                )
+                self._write(run, one)
+        return {}
+
+    def _write(self, run: str, request: Json) -> None:
+        for data in request.get("timeSeriesData", []):
+            series = self.series.get(f"{run}/timeSeries/{data.get('tensorboardTimeSeriesId', '')}")
+            kind = series["valueType"]
+            require(
+                data.get("valueType") == kind,
+                f"timeSeriesData[].valueType: {series['name']} is of {kind}",
+            )
+            self.add(series, data.get("values", []))
+
+    def add(self, series: Json, points: list[Json]) -> None:
+        """Record points of one series, inside the caller's transaction."""
+        name, field = series["name"], FIELD[series["valueType"]]
+        found = series.get("metadata", {})
+        for point in points:
+            require(field in point, f"timeSeriesData[].values[].{field}: required in {name}")
+            point.setdefault("wallTime", timestamp(time.time()))
+            step = int(point.get("step", 0))
+            self.records.put(KIND, f"{name}/{_place(step)}", point)
+            if step >= int(found.get("maxStep", step)):
+                found["maxStep"] = str(step)
+            found["maxWallTime"] = max(found.get("maxWallTime", ""), point["wallTime"])
+        series |= {"metadata": found, "updateTime": timestamp(time.time())}
+        self.records.put(self.series.kind, name, series)
+
+    def read(self, name: str, query: dict[str, str]) -> Json:
+        """timeSeries/ID:read."""
+        _no_filter(query.get("filter"))
+        most = query.get("maxDataPoints", "") or "0"
+        count = -1 if most == "-1" else whole(most)
+        if count is None:
+            raise ApiError("INVALID_ARGUMENT", "maxDataPoints: a number from 1, or -1 for all")
+        return {"timeSeriesData": self._data(self.series.get(name), count)}
+
+    def read_many(self, board: str, names: list[str]) -> Json:
+        """tensorboards/ID:batchRead."""
+        require(names, "timeSeries: required")
+        found = []
+        for name in map(documents.numbered, names):
+            require(
+                name.startswith(f"{board}/experiments/"), f"{name!r} is no time series of {board}"
+            )
+            found.append(self._data(self.series.get(name), 0))
+        return {"timeSeriesData": found}
+
+    def _data(self, series: Json, most: int) -> Json:
+        """All of a series' points, or so many; 0 means as many as the service gives unasked."""
+        kind = series["valueType"]
+        points = self.points(series["name"])
+        if most != -1:
+            points = _spread(points, min(most, MOST_READ) or MOST[kind])
+        return {
+            "tensorboardTimeSeriesId": series["name"].rpartition("/")[2],
+            "valueType": kind,
+            "values": points,
+        }
+
+    def points(self, name: str) -> list[Json]:
+        """The points of a series, by step."""
+        return [point for _, point in self.records.list(KIND, f"{name}/")]
+
+    def export(self, name: str, body: Json) -> Json:
+        """timeSeries/ID:exportTensorboardTimeSeries: every point, in pages, by step."""
+        request = checked(ExportTensorboardTimeSeriesDataRequest, body)
+        _no_filter(request.get("filter"))
+        if request.get("orderBy", "step") != "step":
+            raise ApiError(
+                "UNIMPLEMENTED", "not implemented in the local cloud: orderBy other than step"
+            )
+        self.series.get(name)
+        size = request.get("pageSize", 0) or EXPORTED
+        try:
+            start = int(base64.urlsafe_b64decode(request.get("pageToken", "")) or b"0")
+        except ValueError:
+            start = -1
+        require(size > 0 and start >= 0, "pageToken or pageSize is not valid")
+        points = self.points(name)
+        end = start + min(size, MOST_EXPORTED)
+        token = base64.urlsafe_b64encode(str(end).encode()).decode() if end < len(points) else ""
+        return {"timeSeriesDataPoints": points[start:end], "nextPageToken": token}
+
+    def delete_below(self, name: str) -> None:
+        """Delete the points of a series, or of all that lie below this name."""
+        self.records.delete_below(KIND, f"{name}/")
+
+
+def _place(step: int) -> str:
+    """A step as a text that sorts as the number does, below 0 as well."""
+    return f"{step + 2**63:020d}"
+
+
+def _spread(points: list[Any], most: int) -> list[Any]:
+    """So many points at most, evenly spread: the last always, and the first if there is room."""
+    if len(points) <= most:
+        return points
+    if most == 1:
+        return points[-1:]
+    return [points[round(place * (len(points) - 1) / (most - 1))] for place in range(most)]
+
+
+def _no_filter(text: str | None) -> None:
+    if text:
+        raise ApiError("UNIMPLEMENTED", "not implemented in the local cloud: a filter of points")

@@ -1,0 +1,1 @@
+"""What every service's HTTP shares: connections, the guard, bodies, downloads. Knows no cloud."""

@@ -1,0 +1,81 @@
+"""Bodies of requests that are read whole: how large they may be, and what JSON they may hold.
+
+A body is parsed on the server's loop, and everybody waits for it. Objects do not come this way:
+they are written to disk as they arrive.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, NoReturn
+
+from starlette.requests import Request
+
+from local_cloud.http.whole_numbers import whole
+
+LARGEST = 1 << 20  # bytes; the SDKs cut what is longer into several requests
+MOST_VALUES = 50_000  # in lists and objects: checking each against a schema takes its time
+DEEPEST = 100  # levels of lists and objects: protobuf's limit of recursion
+
+
+class TooLarge(Exception):
+    """A body longer than the most that is taken."""
+
+    def __init__(self, largest: int) -> None:
+        """With Google's words."""
+        super().__init__(f"Request payload size exceeds the limit: {largest} bytes.")
+
+
+async def read(request: Request, largest: int = LARGEST) -> bytes:
+    """The whole body. Raises TooLarge, before anything is read if the length is announced."""
+    announced = request.headers.get("content-length", "")
+    if (whole(announced) or 0) > largest:
+        raise TooLarge(largest)
+    return await gather(request.stream(), largest)
+
+
+async def gather(chunks: AsyncIterator[bytes], largest: int = LARGEST) -> bytes:
+    """What has not been announced. Raises TooLarge as soon as there is too much."""
+    parts, size = [], 0
+    async for chunk in chunks:
+        size += len(chunk)
+        if size > largest:
+            raise TooLarge(largest)
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def parse(content: bytes) -> Any:
+    """The JSON of a body. Raises ValueError for what could not be kept, or not be sent back.
+
+    That is NaN and infinity, half a surrogate pair, too many values, and too deep a nesting.
+    """
+    try:
+        value = json.loads(content, parse_constant=refuse_constant)
+        _check_size(value)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return value
+
+
+def refuse_constant(constant: str) -> NoReturn:
+    """Raise ValueError for NaN and the infinities: Python's json reads them, JSON has none."""
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _check_size(value: Any) -> None:
+    level, count = [value], 0
+    for _ in range(DEEPEST + 1):
+        count += len(level)
+        if count > MOST_VALUES:
+            raise ValueError(f"more than {MOST_VALUES} values")
+        level = [each for one in level for each in _inside(one)]
+        if not level:
+            return
+    raise ValueError("nested too deeply")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()

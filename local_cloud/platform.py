@@ -1,0 +1,165 @@
+"""What a cloud is to the server, and what the server has for each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from local_cloud.amazon.protocols.dispatcher import Api
+from local_cloud.engine.base import BaseOf, own_only
+from local_cloud.engine.dialect import Dialect
+from local_cloud.engine.isolation.job_network import Door
+from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.serving.deployments import Serving
+from local_cloud.engine.serving.spec import Deployment
+from local_cloud.engine.spec import Job
+from local_cloud.engine.studies.spec import Study
+from local_cloud.engine.studies.studies import Studies
+from local_cloud.google.projects import Projects
+from local_cloud.store.damage import damaged
+from local_cloud.store.objects import Objects
+from local_cloud.store.records import Records
+from local_cloud.store.space import Space
+from local_cloud.store.values import Bucket
+
+ErrorHandler = Callable[[Request, Any], Response]
+
+
+class Runner(Protocol):
+    """What a service itself runs beside the engine: pipelines."""
+
+    def start(self) -> None:
+        """Resume what an earlier server has left; the engine has started."""
+
+    async def close(self) -> None:
+        """Run it no further; the next start resumes it."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """A cloud, or one of its services: what it adds to the server."""
+
+    routes: Sequence[BaseRoute] = ()
+    first: Sequence[BaseRoute] = ()  # those that are used most: they are tried before all others
+    apis: Sequence[Api] = ()  # Amazon's, behind its one endpoint
+    dialect: Dialect | None = None  # of a cloud that runs jobs
+    errors: Mapping[type[Exception], ErrorHandler] = field(default_factory=dict)
+    runners: Sequence[Runner] = ()
+
+
+@dataclass(frozen=True)
+class Platform:
+    """What all services stand on: records, buckets, the engine and its studies.
+
+    The buckets of one cloud are invisible to the other.
+    """
+
+    records: Records
+    gs: Objects  # the buckets of gs:// URIs
+    s3: Objects  # those of s3:// URIs, with records of their own
+    engine: Engine
+    studies: Studies
+    serving: Serving
+    projects: Projects
+    environment: dict[str, str]  # by which SDKs inside a job find this local cloud
+    folder: Path  # where services keep what is neither a record nor an object
+    runners: list[Runner] = field(default_factory=list)  # those that start() has started
+    at_close: list[Callable[[], None]] = field(default_factory=list)  # their own parts' ends
+    # By the scheme of its URI, what writes a table as a CSV file: a service's, for the others.
+    tables: dict[str, Callable[[str, Path], None]] = field(default_factory=dict)
+    # By its name in SQL, what registers a model: its project, its id, its name.
+    registries: dict[str, Callable[[str, str, str], None]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        folder: Path,
+        environment: dict[str, str],
+        space: Space | None = None,
+        *,
+        cores: int | None = None,
+        hook: Path | None = None,
+        hidden: str = "",
+        base_of: BaseOf = own_only,
+        door: Door | None = None,
+    ) -> Platform:
+        """Open what is in the folder, or make it; the engine is not started.
+
+        space: how much may be written there; cores, hook, hidden, base_of, door: the
+        engine's.
+        """
+        records, s3_records = Records(folder / "records.sqlite"), Records(folder / "s3.sqlite")
+        _require_records_of(folder, ("buckets", "jobs", "deployments"), records)
+        _require_records_of(folder, ("s3-buckets",), s3_records)
+        engine = Engine(folder / "jobs", records, cores, hook, space, hidden, base_of, door)
+        return cls(
+            records=records,
+            gs=Objects(folder / "buckets", records, space),
+            s3=Objects(folder / "s3-buckets", s3_records, space),
+            engine=engine,
+            studies=Studies(records, engine),
+            serving=Serving(folder / "deployments", records, engine),
+            projects=Projects(records),
+            environment=environment,
+            folder=folder,
+        )
+
+    def require_understood(self) -> None:
+        """Raise Damaged for a bucket, job, study or deployment whose record makes no sense.
+
+        It is called before anything runs: a job that was begun and cut off again would be lost.
+        """
+        for records, kind, make in (
+            (self.records, "bucket", lambda document: Bucket(**document)),
+            (self.s3.records, "bucket", lambda document: Bucket(**document)),
+            (self.records, "job", Job.of),
+            (self.records, "deployment", Deployment.of),
+            (self.records, "study", lambda document: Study.of(document, ())),
+        ):
+            for name, document in records.list(kind):
+                with records.understood(kind, name):
+                    make(document)
+
+    async def start(self, services: Sequence[Service]) -> None:
+        """Start the engine and the studies, with the dialects of these services."""
+        self.require_understood()
+        dialects = [service.dialect for service in services if service.dialect]
+        await self.engine.start({name: run for one in dialects for name, run in one.jobs.items()})
+        self.studies.start({one.name: one.tuning for one in dialects})
+        self.serving.start({one.name: one.serving for one in dialects if one.serving})
+        for runner in (runner for service in services for runner in service.runners):
+            runner.start()
+            self.runners.append(runner)
+
+    async def close(self) -> None:
+        """Stop what runs, then close the records."""
+        for runner in self.runners:
+            await runner.close()
+        await self.studies.close()
+        await self.serving.close()
+        await self.engine.close()
+        await asyncio.to_thread(self.close_records)
+
+    def close_records(self) -> None:
+        """Close the records of a platform that was not started."""
+        for close in self.at_close:
+            close()
+        self.records.close()
+        self.s3.records.close()
+
+
+def _require_records_of(folder: Path, kinds: Sequence[str], records: Records) -> None:
+    """Raise Damaged if there is no record at all, but something that records must tell of."""
+    if not records.is_empty():
+        return
+    for kind in kinds:
+        for found in sorted((folder / kind).glob("[!.]*/*")):
+            why = f"it holds no record, but there is {found.parent.relative_to(folder)}"
+            raise damaged(records.path, why)

@@ -1,5 +1,0 @@
-"""Vertex AI's REST API, as google-cloud-aiplatform speaks it, on the engine and the store."""
-
-from local_cloud.vertex import messages
-
-messages.load()

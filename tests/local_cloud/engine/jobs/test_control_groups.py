@@ -1,0 +1,106 @@
+"""Processes that try to outlive their job."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from local_cloud.engine import system
+from local_cloud.engine.jobs import control_groups, reaper
+from local_cloud.engine.spec import Plan, Replica, State
+from tests.local_cloud.engine.support import Cloud, alive, engine, run, until
+from tests.local_cloud.escapes import ESCAPES
+
+groups = pytest.mark.skipif(
+    not control_groups.own_group(), reason="this user may make no control groups here"
+)
+
+
+@groups
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="pivot_root has another number")
+def test_a_process_that_leaves_its_session_environment_and_root_ends_with_its_job(
+    tmp_path: Path,
+) -> None:
+    (data := tmp_path / "objects").mkdir()
+    command = (sys.executable, "-c", ESCAPES.replace("SECONDS", "60"))
+    plan = Plan((Replica("r0", command, {}, mounts={"/gcs": data}),))
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(a=plan)) as here:
+            here.submit("cloud", "a", 1)
+            assert (await until(here, "a")).state is State.SUCCEEDED
+            pid, left = map(int, here.log("a", "r0").read_text().split())
+            assert left == 0, "it has not left its root"
+            assert not alive(pid)
+
+    run(story())
+
+
+@groups
+def test_a_group_goes_with_its_processes(tmp_path: Path) -> None:
+    base, marks = control_groups.own_group(), {"LOCAL_CLOUD_JOB": str(tmp_path)}
+    assert base
+    group = base / reaper.group_name(reaper.entries(marks))
+    process = subprocess.Popen(["sleep", "60"], env={}, start_new_session=True)
+    control_groups.add(process.pid, marks)
+    assert group.exists()
+    assert reaper.living((), reaper.entries(marks)) == {process.pid}
+    assert reaper.living((), ["LOCAL_CLOUD_JOB=another"]) == set()
+    assert reaper.end((), reaper.entries(marks), grace=5)
+    process.wait()
+    control_groups.remove(marks)
+    assert not group.exists()
+
+
+def test_where_there_are_none_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "LINUX", False)
+    control_groups.own_group.cache_clear()
+    try:
+        control_groups.add(os.getpid(), {"A": "b"})
+        control_groups.remove({"A": "b"})
+        assert control_groups.own_group() is None
+    finally:
+        control_groups.own_group.cache_clear()
+
+
+MANY = """
+import os, sys, time
+for _ in range({}):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(60)
+        os._exit(0)
+    os.wait()
+"""
+
+
+@pytest.mark.parametrize("count", [30, pytest.param(400, marks=pytest.mark.slow)])
+def test_a_job_has_ended_when_the_last_of_its_processes_has_gone(
+    tmp_path: Path, count: int
+) -> None:
+    plan = Plan((Replica("r0", (sys.executable, "-c", MANY.format(count)), {}),))
+
+    async def story() -> None:
+        async with engine(tmp_path, Cloud(a=plan)) as here:
+            here.submit("cloud", "a", 1)
+            assert (await until(here, "a")).state is State.SUCCEEDED
+            # It may hide its environment while it ends, but not its folder.
+            assert not [
+                pid
+                for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+                if _works_in(pid, tmp_path)
+            ]
+
+    run(story())
+
+
+def _works_in(pid: int, folder: Path) -> bool:
+    try:
+        return os.readlink(f"/proc/{pid}/cwd").startswith(str(folder))
+    except OSError:
+        return False

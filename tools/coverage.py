@@ -1,8 +1,9 @@
 """Write the tables of learners/local-cloud.md: which calls of each service the local cloud answers.
 
 `python -m tools.coverage` (a part of `make notebooks`) writes them, `--check` says whether they are
-up to date. Vertex AI's calls and paths are read from the real client library, and every path is put
-to the local cloud's own routes: a call counts as working only if a route of its own answers it.
+up to date. Calls and paths are read from Google's definitions and client libraries and from
+botocore's models, and every path is put to the local cloud's own routes: a call counts as working
+only if a route of its own answers it.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from local_cloud.amazon.sagemaker.endpoint_configs import IGNORED as IGNORED_BY_
 from local_cloud.amazon.sagemaker.pipelines.definition import IGNORED as IGNORED_BY_PIPELINES
 from local_cloud.amazon.sagemaker.processing.request import IGNORED as IGNORED_BY_PROCESSING
 from local_cloud.amazon.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
-from local_cloud.google.bigquery.parts import Parts
-from local_cloud.google.bigquery.routes import methods as bigquery_methods
+from local_cloud.google.bigquery import service as bigquery
 from local_cloud.google.gcs import service as gcs
+from local_cloud.google.logging import service as logging
 from local_cloud.google.resourcemanager import service as resourcemanager
 from local_cloud.google.vertex import service as vertex
 from local_cloud.google.vertex.launch import IGNORED
@@ -43,67 +44,10 @@ from local_cloud.platform import Platform
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "learners" / "local-cloud.md"
+DEFINITIONS = ROOT / "local_cloud" / "google" / "definitions"
 CASES = ROOT / "tests" / "local_cloud" / "google" / "bigquery" / "sqlglot_cases.json"
 SUITE = ROOT / "tests" / "local_cloud" / "amazon" / "s3" / "public_suite.json"
 BEGIN, END = "<!-- written by `make notebooks` -->", "<!-- up to here -->"
-
-# Cloud Storage has no such library: its calls, as cloud.google.com/storage/docs/json_api/v1 lists
-# them (read 2026-11), without those for access control lists, which are all missing.
-STORAGE = """
-buckets.insert POST /storage/v1/b
-buckets.list GET /storage/v1/b
-buckets.get GET /storage/v1/b/x
-buckets.patch PATCH /storage/v1/b/x
-buckets.update PUT /storage/v1/b/x
-buckets.delete DELETE /storage/v1/b/x
-buckets.getIamPolicy GET /storage/v1/b/x/iam
-buckets.setIamPolicy PUT /storage/v1/b/x/iam
-buckets.testIamPermissions GET /storage/v1/b/x/iam/testPermissions
-buckets.lockRetentionPolicy POST /storage/v1/b/x/lockRetentionPolicy
-buckets.getStorageLayout GET /storage/v1/b/x/storageLayout
-buckets.restore POST /storage/v1/b/x/restore
-objects.insert POST /upload/storage/v1/b/x/o
-objects.list GET /storage/v1/b/x/o
-objects.get GET /storage/v1/b/x/o/y
-objects.get(alt=media) GET /download/storage/v1/b/x/o/y
-objects.patch PATCH /storage/v1/b/x/o/y
-objects.update PUT /storage/v1/b/x/o/y
-objects.delete DELETE /storage/v1/b/x/o/y
-objects.copy POST /storage/v1/b/x/o/y/copyTo/b/x/o/z
-objects.rewrite POST /storage/v1/b/x/o/y/rewriteTo/b/x/o/z
-objects.compose POST /storage/v1/b/x/o/y/compose
-objects.move POST /storage/v1/b/x/o/y/moveTo/o/z
-objects.restore POST /storage/v1/b/x/o/y/restore
-objects.bulkRestore POST /storage/v1/b/x/o/bulkRestore
-objects.watchAll POST /storage/v1/b/x/o/watch
-objects.getIamPolicy GET /storage/v1/b/x/o/y/iam
-notifications.insert POST /storage/v1/b/x/notificationConfigs
-folders.insert POST /storage/v1/b/x/folders
-managedFolders.insert POST /storage/v1/b/x/managedFolders
-hmacKeys.create POST /storage/v1/projects/p/hmacKeys
-projects.serviceAccount.get GET /storage/v1/projects/p/serviceAccount
-batch POST /batch/storage/v1
-"""
-
-
-# Nor has BigQuery: its methods, as cloud.google.com/bigquery/docs/reference/rest lists them (read
-# 2026-11).
-BIGQUERY = """
-projects.list projects.getServiceAccount
-datasets.insert datasets.list datasets.get datasets.patch datasets.update datasets.delete
-datasets.undelete
-tables.insert tables.list tables.get tables.patch tables.update tables.delete tables.getIamPolicy
-tables.setIamPolicy tables.testIamPermissions
-tabledata.list tabledata.insertAll
-jobs.insert jobs.query jobs.get jobs.list jobs.getQueryResults jobs.cancel jobs.delete
-models.list models.get models.patch models.delete
-routines.insert routines.list routines.get routines.update routines.delete routines.getIamPolicy
-routines.setIamPolicy routines.testIamPermissions
-rowAccessPolicies.list rowAccessPolicies.get rowAccessPolicies.insert rowAccessPolicies.update
-rowAccessPolicies.delete rowAccessPolicies.batchDelete
-rowAccessPolicies.getIamPolicy rowAccessPolicies.testIamPermissions
-"""
-
 
 # The calls that every service of Vertex AI has beside its own: google.longrunning.Operations,
 # google.cloud.location.Locations and google.iam.v1.IAMPolicy.
@@ -126,18 +70,26 @@ def answered(routes: Sequence[BaseRoute], method: str, path: str) -> bool:
     return any(isinstance(r, Route) and r.matches(scope)[0] is Match.FULL for r in own)
 
 
-def storage(routes: Sequence[BaseRoute]) -> dict[str, bool]:
-    """Cloud Storage's calls, and whether each works."""
-    calls = (line.split() for line in STORAGE.split("\n") if line)
-    return {name: answered(routes, method, path) for name, method, path in calls}
+def of_definition(name: str, routes: Sequence[BaseRoute]) -> list[str]:
+    """Return the lines on an API that has a file of this name in local_cloud/google/definitions."""
+    api = json.loads((DEFINITIONS / f"{name}.json").read_text(encoding="utf-8"))
+    works = {}
+    for method in api["methods"]:
+        paths = [f"/{api['servicePath']}{method['path']}"]
+        uploads = method.get("mediaUpload", {}).get("protocols", {})
+        paths += [protocol["path"] for protocol in uploads.values()]
+        works[method["id"].partition(".")[2]] = any(
+            answered(routes, method["httpMethod"], _example(path)) for path in paths
+        )
+    works["batch"] = answered(routes, "POST", f"/{api['batchPath']}")
+    collections = ", ".join(f"`{each}`" for each in sorted(api["missing"]))
+    count = sum(api["missing"].values())
+    *lines, last = _paragraphs(works)
+    return [*lines, f"- Missing, all {count} calls of: {collections}.", last]
 
 
-def of_bigquery() -> Iterator[str]:
-    """Yield the lines on BigQuery: the routes have the methods' own names."""
-    with empty() as platform:
-        works = {name for name, *_ in bigquery_methods(Parts(platform))}
-    yield from ("### BigQuery {#coverage-bigquery}", "")
-    yield from _paragraphs({name: name in works for name in BIGQUERY.split()})
+def of_sql() -> Iterator[str]:
+    """Yield the lines on BigQuery's SQL, as the runner of sqlglot's tests wrote it down."""
     found = json.loads(CASES.read_text(encoding="utf-8"))
     counts = found["counts"]
     yield f"Of {counts['all']} statements in the tests of sqlglot {found['version']} for BigQuery,"
@@ -256,7 +208,9 @@ def of_sagemaker() -> Iterator[str]:
 def table() -> str:
     """Return the generated part of the page."""
     with empty() as platform:
-        of_storage = storage(gcs.service(platform).routes)
+        of_storage = of_definition("storage.v1", gcs.service(platform).routes)
+        of_bigquery = of_definition("bigquery.v2", bigquery.service(platform).routes)
+        of_logging = of_definition("logging.v2", logging.service(platform).routes)
         of_vertex = vertex.service(platform)
         services = by_service(
             "google.cloud.aiplatform_v1.services", [*of_vertex.first, *of_vertex.routes]
@@ -264,8 +218,9 @@ def table() -> str:
         of_projects = by_service(
             "google.cloud.resourcemanager_v3.services", resourcemanager.service(platform).routes
         )["Projects"]
-    lines = ["### Cloud Storage {#coverage-storage}", "", *_paragraphs(of_storage)]
-    lines += of_bigquery()
+    lines = ["### Cloud Storage {#coverage-storage}", "", *of_storage]
+    lines += ["### BigQuery {#coverage-bigquery}", "", *of_bigquery, *of_sql()]
+    lines += ["### Cloud Logging {#coverage-logging}", "", *of_logging]
     lines += ["### Projects {#coverage-projects}", "", *_paragraphs(of_projects)]
     lines += ["### Vertex AI {#coverage-vertex}", ""]
     shared = {

@@ -47,9 +47,15 @@ def definition(document: Any, collections: tuple[str, ...]) -> Any:
     roots = [method["request"]["$ref"] for method in methods if "request" in method]
     return {
         "servicePath": document["servicePath"],
+        "batchPath": document["batchPath"],
         "revision": document["revision"],
         "parameters": _kept("parameters", document["parameters"]),
         "methods": methods,
+        "missing": {  # the number of methods of each collection that the local cloud lacks
+            name: len(_methods(collection))
+            for name, collection in document["resources"].items()
+            if name not in collections
+        },
         "schemas": _needed(document["schemas"], roots),
     }
 

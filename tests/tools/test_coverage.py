@@ -34,6 +34,14 @@ def test_a_call_counts_as_working_only_with_a_route_of_its_own() -> None:
     assert not coverage.answered(routes, "GET", "/v1/b/c")
 
 
+def test_the_calls_of_an_api_are_those_of_its_definition() -> None:
+    routes = [Route("/v2/entries:list", nothing, methods=["POST"])]
+    works, missing, collections, _ = coverage.of_definition("logging.v2", routes)
+    assert works == "- Works: `entries.list`."
+    assert missing == "- Missing: `entries.copy`, `entries.tail`, `entries.write`, `batch`."
+    assert "`sinks`" in collections
+
+
 @pytest.mark.parametrize(
     ("message", "field"),
     [

@@ -9,38 +9,33 @@ import pytest
 from lesson import LessonError
 from tests.helpers.sides import Side
 
-MACHINE = {"Google": ("n1-standard-4", 0.21849885), "Amazon": ("ml.m5.xlarge", 0.23)}
+HOUR = {"Google": 0.21849885, "Amazon": 0.23}  # of the default machine, as the price pages say
 
 
 def test_machines_and_hours_multiply(side: Side) -> None:
-    machine, usd = MACHINE[side.cloud]
-    assert side.costs.estimate_cost(machine).usd == usd
-    assert side.costs.estimate_cost(machine, replicas=3, hours=2).usd == pytest.approx(3 * usd * 2)
+    estimate = side.costs.estimate_cost
+    assert estimate(side.machine).usd == HOUR[side.cloud]
+    made = estimate(side.machine, replicas=3, hours=2)
+    assert made.usd == pytest.approx(3 * HOUR[side.cloud] * 2)
 
 
 @pytest.mark.parametrize(
-    ("side", "asked", "begin", "sources"),
+    ("side", "machine", "said"),
     [
-        (
-            "Google",
-            {"machine": "n1-standard-4", "gpu": "NVIDIA_TESLA_T4"},
-            "1 × n1-standard-4 with 1 × T4, 30 min: about $0.31 ($0.62 an hour)\n",
-            ("2026-10-07: https://cloud.google.com/", "quoted by others, undated"),
-        ),
-        (
-            "Amazon",
-            {"machine": "ml.g4dn.xlarge"},
-            "1 × ml.g4dn.xlarge, 30 min: about $0.37 ($0.74 an hour)\n",
-            ("quoted by others, 2025-05: https://aws.amazon.com/",),
-        ),
+        ("Google", {"machine": "n1-standard-4", "gpu": "NVIDIA_TESLA_T4"},
+         ["1 × n1-standard-4 with 1 × T4, 30 min: about $0.31 ($0.62 an hour)\n",
+          "2026-10-07: https://cloud.google.com/", "quoted by others, undated"]),
+        ("Amazon", {"machine": "ml.g4dn.xlarge"},
+         ["1 × ml.g4dn.xlarge, 30 min: about $0.37 ($0.74 an hour)\n",
+          "quoted by others, 2025-05: https://aws.amazon.com/"]),
     ],
     indirect=["side"],
-)
+)  # fmt: skip
 def test_the_estimate_prints_date_and_source(
-    side: Side, asked: dict[str, str], begin: str, sources: tuple[str, ...]
+    side: Side, machine: dict[str, str], said: list[str]
 ) -> None:
-    shown = repr(side.costs.estimate_cost(**asked, hours=0.5))
-    assert shown.startswith(begin) and all(source in shown for source in sources)
+    shown = repr(side.costs.estimate_cost(**machine, hours=0.5))
+    assert shown.startswith(said[0]) and all(each in shown for each in said)
 
 
 @pytest.mark.parametrize(
@@ -51,10 +46,9 @@ def test_the_estimate_prints_date_and_source(
 def test_a_job_is_billed_in_the_increments_of_the_service(
     side: Side, increment: int, billed: int
 ) -> None:
-    machine, usd = MACHINE[side.cloud]
     assert side.costs.INCREMENT.seconds == increment
-    made = side.costs.estimate_cost(machine, replicas=2, hours=9.2 / 3600)
-    assert made.usd == pytest.approx(2 * usd * billed / 3600)
+    made = side.costs.estimate_cost(side.machine, replicas=2, hours=9.2 / 3600)
+    assert made.usd == pytest.approx(2 * HOUR[side.cloud] * billed / 3600)
     source = side.costs.INCREMENT.source
     assert source.startswith("https://") and source in repr(made)
 
@@ -77,7 +71,7 @@ def test_an_endpoint_is_billed_day_and_night(
 
 
 @pytest.mark.parametrize(
-    ("side", "asked", "sentence"),
+    ("side", "machine", "sentence"),
     [
         ("Google", {"machine": "a2-highgpu-1g"},
          r"machine a2-highgpu-1g, only for n1-standard-4, n1-"),
@@ -91,28 +85,26 @@ def test_an_endpoint_is_billed_day_and_night(
     indirect=["side"],
 )  # fmt: skip
 def test_an_unknown_machine_or_gpu_is_refused_with_the_known_ones(
-    side: Side, asked: dict[str, Any], sentence: str
+    side: Side, machine: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(LessonError, match=sentence):
-        side.costs.estimate_cost(**asked)
+        side.costs.estimate_cost(**machine)
 
 
 @pytest.mark.parametrize(
-    ("side", "region", "said"),
+    ("side", "more", "said"),
     [
-        ("Google", "europe-west4", "Priced as in us-central1; europe-west4 may cost more."),
-        ("Amazon", "eu-central-1", "Priced as in us-east-1; eu-central-1 may cost more."),
+        ("Google", {"region": "europe-west4"},
+         "Priced as in us-central1; europe-west4 may cost more."),
+        ("Amazon", {"region": "eu-central-1"},
+         "Priced as in us-east-1; eu-central-1 may cost more."),
+        ("Google", {"spot": True}, "Spot machines cost less"),
+        ("Amazon", {"spot": True}, "Spot machines cost less"),
     ],
     indirect=["side"],
-)
-def test_another_region_is_priced_as_the_lessons_and_says_so(
-    side: Side, region: str, said: str
+)  # fmt: skip
+def test_other_regions_and_spot_are_not_estimated_and_it_says_so(
+    side: Side, more: dict[str, Any], said: str
 ) -> None:
-    machine, _ = MACHINE[side.cloud]
-    assert said in repr(side.costs.estimate_cost(machine, region=region))
-
-
-def test_spot_is_not_estimated_and_says_so(side: Side) -> None:
-    machine, usd = MACHINE[side.cloud]
-    made = side.costs.estimate_cost(machine, spot=True)
-    assert made.usd == usd and "Spot machines cost less" in repr(made)
+    made = side.costs.estimate_cost(side.machine, **more)
+    assert made.usd == HOUR[side.cloud] and said in repr(made)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.links import without_comments, without_definitions
-from tools.notebook_boxes import Piece, joined
+from tools.notebook_boxes import Piece, join_pieces
 from tools.notebook_links import Episodes, Links
 from tools.scanner import FOLDED, Block, Code, Div, Heading, Prose
 
@@ -155,7 +155,7 @@ class _Cells:
             case Heading():
                 return f"{'#' * block.level} {self.links.rewrite(block.text)}"
             case Code():
-                return _indented(_fenced(block), block.indent)
+                return _indent(_fence(block), block.indent)
             case Prose():
                 text = self.links.rewrite(without_comments(block.text))
                 return _DEFINITION.sub(_term, without_definitions(text)).rstrip()
@@ -165,7 +165,7 @@ class _Cells:
                     if not (isinstance(child, Div) and set(child.classes) & self.hidden):
                         inside._add(inside.markdown(child), ())
                 title = next((TITLES[kind] for kind in block.classes if kind in TITLES), "More")
-                text = joined(inside.pieces)
+                text = join_pieces(inside.pieces)
                 return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
 
     def _add(self, text: str, boxes: tuple[Div, ...]) -> None:
@@ -181,7 +181,7 @@ class _Cells:
     def flush(self) -> None:
         """End the Markdown cell, if there is one."""
         if self.pieces:
-            self.cells.append(Cell(False, joined(self.pieces), name=self.name))
+            self.cells.append(Cell(False, join_pieces(self.pieces), name=self.name))
             self.pieces = []
             self.name = ""
 
@@ -205,7 +205,7 @@ def _below(left: deque[Block]) -> tuple[str | None, Shown | None]:
     return None, None
 
 
-def _fenced(code: Code) -> str:
+def _fence(code: Code) -> str:
     """Return the block with a plain fence: `{.python .display}` becomes `python`."""
     if not code.fence:
         return code.text
@@ -213,7 +213,7 @@ def _fenced(code: Code) -> str:
     return f"{code.fence}{language}\n{code.text}\n{code.fence}"
 
 
-def _indented(text: str, indent: int) -> str:
+def _indent(text: str, indent: int) -> str:
     return re.sub(r"^(?=.)", " " * indent, text, flags=re.MULTILINE)
 
 

@@ -77,7 +77,7 @@ def installed(python: Path) -> dict[str, str]:
     return {canonicalize_name(name): version for name, version in json.loads(done.stdout).items()}
 
 
-def moved(before: Mapping[str, str], after: Mapping[str, str]) -> list[tuple[str, str, str]]:
+def find_moved(before: Mapping[str, str], after: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """Return name, locked and new version of what differs, apart from a build's label."""
     return [
         (name, version, after[name])
@@ -134,7 +134,7 @@ def main() -> int:
         wanted = environment.Wanted((), requirements(direct_requirements(), before))
         environment.make(FOLDER, wanted)
         python = FOLDER / "bin" / "python"
-        changes = moved(before, installed(python))
+        changes = find_moved(before, installed(python))
         count, failures = broken(run_tests(python, tests))
     except environment.SetupError as problem:
         print(f"make: {problem}")

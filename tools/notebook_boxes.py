@@ -32,7 +32,7 @@ TINT = 0.1  # how much of the edge's colour is on the theme's ground
 Piece = tuple[tuple[Div, ...], str]  # the boxes around some Markdown, and the Markdown
 
 
-def joined(pieces: list[Piece]) -> str:
+def join_pieces(pieces: list[Piece]) -> str:
     """Join pieces with a blank line between them, each in its boxes; neighbours share theirs."""
     parts: list[str] = []
     around: tuple[Div, ...] = ()

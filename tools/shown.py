@@ -44,10 +44,10 @@ def main(arguments: list[str] | None = None) -> None:
         wanted = [cell for cell in cells(lesson, path, instructor=True) if cell.code]
         if any(cell.shown for cell in wanted) and (not numbers or path.name[:2] in numbers):
             print(f"{path.name} ...", flush=True)
-            render(path, wanted, executed(path.stem))
+            render(path, wanted, execute(path.stem))
 
 
-def executed(name: str) -> list[list[Output]]:
+def execute(name: str) -> list[list[Output]]:
     """Run an instructors' notebook in a copy of the lesson; return what each cell has shown."""
     with tempfile.TemporaryDirectory(prefix="shown-") as folder:
         lesson = Path(folder, "lesson")

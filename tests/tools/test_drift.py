@@ -37,6 +37,6 @@ def test_what_broke_is_named_with_its_reason() -> None:
 def test_what_moved_is_what_has_another_version() -> None:
     before = {"boto3": "1.0", "torch": "2.13.0", "numpy": "2.4.6", "gone": "1"}
     after = {"boto3": "1.1", "torch": "2.13.0+cpu", "numpy": "2.4.6"}
-    assert drift.moved(before, after) == [("boto3", "1.0", "1.1")]
+    assert drift.find_moved(before, after) == [("boto3", "1.0", "1.1")]
     text = drift.table([("package", "locked", "newest"), ("boto3", "1.0", "1.1")])
     assert text == "package  locked  newest\nboto3    1.0     1.1"

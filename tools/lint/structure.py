@@ -35,7 +35,7 @@ def divs(doc: Doc, *classes: str) -> list[tuple[Div, tuple[Div, ...]]]:
     return [(b, around) for b, around in found if isinstance(b, Div) and wanted & set(b.classes)]
 
 
-def _recorded(doc: Doc, kind: str) -> Found:
+def _find_recorded(doc: Doc, kind: str) -> Found:
     """Return the scanner's own findings of one kind."""
     return (
         (problem.line, problem.message) for problem in doc.page.problems if problem.kind == kind
@@ -51,7 +51,7 @@ def front_matter(doc: Doc) -> Found:
 
     `---` in the first line, no blank second line, valid YAML, and its end.
     """
-    return _recorded(doc, "front-matter")
+    return _find_recorded(doc, "front-matter")
 
 
 @page_rule("front-matter-title")
@@ -149,19 +149,19 @@ def heading_id(doc: Doc) -> Found:
 @page_rule("div-balance")
 def div_balance(doc: Doc) -> Found:
     """Require that as many divs are closed as opened."""
-    return _recorded(doc, "div-balance")
+    return _find_recorded(doc, "div-balance")
 
 
 @page_rule("div-fence")
 def div_fence(doc: Doc) -> Found:
     """Require that a div opens with `::: name` or `::: {…}` and closes with 3 to 80 colons."""
-    return _recorded(doc, "div-fence")
+    return _find_recorded(doc, "div-fence")
 
 
 @page_rule("div-class")
 def div_class(doc: Doc) -> Found:
     """Require that a div has a class, and no class that the Workbench does not know."""
-    return _recorded(doc, "div-class")
+    return _find_recorded(doc, "div-class")
 
 
 @episode_rule("div-required")
@@ -264,13 +264,13 @@ def div_tab(doc: Doc) -> Found:
 @page_rule("code-closed")
 def code_closed(doc: Doc) -> Found:
     """Require that every code fence is closed."""
-    return _recorded(doc, "code")
+    return _find_recorded(doc, "code")
 
 
 @page_rule("comment-closed")
 def comment_closed(doc: Doc) -> Found:
     """Require that every comment is closed."""
-    return _recorded(doc, "comment")
+    return _find_recorded(doc, "comment")
 
 
 @page_rule("code-info")

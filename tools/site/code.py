@@ -29,11 +29,11 @@ def code_block(code: Code) -> str:
         kind += " wrapped"
     return (
         f'<div class="{kind}"><p class="language">{escape(label)}</p>'
-        f"<pre><code>{coloured(code.text, language)}</code></pre></div>"
+        f"<pre><code>{colour(code.text, language)}</code></pre></div>"
     )
 
 
-def coloured(text: str, language: str) -> str:
+def colour(text: str, language: str) -> str:
     """Return the text with its tokens marked, or as it is where the language is not known."""
     try:
         lexer = get_lexer_by_name(language, stripnl=False)

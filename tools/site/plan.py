@@ -121,7 +121,7 @@ class Plan:
             raise PageError(f"{name}:1: `teaching` and `exercises` are minutes; give whole numbers")
         return Entry(f"{path.stem}.html", str(front["title"]), part, path, *minutes)
 
-    def grouped(self, instructor: bool) -> list[tuple[str, list[Entry]]]:
+    def group(self, instructor: bool) -> list[tuple[str, list[Entry]]]:
         """Return the pages of one view, by part."""
         entries = self.of(instructor)
         parts = ((part, [entry for entry in entries if entry.part == part]) for part in PARTS)

@@ -47,7 +47,7 @@ def _page(plan: Plan, entry: Entry, instructor: bool, template: jinja2.Template)
         entry=entry,
         instructor=instructor,
         mark=MARK,
-        groups=plan.grouped(instructor),
+        groups=plan.group(instructor),
         sections=_sections(main),
         before=before,
         after=after,

@@ -63,7 +63,7 @@ def compare() -> list[Run]:
 
 
 def on_a_service(service: str, helpers: Any, data: preparation.Prepared) -> list[Run]:
-    """The same script as a job of one machine, and as a job of two that train one model."""
+    """Train the same script as a job of one machine, and as a job of two that train one model."""
     say(f"Connecting to {service}'s SDK ...")
     helpers.connect()
     train, val = helpers.upload(data.train, data.val, prefix="data")

@@ -97,7 +97,10 @@ def _console(home: Home, at: str) -> str:
 
 
 def _open_in_browser(home: Home, link: str) -> None:
-    """By a file that only its owner can read: other users see the arguments of a program."""
+    """Open the page by a file that only its owner can read.
+
+    Other users see the arguments of a program.
+    """
     page = home.folder / "console.html"
     page.unlink(missing_ok=True)
     with open(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -106,7 +109,7 @@ def _open_in_browser(home: Home, link: str) -> None:
 
 
 def _rehearsed(words: list[str]) -> str | list[int] | None:
-    """What rehearse is given: a failure, epochs, or None for `off`."""
+    """Return what rehearse is given: a failure, epochs, or None for `off`."""
     if words == ["off"]:
         return None
     if all(word.removeprefix("-").isdecimal() for word in words):

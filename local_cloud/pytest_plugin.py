@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def local_cloud_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Status]:
-    """A server in a folder of its own, to which this process's SDKs are pointed."""
+    """Yield a server in a folder of its own, to which this process's SDKs are pointed."""
     from local_cloud import activate
     from local_cloud.client import control
     from local_cloud.client.home import Home
@@ -40,7 +40,7 @@ def local_cloud_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
 
 @pytest.fixture
 def local_cloud(local_cloud_server: Status) -> Iterator[Status]:
-    """The local cloud, with no bucket, no job and no model in it."""
+    """Yield the local cloud, with no bucket, no job and no model in it."""
     from local_cloud.client import control
 
     yield local_cloud_server

@@ -146,7 +146,7 @@ class LocalCloud:
         return JSONResponse(facts | identity())
 
     async def _console_link(self, request: Request) -> JSONResponse:
-        """A code that signs a browser in once: the caller knows the secret.
+        """Return a code that signs a browser in once: the caller knows the secret.
 
         `origin`, if it is sent: that of a proxy through which the browser comes.
         """
@@ -186,7 +186,7 @@ class LocalCloud:
 
 
 def build(home: Home, port: int) -> Guard:
-    """The application behind its guard."""
+    """Return the application behind its guard."""
     return guarded(LocalCloud(home, port))
 
 
@@ -196,7 +196,7 @@ def guarded(cloud: LocalCloud) -> Guard:
 
 
 def listen(port: int | None) -> socket.socket:
-    """A socket on loopback: on this port if it is free, else on one that the system picks."""
+    """Listen on loopback: on this port if it is free, else on one that the system picks."""
     for wanted in (port or 0, 0):
         # Said in full, for asyncio turns Nagle off only for what is said to be TCP: with it, each
         # small download waits 40 ms between its headers and its body.
@@ -243,7 +243,10 @@ class Server(uvicorn.Server):
         return server
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """From here on no client sends anything to the port, which may soon be a stranger's."""
+        """Stop the server.
+
+        From here on no client sends anything to the port, which may soon be a stranger's.
+        """
         self.home.note_stop()  # by a signal: clients do not start it again by themselves
         self.lock.truncate(0)
         for server in self._of_jobs:

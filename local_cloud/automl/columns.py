@@ -49,7 +49,7 @@ class Columns:
 
     @property
     def used(self) -> tuple[str, ...]:
-        """The names of the columns that the models get."""
+        """Return the names of the columns that the models get."""
         return self.numeric + self.categories
 
     def frame(self, rows: pd.DataFrame | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -68,12 +68,12 @@ class Columns:
         return pd.DataFrame(found, index=range(len(given)))
 
     def document(self) -> dict[str, Any]:
-        """The columns as JSON can hold them."""
+        """Return the columns as JSON can hold them."""
         return asdict(self)
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Columns:
-        """The columns of a document."""
+        """Read the columns of a document."""
         numeric, categories = tuple(document["numeric"]), tuple(document["categories"])
         return cls(numeric, categories, dict(document["dropped"]))
 
@@ -107,7 +107,7 @@ def read(paths: Sequence[Path]) -> pd.DataFrame:
 
 
 def kind_of(values: pd.Series) -> tuple[str, str]:
-    """Whether a column holds numbers or categories, or else why it is dropped."""
+    """Return whether a column holds numbers or categories, or else why it is dropped."""
     present = values[values.notna()]
     different = present.astype(str).nunique()
     if different == 0 or (different == 1 and len(present) == len(values)):
@@ -120,14 +120,14 @@ def kind_of(values: pd.Series) -> tuple[str, str]:
 
 
 def _counts(present: pd.Series) -> bool:
-    """Whether a column of many rows has nothing but different whole numbers, near each other."""
+    """Return whether many rows hold nothing but different whole numbers, near each other."""
     found = pd.to_numeric(present).astype(float)
     near = found.max() - found.min() < 2 * len(found)
     return bool(len(found) > MANY and near and found.is_unique and (found % 1 == 0).all())
 
 
 def is_numeric(present: pd.Series) -> bool:
-    """Whether all values are numbers."""
+    """Return whether all values are numbers."""
     return bool(pd.to_numeric(present, errors="coerce").notna().all())
 
 
@@ -144,7 +144,10 @@ def numbers(values: Any, name: str) -> np.ndarray:
 
 
 def text(value: Any) -> str:
-    """A category's text; "" for a missing value. A JSON number 3.0 is the "3" of a CSV file."""
+    """Return a category's text; "" for a missing value.
+
+    A JSON number 3.0 is the "3" of a CSV file.
+    """
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
     if isinstance(value, float) and value.is_integer():

@@ -79,7 +79,7 @@ def classification(truth: np.ndarray, probabilities: np.ndarray) -> dict[str, fl
 
 
 def _area(truth: np.ndarray, scores: np.ndarray) -> float:
-    """The area under the ROC curve; 0 where there is none, because only one class is there."""
+    """Return the area under the ROC curve; 0 where there is only one class, and so no curve."""
     return float(metrics.roc_auc_score(truth, scores)) if len(set(truth.tolist())) > 1 else 0.0
 
 

@@ -175,5 +175,5 @@ def shifted(pictures: torch.Tensor, chance: np.random.Generator) -> torch.Tensor
 
 
 def _tensor(pictures: np.ndarray) -> torch.Tensor:
-    """Pictures as a network takes them: channels first, from -1 to 1."""
+    """Return pictures as a network takes them: channels first, from -1 to 1."""
     return torch.from_numpy(np.ascontiguousarray(pictures.transpose(0, 3, 1, 2))).float() * 2 - 1

@@ -33,7 +33,11 @@ MOST_CATEGORIES = 30  # of a column; the others share one, too
 
 
 def preprocessing(columns: Columns) -> ColumnTransformer:
-    """Medians and indicators for missing numbers, which are scaled; a 0/1 column per category."""
+    """Build the preparation of columns.
+
+    Missing numbers become medians with an indicator, and are scaled; a category becomes 0/1
+    columns.
+    """
     numeric = Pipeline(
         [
             (

@@ -81,7 +81,7 @@ class Problem:
         return cls(rows, target, task, columns, objective, classes, seed)
 
     def truth(self, rows: pd.DataFrame) -> np.ndarray:
-        """The targets of rows: the classes' places, or numbers."""
+        """Return the targets of rows: the classes' places, or numbers."""
         if self.task == REGRESSION:
             found = numbers(rows[self.target], self.target)
             if np.isnan(found).any():
@@ -94,7 +94,7 @@ class Problem:
             raise BadData(f"target {self.target!r}: no row to train with has {unknown}") from None
 
     def predict(self, fitted: Any, frame: pd.DataFrame) -> np.ndarray:
-        """Probabilities of all classes, or values; frame: of Columns.frame()."""
+        """Return the probabilities of all classes, or values; frame: of Columns.frame()."""
         found = fitted.predict_proba(frame) if self.classes else fitted.predict(frame)
         return np.asarray(found, dtype=float)
 
@@ -111,7 +111,7 @@ class Candidate:
     seconds: float = 0.0
 
     def document(self) -> dict[str, Any]:
-        """The candidate as JSON can hold it."""
+        """Return the candidate as JSON can hold it."""
         return asdict(self)
 
 
@@ -177,7 +177,7 @@ def fitted(problem: Problem, candidate: Candidate) -> Any:
 
 
 def _study(names: list[str], seed: int, better: bool) -> optuna.Study:
-    """A study whose first trials are each model's first values, the linear one's before all."""
+    """Return a study whose first trials are each model's first values, the linear one's first."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(
         direction="maximize" if better else "minimize",
@@ -189,7 +189,7 @@ def _study(names: list[str], seed: int, better: bool) -> optuna.Study:
 
 
 def _folds(problem: Problem, truth: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The rows to train with and to validate with, FOLDS times; the same for all candidates."""
+    """Return the rows to train and to validate with, FOLDS times; the same for all candidates."""
     if problem.classes:
         count = int(min(FOLDS, np.bincount(truth).min()))
         kind = StratifiedKFold(count, shuffle=True, random_state=problem.seed)
@@ -206,7 +206,7 @@ def _validated(
     folds: list[tuple[np.ndarray, np.ndarray]],
     limit: float | None,
 ) -> Candidate:
-    """The candidate with its cross-validated metrics; without, if it takes longer than limit."""
+    """Return the candidate with its cross-validated metrics, unless it takes too long."""
     began, results = time.monotonic(), []
     for train, validate in folds:
         if limit and time.monotonic() - began > limit:
@@ -234,7 +234,7 @@ def _validated(
 
 
 def _order(name: str) -> tuple[bool, float, str]:
-    """Classes that are numbers in their order, then texts in theirs."""
+    """Sort classes that are numbers in their order, then texts in theirs."""
     try:
         return False, float(name), name
     except ValueError:

@@ -15,7 +15,7 @@ Feature = TypeVar("Feature")
 
 
 def paths(features: Sequence[Feature], count: int) -> list[list[Feature]]:
-    """Orders of the features, the same ones at every call."""
+    """Return orders of the features, the same ones at every call."""
     chance = random.Random(0)
     return [chance.sample(features, len(features)) for _ in range(count)]
 
@@ -23,7 +23,7 @@ def paths(features: Sequence[Feature], count: int) -> list[list[Feature]]:
 def changes(
     paths: Sequence[Sequence[Feature]], values: Sequence[float]
 ) -> list[dict[Feature, float]]:
-    """What each feature changed on each path; values: predictions along all paths, in a row.
+    """Return what each feature changed on each path; values: predictions along all paths, in a row.
 
     A path of n features has n + 1 predictions, the first of which is the baseline's.
     """
@@ -38,6 +38,6 @@ def changes(
 def means(
     changes: Sequence[dict[Feature, float]], names: Sequence[Feature]
 ) -> dict[Feature, float]:
-    """The means over the paths; 0 for a feature that none changes."""
+    """Return the means over the paths; 0 for a feature that none changes."""
     count = max(1, len(changes))
     return {name: sum(each.get(name, 0.0) for each in changes) / count for name in names}

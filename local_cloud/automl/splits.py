@@ -50,7 +50,7 @@ class Split:
         return self._cut(np.random.default_rng(seed).permutation(count))
 
     def _cut(self, order: np.ndarray) -> np.ndarray:
-        """Parts of rows that stand in this order."""
+        """Return parts of rows that stand in this order."""
         ends = np.round(np.cumsum(self.fractions)[:2] * len(order)).astype(int)
         found = np.empty(len(order), dtype=object)
         for part, places in zip(PARTS, np.split(order, ends), strict=True):
@@ -59,7 +59,7 @@ class Split:
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """Columns that no model gets, because they say how to split."""
+        """Return the columns that no model gets, because they say how to split."""
         return (self.column,) if self.column else ()
 
 

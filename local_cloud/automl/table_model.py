@@ -106,7 +106,7 @@ class TableModel:
 
 
 def residuals(problem: Problem, made: Any) -> tuple[float, float]:
-    """Quantiles of what targets differ by from predictions of models that had not seen them."""
+    """Return quantiles of how targets differ from predictions of models that had not seen them."""
     from sklearn.base import clone
     from sklearn.model_selection import cross_val_predict
 

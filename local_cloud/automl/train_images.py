@@ -96,7 +96,7 @@ def train(asked: argparse.Namespace) -> None:
 
 
 def split(items: list[dict[str, Any]], asked: argparse.Namespace) -> np.ndarray:
-    """The part of each picture: by its class's share of the fractions, or what its use says.
+    """Return the part of each picture: by its class's share of the fractions, or what its use says.
 
     Each class is split by itself, so that small sets have all classes in all parts.
     """

@@ -93,12 +93,12 @@ def train(asked: argparse.Namespace) -> None:
 
 
 def explained_rows(model: TableModel) -> int:
-    """How many rows explain the columns' importance: fewer where there are many columns."""
+    """Return how many rows explain the columns' importance: fewer where there are many columns."""
     return max(1, min(EXPLAINED, 50 * EXPLAINED // len(model.columns.used)))
 
 
 def used(rows: Any, asked: argparse.Namespace, split: splits.Split) -> Any:
-    """The columns that a model may get, and the target."""
+    """Return the columns that a model may get, and the target."""
     wanted = [name for name in rows.columns if name not in split.unused]
     if asked.only_kinds:
         for name in asked.kinds:

@@ -57,7 +57,7 @@ def bill(platform: Platform, now: float | None = None) -> Bill:
 
 # ---- machines, by the hour ----------------------------------------------------------------------
 def _of_rental(rental: Rental, now: float) -> Iterator[Row]:
-    """A row for each type of machine and of GPU."""
+    """Yield a row for each type of machine and of GPU."""
     if not rental.spans:
         return
     prices = tariff(rental.rented.cloud, rental.rented.kind)
@@ -96,7 +96,7 @@ def _row(rental: Rental, name: str, count: int, hours: float, price: ListPrice |
 
 
 def _leak(rental: Rental, rows: list[Row], now: float) -> Leak:
-    """What a rental costs from now on, or when its turn comes; rows: what it has cost."""
+    """Return what a rental costs from now on, or when its turn comes; rows: what it has cost."""
     rented, times = rental.rented, rental.times or 1
     prices = tariff(rented.cloud, rented.kind)
     parts = [
@@ -122,7 +122,7 @@ def _leak(rental: Rental, rows: list[Row], now: float) -> Leak:
 
 
 def _what(rental: Rental) -> str:
-    """The service's word, and the end of the resource's name, with which people look for it."""
+    """Return the service's word and the end of the resource's name, by which people look for it."""
     return f"{rental.rented.kind} {rental.rented.name.rsplit('/', 1)[-1]}"
 
 
@@ -132,7 +132,7 @@ def _spot(rental: Rental) -> str:
 
 # ---- bytes --------------------------------------------------------------------------------------
 def _of_buckets(scheme: str, objects: Objects, now: float) -> Iterator[tuple[Row, Leak | None]]:
-    """A row for each bucket that holds or has held something; a leak too if it still does."""
+    """Yield a row for each bucket that holds or has held something; a leak too if it still does."""
     past, found = dict(objects.held()), {}
     for bucket in objects.buckets():
         # Since they were created: a change of an object's metadata begins nothing anew.

@@ -37,6 +37,6 @@ def note(records: Records, query: Query) -> None:
 
 
 def noted(records: Records) -> Iterator[Query]:
-    """All queries, the oldest first."""
+    """Yield all queries, the oldest first."""
     for _, document in records.list(KIND):
         yield Query(**document)

@@ -26,6 +26,6 @@ def note(records: Records, run: Run) -> None:
 
 
 def noted(records: Records) -> Iterator[Run]:
-    """All runs, the oldest first."""
+    """Yield all runs, the oldest first."""
     for _, document in records.list(KIND):
         yield Run(**document)

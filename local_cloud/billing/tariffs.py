@@ -52,5 +52,5 @@ STORAGE = {"gs": ("Cloud Storage", google.STORAGE), "s3": ("S3", amazon.STORAGE)
 
 
 def tariff(cloud: str, kind: str) -> Tariff:
-    """The tariff of what a service calls so; one without prices, if there is none."""
+    """Return the tariff of what a service calls so; one without prices, if there is none."""
     return TARIFFS.get((cloud, kind), Tariff())

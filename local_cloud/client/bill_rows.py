@@ -54,32 +54,32 @@ class Bill:
 
     @property
     def dollars(self) -> float:
-        """The sum of what has a price."""
+        """Return the sum of what has a price."""
         return sum(row.dollars for row in self.rows if row.dollars is not None)
 
     @property
     def unpriced(self) -> list[Row]:
-        """The rows of which no price is known; the sum is without them."""
+        """Return the rows of which no price is known; the sum is without them."""
         return [row for row in self.rows if row.dollars is None]
 
     @property
     def dollars_per_day(self) -> float:
-        """What the leaks with a price cost each day."""
+        """Return what the leaks with a price cost each day."""
         return sum(leak.dollars_per_day or 0.0 for leak in self.leaks)
 
     def document(self) -> dict[str, Any]:
-        """The bill as JSON can hold it, with its sum."""
+        """Return the bill as JSON can hold it, with its sum."""
         return {**asdict(self), "dollars": self.dollars, "dollars_per_day": self.dollars_per_day}
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Bill:
-        """The bill of a document."""
+        """Read the bill of a document."""
         rows = [Row(**row) for row in document["rows"]]
         leaks, queued = ([Leak(**each) for each in document[part]] for part in ("leaks", "queued"))
         return cls(document["at"], rows, leaks, queued)
 
     def __str__(self) -> str:
-        """As `python -m local_cloud bill` prints it."""
+        """Return the bill as `python -m local_cloud bill` prints it."""
         if not self.rows:
             nothing = "Nothing has been used that the real services would have billed."
             return "\n\n".join(filter(None, [nothing, self._waiting()]))
@@ -96,7 +96,9 @@ class Bill:
         return f"Not priced, and not in the total: {'; '.join(names)}." if names else ""
 
     def leak_report(self) -> str:
-        """What costs money, or will when its turn comes: since when, how much, the call to end it.
+        """Report what costs money, or will when its turn comes.
+
+        The report says since when, how much, and which call ends it.
 
         A queued job costs nothing yet.
         """

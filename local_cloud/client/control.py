@@ -43,17 +43,17 @@ class Status:
 
     @property
     def port(self) -> int:
-        """The port on which the server listens, or the last one did."""
+        """Return the port on which the server listens, or the last one did."""
         port: int = self.home.address()["port"]
         return port
 
     @property
     def running(self) -> bool:
-        """Whether a server answers."""
+        """Return whether a server answers."""
         return self.url is not None
 
     def __str__(self) -> str:
-        """As `python -m local_cloud status` prints it."""
+        """Return the status as `python -m local_cloud status` prints it."""
         if self.silent:
             return self.why_silent()
         others = "".join(f"\n  beside   {_describe(each)}" for each in self.home.beside())
@@ -67,7 +67,7 @@ class Status:
         )
 
     def why_silent(self) -> str:
-        """Of a server that does not answer: what it does, and the next step."""
+        """Say of a server that does not answer what it does, and the next step."""
         said = f"The local cloud runs as process {self.silent}, but does not answer"
         if self.silent and is_suspended(self.silent):
             return (
@@ -87,7 +87,7 @@ def _describe(home: Home) -> str:
 
 
 def status(home: Home | None = None) -> Status:
-    """Whether the local cloud runs, where its folder is, what it holds.
+    """Return whether the local cloud runs, where its folder is, what it holds.
 
     Without a `home` it is the one that `activate` uses from here, and so it is for `stop`.
     """
@@ -217,7 +217,7 @@ def _launch(home: Home) -> tuple[subprocess.Popen[bytes], int]:
 
 
 def _require_packages() -> None:
-    """LocalCloudError, which says how to start a server, if this interpreter cannot."""
+    """Raise LocalCloudError, which says how to start a server, if this interpreter cannot."""
     if lacking := missing_packages():
         raise LocalCloudError(
             f"no local cloud of {CHECKOUT} runs, and this Python, {sys.executable}, cannot start"
@@ -327,7 +327,7 @@ def console_link(home: Home | None = None, at: str = "") -> str:
 
 
 def in_use() -> Status:
-    """The server that this process uses, started if need be.
+    """Return the server that this process uses, started if need be.
 
     One that the environment names (`python -m local_cloud env`) is used as it is.
     """
@@ -339,7 +339,7 @@ def in_use() -> Status:
 
 
 def own(home: Home) -> Home:
-    """This home, or another one beside it if this one is used by other code or other packages.
+    """Return this home, or another one beside it if other code or other packages use this one.
 
     An interpreter that cannot run a server uses one of the same checkout, whoever started it.
     """
@@ -373,6 +373,6 @@ def _runs(pid: int | None) -> str:
 
 
 def _kept(home: Home) -> Home | None:
-    """The home beside this one that this environment has used last; None if it has none."""
+    """Return the home beside this one that this environment has used last; None if it has none."""
     ours = [each for each in home.beside() if not difference(each.address(), identity())]
     return max(ours, key=lambda each: (each.running(), each.last_start()), default=None)

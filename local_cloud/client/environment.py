@@ -30,7 +30,7 @@ TAKEN_AWAY = (
 
 
 def environment(home: Home, port: int) -> dict[str, str]:
-    """The variables that point SDKs and command lines at the server in `home` on this port."""
+    """Return the variables that point SDKs and command lines at `home`'s server on this port."""
     url = home.url(port)
     return {
         "LOCAL_CLOUD_VERTEX_URL": url,
@@ -59,7 +59,7 @@ def environment(home: Home, port: int) -> dict[str, str]:
 
 
 def _google_command_lines(home: Home, port: int) -> dict[str, str]:
-    """The variables of gcloud, gsutil and bq (cloud.google.com/sdk/docs/properties)."""
+    """Return the variables of gcloud, gsutil and bq (cloud.google.com/sdk/docs/properties)."""
     url = f"http://127.0.0.1:{port}"
     paths = {"STORAGE": "storage/v1/"} | dict.fromkeys(GOOGLE_APIS, "")
     return {
@@ -90,12 +90,12 @@ def _google_command_lines(home: Home, port: int) -> dict[str, str]:
 
 
 def taken_from(own: Mapping[str, str]) -> list[str]:
-    """The user's own variables that would lead an SDK to other endpoints or credentials."""
+    """Return the user's own variables that would lead an SDK to other endpoints or credentials."""
     return sorted(name for name in own if name.startswith(TAKEN_AWAY))
 
 
 def added_to(own: Mapping[str, str], found: control.Status) -> dict[str, str]:
-    """The same, where two of the user's own words hold: the project, and where to use no proxy.
+    """Return the variables with two of the user's words: the project, and where to use no proxy.
 
     A project's name leads nowhere by itself. Of what is said about AWS nothing holds: a profile,
     keys and configuration files name a real account, and the local cloud has one region.
@@ -111,7 +111,7 @@ def added_to(own: Mapping[str, str], found: control.Status) -> dict[str, str]:
 
 
 def export_lines(found: control.Status) -> str:
-    """The same as lines for a shell with this process's environment, and where the home is."""
+    """Return lines for a shell with this process's environment, and where the home is."""
     folder = str(found.home.folder)
     wanted = added_to(os.environ, found) | {"LOCAL_CLOUD_HOME": folder}
     lines = [f"export {name}={shlex.quote(value)}" for name, value in wanted.items()]

@@ -40,7 +40,7 @@ def default_folder() -> Path:
 
 
 def identity() -> dict[str, str]:
-    """Whose code and packages a server started from here would run.
+    """Say whose code and packages a server started from here would run.
 
     `interpreter` is for people: one environment has several names for it, such as
     .venv/bin/python and .venv/bin/python3.11, and a link may lead to the environment.
@@ -91,7 +91,7 @@ SERVER_NEEDS = (
 
 
 def missing_packages() -> list[str]:
-    """Which of the server's packages the environment of this interpreter lacks."""
+    """Return which of the server's packages the environment of this interpreter lacks."""
     return [name for name in SERVER_NEEDS if not _is_installed(name)]
 
 
@@ -110,7 +110,7 @@ class Home:
 
     @property
     def data(self) -> Path:
-        """Everything that `reset` removes: buckets, records, jobs."""
+        """Return the folder of everything that `reset` removes: buckets, records, jobs."""
         return self.folder / "data"
 
     @property
@@ -124,7 +124,7 @@ class Home:
         return self.folder / "server.log"
 
     def own_for(self, who: dict[str, str]) -> Home:
-        """Another home beside this one, for another checkout or environment."""
+        """Return another home beside this one, for another checkout or environment."""
         counts = {name: text for name, text in who.items() if name != "interpreter"}
         digest = hashlib.sha256(json.dumps(counts, sort_keys=True).encode()).hexdigest()[:8]
         folder = self.folder.resolve()
@@ -164,7 +164,7 @@ class Home:
         (self.folder / "lock").touch()
 
     def _require_files(self) -> None:
-        """LocalCloudError for what is in the place of a file, or may not be read or written."""
+        """Raise LocalCloudError for what is no file, or may not be read or written."""
         for name in FILES:
             path = self.folder / name
             if path.exists() and not (path.is_file() and os.access(path, os.R_OK | os.W_OK)):
@@ -219,7 +219,10 @@ class Home:
         return found if is_whole and 0 < found["port"] < 65536 else {}
 
     def last_start(self) -> float:
-        """When the last server wrote about itself, in seconds since 1970; 0 before the first."""
+        """Return when the last server wrote about itself, in seconds since 1970.
+
+        Before the first, return 0.
+        """
         with contextlib.suppress(FileNotFoundError):
             return (self.folder / "address.json").stat().st_mtime
         return 0.0
@@ -232,12 +235,12 @@ class Home:
 
     @property
     def aws_config(self) -> Path:
-        """The AWS SDKs' configuration in place of the user's own, which names real accounts."""
+        """Return the AWS SDKs' configuration, in place of the user's, which names real accounts."""
         return self.folder / "aws-config"
 
     @property
     def sagemaker_config(self) -> Path:
-        """The SageMaker SDK's defaults in place of the user's own."""
+        """Return the SageMaker SDK's defaults in place of the user's own."""
         return self.folder / "sagemaker.yaml"
 
     @property
@@ -341,7 +344,7 @@ class Home:
         (self.folder / "stopped").unlink(missing_ok=True)
 
     def stopped(self) -> str:
-        """When the last server was stopped on purpose, as HH:MM:SS; "" if it was not."""
+        """Return when the last server was stopped on purpose, as HH:MM:SS; "" if it was not."""
         try:
             at = (self.folder / "stopped").stat().st_mtime
         except FileNotFoundError:

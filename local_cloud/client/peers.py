@@ -28,7 +28,7 @@ _OWNER_AT = _HEADER.size + 4 + _ENDS.size + len(_ANY) + 12
 
 
 def is_trusted(client: End, server: End) -> bool:
-    """Whether the client's end of this connection is this user's or root's.
+    """Return whether the client's end of this connection is this user's or root's.
 
     False also for one that the client has closed already: nobody owns that.
     """
@@ -36,13 +36,13 @@ def is_trusted(client: End, server: End) -> bool:
 
 
 def is_taken(port: int) -> bool:
-    """Whether another user listens where a connection to this port of loopback would arrive."""
+    """Return whether a connection to this port of loopback would reach another user."""
     return _is_told() and _owner(("127.0.0.1", port), NOBODY) not in (os.getuid(), None)
 
 
 @functools.cache
 def _is_told() -> bool:
-    """Whether the kernel says of a socket of our own that it is ours."""
+    """Return whether the kernel says of a socket of our own that it is ours."""
     if sys.platform != "linux":
         return False
     with socket.socket() as own:
@@ -55,7 +55,10 @@ def _is_told() -> bool:
 
 
 def _owner(local: End, remote: End) -> int | None:
-    """The user whose socket at `local` gets what `remote` sends; None if nobody has one open."""
+    """Return the user whose socket at `local` gets what `remote` sends.
+
+    Return None if nobody has one open.
+    """
     addresses = [socket.inet_aton(host).ljust(16, b"\0") for host, _ in (local, remote)]
     wanted = _WANTED.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 0xFFFFFFFF)
     wanted += _ENDS.pack(local[1], remote[1], *addresses) + _ANY

@@ -108,7 +108,7 @@ def _sentence(failure: str, name: str, every: bool) -> str:
 
 
 def _epochs(what: Any, epoch: Any) -> list[int]:
-    """The epochs, sorted; none where the rehearsal is taken back."""
+    """Return the epochs, sorted; none where the rehearsal is taken back."""
     if what is not None and epoch is not None and what is not epoch:
         raise LocalCloudError("give the epoch once")
     given = epoch if what is None else what

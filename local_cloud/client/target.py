@@ -12,7 +12,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def is_local() -> bool:
-    """Whether everything stays on this machine: unless LESSON_TARGET is cloud, to the letter."""
+    """Return whether everything stays on this machine.
+
+    It does unless LESSON_TARGET is cloud, to the letter.
+    """
     return os.environ.get("LESSON_TARGET") != "cloud"
 
 

@@ -56,7 +56,7 @@ class Actions:
         self.site = site
 
     def routes(self) -> list[BaseRoute]:
-        """All of it."""
+        """Return the page's routes."""
         return [Route(f"{ROOT}/do/{{verb}}", self.do, methods=["POST"])]
 
     async def do(self, request: Request) -> Response:

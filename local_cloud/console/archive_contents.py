@@ -49,7 +49,7 @@ def _in_words() -> Iterator[None]:
 
 
 def of_zip(path: str) -> tuple[Rows, str]:
-    """The members of a .zip or .npz file, with the shape and type of each array."""
+    """Return the members of a .zip or .npz file, with the shape and type of each array."""
     rows = [["name", "size", "array"]]
     with _in_words(), Path(path).open("rb") as file, zipfile.ZipFile(Pieces(file)) as archive:
         for member in archive.infolist()[:MEMBERS]:
@@ -60,7 +60,7 @@ def of_zip(path: str) -> tuple[Rows, str]:
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> str:
-    """The shape and the type of a member that is a NumPy array, or why they cannot be read."""
+    """Return the shape and type of a member that is a NumPy array, or why they are unreadable."""
     if member.flag_bits & ENCRYPTED:
         return "encrypted"
     try:
@@ -75,7 +75,7 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> str:
 
 
 def _header(packed: IO[bytes]) -> str:
-    """The shape and the type of a NumPy array; its values are not read."""
+    """Return the shape and the type of a NumPy array; its values are not read."""
     from numpy.lib import format as npy
 
     file = Unpacked(packed, LONGEST_ARRAY_HEADER, LONGEST_ARRAY_HEADER)
@@ -86,7 +86,7 @@ def _header(packed: IO[bytes]) -> str:
 
 
 def of_tar(path: str) -> tuple[Rows, str]:
-    """The members of a .tar file, packed or not, as far as the limits allow."""
+    """Return the members of a .tar file, packed or not, as far as the limits allow."""
     rows = [["name", "size"]]
     with _in_words(), _opened(path) as packed, _archive(packed) as archive:
         try:
@@ -101,7 +101,7 @@ def of_tar(path: str) -> tuple[Rows, str]:
 
 
 def text_in_tar(path: str, name: str, most: int) -> str:
-    """The text of the file of this name in the first folder; "" if there is none."""
+    """Return the text of the file of this name in the first folder; "" if there is none."""
     with _in_words(), _opened(path) as packed, _archive(packed) as archive:
         for member in islice(archive, MEMBERS):
             if member.name.removeprefix("./") == name and member.isfile():
@@ -113,7 +113,7 @@ def text_in_tar(path: str, name: str, most: int) -> str:
 
 
 def _opened(path: str) -> IO[bytes] | io.BufferedIOBase:
-    """The file, unpacked if its first bytes say that it is packed."""
+    """Return the file, unpacked if its first bytes say that it is packed."""
     with Path(path).open("rb") as file:
         head = file.read(2)
     if head == b"\x1f\x8b":

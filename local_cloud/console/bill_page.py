@@ -30,11 +30,11 @@ class BillPage:
         self._last: tuple[float, Bill] | None = None
 
     def routes(self) -> list[BaseRoute]:
-        """All of it."""
+        """Return the page's routes."""
         return [Route(f"{ROOT}/bill", self.show)]
 
     async def show(self, request: Request) -> Response:
-        """The page."""
+        """Answer with the page."""
         return await run_in_threadpool(self._show, request)
 
     def _bill(self, platform: Platform) -> Bill:
@@ -90,7 +90,7 @@ def _row(row: Row) -> list[Cell]:
 
 
 def _dollars(usd: float | None) -> str:
-    """Dollars for reading: the bill of `python -m local_cloud bill` has all digits."""
+    """Write dollars for reading: the bill of `python -m local_cloud bill` has all digits."""
     if usd is None:
         return "not priced"
     return "< 0.0001" if 0 < usd < 1e-4 else amount(usd)

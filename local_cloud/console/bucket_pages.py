@@ -35,7 +35,7 @@ class BucketPages:
         self.stores = {"gs": site.platform.gs, "s3": site.platform.s3}
 
     def routes(self) -> list[BaseRoute]:
-        """All of it."""
+        """Return the page's routes."""
         return [
             Route(f"{ROOT}/buckets", self.all),
             Route(f"{ROOT}/bucket", self.folder),
@@ -44,7 +44,7 @@ class BucketPages:
         ]
 
     async def all(self, request: Request) -> Response:
-        """All buckets of both clouds."""
+        """Show all buckets of both clouds."""
         tables = []
         for scheme, store in self.stores.items():
             rows = [
@@ -62,7 +62,7 @@ class BucketPages:
         return scheme, self.stores[scheme], request.query_params.get("name", "")
 
     async def folder(self, request: Request) -> Response:
-        """What is in a bucket, a folder at a time."""
+        """Show a bucket, a folder at a time."""
         scheme, store, name = self._store(request)
         prefix = request.query_params.get("prefix", "")
         after = request.query_params.get("after", "")
@@ -117,7 +117,7 @@ class BucketPages:
             raise NotHere(f"{problem}.") from None
 
     async def object(self, request: Request) -> Response:
-        """One file, with as much of it as can be shown."""
+        """Show one file, with as much of it as can be shown."""
         return await in_turn(self._shown, request)
 
     def _shown(self, request: Request) -> Response:
@@ -142,7 +142,7 @@ class BucketPages:
         )
 
     async def content(self, request: Request) -> Response:
-        """The bytes: of a picture to be shown, of anything else to be kept as a file."""
+        """Send the bytes: of a picture to be shown, of anything else to be kept as a file."""
         _, _, found = await run_in_threadpool(self._object, request)
         kind = "" if request.query_params.get("save") else previews.picture_type(found.path)
         if kind:
@@ -152,11 +152,11 @@ class BucketPages:
 
 
 def bucket_link(scheme: str, name: str, prefix: str = "", after: str = "") -> str:
-    """The page of a bucket, or of a folder in it, relative to the console's root."""
+    """Return the page of a bucket, or of a folder in it, relative to the console's root."""
     query = {"scheme": scheme, "name": name, "prefix": prefix, "after": after}
     return "bucket?" + urlencode({key: value for key, value in query.items() if value})
 
 
 def object_link(scheme: str, name: str, key: str) -> str:
-    """The page of an object, relative to the console's root."""
+    """Return the page of an object, relative to the console's root."""
     return f"object?scheme={scheme}&name={quote(name, safe='')}&key={quote(key, safe='')}"

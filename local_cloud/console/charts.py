@@ -52,7 +52,7 @@ class Chart:
 
 
 def lines(title: str, series: Mapping[str, Points], axis: str = "epoch") -> Chart | None:
-    """The chart of these series; None if there is no point in them."""
+    """Draw a chart of these series; None if there is no point in them."""
     everything = [point for points in series.values() for point in points]
     if not everything:
         return None
@@ -83,7 +83,7 @@ def lines(title: str, series: Mapping[str, Points], axis: str = "epoch") -> Char
 
 
 def thinned(points: Points, most: int = MOST_POINTS) -> Points:
-    """So many of the points at most, evenly spread, the first and the last among them."""
+    """Return so many of the points at most, evenly spread, the first and the last among them."""
     if len(points) <= most:
         return points
     return [points[round(each * (len(points) - 1) / (most - 1))] for each in range(most)]
@@ -97,7 +97,7 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Four or five round numbers between these."""
+    """Return four or five round numbers between these."""
     raw = (high - low) / 4
     scale = 10.0 ** math.floor(math.log10(raw))
     step = next(scale * each for each in (1, 2, 2.5, 5, 10) if scale * each >= raw)

@@ -45,12 +45,12 @@ class Curves:
     """The curves of logs; each log is read once, and then what has come since."""
 
     def __init__(self) -> None:
-        """Nothing is read yet."""
+        """Keep the path; nothing is read yet."""
         self._known: OrderedDict[Path, _Known] = OrderedDict()
         self._lock = Lock()
 
     def of(self, log: Path) -> Series:
-        """Points (epoch, value) by the name of the metric, in the order in which they came."""
+        """Return points (epoch, value) by the name of the metric, in their order."""
         with self._lock:
             known = self._known.pop(log, None) or _Known()
             try:

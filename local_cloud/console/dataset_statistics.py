@@ -46,7 +46,7 @@ def table_of(document: Json, objects: Objects) -> Table | None:
 
 
 def _rows(uris: Sequence[str], objects: Objects) -> tuple[list[list[Cell]], str, str]:
-    """The rows, what stands above them, and what stands there if there are none."""
+    """Return the rows, what stands above them, and what stands there if there are none."""
     files = [file for uri in sorted(uris) for file in _files(uri, objects)]
     found = [(file, file.stat()) for file in files]
     if sum(facts.st_size for _, facts in found) > LARGEST:
@@ -62,7 +62,7 @@ def _rows(uris: Sequence[str], objects: Objects) -> tuple[list[list[Cell]], str,
 
 @lru_cache(maxsize=32)  # a page that is open asks again every few seconds
 def _statistics(files: tuple[tuple[str, int, int], ...]) -> Json | CannotRead:
-    """The statistics of these files as they are at a time, or why there are none."""
+    """Return the statistics of these files as they are at a time, or why there are none."""
     try:
         found: Json = process.call(describe, [path for path, *_ in files], limits=LIMITS)
     except CannotRead as problem:

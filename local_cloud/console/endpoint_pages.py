@@ -51,7 +51,7 @@ class EndpointPages:
         self.platform = site.platform
 
     def routes(self) -> list[BaseRoute]:
-        """All of it."""
+        """Return the page's routes."""
         return [
             Route(f"{ROOT}/endpoints", self.all),
             Route(f"{ROOT}/endpoint", self.one),
@@ -67,7 +67,7 @@ class EndpointPages:
             yield Endpoint(SAGEMAKER, name, name, document.get("CreationTime"), document)
 
     async def all(self, request: Request) -> Response:
-        """All endpoints, the newest first."""
+        """Show all endpoints, the newest first."""
         rows = []
         for one in self._every():
             there = list(self.platform.serving.deployments(one.name))
@@ -102,7 +102,7 @@ class EndpointPages:
         raise NotHere(f"There is no endpoint {name}. Perhaps it was deleted.")
 
     async def one(self, request: Request) -> Response:
-        """One endpoint: its deployments, their traffic and figures, and a replica's log."""
+        """Show one endpoint: its deployments, their traffic and figures, and a replica's log."""
         one = self._find(request.query_params.get("name", ""))
         serving = self.platform.serving
         there = list(serving.deployments(one.name))
@@ -163,7 +163,7 @@ class EndpointPages:
         return str(facts.get("deployedModel", {}).get("displayName") or deployment.id)
 
     async def log(self, request: Request) -> Response:
-        """A piece of a replica's log as JSON."""
+        """Send a piece of a replica's log as JSON."""
         query = request.query_params
         deployment, _, replica = query.get("replica", "").partition("/")
         try:
@@ -176,7 +176,7 @@ class EndpointPages:
 
 
 def link(name: str) -> str:
-    """The page of an endpoint, relative to the console's root."""
+    """Return the page of an endpoint, relative to the console's root."""
     return "endpoint?" + urlencode({"name": name}, quote_via=quote, safe="")
 
 

@@ -33,7 +33,7 @@ class ExperimentPages:
         self.records = site.platform.records
 
     def routes(self) -> list[BaseRoute]:
-        """All of it."""
+        """Return the page's routes."""
         return [
             Route(f"{ROOT}/experiments", self.all),
             Route(f"{ROOT}/experiment", self.one),
@@ -41,7 +41,7 @@ class ExperimentPages:
         ]
 
     async def all(self, request: Request) -> Response:
-        """All experiments, and all that has curves in a TensorBoard."""
+        """Show all experiments, and all that has curves in a TensorBoard."""
         rows = [
             [
                 Cell(document.get("displayName") or words.short(name), _link("experiment", name)),
@@ -66,7 +66,7 @@ class ExperimentPages:
         return self.site.page(request, "listing.html", title=title, tables=tables, crumbs=())
 
     def _runs(self, experiment: str) -> list[tuple[str, Json]]:
-        """The runs of an experiment, the newest first."""
+        """Return the runs of an experiment, the newest first."""
         document = self.records.get("vertex-contexts", experiment) or {}
         named = set(document.get("childContexts", []))
         store = experiment.partition("/contexts/")[0]
@@ -79,7 +79,7 @@ class ExperimentPages:
         return sorted(found, key=lambda pair: str(pair[1].get("createTime")), reverse=True)
 
     async def one(self, request: Request) -> Response:
-        """One experiment: a row for each run, a column for each parameter and metric."""
+        """Show one experiment: a row for each run, a column for each parameter and metric."""
         name = request.query_params.get("name", "")
         document = self.records.get("vertex-contexts", name)
         if document is None:
@@ -112,7 +112,10 @@ class ExperimentPages:
         )
 
     async def board(self, request: Request) -> Response:
-        """The curves of an experiment of a TensorBoard: a chart for each tag, a line for a run."""
+        """Show the curves of an experiment of a TensorBoard.
+
+        Each tag has a chart, each run a line.
+        """
         return await run_in_threadpool(self._board, request)
 
     def _board(self, request: Request) -> Response:
@@ -147,7 +150,7 @@ def _link(page: str, name: str) -> str:
 
 
 def _names(told: list[Json], field: str) -> list[str]:
-    """All names that any run has noted, in the order in which they came."""
+    """Return all names that any run has noted, in the order in which they came."""
     return list(dict.fromkeys(name for one in told for name in one.get(field) or {}))
 
 

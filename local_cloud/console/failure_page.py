@@ -27,7 +27,7 @@ class FailurePage:
         self.failures = site.platform.engine.failures
 
     def routes(self) -> list[BaseRoute]:
-        """All of it."""
+        """Return the page's routes."""
         return [
             Route(f"{ROOT}/failures", self.show),
             Route(f"{ROOT}/failures/rehearse", self.rehearse, methods=["POST"]),
@@ -35,7 +35,7 @@ class FailurePage:
         ]
 
     async def show(self, request: Request) -> Response:
-        """The page."""
+        """Answer with the page."""
         waiting = await run_in_threadpool(self.failures.waiting)
         columns = ("Failure", "Happens to", "How often")
         return self.site.page(

@@ -58,7 +58,7 @@ NOT_BEGUN = Cell("Not started", chip="off")
 
 
 def of_vertex(job: Json, details: Mapping[str, Json]) -> list[Task]:
-    """The tasks of a pipeline job; details: those that have begun, by their names."""
+    """Return the tasks of a pipeline job; details: those that have begun, by their names."""
     dag = job.get("pipelineSpec", {}).get("root", {}).get("dag", {}).get("tasks", {})
     found = []
     for name, task in dag.items():
@@ -81,7 +81,7 @@ def of_vertex(job: Json, details: Mapping[str, Json]) -> list[Task]:
 
 
 def _producers(inputs: Any) -> Iterator[str]:
-    """The tasks whose outputs are somewhere in these inputs."""
+    """Yield the tasks whose outputs are somewhere in these inputs."""
     if isinstance(inputs, dict):
         if isinstance(inputs.get("producerTask"), str):
             yield inputs["producerTask"]
@@ -93,7 +93,7 @@ def _producers(inputs: Any) -> Iterator[str]:
 
 
 def of_sagemaker(definition: str, steps: Mapping[str, Json]) -> list[Task]:
-    """The steps of an execution; steps: those that have begun, by their names."""
+    """Return the steps of an execution; steps: those that have begun, by their names."""
     declared = dict(_steps(json.loads(definition).get("Steps", []), ""))
     found = []
     for name, (step, above) in declared.items():
@@ -115,7 +115,7 @@ def of_sagemaker(definition: str, steps: Mapping[str, Json]) -> list[Task]:
 
 
 def _steps(declared: Sequence[Json], above: str) -> Iterator[tuple[str, tuple[Json, str]]]:
-    """Each step without those inside it, and the condition that it is in."""
+    """Yield each step without those inside it, and the condition that it is in."""
     for step in declared:
         arguments = dict(step.get("Arguments") or {})
         inside = [
@@ -127,7 +127,7 @@ def _steps(declared: Sequence[Json], above: str) -> Iterator[tuple[str, tuple[Js
 
 
 def _levels(tasks: Sequence[Task]) -> dict[str, int]:
-    """How many tasks must run one after the other before each."""
+    """Return how many tasks must run one after the other before each."""
     level: dict[str, int] = {}
     for _ in tasks:  # as often as the longest chain can be
         for task in tasks:
@@ -136,7 +136,7 @@ def _levels(tasks: Sequence[Task]) -> dict[str, int]:
 
 
 def in_order(tasks: Sequence[Task]) -> list[Task]:
-    """The tasks, each after all that it waits for."""
+    """Return the tasks, each after all that it waits for."""
     level = _levels(tasks)
     return sorted(tasks, key=lambda task: level[task.name])
 

@@ -33,7 +33,7 @@ class JobPages:
         self.curves = Curves()
 
     def routes(self) -> list[BaseRoute]:
-        """All of it."""
+        """Return the page's routes."""
         one = f"{ROOT}/jobs/{{job}}"
         return [
             Route(f"{ROOT}/jobs", self.all),
@@ -44,7 +44,7 @@ class JobPages:
         ]
 
     async def all(self, request: Request) -> Response:
-        """All jobs, the newest first, or those of a cloud, of a state, with a word in the name."""
+        """Show all jobs, the newest first, or those of a cloud, of a state, or with this word."""
         query = request.query_params
         cloud, state, word = query.get("cloud", ""), query.get("state", ""), query.get("q", "")
         listed = list(jobs.every(self.platform))
@@ -81,7 +81,7 @@ class JobPages:
         return found
 
     async def one(self, request: Request) -> Response:
-        """One job."""
+        """Show one job."""
         found = self._find(request)
         return await in_turn(self._one, request, found)
 
@@ -111,7 +111,7 @@ class JobPages:
         )
 
     def _charts(self, job: Job) -> list[charts.Chart]:
-        """The learning curves: losses in one chart, what else there is in another."""
+        """Draw the learning curves: losses in one chart, what else there is in another."""
         found: Series = {}
         for log in self.platform.engine.logs(job.id).values():
             found = self.curves.of(log)
@@ -128,7 +128,7 @@ class JobPages:
         return logs.piece(log, start, ended=job.state.ended, hidden=engine.hidden)
 
     async def log(self, request: Request) -> Response:
-        """A piece of a log as JSON: from a byte on, or what ends at one."""
+        """Send a piece of a log as JSON: from a byte on, or what ends at one."""
         job = self._find(request).job
         query = request.query_params
         replica = query.get("replica", "")

@@ -47,24 +47,27 @@ class Shown:
 
     @property
     def seconds(self) -> float | None:
-        """How long it has run so far; None before it does."""
+        """Return how long it has run so far; None before it does."""
         job = self.job
         return (job.ended or clock.now_after(job.started)) - job.started if job.started else None
 
     @property
     def message(self) -> str:
-        """Why it has failed, or ended as it did."""
+        """Return why it has failed, or ended as it did."""
         outcome = self.job.outcome
         return outcome.message if outcome and self.job.state is not State.SUCCEEDED else ""
 
 
 def every(platform: Platform) -> Iterator[Job]:
-    """All jobs, the newest first."""
+    """Return all jobs, the newest first."""
     return reversed(list(platform.engine.jobs()))
 
 
 def shown(platform: Platform, job: Job) -> Shown:
-    """A job with what is on record about it; a record that is gone leaves its place empty."""
+    """Return a job with what is on record about it.
+
+    A record that is gone leaves its place empty.
+    """
     if job.dialect.startswith(SAGEMAKER):
         return _of_sagemaker(platform, job)
     records = platform.records
@@ -93,7 +96,7 @@ def _of_sagemaker(platform: Platform, job: Job) -> Shown:
 
 
 def find(platform: Platform, job_id: str) -> Shown | None:
-    """The job of this id; None if there is none."""
+    """Return the job of this id; None if there is none."""
     try:
         return shown(platform, platform.engine.get(job_id))
     except NoSuchJob:
@@ -101,7 +104,7 @@ def find(platform: Platform, job_id: str) -> Shown | None:
 
 
 def output_folder(found: Shown) -> tuple[str, str]:
-    """Bucket and prefix of what a job writes; ("", "") if its request names none."""
+    """Return bucket and prefix of what a job writes; ("", "") if its request names none."""
     if found.job.dialect.startswith(SAGEMAKER):
         uri = found.request.get("OutputDataConfig", {}).get("S3OutputPath", "")
         uri = uri and f"{uri.rstrip('/')}/{found.job.id}/output/"
@@ -114,7 +117,7 @@ def output_folder(found: Shown) -> tuple[str, str]:
 
 
 def objects_of(platform: Platform, found: Shown) -> Objects:
-    """The buckets of the job's cloud."""
+    """Return the buckets of the job's cloud."""
     return platform.s3 if found.job.dialect.startswith(SAGEMAKER) else platform.gs
 
 
@@ -124,7 +127,7 @@ _HEAD = 1 << 16  # bytes of a log in which a replica says which rows it has
 
 
 def replicas(platform: Platform, found: Shown) -> list[Json]:
-    """Each replica with its log's size, its rows, and the memory that it has used.
+    """Return each replica with its log's size, its rows, and the memory that it has used.
 
     Rows and memory are what `train_nn.py` says of itself: in metrics.json once it is there, and
     the rows in its log before that.

@@ -27,7 +27,7 @@ class Links:
         self.platform = site.platform
 
     def routes(self) -> list[BaseRoute]:
-        """All of it."""
+        """Return the page's routes."""
         return [Route(f"{ROOT}/at/{{rest:path}}", self.find)]
 
     async def find(self, request: Request) -> Response:
@@ -39,7 +39,7 @@ class Links:
         raise NotHere("There is no page for what this link names. Perhaps it was deleted.")
 
     def _page(self, word: str) -> str:
-        """The page of what has this id or name; "" if nothing has."""
+        """Return the page of what has this id or name; "" if nothing has."""
         records = self.platform.records
         if jobs.find(self.platform, word):
             return f"jobs/{quote(word)}"

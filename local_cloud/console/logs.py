@@ -15,12 +15,15 @@ PIECE = 1 << 16  # bytes
 
 
 def tail(log: Path) -> int:
-    """Where the last piece of a log begins; 0 for one that is not there yet."""
+    """Return where the last piece of a log begins; 0 for one that is not there yet."""
     return log_timestamps.tail(log, PIECE)
 
 
 def asked(log: Path, query: Mapping[str, str], *, ended: bool, hidden: bytes = b"") -> Json:
-    """The piece that a page asks for: `from` a byte on, or what ends at the byte `before`."""
+    """Return the piece that a page asks for.
+
+    That is `from` a byte on, or what ends at the byte `before`.
+    """
     if end := words.whole(query.get("before", "")):
         return piece(log, _before(log, end), until=end, ended=ended, hidden=hidden)
     return piece(log, words.whole(query.get("from", "")), ended=ended, hidden=hidden)
@@ -29,7 +32,7 @@ def asked(log: Path, query: Mapping[str, str], *, ended: bool, hidden: bytes = b
 def piece(
     log: Path, start: int, *, ended: bool, hidden: bytes = b"", until: int | None = None
 ) -> Json:
-    """The lines from byte `start` to `until`, which begins one, or else about a piece of them.
+    """Return the lines from byte `start`, which begins one, to `until`, or else about a piece.
 
     `next` is where to go on; `more` says that there is more already. What nobody is to read is
     written over before it is shown.
@@ -47,7 +50,7 @@ def piece(
 
 
 def _before(log: Path, end: int) -> int:
-    """Where the piece begins that ends at byte `end`, which begins a line."""
+    """Return where the piece begins that ends at byte `end`, which begins a line."""
     if end <= PIECE or not log.exists():
         return 0
     return log_timestamps.line_start(log, end - PIECE)

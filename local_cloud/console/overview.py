@@ -23,11 +23,11 @@ class Overview:
         self.platform = site.platform
 
     def routes(self) -> list[BaseRoute]:
-        """All of it."""
+        """Return the page's routes."""
         return [Route(f"{ROOT}/", self.show)]
 
     async def show(self, request: Request) -> Response:
-        """The page."""
+        """Answer with the page."""
         platform = self.platform
         listed = list(jobs.every(platform))
         return self.site.page(

@@ -47,7 +47,7 @@ class Parallel:
 
 
 def of(study: Study, metric: str) -> Parallel | None:
-    """The picture of a study; None before two trials have a result."""
+    """Draw a study; None before two trials have a result."""
     done = [trial for trial in study.trials if trial.result is not None]
     if len(done) < 2:
         return None

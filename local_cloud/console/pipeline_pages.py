@@ -39,7 +39,7 @@ class Run:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its state is final."""
+        """Return whether its state is final."""
         return self.word.removeprefix("PIPELINE_STATE_") in ENDED
 
 
@@ -53,7 +53,7 @@ class PipelinePages:
         self.records = site.platform.records
 
     def routes(self) -> list[BaseRoute]:
-        """All of it."""
+        """Return the page's routes."""
         return [Route(f"{ROOT}/pipelines", self.all), Route(f"{ROOT}/pipeline", self.one)]
 
     def _every(self) -> Iterator[Run]:
@@ -69,7 +69,7 @@ class PipelinePages:
             yield Run(jobs.SAGEMAKER, run["arn"], title, word, run["created"], over, message, run)
 
     async def all(self, request: Request) -> Response:
-        """All runs, the newest first."""
+        """Show all runs, the newest first."""
         rows = [
             [
                 Cell(run.title, link(run.name), words.short(run.name)),
@@ -85,7 +85,7 @@ class PipelinePages:
         return self.site.page(request, "listing.html", title="Pipelines", tables=[table], crumbs=())
 
     async def one(self, request: Request) -> Response:
-        """One run: its graph, and each task with its job."""
+        """Show one run: its graph, and each task with its job."""
         return await run_in_threadpool(self._one, request)
 
     def _one(self, request: Request) -> Response:
@@ -124,7 +124,7 @@ class PipelinePages:
         return graphs.of_sagemaker(run.document["definition"], known)
 
     def _job(self, task: graphs.Task) -> str:
-        """The page of a task's job; "" if it has none (any more)."""
+        """Return the page of a task's job; "" if it has none (any more)."""
         for job in (task.job, f"{jobs.AMAZON['sagemaker-processing'].prefix}{task.job}"):
             if jobs.find(self.platform, job):
                 return f"jobs/{quote(job)}"
@@ -132,5 +132,5 @@ class PipelinePages:
 
 
 def link(name: str) -> str:
-    """The page of a run, relative to the console's root."""
+    """Return the page of a run, relative to the console's root."""
     return "pipeline?" + urlencode({"name": name})

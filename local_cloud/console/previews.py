@@ -47,7 +47,7 @@ class Preview:
 
 
 def picture_type(path: Path) -> str:
-    """The type of a picture, by its first bytes; "" for what is none that is shown."""
+    """Return the type of a picture, by its first bytes; "" for what is none that is shown."""
     with path.open("rb") as file:
         head = file.read(16)
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
@@ -56,7 +56,7 @@ def picture_type(path: Path) -> str:
 
 
 def of(path: Path, name: str, size: int) -> Preview:
-    """What can be shown of a file; name: the object's."""
+    """Return what can be shown of a file; name: the object's."""
     if picture_type(path):
         return _picture(path)
     for endings, reader in READERS.items():
@@ -83,7 +83,7 @@ def of(path: Path, name: str, size: int) -> Preview:
 
 
 def _picture(path: Path) -> Preview:
-    """A picture that a browser can show, or why it is not shown."""
+    """Show a picture that a browser can, or say why it is not shown."""
     try:
         process.call(picture_size.check, str(path))
     except Damaged:
@@ -96,7 +96,7 @@ def _picture(path: Path) -> Preview:
 
 
 def _archive(path: Path, reader: Callable[[str], Any]) -> Preview:
-    """The members of an archive, read in a process with limits."""
+    """Show the members of an archive, read in a process with limits."""
     try:
         rows, note = process.call(reader, str(path))
     except Damaged as problem:
@@ -109,7 +109,10 @@ def _archive(path: Path, reader: Callable[[str], Any]) -> Preview:
 
 
 def _pretty(text: str) -> str:
-    """JSON for a reader; as it is if it is none, or if it would become too long."""
+    """Indent JSON for a reader.
+
+    Return it as it is if it is none, or if it would become too long.
+    """
     try:
         encoder = json.JSONEncoder(indent=2, ensure_ascii=False)
         made, length = [], 0

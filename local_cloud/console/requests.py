@@ -72,6 +72,6 @@ class Clouds:
 
 
 def _sentence(answer: Json) -> str:
-    """What an answer of either cloud says went wrong."""
+    """Return what an answer of either cloud says went wrong."""
     error = answer.get("error", {})
     return str(error.get("message") or answer.get("message") or answer.get("__type") or answer)

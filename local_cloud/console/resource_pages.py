@@ -25,12 +25,12 @@ class ResourcePages:
         self.records = site.platform.records
 
     def routes(self) -> list[BaseRoute]:
-        """All of it."""
+        """Return the page's routes."""
         lists = [Route(f"{ROOT}/{page}", self.all) for page in TITLES]
         return [*lists, Route(f"{ROOT}/resource", self.one)]
 
     async def all(self, request: Request) -> Response:
-        """All resources of a page's kinds, the newest first."""
+        """Show all resources of a page's kinds, the newest first."""
         page = request.scope["path"].rpartition("/")[2]
         tables = []
         for kind in resources.KINDS:
@@ -44,7 +44,7 @@ class ResourcePages:
         return self.site.page(request, "listing.html", title=title, tables=tables, crumbs=())
 
     async def one(self, request: Request) -> Response:
-        """One resource: its plain facts, and the whole document."""
+        """Show one resource: its plain facts, and the whole document."""
         kind = resources.OF.get(request.query_params.get("kind", ""))
         name = request.query_params.get("name", "")
         document = self.records.get(kind.records, name) if kind else None

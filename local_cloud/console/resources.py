@@ -101,14 +101,17 @@ CLASSES = {
 
 
 def state(word: str) -> Cell:
-    """A service's own word for a state, as a chip."""
+    """Return a service's own word for a state, as a chip."""
     short = word.removeprefix("JOB_STATE_").removeprefix("PIPELINE_STATE_")
     text = short.replace("_", " ").capitalize() if short.isupper() else short
     return Cell(text, chip=CLASSES.get(short.upper().replace("_", ""), "waiting"))
 
 
 def seconds(value: Any) -> float | None:
-    """A time of a document: seconds since the epoch, or a text as Google's services have it."""
+    """Return a time of a document.
+
+    The document has seconds since the epoch, or a text as Google's services do.
+    """
     if isinstance(value, int | float):
         return float(value)
     try:
@@ -118,24 +121,24 @@ def seconds(value: Any) -> float | None:
 
 
 def documents(records: Records, kind: Kind) -> Iterator[tuple[str, Json]]:
-    """The names and documents of a kind."""
+    """Yield the names and documents of a kind."""
     for name, document in records.list(kind.records):
         if kind.noun in name and "/operations/" not in name:
             yield name, document
 
 
 def link(kind: Kind, name: str) -> str:
-    """The page of a resource, relative to the console's root."""
+    """Return the page of a resource, relative to the console's root."""
     return "resource?" + urlencode({"kind": kind.id, "name": name})
 
 
 def title(kind: Kind, name: str, document: Json) -> str:
-    """What its maker called it."""
+    """Return the name that its maker gave it."""
     return str(document.get(kind.title_of) or words.short(name))
 
 
 def row(kind: Kind, name: str, document: Json) -> list[Cell]:
-    """A resource's row in the table of its kind."""
+    """Return a resource's row in the table of its kind."""
     called = title(kind, name, document)
     note = kind.more(document) or words.short(name)
     first = Cell(called, link(kind, name), note if note != called else "")

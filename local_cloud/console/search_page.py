@@ -34,11 +34,11 @@ class Search:
         self.platform = site.platform
 
     def routes(self) -> list[BaseRoute]:
-        """All of it."""
+        """Return the page's routes."""
         return [Route(f"{ROOT}/search", self.show)]
 
     async def show(self, request: Request) -> Response:
-        """What has all the words in its name."""
+        """Show what has all the words in its name."""
         return await run_in_threadpool(self._show, request)
 
     def _show(self, request: Request) -> Response:

@@ -45,18 +45,18 @@ class Sessions:
         return f"{begun}.{self._proof('session', begun)}"
 
     def is_valid(self, cookie: str) -> bool:
-        """Whether this is the value of a cookie that was given, and not too long ago."""
+        """Return whether this is the value of a cookie that was given, and not too long ago."""
         begun, _, proof = cookie.rpartition(".")
         if not self._is(proof, "session", begun):
             return False
         return int(begun.partition(".")[0]) > time.time()
 
     def form_token(self, cookie: str) -> str:
-        """What a form of this session holds, so that no other page's form is taken for one."""
+        """Return what a form of this session holds, so that no other page's form passes for one."""
         return self._proof("form", cookie)
 
     def is_form_token(self, given: str, cookie: str) -> bool:
-        """Whether a form with this token is one of this session."""
+        """Return whether a form with this token is one of this session."""
         return self._is(given, "form", cookie)
 
     def _is(self, given: str, *words: str) -> bool:

@@ -158,7 +158,7 @@ class RequireSession:
             await answer(scope, receive, with_headers)
 
     async def _answer(self, request: Request) -> Response | None:
-        """The answer to who may not come in, or who signs in; None for who may."""
+        """Return the answer to who may not come in, or who signs in; None for who may."""
         path = request.scope["path"].removeprefix(ROOT)
         if not path:
             return RedirectResponse(f"{ROOT.strip('/')}/", 303)
@@ -199,7 +199,7 @@ class RequireSession:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """The fields of a form; none of one that is no form."""
+    """Return the fields of a form; none of one that is no form."""
     try:
         text = (await bodies.read(request, LARGEST_FORM)).decode(errors="replace")
         return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=100))
@@ -208,7 +208,7 @@ async def _form(request: Request) -> dict[str, str]:
 
 
 def _is_ours(request: Request) -> bool:
-    """Whether a request comes from our own page, from the user, or is a click on a link to us."""
+    """Return whether a request is our own page's, the user's, or a click on a link to us."""
     site = request.headers.get("sec-fetch-site", "none")
     if site in ("same-origin", "none"):
         return True

@@ -30,11 +30,11 @@ class StudyPages:
         self.platform = site.platform
 
     def routes(self) -> list[BaseRoute]:
-        """All of it."""
+        """Return the page's routes."""
         return [Route(f"{ROOT}/studies", self.all), Route(f"{ROOT}/study", self.one)]
 
     async def all(self, request: Request) -> Response:
-        """All studies, the newest first."""
+        """Show all studies, the newest first."""
         rows = [self._row(study) for study in self.platform.studies.all()]
         columns = ("Study", "State", "Service", "Trials", "Best", "Started")
         table = Table("studies", "", columns, by_time(rows, 5), EMPTY)
@@ -58,7 +58,7 @@ class StudyPages:
         return str(document.get("displayName") or study.id)
 
     def _metric(self, study: Study) -> str:
-        """What the study measures, in its sender's word."""
+        """Return the metric that the study measures, in its sender's word."""
         if study.cloud == SAGEMAKER:
             document = self.platform.records.get("tuning-job", study.id) or {}
             config = document.get("HyperParameterTuningJobConfig", {})
@@ -69,7 +69,7 @@ class StudyPages:
         return str(metrics[0].get("metricId", "result"))
 
     async def one(self, request: Request) -> Response:
-        """One study, its trials, and how their settings go with their results."""
+        """Show one study, its trials, and how their settings go with their results."""
         name = request.query_params.get("name", "")
         # A trial's job names its study by the end of an ARN, or in full.
         try:

@@ -32,5 +32,5 @@ class Table:
 
 
 def by_time(rows: Sequence[Sequence[Cell]], column: int) -> list[Sequence[Cell]]:
-    """The rows, the newest first."""
+    """Return the rows, the newest first."""
     return sorted(rows, key=lambda row: row[column].moment or 0.0, reverse=True)

@@ -30,34 +30,34 @@ CLOUDS = {
 
 
 def state_word(state: str) -> str:
-    """A state of the engine in one word."""
+    """Return a state of the engine in one word."""
     return STATES[State(state)][0]
 
 
 def state_class(state: str) -> str:
-    """The class of a state's chip."""
+    """Return the class of a state's chip."""
     return STATES[State(state)][1]
 
 
 def cloud(dialect: str) -> str:
-    """The name of a cloud's service."""
+    """Return the name of a cloud's service."""
     return CLOUDS.get(dialect, dialect)
 
 
 def moment(seconds: float | None) -> str:
-    """A time in this machine's time zone; seconds since the epoch."""
+    """Write a time in this machine's time zone; seconds since the epoch."""
     if not seconds:
         return "–"
     return datetime.datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def machine_moment(seconds: float) -> str:
-    """The same as programs read it, for the attribute of a <time>."""
+    """Write the time as programs read it, for the attribute of a <time>."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat(timespec="seconds")
 
 
 def duration(seconds: float | None) -> str:
-    """How long something took."""
+    """Write how long something took."""
     if seconds is None:
         return "–"
     if seconds < 60:
@@ -68,7 +68,7 @@ def duration(seconds: float | None) -> str:
 
 
 def size(count: float) -> str:
-    """A number of bytes."""
+    """Write a number of bytes."""
     for unit in UNITS[:-1]:
         if count < 1024:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -77,7 +77,7 @@ def size(count: float) -> str:
 
 
 def number(value: Any) -> str:
-    """A number as short as it can be read, anything else as it is."""
+    """Write a number as short as it can be read, anything else as it is."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if not math.isfinite(value) or isinstance(value, int):
@@ -88,18 +88,18 @@ def number(value: Any) -> str:
 
 
 def pretty(document: Any) -> str:
-    """JSON for a reader."""
+    """Indent JSON for a reader."""
     return json.dumps(document, indent=2, ensure_ascii=False, default=str)
 
 
 def whole(text: str, otherwise: int = 0) -> int:
-    """The whole number of a query, or this for what is none, or far too large."""
+    """Read the whole number of a query; return this for what is none, or far too large."""
     found = whole_numbers.whole(text)
     return otherwise if found is None else found
 
 
 def short(name: str) -> str:
-    """The last part of a resource's name."""
+    """Return the last part of a resource's name."""
     return name.rstrip("/").rpartition("/")[2]
 
 

@@ -39,7 +39,7 @@ class Base:
     contents: Contents | None = None  # as far as they are known here
 
     def has(self, package: str) -> bool:
-        """Whether a package of this name can be imported there."""
+        """Return whether a package of this name can be imported there."""
         return PathFinder.find_spec(package, list(self.sites)) is not None
 
     def command(self, command: Sequence[str], arguments: Sequence[str]) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ class Base:
 
     @property
     def is_servers(self) -> bool:
-        """Whether it is the server's own interpreter."""
+        """Return whether it is the server's own interpreter."""
         return not self.name
 
 
@@ -87,7 +87,7 @@ def server_folders() -> tuple[str, ...]:
 
 
 def server_sites() -> list[str]:
-    """The folders with the packages of this interpreter."""
+    """Return the folders with the packages of this interpreter."""
     found = site.getsitepackages()
     if site.ENABLE_USER_SITE:
         found = [site.getusersitepackages(), *found]

@@ -34,10 +34,13 @@ class TuningDialect(Protocol):
         """Queue the job of a trial, the first of which has number 1; returns the job's id."""
 
     def judge(self, study: Study, number: int, job: Job) -> float | str:
-        """The result of a trial whose job has ended, or why there is none; called in a thread."""
+        """Return the result of a trial whose job has ended, or why there is none.
+
+        This is called in a thread.
+        """
 
     def reports(self, study: Study, number: int, job: Job) -> Curve:
-        """What a trial has reported so far, as (step, value); called in a thread."""
+        """Return what a trial has reported so far, as (step, value); called in a thread."""
 
 
 @dataclass(frozen=True)
@@ -52,5 +55,5 @@ class Dialect:
 
     @property
     def jobs(self) -> dict[str, TrainingDialect]:
-        """What runs each kind of its jobs, by the name under which they are on record."""
+        """Return what runs each kind of its jobs, by the name under which they are on record."""
         return {self.name: self.training, **self.other_jobs}

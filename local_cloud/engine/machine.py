@@ -15,7 +15,7 @@ FIRST, LAST = 10_000, 65_535  # below 10,000 live the ports that people type
 
 
 def cores() -> int:
-    """The cores that this process may use: its affinity, within a container's CPU quota."""
+    """Return the cores that this process may use: its affinity, within a container's CPU quota."""
     usable = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
@@ -23,7 +23,7 @@ def cores() -> int:
 
 
 def _quota(file: Path) -> int:
-    """Whole cores of a version 2 control group ("max 100000" or "150000 100000", in µs)."""
+    """Return the whole cores of a version 2 control group ("max 100000" or "150000 100000")."""
     try:
         allowed, period = file.read_text(encoding="ascii").split()
     except (OSError, ValueError):
@@ -32,7 +32,7 @@ def _quota(file: Path) -> int:
 
 
 def gpus() -> tuple[int, ...]:
-    """The NVIDIA GPUs of this machine by number; none where there is no `nvidia-smi`."""
+    """Return the NVIDIA GPUs of this machine by number; none where there is no `nvidia-smi`."""
     try:
         done = subprocess.run(
             ["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, check=True
@@ -44,7 +44,7 @@ def gpus() -> tuple[int, ...]:
 
 
 def ephemeral() -> tuple[int, int]:
-    """The first and last port that the system itself hands to clients."""
+    """Return the first and last port that the system itself hands to clients."""
     try:
         text = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii")
     except OSError:
@@ -54,7 +54,10 @@ def ephemeral() -> tuple[int, int]:
 
 
 def outside(low: int, high: int) -> list[int]:
-    """The ports from 10,000 that are not in low … high; if there are none, all from 10,000."""
+    """Return the ports from 10,000 that are not in low … high.
+
+    If there are none, return all from 10,000.
+    """
     ports = [port for port in range(FIRST, LAST + 1) if not low <= port <= high]
     return ports or list(range(FIRST, LAST + 1))
 
@@ -78,12 +81,12 @@ class Ports:
     """
 
     def __init__(self) -> None:
-        """All ports are free."""
+        """Begin with all ports free."""
         self._candidates = outside(*ephemeral())
         self._taken: set[int] = set()
 
     def take(self) -> int:
-        """A port that is free now; EngineError when there is none."""
+        """Return a port that is free now; EngineError when there is none."""
         for port in self._drawn():
             if port not in self._taken and _free(port):
                 self._taken.add(port)
@@ -96,5 +99,5 @@ class Ports:
         yield from self._candidates[:start]
 
     def give_back(self, ports: set[int]) -> None:
-        """These are free again."""
+        """Free these again."""
         self._taken -= ports

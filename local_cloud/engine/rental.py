@@ -31,7 +31,7 @@ class Rented:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Rented:
-        """What a document holds."""
+        """Read what a document holds."""
         machines = tuple(Machines(**each) for each in document["machines"])
         return cls(**{**document, "machines": machines})
 
@@ -55,16 +55,16 @@ class Rental:
 
     @property
     def is_running(self) -> bool:
-        """Whether it costs money now."""
+        """Return whether it costs money now."""
         return bool(self.spans) and self.spans[-1].until is None
 
     @property
     def times(self) -> int:
-        """How many there are now."""
+        """Return how many there are now."""
         return self.spans[-1].times if self.is_running else 0
 
     def changed(self, times: int, now: float) -> Rental:
-        """The rental as it stands when there are so many from now on; 0: none."""
+        """Return the rental as it stands when there are so many from now on; 0: none."""
         if times == self.times:
             return self
         spans = self.spans
@@ -75,7 +75,7 @@ class Rental:
         return replace(self, spans=(*spans, Span(now, None, times)) if times else spans)
 
     def runs(self, now: float) -> Iterator[Span]:
-        """The times for which each single one ran, which end at the latest now; with times 1.
+        """Yield the times for which each single one ran, which end at the latest now; with times 1.
 
         Where the number went from 1 to 3 and back, the second and the third have a run each.
         """
@@ -94,11 +94,11 @@ class Rental:
             yield Span(begun, ended, 1)
 
     def document(self) -> dict[str, Any]:
-        """The rental as JSON can hold it."""
+        """Return the rental as JSON can hold it."""
         return asdict(self)
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Rental:
-        """The rental of a document."""
+        """Read the rental of a document."""
         spans = tuple(Span(*span) for span in document["spans"])
         return cls(document["id"], Rented.of(document["rented"]), spans)

@@ -43,7 +43,7 @@ class State(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether the state is final."""
+        """Return whether the state is final."""
         return self in (State.SUCCEEDED, State.FAILED, State.STOPPED)
 
 
@@ -113,7 +113,7 @@ class Attempt:
 
     @property
     def latest(self) -> float:
-        """The latest of its times."""
+        """Return the latest of its times."""
         times = (self.staged, self.started, self.interrupted, self.ended)
         return max(moment for moment in times if moment is not None)
 
@@ -137,16 +137,16 @@ class Job:
 
     @property
     def interruptions(self) -> int:
-        """How many attempts were interrupted."""
+        """Return how many attempts were interrupted."""
         return sum(attempt.interrupted is not None for attempt in self.attempts)
 
     def document(self) -> dict[str, Any]:
-        """The job as JSON can hold it."""
+        """Return the job as JSON can hold it."""
         return asdict(self)
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Job:
-        """The job of a document."""
+        """Read the job of a document."""
         attempts = tuple(Attempt(**attempt) for attempt in document.get("attempts", ()))
         fields = {**document, "state": State(document["state"]), "attempts": attempts}
         if rented := document.get("rented"):

@@ -37,7 +37,7 @@ class Process(Protocol):
     pid: int
 
     def wait(self) -> int:
-        """Its exit code, when it has ended; negative: the signal that ended it."""
+        """Return its exit code, when it has ended; negative: the signal that ended it."""
 
 
 def when_ended(process: Process, then: Callable[[int], None]) -> None:

@@ -20,7 +20,7 @@ class Chunk:
 
 
 def chunk(header: str) -> Chunk | None:
-    """None for what is no Content-Range."""
+    """Read a Content-Range; None for what is none."""
     match = _CONTENT_RANGE.fullmatch(header.strip())
     if match is None:
         return None

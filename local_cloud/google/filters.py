@@ -42,12 +42,12 @@ TYPED = {"number_value": int | float, "string_value": str, "bool_value": bool}
 
 
 def compile_filter(text: str, functions: Functions | None = None) -> Test:
-    """A function that says whether a resource, in its JSON form, passes; or InvalidFilter."""
+    """Return a test of whether a resource, in its JSON form, passes; or InvalidFilter."""
     return _Parser(text, functions or {}).whole() if text.strip() else lambda _: True
 
 
 def bounds(text: str) -> Bounds:
-    """The least and the greatest text that a filter allows in each field that it restricts.
+    """Return the least and the greatest text that a filter allows in each field that it restricts.
 
     So a search need not look at what cannot pass. InvalidFilter as for compile_filter.
     """
@@ -169,7 +169,7 @@ class _Parser:
 
 
 def _bounds(field: str, op: str, wanted: str) -> Bounds:
-    """What one comparison allows."""
+    """Return what one comparison allows."""
     if op == "=" and "*" not in wanted:
         return {field: (wanted, wanted)}
     if op in (">", ">="):
@@ -180,7 +180,7 @@ def _bounds(field: str, op: str, wanted: str) -> Bounds:
 
 
 def _both(one: Bounds, other: Bounds) -> Bounds:
-    """What is left when both hold."""
+    """Return what is left when both hold."""
     found = one | other
     for field in one.keys() & other.keys():
         (low, high), (low_too, high_too) = one[field], other[field]
@@ -189,7 +189,7 @@ def _both(one: Bounds, other: Bounds) -> Bounds:
 
 
 def _either(one: Bounds, other: Bounds) -> Bounds:
-    """What is allowed when one of them holds."""
+    """Return what is allowed when one of them holds."""
     found = {}
     for field in one.keys() & other.keys():
         (low, high), (low_too, high_too) = one[field], other[field]
@@ -224,7 +224,7 @@ def _number(text: str) -> float | None:
 
 
 def lookup(resource: dict[str, Any], path: list[str]) -> Any:
-    """The value at a path of field names, or None."""
+    """Return the value at a path of field names, or None."""
     value: Any = resource
     for place, name in enumerate(path):
         if place == len(path) - 1 and name in TYPED and not isinstance(value, dict):
@@ -242,7 +242,7 @@ def _is(value: Any, kind: Any) -> bool:
 
 
 def camel(name: str) -> str:
-    """A proto's field name as its JSON form has it."""
+    """Return a proto's field name as its JSON form has it."""
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
 
@@ -254,7 +254,7 @@ def _text(value: Any) -> str:
 
 
 def order(resources: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
-    """Sorted by `field, other_field desc`; without a field, the newest first."""
+    """Sort by `field, other_field desc`; without a field, the newest first."""
     resources = sorted(resources, key=lambda item: item.get("createTime", ""), reverse=True)
     for part in reversed([item.split() for item in by.split(",") if item.strip()]):
         field, direction = part[0].split("."), part[1:]

@@ -34,7 +34,7 @@ class Related:
         self.content_type = ""
 
     def feed(self, data: bytes) -> bytes:
-        """The media's bytes, as far as they are known to be media."""
+        """Return the media's bytes, as far as they are known to be media."""
         self._buffer += data
         if not self._in_media and not self._read_head():
             return b""
@@ -50,12 +50,12 @@ class Related:
         return media
 
     def finish(self) -> None:
-        """Raises BadBody unless both parts were whole."""
+        """Raise BadBody unless both parts were whole."""
         if not self._ended:
             raise BadBody("the multipart body ends before its last boundary")
 
     def _read_head(self) -> bool:
-        """Whether all that comes before the media is there."""
+        """Return whether all that comes before the media is there."""
         if not self._line_end:
             self._find_line_end()
         end = self._line_end
@@ -73,7 +73,7 @@ class Related:
         return False
 
     def _find_line_end(self) -> None:
-        """Lines end with CRLF, and gcloud's with LF: as the line of the first boundary does."""
+        """Find how lines end, by the line of the first boundary: CRLF or, from gcloud, LF."""
         _, boundary, rest = self._buffer.partition(self._boundary)
         line, found, _ = rest.partition(b"\n")
         if boundary and found:

@@ -21,7 +21,7 @@ _KIND = "project"
 
 
 def project_number(project: str) -> str:
-    """The number of a project, always the same: twelve digits, as real ones have.
+    """Return the number of a project, always the same: twelve digits, as real ones have.
 
     Whoever gives the number itself gets it back.
     """
@@ -51,11 +51,11 @@ class Projects:
             self._known.add(project)
 
     def get(self, project: str) -> dict[str, Any] | None:
-        """The `id` of a project, and when it was `created`; None for a number never seen."""
+        """Return the `id` of a project, and when it was `created`; None for a number never seen."""
         return self._records.get(_KIND, project_number(project))
 
     def id_of(self, number: str) -> str:
-        """The id of the project with this number, or the number itself if it was never seen."""
+        """Return the id of the project with this number, or the number if it was never seen."""
         found = self.get(number)
         return str(found["id"]) if found else number
 
@@ -64,7 +64,7 @@ class NotingProjects:
     """Notes the projects that requests name, whichever service they are for."""
 
     def __init__(self, app: ASGIApp, projects: Projects) -> None:
-        """Notes, and passes everything on to the app."""
+        """Note projects, and pass everything on to the app."""
         self._app, self._projects = app, projects
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -23,12 +23,15 @@ class TooLarge(Exception):
     """A body longer than the most that is taken."""
 
     def __init__(self, largest: int) -> None:
-        """With Google's words."""
+        """Use Google's words."""
         super().__init__(f"Request payload size exceeds the limit: {largest} bytes.")
 
 
 async def read(request: Request, largest: int = LARGEST) -> bytes:
-    """The whole body. Raises TooLarge, before anything is read if the length is announced."""
+    """Return the whole body.
+
+    Raises TooLarge, before anything is read if the length is announced.
+    """
     announced = request.headers.get("content-length", "")
     if (whole(announced) or 0) > largest:
         raise TooLarge(largest)
@@ -36,7 +39,7 @@ async def read(request: Request, largest: int = LARGEST) -> bytes:
 
 
 async def gather(chunks: AsyncIterator[bytes], largest: int = LARGEST) -> bytes:
-    """What has not been announced. Raises TooLarge as soon as there is too much."""
+    """Read what has not been announced. Raises TooLarge as soon as there is too much."""
     parts, size = [], 0
     async for chunk in chunks:
         size += len(chunk)
@@ -47,7 +50,7 @@ async def gather(chunks: AsyncIterator[bytes], largest: int = LARGEST) -> bytes:
 
 
 def parse(content: bytes) -> Any:
-    """The JSON of a body. Raises ValueError for what could not be kept, or not be sent back.
+    """Return the JSON of a body. Raises ValueError for what could not be kept, or not be sent back.
 
     That is NaN and infinity, half a surrogate pair, too many values, and too deep a nesting.
     """

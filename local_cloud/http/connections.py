@@ -39,7 +39,7 @@ class Connection(HttpToolsProtocol):
     silent: ClassVar[dict[Connection, None]] = {}  # the oldest first
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """As uvicorn makes it."""
+        """Make it as uvicorn does."""
         super().__init__(*args, **kwargs)
         self.heard = self.loop.time()
         self.timer: asyncio.TimerHandle | None = None
@@ -60,7 +60,7 @@ class Connection(HttpToolsProtocol):
         self.timer = self.loop.call_later(HEAD_SECONDS, self.look)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of a head are no progress; its end is, and so are bytes of a body."""
+        """Count a whole head, and bytes of a body, as progress; bytes of a head are none."""
         if self.cycle is None and (found := TUNNEL.match(data)):
             _, whole, rest = data.partition(b"\r\n\r\n")
             port = self.transport.get_extra_info("sockname")[1]
@@ -84,12 +84,12 @@ class Connection(HttpToolsProtocol):
             self.heard = self.loop.time()
 
     def on_message_begin(self) -> None:
-        """A head begins."""
+        """Note that a head begins."""
         self.in_head = True
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """It ends."""
+        """Note that the head has ended."""
         self.in_head = False
         super().on_headers_complete()
 

@@ -19,7 +19,9 @@ class Unsatisfiable(ValueError):
 
 
 def slice_of(header: str | None, size: int) -> tuple[int, int] | None:
-    """First byte and the one behind the last, of an object of `size` bytes; None: all of it.
+    """Return the first byte and the one behind the last of an object of `size` bytes.
+
+    Return None for all of it.
 
     A header that makes no sense, or asks for several ranges, is ignored (RFC 9110, 14.2). Raises
     Unsatisfiable.

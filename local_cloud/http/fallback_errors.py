@@ -20,7 +20,10 @@ Handler = Callable[[Request, Any], Response]
 
 
 def handlers(log: Path) -> dict[Any, Handler]:
-    """For Starlette, by exception; `log` is the server's, where a fault is written in full."""
+    """Return the handlers for Starlette, by exception.
+
+    log: the server's, where a fault is written in full.
+    """
 
     def unknown(request: Request, problem: HTTPException) -> JSONResponse:
         where = f"{request.method} {request.scope['path'].removeprefix(request.scope['root_path'])}"

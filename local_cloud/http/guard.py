@@ -72,16 +72,16 @@ class Guard:
         await self.app(scope, receive, send)
 
     def admits(self, headers: dict[bytes, bytes], secret: bytes) -> bool:
-        """Whether a request with these headers and this first segment may come in."""
+        """Return whether a request with these headers and this first segment may come in."""
         return self.is_from_here(headers) and self.is_secret(secret)
 
     def is_from_here(self, headers: dict[bytes, bytes]) -> bool:
-        """Whether a request was meant for this server, and is no other site's."""
+        """Return whether a request was meant for this server, and is no other site's."""
         is_ours = headers.get(b"host") in self.hosts
         return is_ours and headers.get(b"origin") in (None, *self.origins)
 
     def is_from_proxy(self, headers: dict[bytes, bytes]) -> bool:
-        """Whether a request comes through a proxy that the user has named, and from its pages."""
+        """Return whether a request comes through a proxy of the user's, and from its pages."""
         host, origin = headers.get(b"host", b""), headers.get(b"origin")
         known = {
             each.encode() for each in self.proxies if each.endswith(f"://{host.decode('latin-1')}")
@@ -89,5 +89,5 @@ class Guard:
         return bool(known) and origin in (None, *known)
 
     def is_secret(self, given: bytes) -> bool:
-        """Whether this is the secret, in a time that does not depend on how much of it is right."""
+        """Return whether this is the secret, in a time that says nothing about its letters."""
         return bool(given) and hmac.compare_digest(given, self.secret)

@@ -13,12 +13,12 @@ class Sparing(logging.Filter):
     """Lets a few records of a kind pass in each minute, and says how many were left out."""
 
     def __init__(self) -> None:
-        """One for all loggers that share the counts."""
+        """Make one for all loggers that share the counts."""
         super().__init__()
         self._kinds: dict[tuple[str, int], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is written."""
+        """Return whether the record is written."""
         kind = (record.pathname, record.lineno)
         now = time.monotonic()
         since, count = self._kinds.get(kind, (now, 0))

@@ -83,7 +83,7 @@ def _inside(path: Path, context: Path) -> bool:
 
 
 def _mounts(read: Dockerfile, root: Path) -> list[str]:
-    """The folders of the image that its replicas have to see; none is inside another."""
+    """Return the folders of the image that its replicas have to see; none is inside another."""
     whole = {target.rstrip("/") for _, target in read.copies}
     targets = {one if (root / one.strip("/")).is_dir() else str(Path(one).parent) for one in whole}
     found = [one for one in targets if not any(one.startswith(f"{other}/") for other in targets)]

@@ -88,7 +88,7 @@ def _substituted(text: str, known: dict[str, str]) -> str:
 
 
 def _assignments(rest: str, known: dict[str, str]) -> dict[str, str]:
-    """The variables of ENV; a PATH names folders of the image, which are not here."""
+    """Return the variables of ENV; a PATH names folders of the image, which are not here."""
     if "=" not in rest.split()[0]:  # the older form: one name, then its value
         name, _, value = rest.partition(" ")
         pairs = [(name, value)]
@@ -98,7 +98,7 @@ def _assignments(rest: str, known: dict[str, str]) -> dict[str, str]:
 
 
 def _copied(name: str, rest: str, found: Dockerfile) -> tuple[list[str], str]:
-    """The sources, and the target: with a slash at its end, a folder."""
+    """Return the sources, and the target: with a slash at its end, a folder."""
     if "--from=" in rest or "://" in rest:
         raise DockerfileError(f"{name} {rest}: only files beside the Dockerfile are copied here")
     words = json.loads(rest) if rest.startswith("[") else shlex.split(rest)
@@ -111,7 +111,7 @@ def _copied(name: str, rest: str, found: Dockerfile) -> tuple[list[str], str]:
 
 
 def _words(rest: str) -> tuple[str, ...]:
-    """The words of a command: a JSON list, else a line for the shell."""
+    """Return the words of a command: a JSON list, else a line for the shell."""
     try:
         found = json.loads(rest)
         return tuple(map(str, found))

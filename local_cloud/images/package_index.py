@@ -39,7 +39,7 @@ def settings() -> dict[str, str]:
 
 
 def pip_configuration(listed: str) -> dict[str, str]:
-    """The variables that tell uv what `pip config list` printed."""
+    """Return the variables that tell uv what `pip config list` printed."""
     options: dict[str, str] = {}
     for section in ("global", "install", ":env:"):  # the later one wins, as in pip
         for name, text in re.findall(rf"^{section}\.([\w-]+)=(.+)$", listed, re.MULTILINE):
@@ -56,7 +56,7 @@ def pip_configuration(listed: str) -> dict[str, str]:
 def torch_build(
     install: Sequence[str], pinned: str | None, environment: Mapping[str, str]
 ) -> list[str]:
-    """The options by which uv takes the build of PyTorch that suits this machine.
+    """Return the options by which uv takes the build of PyTorch that suits this machine.
 
     The ordinary build for Linux brings gigabytes of libraries for NVIDIA's cards. uv knows the
     index of the other builds. It is left alone where the reader's configuration offers a build
@@ -78,17 +78,17 @@ def torch_build(
 
 
 def has_nvidia_card() -> bool:
-    """Whether NVIDIA's driver is here."""
+    """Return whether NVIDIA's driver is here."""
     return bool(shutil.which("nvidia-smi")) or Path("/proc/driver/nvidia").exists()
 
 
 def succeeds(*command: object, environment: Mapping[str, str] | None = None) -> bool:
-    """Whether a quiet command ends with 0."""
+    """Return whether a quiet command ends with 0."""
     return _run(command, environment).returncode == 0
 
 
 def output(*command: object, environment: Mapping[str, str] | None = None) -> str:
-    """What a command printed, on either stream."""
+    """Return what a command printed, on either stream."""
     done = _run(command, environment)
     return done.stdout + done.stderr
 

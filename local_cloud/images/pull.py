@@ -63,7 +63,7 @@ def pull(image: Image, images: PulledImages, say: Callable[[str], None]) -> Pull
 
 
 def _alone(path: Path, say: Callable[[str], None]) -> FileLock:
-    """The lock of an image, which the caller holds from now on."""
+    """Return the lock of an image, which the caller holds from now on."""
     lock = FileLock(path)
     try:
         lock.acquire(blocking=False)
@@ -148,13 +148,16 @@ def _resolve(image: Image, folder: Path, variables: Mapping[str, str]) -> None:
 
 
 def _sizes(lock: Path) -> list[int | None]:
-    """The bytes of each package's largest wheel for this machine; None where none is known."""
+    """Return the bytes of each package's largest wheel for this machine.
+
+    They are None where none is known.
+    """
     packages = tomllib.loads(lock.read_text(encoding="utf-8"))["packages"]
     return [max(filter(None, map(_size, each["wheels"])), default=None) for each in packages]
 
 
 def _size(wheel: Mapping[str, Any]) -> int | None:
-    """The bytes of a wheel; None where the index does not say."""
+    """Return the bytes of a wheel; None where the index does not say."""
     if wheel.get("url", "").startswith("file:"):
         return Path(unquote(urlsplit(wheel["url"]).path)).stat().st_size
     return wheel.get("size")
@@ -170,7 +173,7 @@ def _require_space(folder: Path, megabytes: int) -> None:
 
 
 def _versions(image: Image, lock: Path) -> dict[str, str]:
-    """The versions of the packages that the table names."""
+    """Return the versions of the packages that the table names."""
     packages = tomllib.loads(lock.read_text(encoding="utf-8"))["packages"]
     found = {package["name"]: package["version"] for package in packages}
     names = (canonicalize_name(Requirement(each).name) for each in image.packages)

@@ -102,7 +102,7 @@ class PulledImages:
         return self.folder / f"built-{hashlib.sha256(uri.encode()).hexdigest()[:16]}"
 
     def _of_built(self, built: Built, own: Base) -> Base:
-        """The packages of the image that it begins with, and its own contents."""
+        """Return the packages of the image that it begins with, and its own contents."""
         base = self._of_prebuilt(built.base, own)
         root = self.place(built.uri) / FILES
         contents = Contents(

@@ -24,13 +24,13 @@ class Image:
 
     @property
     def framework(self) -> str:
-        """What it is named after, with the version of the name."""
+        """Return what it is named after, with the version of the name."""
         name, _, version = self.packages[0].replace("~=", "==").partition("==")
         return f"{name} {version.removesuffix('.0') if '~' in self.packages[0] else version}"
 
     @property
     def folder(self) -> str:
-        """Its name, as a folder can be called."""
+        """Return its name, as a folder can be called."""
         return re.sub(r"[/:]", "-", self.name)
 
 

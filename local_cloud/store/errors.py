@@ -29,7 +29,7 @@ class NoSuchObject(StoreError):
     """There is no object of this name in the bucket."""
 
     def __init__(self, bucket: str, name: str) -> None:
-        """The message is made of both."""
+        """Make the message of both."""
         super().__init__(f"there is no object {name!r} in bucket {bucket}")
         self.bucket, self.name = bucket, name
 

@@ -31,22 +31,22 @@ class Digests:
     crc32c: bytes
 
     def as_document(self) -> dict[str, str]:
-        """As a record keeps them."""
+        """Return them as a record keeps them."""
         return {"md5": self.md5.hex(), "crc32c": self.crc32c.hex()}
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> Digests:
-        """From what as_document() made."""
+        """Read what as_document() made."""
         return cls(bytes.fromhex(document["md5"]), bytes.fromhex(document["crc32c"]))
 
 
 def identity(found: os.stat_result) -> list[int]:
-    """What changes when a file is written: inode, size in bytes, modification time in ns."""
+    """Return what changes when a file is written: inode, size in bytes, modification time in ns."""
     return [found.st_ino, found.st_size, found.st_mtime_ns]
 
 
 def digest(path: Path) -> tuple[Digests, list[int], bool]:
-    """Digests and identity of a file, and whether it stayed as it is while it was read.
+    """Return digests and identity of a file, and whether it stayed as it is while it was read.
 
     Of a file that grows, what was there at first is read. Raises OSError where there is none.
     """
@@ -65,7 +65,7 @@ def digest(path: Path) -> tuple[Digests, list[int], bool]:
 
 
 def find(root: Path, name: str) -> tuple[Path, os.stat_result] | None:
-    """The file that carries the object, unless there is none or the way to it leads over a link.
+    """Return the file that carries the object, unless a link leads there or none exists.
 
     root: the bucket's folder, itself without links.
     """

@@ -34,6 +34,6 @@ def add(records: Records, bucket: str, size: int, since: float, until: float) ->
 
 
 def held(records: Records) -> Iterator[tuple[str, Held]]:
-    """The buckets that have held something, by name, deleted ones too."""
+    """Yield the buckets that have held something, by name, deleted ones too."""
     for bucket, document in records.list(KIND):
         yield bucket, Held(**document)

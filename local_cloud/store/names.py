@@ -28,7 +28,7 @@ _CONTINUED = "\nc"
 
 
 def check(name: str) -> str:
-    """The name itself; raises BadName for one that no object can have."""
+    """Return the name itself; raises BadName for one that no object can have."""
     try:
         size = len(name.encode())
     except UnicodeEncodeError:
@@ -41,17 +41,17 @@ def check(name: str) -> str:
 
 
 def to_path(name: str) -> str:
-    """The path, relative to the bucket's folder, of the file that carries the object."""
+    """Return the path, relative to the bucket's folder, of the file that carries the object."""
     return "/".join(_escape(component) for component in name.split("/"))
 
 
 def beside_folder(path: str) -> str:
-    """The path of the same object's file where a folder has taken the first one."""
+    """Return the path of the same object's file where a folder has taken the first one."""
     return path + _BESIDE
 
 
 def leads_back(name: str, path: str) -> bool:
-    """Whether the object of this name is looked for at this path."""
+    """Return whether the object of this name is looked for at this path."""
     try:
         return to_path(check(name)) == path.removesuffix(_BESIDE)
     except BadName:
@@ -59,19 +59,19 @@ def leads_back(name: str, path: str) -> bool:
 
 
 def from_file(entry: str) -> str:
-    """What a file adds to an object's name."""
+    """Return what a file adds to an object's name."""
     return _unescape(entry.removesuffix(_BESIDE))
 
 
 def from_folder(entry: str) -> str:
-    """What a folder adds to the names of the objects in it."""
+    """Return what a folder adds to the names of the objects in it."""
     if is_continued(entry):
         return _unescape(entry.removesuffix(_CONTINUED))
     return _unescape(entry) + "/"
 
 
 def is_continued(entry: str) -> bool:
-    """Whether the folder's own component goes on in its entries."""
+    """Return whether the folder's own component goes on in its entries."""
     # Such a folder's name is full: less than one more character, 4 bytes at most, is left.
     return entry.endswith(_CONTINUED) and len(entry.encode()) > COMPONENT - 4 + len(_CONTINUED)
 

@@ -78,7 +78,7 @@ class Objects:
     # Buckets
 
     def create_bucket(self, name: str, attributes: Attributes) -> Bucket:
-        """A new, empty bucket. Raises BucketExists, BadName."""
+        """Create an empty bucket. Raises BucketExists, BadName."""
         if not _BUCKET.fullmatch(name):
             raise BadName(f"{name!r} is no bucket's name")
         with self._lock(name):
@@ -95,19 +95,19 @@ class Objects:
         return bucket
 
     def bucket(self, name: str) -> Bucket:
-        """The bucket. Raises NoSuchBucket."""
+        """Return the bucket. Raises NoSuchBucket."""
         document = self.records.get("bucket", name)
         if document is None:
             raise NoSuchBucket(f"there is no bucket {name}")
         return Bucket(**document)
 
     def buckets(self, prefix: str = "") -> Iterator[Bucket]:
-        """All buckets, by name."""
+        """Yield all buckets, by name."""
         for _, document in self.records.list("bucket", prefix):
             yield Bucket(**document)
 
     def held(self) -> Iterator[tuple[str, Held]]:
-        """What buckets have held and hold no more, by bucket, deleted buckets too.
+        """Return what buckets have held and hold no more, by bucket, deleted buckets too.
 
         It is kept in one step with the record of what replaces or removes an object. What a job
         deletes or overwrites in the folder itself is not in it, nor an object that was being
@@ -142,7 +142,7 @@ class Objects:
     # Writing objects
 
     def upload_file(self, keep: str = "") -> Path:
-        """An empty file to write a body into; put() moves it, otherwise the caller removes it.
+        """Make an empty file to write a body into; put() moves it, otherwise the caller removes it.
 
         Write with space.open(), which counts. Raises NoSpace.
         keep: an id under which kept_file() finds the file, also after a restart.
@@ -157,12 +157,12 @@ class Objects:
         return Path(made)
 
     def kept_file(self, keep: str) -> Path | None:
-        """The file that upload_file() made under this id, unless it has been moved or removed."""
+        """Return the file that upload_file() made under this id, unless it was moved or removed."""
         path = self._kept / keep
         return path if path.is_file() else None
 
     def kept_files(self) -> list[str]:
-        """The ids of all such files."""
+        """Return the ids of all such files."""
         return os.listdir(self._kept)
 
     def put(
@@ -291,7 +291,7 @@ class Objects:
     # Reading objects
 
     def get(self, bucket: str, name: str) -> Object:
-        """The object. Raises NoSuchBucket, NoSuchObject, BadName."""
+        """Return the object. Raises NoSuchBucket, NoSuchObject, BadName."""
         self.bucket(bucket)
         for found in self.select(bucket, [names.check(name)]):
             return found
@@ -303,11 +303,11 @@ class Objects:
         raise NoSuchObject(bucket, name)
 
     def _is_huge(self, size: int) -> bool:
-        """Whether a file is no object because it has more bytes than all may have together."""
+        """Return whether a file is no object because it is larger than all together may be."""
         return size > self.space.most
 
     def open(self, bucket: str, name: str) -> tuple[Object, BinaryIO]:
-        """The object, and its file, open for reading; later writes of the name do not touch it.
+        """Open an object; return it and its file; later writes of the name do not touch it.
 
         Of a file that a job is writing, read no more than the object's size.
         """
@@ -324,7 +324,7 @@ class Objects:
         raise _unsteady(bucket, name)
 
     def list(self, bucket: str, prefix: str = "", start: str = "") -> Iterator[Object]:
-        """The objects whose names begin with prefix and are not below start, by UTF-8 bytes."""
+        """Yield the objects whose names have the prefix and are not below start, by UTF-8 bytes."""
         found = self.names(bucket, prefix, start)
         while batch := list(islice(found, _BATCH)):
             yield from self.select(bucket, batch)
@@ -339,7 +339,7 @@ class Objects:
         after: str = "",
         delimiter: str = "",
     ) -> Iterator[str]:
-        """The names alone, without a look at what is in the files.
+        """Return the names alone, without a look at what is in the files.
 
         delimiter: names that hold it behind the prefix are cut off there, and such a common
         beginning is given once, so what holds the delimiter behind the prefix is no object's name.
@@ -351,7 +351,7 @@ class Objects:
         return _grouped(walk, len(prefix), after, delimiter)
 
     def select(self, bucket: str, wanted: Iterable[str]) -> Iterator[Object]:
-        """The objects that there are among these names, in their order."""
+        """Return the objects that there are among these names, in their order."""
         with self._lock(bucket):
             seen = [found for name in wanted if (found := self._look(bucket, name))]
         # Without the lock, for large files take long to read.
@@ -374,12 +374,15 @@ class Objects:
         history.add(self.records, bucket, seen.size, seen.document["created"], at)
 
     def _floor(self, bucket: str, document: Document | None) -> int:
-        """What the next generation of a name must exceed; document: what its record said last."""
+        """Return what the next generation of a name must exceed.
+
+        document: what its record said last.
+        """
         last = document or self.records.get("removed", bucket)
         return last["generation"] if last else 0
 
     def _look(self, bucket: str, name: str) -> _Seen | None:
-        """The object as its file and its record say; the bucket's lock is held."""
+        """Return the object as its file and its record say; the bucket's lock is held."""
         file = files.find(self.folder / bucket, name)
         if file is None:
             return None
@@ -494,7 +497,7 @@ def _derive(found: _Seen) -> bool:
 def _document(
     identity: list[int], written: int, floor: int, content_type: str, attributes: Attributes
 ) -> Document:
-    """The record of an object that was written at this time (ns), but for its digests."""
+    """Return the record of an object that was written at this time (ns), but for its digests."""
     return {
         "file": identity,
         "generation": max(written // 1000, floor + 1),
@@ -511,7 +514,7 @@ def _guess(name: str) -> str:
 
 
 def _grouped(walk: Walk, start: int, after: str, delimiter: str) -> Iterator[str]:
-    """Names of the walk, cut off behind the first delimiter at or behind `start`."""
+    """Yield the names of the walk, cut off behind the first delimiter at or behind `start`."""
     for name in walk:
         found = name.find(delimiter, start) if delimiter else -1
         if found >= 0:

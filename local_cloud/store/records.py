@@ -27,7 +27,7 @@ class Records:
     """
 
     def __init__(self, path: Path) -> None:
-        """Opens the file, or makes it. Raises Damaged."""
+        """Open the file, or make it. Raises Damaged."""
         path.parent.mkdir(parents=True, exist_ok=True)
         require_whole(path)
         self.path = path
@@ -47,7 +47,7 @@ class Records:
         self._execute("INSERT OR REPLACE INTO record VALUES (?, ?, ?)", kind, name, text)
 
     def get(self, kind: str, name: str) -> Document | None:
-        """The document, or None."""
+        """Return the document, or None."""
         rows = self._execute("SELECT document FROM record WHERE kind = ? AND name = ?", kind, name)
         return _parse(rows[0][0]) if rows else None
 
@@ -66,7 +66,7 @@ class Records:
         self._execute("DELETE FROM record WHERE kind = ?", kind)
 
     def list(self, kind: str, prefix: str = "") -> Iterator[tuple[str, Document]]:
-        """Names that begin with prefix and their documents, by the UTF-8 bytes of the name.
+        """Yield the names that have the prefix and their documents, by the UTF-8 bytes of the name.
 
         Read in pages: what is written meanwhile may or may not be among them.
         """
@@ -95,12 +95,12 @@ class Records:
             raise damaged(self.path, why) from problem
 
     def is_empty(self) -> bool:
-        """Whether there is not a single document."""
+        """Return whether there is not a single document."""
         return not self._execute("SELECT 1 FROM record LIMIT 1")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All writes of the block or, if it raises, none; other threads wait.
+        """Write all of the block or, if it raises, nothing; other threads wait.
 
         One inside another is a part of it. Objects is not called inside one: it locks a bucket
         first and the records then, and would wait for a thread that does the same.

@@ -24,7 +24,7 @@ LONGEST = 300.0  # seconds after which it is, since jobs write, too
 
 
 def limit(environment: Mapping[str, str]) -> int:
-    """The bytes that the user allows; LocalCloudError for what is no number."""
+    """Return the bytes that the user allows; LocalCloudError for what is no number."""
     text = environment.get(VARIABLE) or str(DEFAULT_GB)
     try:
         most = float(text)
@@ -36,7 +36,10 @@ def limit(environment: Mapping[str, str]) -> int:
 
 
 def size(folder: Path) -> int:
-    """The bytes that the files below a folder take on the disk; what cannot be read counts 0."""
+    """Return the bytes that the files below a folder take on the disk.
+
+    What cannot be read counts 0.
+    """
     found, folders = 0, [str(folder)]
     while folders:
         try:
@@ -67,7 +70,10 @@ class Space:
         self._measured = -LONGEST
 
     def free(self) -> int:
-        """The bytes of the disk that may still be written; negative: less than the reserve."""
+        """Return the bytes of the disk that may still be written.
+
+        They are negative if there is less than the reserve.
+        """
         return shutil.disk_usage(self.folder).free - RESERVE
 
     def take(self, more: int = 0) -> None:
@@ -93,12 +99,12 @@ class Space:
                 )
 
     def room(self) -> int:
-        """The bytes that may still be written, as far as is known."""
+        """Return the bytes that may still be written, as far as is known."""
         self.take()
         return max(0, min(self.most - self._used - self._since, self.free()))
 
     def open(self, path: Path, mode: str = "wb") -> Counted:
-        """A file to write, whose bytes are counted: its write() raises NoSpace."""
+        """Open a file to write, whose bytes are counted: its write() raises NoSpace."""
         return Counted(path, mode, self)
 
 
@@ -106,7 +112,7 @@ class Counted(FileIO):
     """A file whose bytes are counted before they are written."""
 
     def __init__(self, path: Path, mode: str, space: Space) -> None:
-        """Unbuffered: what has been written is on its way to the disk."""
+        """Open without a buffer: what has been written is on its way to the disk."""
         super().__init__(path, mode)
         self._space = space
 

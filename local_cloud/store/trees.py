@@ -36,22 +36,22 @@ class Entry:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a regular file."""
+        """Return whether it is a regular file."""
         return stat.S_ISREG(self.found.st_mode)
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder."""
+        """Return whether it is a folder."""
         return stat.S_ISDIR(self.found.st_mode)
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a symbolic link."""
+        """Return whether it is a symbolic link."""
         return stat.S_ISLNK(self.found.st_mode)
 
 
 def walk(root: Path) -> Iterator[Entry]:
-    """Everything below a folder: by name, and a folder before what is in it.
+    """Yield everything below a folder: by name, and a folder before what is in it.
 
     What vanishes meanwhile is left out. BadTree: a folder cannot be read (its path may be longer
     than the system allows), or there are more than MOST_ENTRIES.
@@ -70,7 +70,7 @@ def walk(root: Path) -> Iterator[Entry]:
 
 
 def _entries(folder: str, below: str) -> list[Entry]:
-    """What is in a folder, the first by name last."""
+    """Return what is in a folder, the first by name last."""
     found: list[Entry] = []
     try:
         with os.scandir(folder) as entries:

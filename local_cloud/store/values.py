@@ -58,7 +58,7 @@ class Condition:
     metageneration_not: int | None = None
 
     def check(self, generation: int, metageneration: int) -> None:
-        """Raises PreconditionFailed unless it holds; both are 0 where there is no object."""
+        """Raise PreconditionFailed unless it holds; both are 0 where there is no object."""
         pairs = (("generation", generation), ("metageneration", metageneration))
         for what, current in pairs:
             requested, excluded = getattr(self, what), getattr(self, what + "_not")

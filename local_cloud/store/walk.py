@@ -23,13 +23,13 @@ class Walk(Iterator[str]):
     """
 
     def __init__(self, root: Path, prefix: str = "", start: str = "", end: str = "") -> None:
-        """Only names that begin with prefix, from start to, unless it is "", before end."""
+        """Walk only names that begin with prefix, from start to, unless it is "", before end."""
         self._root, self._prefix, self._start, self._end = root, prefix, start, end
         self._last = ""
         self._stack = self._entries("", "")  # the next one last
 
     def __next__(self) -> str:
-        """The next name."""
+        """Return the next name."""
         while self._stack:
             entry = self._stack.pop()
             if entry.is_folder:

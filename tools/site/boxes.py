@@ -63,7 +63,7 @@ def box(div: Div, heading: Heading | None, heading_html: str, inside: str, name:
 
 
 def _titles(kind: str, heading: Heading | None, heading_html: str) -> tuple[str, str]:
-    """(what stands above a box, its name for those who do not see it).
+    """Return (what stands above a box, its name for those who do not see it).
 
     A heading that begins with the kind's name, such as “Exercise: …”, needs no second one.
     """

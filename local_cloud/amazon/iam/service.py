@@ -33,7 +33,7 @@ THE_ROLE: Json = {
 
 
 def service(_: Platform) -> Service:
-    """Both services."""
+    """Return both services."""
     sts = QueryService("sts", {"GetCallerIdentity": _get_caller_identity})
     iam = QueryService(
         "iam",
@@ -47,7 +47,7 @@ def service(_: Platform) -> Service:
 
 
 def _get_caller_identity(form: Form) -> Json:
-    """The role as assumed, so that `get_execution_role()` finds it in both SDK generations."""
+    """Return the role as assumed: `get_execution_role()` finds it so in both SDK generations."""
     return {"UserId": f"{ROLE_ID}:SageMaker", "Account": ACCOUNT, "Arn": CALLER_ARN}
 
 
@@ -59,14 +59,14 @@ def _get_role(form: Form) -> Json:
 
 
 def _list_roles(form: Form) -> Json:
-    """One role fits on any page."""
+    """List the one role, which fits on any page."""
     prefix = form.get("PathPrefix", "/")
     roles = [THE_ROLE] if THE_ROLE["Path"].startswith(prefix) else []
     return {"Roles": roles, "IsTruncated": False}
 
 
 def _simulate_principal_policy(form: Form) -> Json:
-    """The role may do everything, because the local cloud forbids nothing."""
+    """Allow everything, because the local cloud forbids nothing."""
     source = _needed(form, "PolicySourceArn")
     if source != ROLE_ARN:
         raise _no_role(source.rpartition("/")[2])
@@ -82,7 +82,7 @@ def _simulate_principal_policy(form: Form) -> Json:
 
 
 def _needed(form: Form, name: str) -> str:
-    """A parameter that must be there."""
+    """Return a parameter that must be there."""
     if not form.get(name):
         own = name[:1].lower() + name[1:]
         raise ServiceError(

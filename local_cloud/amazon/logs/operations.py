@@ -37,7 +37,7 @@ class Logs:
         self._engine, self._serving = engine, serving
 
     def describe_log_groups(self, params: Json) -> Json:
-        """The groups that have a stream."""
+        """Return the groups that have a stream."""
         for name in ("accountIdentifiers", "includeLinkedAccounts", "logGroupIdentifiers"):
             if params.get(name):
                 raise not_implemented(f"CloudWatch Logs DescribeLogGroups {name}")
@@ -58,7 +58,7 @@ class Logs:
         return {"logGroups": found[start : start + limit]} | more
 
     def describe_log_streams(self, params: Json) -> Json:
-        """The streams by name or by the time of their latest event, in pages."""
+        """Return the streams by name or by the time of their latest event, in pages."""
         prefix = params.get("logStreamNamePrefix", "")
         by_time = params.get("orderBy") == "LastEventTime"
         if by_time and prefix:
@@ -78,7 +78,7 @@ class Logs:
         return {"logStreams": page} | more
 
     def get_log_events(self, params: Json) -> Json:
-        """A page of one stream, and the tokens of the pages behind and before it.
+        """Return a page of one stream, and the tokens of the pages behind and before it.
 
         As on the service, a page may be empty and others follow; at the end the token is the same.
         """
@@ -109,7 +109,7 @@ class Logs:
         }
 
     def filter_log_events(self, params: Json) -> Json:
-        """A page of the matching events of several streams, in the order of their times.
+        """Return a page of the matching events of several streams, in the order of their times.
 
         Its token says how far each stream has been read, so that no event is lost or met twice
         while the streams grow. As on the service, a page may be empty and others follow.
@@ -147,7 +147,7 @@ class Logs:
         return {"events": found, "searchedLogStreams": []} | token
 
     def _group(self, params: Json) -> list[Stream]:
-        """The streams of the group that is asked for, if it is there."""
+        """Return the streams of the group that is asked for, if it is there."""
         name, identifier = params.get("logGroupName"), params.get("logGroupIdentifier")
         if bool(name) == bool(identifier):
             raise _invalid("Give logGroupName or logGroupIdentifier, and not both.")
@@ -158,7 +158,7 @@ class Logs:
         return group
 
     def _chosen(self, params: Json) -> list[Stream]:
-        """The streams that FilterLogEvents is to look at."""
+        """Return the streams that FilterLogEvents is to look at."""
         names, prefix = params.get("logStreamNames"), params.get("logStreamNamePrefix")
         if names and prefix:
             raise _invalid("Give logStreamNames or logStreamNamePrefix, and not both.")
@@ -181,7 +181,7 @@ def api(engine: Engine, serving: Serving) -> JsonService:
 
 
 def _page(found: Iterable[Event], limit: int) -> tuple[list[Event], Event | None]:
-    """As many events as fit on a page, one at least, if so many lines have any.
+    """Return as many events as fit on a page, one at least, if so many lines have any.
 
     And the last line that was read, where the search was given up before the log's end.
     """
@@ -229,7 +229,10 @@ def _group(name: str, found: list[Stream]) -> Json:
 
 
 def _shown(stream: Stream) -> Json:
-    """A stream as DescribeLogStreams shows it; the service has long ceased to count its bytes."""
+    """Return a stream as DescribeLogStreams shows it.
+
+    The service has long ceased to count its bytes.
+    """
     shown = {
         "logStreamName": stream.name,
         "creationTime": _milliseconds(stream.created),
@@ -257,7 +260,7 @@ def _token(direction: str, place: int) -> str:
 
 
 def _read(token: str) -> tuple[bool, int]:
-    """Whether it leads forward, and from which byte."""
+    """Return whether it leads forward, and from which byte."""
     found = TOKEN.fullmatch(token)
     if not found or int(found[2]) > LONGEST_LOG:
         raise _invalid("The specified nextToken is invalid.")

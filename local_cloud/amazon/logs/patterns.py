@@ -18,7 +18,7 @@ OTHER_SYNTAX = {"{": "JSON", "[": "columns", "%": "regular expressions"}
 
 
 def compiled(pattern: str) -> Callable[[str], bool]:
-    """Whether a message matches the pattern; the empty one matches everything.
+    """Return whether a message matches the pattern; the empty one matches everything.
 
     ServiceError for what is no pattern, and for the kinds of pattern that are missing here.
     """

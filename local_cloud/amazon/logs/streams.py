@@ -47,12 +47,12 @@ class Event:
 
     @property
     def size(self) -> int:
-        """Bytes, as the service counts them."""
+        """Return its bytes, as the service counts them."""
         return len(self.message.encode()) + MESSAGE_OVERHEAD
 
 
 def streams(engine: Engine, serving: Serving) -> list[Stream]:
-    """All of them, in the order of their names."""
+    """Return all of them, in the order of their names."""
     found = [
         Stream(
             GROUPS[job.dialect],
@@ -86,14 +86,17 @@ def streams(engine: Engine, serving: Serving) -> list[Stream]:
 
 
 def _job_logs(engine: Engine, job_id: str) -> dict[str, Path]:
-    """The logs of a job; none if it has been deleted meanwhile, for this runs in a thread."""
+    """Return the logs of a job.
+
+    There are none if it has been deleted meanwhile, for this runs in a thread.
+    """
     with suppress(NoSuchJob):
         return engine.logs(job_id)
     return {}
 
 
 def _served_logs(serving: Serving, deployment_id: str) -> dict[str, Path]:
-    """The logs of a deployment; none if it has been removed meanwhile."""
+    """Return the logs of a deployment; none if it has been removed meanwhile."""
     with suppress(NoSuchDeployment):
         return serving.logs(deployment_id)
     return {}
@@ -102,7 +105,7 @@ def _served_logs(serving: Serving, deployment_id: str) -> dict[str, Path]:
 def events(
     stream: Stream, start: int = 0, since: int | None = None, before: int | None = None
 ) -> Iterator[Event]:
-    """The lines from byte `start`, stamped from `since` and before `before` (milliseconds).
+    """Yield the lines from byte `start`, stamped from `since` and before `before` (milliseconds).
 
     CloudWatch Logs has no empty messages (the service model's minimum is 1): an empty line is no
     event, but whoever searches has to read it, too.
@@ -121,7 +124,7 @@ def events(
 def events_before(
     stream: Stream, end: int | None, since: int | None = None, before: int | None = None
 ) -> Iterator[Event]:
-    """The lines before byte `end` (None: all), the last one first; else as in events."""
+    """Yield the lines before byte `end` (None: all), the last one first; else as in events."""
     log = stream.log
     end = log.stat().st_size if end is None else end
     end = min(end, log_timestamps.marked(log, stream.hidden, ended=stream.ended))
@@ -137,7 +140,10 @@ def events_before(
 
 
 def _earliest(stamp: int) -> float:
-    """Seconds: times are milliseconds, rounded, so what has this stamp was written from here on."""
+    """Return the earliest time that a stamp may stand for, in seconds.
+
+    A stamp is in milliseconds, and rounded.
+    """
     return (stamp - 0.5) / 1000
 
 

@@ -36,10 +36,10 @@ class RestApi(Protocol):
     signing_name: str
 
     def takes(self, method: str, path: str) -> bool:
-        """Whether the request may be this service's: several share a signing name."""
+        """Return whether the request may be this service's: several share a signing name."""
 
     async def answer(self, request: Request, path: str) -> Response:
-        """The answer; errors are answers too. path: behind PREFIX, undecoded, "/a%20b" say."""
+        """Answer a request; errors are answers too. path: behind PREFIX, undecoded: "/a%20b"."""
 
 
 Api = JsonService | QueryService | RestApi
@@ -55,7 +55,7 @@ class Dispatcher:
         self.rest = [one for one in apis if not isinstance(one, JsonService | QueryService)]
 
     def routes(self) -> list[BaseRoute]:
-        """Everything below PREFIX."""
+        """Return the routes below PREFIX."""
         return [
             Route(PREFIX, self.answer, methods=METHODS),
             Route(PREFIX + "{rest:path}", self.answer, methods=METHODS),

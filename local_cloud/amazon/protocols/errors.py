@@ -24,12 +24,12 @@ class ServiceError(LocalCloudError):
 
 
 def too_large(problem: Exception) -> ServiceError:
-    """A body that is longer than the local cloud reads: an error that all services share."""
+    """Return the error of a body that is longer than the local cloud reads."""
     return ServiceError("RequestEntityTooLargeException", str(problem), 413)
 
 
 def not_implemented(what: str) -> ServiceError:
-    """A call, or a part of one, that the local cloud does not have.
+    """Return the error of a call, or a part of one, that the local cloud does not have.
 
     501, which the SDKs do not try again.
     """

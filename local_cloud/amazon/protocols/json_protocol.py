@@ -32,7 +32,7 @@ class JsonService:
         self.operations = operations
 
     def answer(self, operation: str, body: bytes) -> Response:
-        """The answer to a request; errors are answers too."""
+        """Answer a request; errors are answers too."""
         try:
             return _render(200, self._call(operation, body))
         except ServiceError as problem:
@@ -54,7 +54,7 @@ class JsonService:
 
 
 def render(problem: ServiceError) -> Response:
-    """What the SDKs turn into a ClientError."""
+    """Return what the SDKs turn into a ClientError."""
     return _render(problem.status, {"__type": problem.code, "message": str(problem)})
 
 

@@ -49,14 +49,14 @@ def check(operation: OperationModel, params: Json) -> None:
 
 
 def without_nulls(value: Any) -> Any:
-    """The same without members that are null: to the services these are not given."""
+    """Remove members that are null: to the services these are not given."""
     if isinstance(value, dict):
         return {name: without_nulls(each) for name, each in value.items() if each is not None}
     return [without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 def _problems(shape: Shape, value: Any, path: str) -> Iterator[str]:
-    """One sentence for each value that does not fit."""
+    """Yield one sentence for each value that does not fit."""
     kinds = TYPES[shape.type_name]
     if not _is_one_of(value, kinds):
         where = path or "the request"
@@ -84,7 +84,7 @@ def _problems(shape: Shape, value: Any, path: str) -> Iterator[str]:
 
 
 def _is_one_of(value: Any, kinds: tuple[type, ...]) -> bool:
-    """Whether the value is of one of these types; True is no number."""
+    """Return whether the value is of one of these types; True is no number."""
     return isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
 
 
@@ -115,14 +115,17 @@ def _sentence(value: Any, path: str, constraint: str) -> str:
 
 
 def _join(path: str, name: str) -> str:
-    """The services write members in camelCase."""
+    """Join words in camelCase, as the services write members."""
     own = name[:1].lower() + name[1:]
     return f"{path}.{own}" if path else own
 
 
 @functools.cache
 def _python(pattern: str) -> re.Pattern[str]:
-    """The model's patterns are Java's; one that Python does not know lets everything pass."""
+    """Compile the model's pattern, a Java one.
+
+    One that Python does not know lets everything pass.
+    """
     for java, ours in ((r"\p{L}", r"\w"), (r"\p{N}", r"\d"), (r"\p{Z}", r"\s")):
         pattern = pattern.replace(java, ours)
     try:

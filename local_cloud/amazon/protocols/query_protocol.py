@@ -28,7 +28,7 @@ class QueryService:
         self.operations = operations
 
     def answer(self, form: Form) -> Response:
-        """The answer to a request; errors are answers too."""
+        """Answer a request; errors are answers too."""
         name = form.get("Action", "")
         try:
             if name not in self.operations:
@@ -45,7 +45,7 @@ class QueryService:
 
 
 def members(form: Form, name: str) -> list[str]:
-    """A list in a form: Name.member.1, Name.member.2, …"""
+    """Return a list in a form: Name.member.1, Name.member.2, …"""
     found: list[str] = []
     while (key := f"{name}.member.{len(found) + 1}") in form:
         found.append(form[key])
@@ -53,7 +53,7 @@ def members(form: Form, name: str) -> list[str]:
 
 
 def _xml(tag: str, shape: Shape, value: Any) -> Iterator[str]:
-    """The value as an element, as the query protocol writes its shape."""
+    """Yield the value as an element, as the query protocol writes its shape."""
     yield f"<{tag}>"
     if isinstance(shape, StructureShape):
         for name, item in value.items():
@@ -77,7 +77,7 @@ def _xml(tag: str, shape: Shape, value: Any) -> Iterator[str]:
 
 
 def render(problem: ServiceError) -> Response:
-    """What the SDKs turn into a ClientError."""
+    """Return what the SDKs turn into a ClientError."""
     inner = f"<Code>{problem.code}</Code><Message>{escape(str(problem))}</Message>"
     return _respond(
         problem.status,

@@ -22,7 +22,7 @@ def parameters(
     headers: Mapping[str, str],
     unreadable: Unreadable,
 ) -> Json:
-    """What is in query and headers, under the model's names."""
+    """Return the parameters in query and headers, under the model's names."""
     found: Json = {}
     shape = operation.input_shape
     for name, member in shape.members.items() if shape else ():
@@ -43,7 +43,7 @@ def parameters(
 
 
 def value(shape: Shape, text: str, key: str, unreadable: Unreadable) -> Any:
-    """A parameter of this shape from its text. Raises what `unreadable` makes."""
+    """Return a parameter of this shape from its text. Raises what `unreadable` makes."""
     match shape.type_name:
         case "integer" | "long":
             try:
@@ -61,7 +61,7 @@ def value(shape: Shape, text: str, key: str, unreadable: Unreadable) -> Any:
 
 
 def _time(text: str) -> float | None:
-    """Seconds since the epoch; None for what is no time, which headers' readers ignore."""
+    """Return seconds since the epoch; None for what is no time, which headers' readers ignore."""
     parsers: tuple[Callable[[str], datetime], ...] = (
         parsedate_to_datetime,
         datetime.fromisoformat,
@@ -77,5 +77,5 @@ def _time(text: str) -> float | None:
 
 
 def text(shape: Shape, value: Any) -> str:
-    """A header's text for a value of this shape."""
+    """Return a header's text for a value of this shape."""
     return str(value).lower() if shape.type_name == "boolean" else str(value)

@@ -35,7 +35,7 @@ class Rule:
     path: re.Pattern[str]
 
     def takes(self, method: str, path: str) -> bool:
-        """Whether a request with this method and path is."""
+        """Return whether a request with this method and path is."""
         return method == self.operation.http["method"] and bool(self.path.fullmatch(path))
 
 
@@ -57,11 +57,11 @@ class RestService:
         self.rules = [_rule(self.model.operation_model(n)) for n in self.model.operation_names]
 
     def takes(self, method: str, path: str) -> bool:
-        """Whether the model has an operation of this method and path."""
+        """Return whether the model has an operation of this method and path."""
         return any(rule.takes(method, path) for rule in self.rules)
 
     async def answer(self, request: Request, path: str) -> Response:
-        """The answer to a request that this service takes; errors are answers too."""
+        """Answer a request that this service takes; errors are answers too."""
         rule = next(rule for rule in self.rules if rule.takes(request.method, path))
         try:
             return await self._call(rule, request, path)
@@ -88,7 +88,7 @@ class RestService:
 
 
 def _rule(operation: OperationModel) -> Rule:
-    """The model's path, "/endpoints/{EndpointName}/invocations" say, as a regular expression."""
+    """Return the model's path, "/endpoints/{EndpointName}" say, as a regular expression."""
     path = operation.http["requestUri"].partition("?")[0]
     parts = re.split(r"\{(\w+)(\+?)\}", path)
     pattern = re.escape(parts[0])
@@ -98,7 +98,7 @@ def _rule(operation: OperationModel) -> Rule:
 
 
 def _body(operation: OperationModel, body: bytes) -> Json:
-    """The parameters in the body: one that is all of it, or members of a JSON object."""
+    """Return the parameters in the body: one that is all of it, or members of a JSON object."""
     shape = operation.input_shape
     payload = shape.serialization.get("payload") if shape else None
     if shape and payload and shape.members[payload].type_name in ("blob", "string"):
@@ -122,7 +122,7 @@ def _unreadable(name: str, _: str, kind: str) -> ServiceError:
 
 
 def _respond(operation: OperationModel, result: Json) -> Response:
-    """The result with each member where the model has it."""
+    """Answer with the result, each member where the model has it."""
     shape = operation.output_shape
     members: Mapping[str, Shape] = shape.members if shape else {}
     status, content = int(operation.http.get("responseCode", 200)), dict(result)
@@ -142,14 +142,14 @@ def _respond(operation: OperationModel, result: Json) -> Response:
 
 
 def _outside(members: Mapping[str, Shape], result: Json) -> Iterator[tuple[str, Shape, Any]]:
-    """The members of a result that do not stand in the body."""
+    """Yield the members of a result that do not stand in the body."""
     for name, value in result.items():
         if members[name].serialization.get("location") in ("header", "statusCode"):
             yield name, members[name], value
 
 
 def render(problem: ServiceError) -> Response:
-    """What the SDKs turn into a ClientError."""
+    """Return what the SDKs turn into a ClientError."""
     headers = {"x-amzn-RequestId": str(uuid.uuid4()), "x-amzn-ErrorType": problem.code}
     content = json.dumps({"message": str(problem)} | problem.members)
     return Response(content, problem.status, headers, "application/json")

@@ -33,14 +33,14 @@ class Incoming:
     """What its headers say of a body."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
-        """Raises Refusal for what makes no sense."""
+        """Raise Refusal for what makes no sense."""
         self._headers = headers
         self._chunked = Chunked() if _is_chunked(headers) else None
         self._size = 0
         self._hashers: dict[str, Hasher] = {name: HASHERS[name]() for name in self._algorithms()}
 
     def _algorithms(self) -> set[str]:
-        """Of which there is, or will be, a checksum to compare with."""
+        """Return the algorithms of which there is, or will be, a checksum to compare with."""
         trailers = self._headers.get("x-amz-trailer", "").lower().split(",")
         names = [name for name in self._headers if name not in trailers] + trailers
         names = [name.strip().removeprefix(_CHECKSUM) for name in names if _CHECKSUM in name]
@@ -57,7 +57,7 @@ class Incoming:
         return found | ({"MD5"} if "content-md5" in self._headers else set())
 
     def feed(self, data: bytes) -> bytes:
-        """What these bytes carry."""
+        """Return what these bytes carry."""
         if self._chunked:
             data = self._chunked.feed(data)
         self._size += len(data)
@@ -66,7 +66,10 @@ class Incoming:
         return data
 
     def finish(self) -> dict[str, str]:
-        """The checksums, when all has come. Raises Refusal where something was not as announced."""
+        """Return the checksums, when all has come.
+
+        Raises Refusal where something was not as announced.
+        """
         trailers: dict[str, str] = {}
         if self._chunked:
             self._chunked.finish()
@@ -94,7 +97,7 @@ class Incoming:
         return Received(path, self.finish())
 
     async def whole(self, chunks: Chunks) -> bytes:
-        """The body, of a few megabytes at most."""
+        """Return the body, of a few megabytes at most."""
         content = b""
         async for chunk in chunks:
             content += self.feed(chunk)

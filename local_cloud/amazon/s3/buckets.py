@@ -27,7 +27,7 @@ _MOST_BUCKETS = 10_000
 
 
 def check_name(name: str) -> str:
-    """The name itself; Refusal for one that breaks the service's rules.
+    """Return the name itself; Refusal for one that breaks the service's rules.
 
     docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
     """
@@ -141,7 +141,7 @@ def _described(bucket: Bucket) -> Json:
 
 
 def _region(signed_for: str, wanted: str | None) -> str:
-    """Where a bucket is to be, by the region that the client speaks to and the one it names.
+    """Return where a bucket is to be, by the region that the client speaks to and the one it names.
 
     us-east-1 makes buckets anywhere, and is itself not named; the others make their own only.
     """

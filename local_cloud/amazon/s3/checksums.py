@@ -24,7 +24,7 @@ class Hasher(Protocol):
         """Take more."""
 
     def digest(self) -> bytes:
-        """Of what was taken."""
+        """Return the digest of what was taken."""
 
 
 class Crc:
@@ -39,13 +39,16 @@ class Crc:
         self._value = self._extend(self._value, data)
 
     def digest(self) -> bytes:
-        """Of what was taken, big-endian."""
+        """Return the digest of what was taken, big-endian."""
         return self._value.to_bytes(self._size, "big")
 
 
 @functools.cache
 def _crc64_table() -> list[int]:
-    """Of the NVMe polynomial, reflected (NVM Command Set Specification 1.0, 5.2.1.3.4)."""
+    """Return the table of the NVMe polynomial, reflected.
+
+    NVM Command Set Specification 1.0, 5.2.1.3.4.
+    """
     table = []
     for value in range(256):
         for _ in range(8):
@@ -55,7 +58,10 @@ def _crc64_table() -> list[int]:
 
 
 def crc64nvme(value: int, data: bytes) -> int:
-    """Slow: some 10 MB/s; no client of this lesson asks for it unless told to."""
+    """Compute CRC64NVME slowly, some 10 MB/s.
+
+    No client of this lesson asks for it unless told to.
+    """
     table, value = _crc64_table(), value ^ 0xFFFFFFFFFFFFFFFF
     for byte in data:
         value = table[(value ^ byte) & 0xFF] ^ (value >> 8)
@@ -75,7 +81,7 @@ MEMBERS = {f"Checksum{name}" for name in HASHERS}
 
 
 def known(algorithm: str) -> str:
-    """The algorithm itself. Raises Refusal for one that is not there."""
+    """Return the algorithm itself. Raises Refusal for one that is not there."""
     if algorithm not in HASHERS:
         raise Refusal(
             "InvalidRequest",
@@ -86,12 +92,12 @@ def known(algorithm: str) -> str:
 
 
 def encoded(digest: bytes) -> str:
-    """As headers and XML carry it."""
+    """Encode it as headers and XML carry it."""
     return base64.b64encode(digest).decode()
 
 
 def of_file(path: Path, algorithm: str) -> str:
-    """The checksum of a file's content."""
+    """Return the checksum of a file's content."""
     hasher = HASHERS[algorithm]()
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
@@ -100,7 +106,7 @@ def of_file(path: Path, algorithm: str) -> str:
 
 
 def of_parts(algorithm: str, parts: list[str]) -> str:
-    """The checksum of the parts' checksums, as S3 has it of uploads in parts."""
+    """Return the checksum of the parts' checksums, as S3 has it of uploads in parts."""
     hasher = HASHERS[algorithm]()
     for part in parts:
         hasher.update(base64.b64decode(part))

@@ -18,7 +18,7 @@ class Chunked:
     """Takes a body as it comes, in pieces of any size, and gives what it carries."""
 
     def __init__(self) -> None:
-        """At the beginning of the body."""
+        """Begin at the beginning of the body."""
         self.trailers: dict[str, str] = {}
         self._buffer = b""
         self._left = 0  # bytes of the present piece that are still to come
@@ -26,7 +26,7 @@ class Chunked:
         self._is_complete = False
 
     def feed(self, data: bytes) -> bytes:
-        """What these bytes carry. Raises Refusal for what is no such body."""
+        """Return what these bytes carry. Raises Refusal for what is no such body."""
         if self._left >= len(data) and not self._buffer:  # all of it is inside one piece
             self._left -= len(data)
             return data
@@ -49,7 +49,7 @@ class Chunked:
         return b"".join(found)
 
     def finish(self) -> None:
-        """Raises Refusal unless the body is complete."""
+        """Raise Refusal unless the body is complete."""
         if not self._is_complete:
             raise _incomplete()
 

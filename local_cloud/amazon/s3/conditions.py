@@ -11,7 +11,7 @@ from local_cloud.store.values import ALWAYS, Condition, Object
 
 
 def check_read(params: Json, found: Object) -> None:
-    """Raises Refusal unless the object may be read: 412, or 304 if the client has it already."""
+    """Raise Refusal unless the object may be read: 412, or 304 if the client has it already."""
     match = _holds(params.get("IfMatch"), found)
     if match is False:
         raise precondition_failed("If-Match")
@@ -28,7 +28,7 @@ def check_read(params: Json, found: Object) -> None:
 
 
 def check_source(params: Json, found: Object) -> None:
-    """The same for the source of a copy, where everything is a 412."""
+    """Raise Refusal unless the source of a copy may be read; everything is a 412 there."""
     prefix = "CopySource"
     given = {name.removeprefix(prefix): params[name] for name in params if name.startswith(prefix)}
     try:
@@ -40,7 +40,7 @@ def check_source(params: Json, found: Object) -> None:
 
 
 def of_write(objects: Objects, params: Json) -> Condition:
-    """What must hold when the object is written. Raises Refusal if it does not hold now."""
+    """Return what must hold when the object is written. Raises Refusal if it does not hold now."""
     bucket, key = params["Bucket"], params["Key"]
     if "IfNoneMatch" in params:
         if params["IfNoneMatch"] != "*":
@@ -63,7 +63,7 @@ def of_write(objects: Objects, params: Json) -> Condition:
 
 
 def _holds(header: str | None, found: Object) -> bool | None:
-    """Whether the object's ETag is among these; None: there is no such header."""
+    """Return whether the object's ETag is among these; None: there is no such header."""
     if header is None:
         return None
     tags = [each.strip().removeprefix("W/").strip('"') for each in header.split(",")]

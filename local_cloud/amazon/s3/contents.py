@@ -37,7 +37,7 @@ class Contents:
     """The operations on objects, but for lists and uploads in parts."""
 
     def __init__(self, objects: Objects) -> None:
-        """Of the objects of this store."""
+        """Serve the objects of this store."""
         self._objects = objects
 
     # Writing
@@ -187,7 +187,7 @@ class Contents:
 
 
 def copy_source(text: str) -> tuple[str, str]:
-    """Bucket and name in the header x-amz-copy-source. Raises Refusal."""
+    """Return bucket and name in the header x-amz-copy-source. Raises Refusal."""
     path, _, version = text.partition("?versionId=")
     check_version(version or None)
     try:
@@ -202,7 +202,7 @@ def copy_source(text: str) -> tuple[str, str]:
 
 @contextmanager
 def extracted(objects: Objects, params: Json) -> Iterator[tuple[Object, Path]]:
-    """The source of a copy, and a file with its bytes (or a range of them) that is then removed."""
+    """Yield the source of a copy, and a file with its bytes (or a range), which is then removed."""
     found, file = objects.open(*copy_source(params["CopySource"]))
     body = objects.upload_file()
     try:
@@ -221,13 +221,13 @@ def extracted(objects: Objects, params: Json) -> Iterator[tuple[Object, Path]]:
 
 
 def _archive(found: Object) -> str | None:
-    """The archive that the object is in: it cannot be read before it has been restored."""
+    """Return the archive that the object is in: it cannot be read before it has been restored."""
     storage = described.storage_class(found)
     return storage if storage in ("GLACIER", "DEEP_ARCHIVE") else None
 
 
 def _source_range(text: str | None, size: int) -> tuple[int, int]:
-    """The bytes of the source that become a part: there must be all that were named."""
+    """Return the bytes of the source that become a part: there must be all that were named."""
     if text is None:
         return 0, size
     match = re.fullmatch(r"bytes=([0-9]{1,18})-([0-9]{1,18})", text)
@@ -242,7 +242,7 @@ def _source_range(text: str | None, size: int) -> tuple[int, int]:
 
 
 def _changes(params: Json) -> bool:
-    """Whether a copy to itself would change anything."""
+    """Return whether a copy to itself would change anything."""
     return (
         params.get("MetadataDirective") == "REPLACE"
         or params.get("TaggingDirective") == "REPLACE"
@@ -251,7 +251,7 @@ def _changes(params: Json) -> bool:
 
 
 def _copied(params: Json, found: Object) -> tuple[str, Attributes]:
-    """A copy's content type and attributes: its source's, or those in the request."""
+    """Return a copy's content type and attributes: its source's, or those in the request."""
     for name in ("MetadataDirective", "TaggingDirective"):
         if params.get(name, "COPY") not in ("COPY", "REPLACE"):
             raise invalid(f"Unknown {'metadata' if name[0] == 'M' else 'tagging'} directive.")
@@ -266,7 +266,7 @@ def _copied(params: Json, found: Object) -> tuple[str, Attributes]:
 
 
 def _written(made: Object) -> Json:
-    """What is said of an object that has just been written."""
+    """Return what is said of an object that has just been written."""
     return {
         "ETag": etag(made),
         "ServerSideEncryption": made.attributes.get("ServerSideEncryption"),
@@ -275,7 +275,7 @@ def _written(made: Object) -> Json:
 
 
 def _read(name: str, params: Json, found: Object) -> tuple[tuple[int, int], int, dict[str, str]]:
-    """Of a read: first byte and the one behind the last, status, headers. Raises Refusal."""
+    """Return of a read: first byte and the one behind the last, status, headers. Raises Refusal."""
     conditions.check_read(params, found)
     result = described.headers(found)
     part = _part(params, found, result)
@@ -293,7 +293,10 @@ def _read(name: str, params: Json, found: Object) -> tuple[tuple[int, int], int,
 
 
 def _part(params: Json, found: Object, result: Json) -> tuple[int, int] | None:
-    """The bytes that were asked for; None: all. The number of parts is added to the result."""
+    """Return the bytes that were asked for; None for all.
+
+    The number of parts is added to the result.
+    """
     number = params.get("PartNumber")
     if number is None:
         return _range(params.get("Range"), found.size)
@@ -326,6 +329,6 @@ def _range(header: str | None, size: int) -> tuple[int, int] | None:
 
 
 def check_version(version: str | None) -> None:
-    """Raises Refusal: a bucket without versions has one version of each object, "null"."""
+    """Raise Refusal for a version: a bucket without versions has one of each object, "null"."""
     if version not in (None, "null"):
         raise invalid("Invalid version id specified", ArgumentName="versionId")

@@ -23,7 +23,7 @@ SETTINGS = {*HEADERS, "ContentType", "Metadata", "StorageClass", "Tagging", "Ser
 
 
 def settings(params: Json) -> tuple[str, Attributes]:
-    """Content type and attributes that a request gives an object. Raises Refusal."""
+    """Return content type and attributes that a request gives an object. Raises Refusal."""
     kept = {name: params[name] for name in HEADERS & params.keys()}
     coded = [part.strip() for part in kept.pop("ContentEncoding", "").split(",")]
     if coding := ",".join(part for part in coded if part not in ("", "aws-chunked")):
@@ -42,7 +42,7 @@ def settings(params: Json) -> tuple[str, Attributes]:
 
 
 def of_request(params: Json) -> Attributes:
-    """Those that a copy never takes from its source. Raises Refusal."""
+    """Return the attributes that a copy never takes from its source. Raises Refusal."""
     storage = params.get("StorageClass", "STANDARD")
     if storage not in _CLASSES:
         message = "The storage class you specified is not valid"
@@ -54,12 +54,12 @@ def of_request(params: Json) -> Attributes:
 
 
 def etag(found: Object) -> str:
-    """In its quotes: the MD5, or what an upload in parts left in its place."""
+    """Return the ETag in its quotes: the MD5, or what an upload in parts left in its place."""
     return f'"{found.attributes.get("ETag") or found.md5.hex()}"'
 
 
 def entry(found: Object) -> Json:
-    """As a list has it."""
+    """Return the object as a list has it."""
     algorithm = [name.removeprefix("Checksum") for name in MEMBERS & found.attributes.keys()]
     return {
         "Key": found.name,
@@ -73,7 +73,7 @@ def entry(found: Object) -> Json:
 
 
 def headers(found: Object) -> Json:
-    """As HeadObject and GetObject have it, but for the length and the checksums."""
+    """Return the headers of HeadObject and GetObject, but for the length and the checksums."""
     kept = found.attributes
     return {
         **{name: kept[name] for name in HEADERS & kept.keys()},
@@ -89,18 +89,18 @@ def headers(found: Object) -> Json:
 
 
 def storage_class(found: Object) -> str | None:
-    """None for the usual one, which S3 leaves out of headers."""
+    """Return the storage class; None for the usual one, which S3 leaves out of headers."""
     kept = found.attributes.get("StorageClass", "STANDARD")
     return None if kept == "STANDARD" else kept
 
 
 def checksums(kept: Attributes) -> Json:
-    """The checksum and its type, if there is one."""
+    """Return the checksum and its type, if there is one."""
     return {name: kept[name] for name in {*MEMBERS, "ChecksumType"} & kept.keys()}
 
 
 def check_key(name: str) -> str:
-    """The name itself. Raises Refusal for one that the service refuses."""
+    """Return the name itself. Raises Refusal for one that the service refuses."""
     size = len(name.encode())
     if size > 1024:
         raise Refusal("KeyTooLongError", "Your key is too long", Size=size, MaxSizeAllowed=1024)

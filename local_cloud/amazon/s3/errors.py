@@ -25,18 +25,18 @@ class Refusal(ServiceError):
 
 
 def invalid(message: str, **details: object) -> Refusal:
-    """A value that makes no sense."""
+    """Return the refusal of a value that makes no sense."""
     return Refusal("InvalidArgument", message, 400, **details)
 
 
 def no_such_bucket(name: str) -> Refusal:
-    """There is no bucket of this name."""
+    """Return the refusal of a bucket that does not exist."""
     message = "The specified bucket does not exist"
     return Refusal("NoSuchBucket", message, 404, BucketName=name)
 
 
 def no_such_key(name: str) -> Refusal:
-    """There is no object of this name."""
+    """Return the refusal of an object that does not exist."""
     return Refusal("NoSuchKey", "The specified key does not exist.", 404, Key=name)
 
 
@@ -47,13 +47,13 @@ def precondition_failed(condition: str) -> Refusal:
 
 
 def malformed() -> Refusal:
-    """XML that is none, or not what this call takes."""
+    """Return the refusal of XML that is none, or not what this call takes."""
     message = "The XML you provided was not well-formed or did not validate against our published"
     return Refusal("MalformedXML", message + " schema")
 
 
 def from_store(error: store.StoreError, bucket: str) -> Refusal:
-    """What the service says where the store says this of something in the bucket."""
+    """Return what the service says where the store says this of something in the bucket."""
     match error:
         case store.NoSuchBucket():
             return no_such_bucket(bucket)
@@ -71,7 +71,7 @@ def from_store(error: store.StoreError, bucket: str) -> Refusal:
 
 
 def render(problem: ServiceError, resource: str) -> Response:
-    """As the service says it; resource: the request's path."""
+    """Answer as the service says it; resource: the request's path."""
     if problem.status == 304:
         headers = problem.headers if isinstance(problem, Refusal) else {}
         return Response(status_code=304, headers=headers)
@@ -88,7 +88,7 @@ def render(problem: ServiceError, resource: str) -> Response:
 
 
 def text(value: str) -> str:
-    """A text in XML; like the service, with characters that XML 1.0 has no place for."""
+    """Return a text in XML; like the service, with characters that XML 1.0 has no place for."""
     return "".join(
         f"&#x{ord(each):X};" if each < " " or "\ud800" <= each <= "\udfff" else each
         for each in escape(value)

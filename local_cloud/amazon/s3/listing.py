@@ -30,7 +30,7 @@ class Listing:
     """The operations that list a bucket."""
 
     def __init__(self, objects: Objects) -> None:
-        """Of the objects of this store."""
+        """Serve the objects of this store."""
         self._objects = objects
 
     def first_version(self, params: Json) -> Json:
@@ -87,7 +87,7 @@ class Listing:
         return Page(objects, prefixes, last if is_cut else "")
 
     def _result(self, params: Json, page: Page) -> Json:
-        """What all the lists have in common."""
+        """Return what all the lists have in common."""
         result = {
             "Name": params["Bucket"],
             "Prefix": params.get("Prefix", ""),
@@ -101,12 +101,12 @@ class Listing:
 
 
 def page_size(params: Json, name: str, argument: str) -> int:
-    """How many results to give at most."""
+    """Return how many results to give at most."""
     return min(whole(params, name, argument, _LARGEST), _LARGEST)
 
 
 def whole(params: Json, name: str, argument: str, default: int) -> int:
-    """A parameter that is a whole number of 31 bits; argument: its name in the address."""
+    """Return a parameter that is a whole number of 31 bits; argument: its name in the address."""
     requested: int = params.get(name, default)
     named = {"ArgumentName": argument, "ArgumentValue": requested}
     if requested < 0:
@@ -123,7 +123,7 @@ _TEXTS = {
 
 
 def _in_encoding(params: Json, result: Json) -> Json:
-    """The result with its names as an address has them, if this was asked for."""
+    """Return the result with its names as an address has them, if this was asked for."""
     requested = params.get("EncodingType")
     if requested is None:
         return result
@@ -133,7 +133,7 @@ def _in_encoding(params: Json, result: Json) -> Json:
 
 
 def url_encoded(result: Json) -> Json:
-    """The same with each name quoted."""
+    """Return the result with each name quoted."""
     found: Json = {}
     for name, value in result.items():
         if isinstance(value, list):
@@ -144,7 +144,7 @@ def url_encoded(result: Json) -> Json:
 
 
 def _last(token: str) -> str:
-    """The result that a page follows."""
+    """Return the result that a page follows."""
     try:
         last = base64.b64decode(token, validate=True).decode()
     except (binascii.Error, ValueError):

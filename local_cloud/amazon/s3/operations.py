@@ -28,11 +28,11 @@ class Rule:
 
     @property
     def weight(self) -> int:
-        """How much it asks for."""
+        """Return how much it asks for."""
         return len(self.fixed) + len(self.query) + len(self.headers)
 
     def takes(self, query: Mapping[str, str], headers: Container[str]) -> bool:
-        """Whether a request with these parameters and headers has all that it asks for."""
+        """Return whether a request with these parameters and headers has all that it asks for."""
         return (
             all(
                 query.get(name) in (value, None if value else "")
@@ -47,7 +47,7 @@ class Rule:
 def find(
     method: str, depth: int, query: Mapping[str, str], headers: Container[str], ours: Container[str]
 ) -> OperationModel | None:
-    """The operation that asks for the most of what is there.
+    """Return the operation that asks for the most of what is there.
 
     ours: names that are taken where two operations ask for the same (old and new names of a call).
     """
@@ -66,7 +66,7 @@ def model(name: str) -> OperationModel:
 
 @functools.cache
 def rules() -> tuple[Rule, ...]:
-    """One for each operation of the model that has S3's usual addresses."""
+    """Return a rule for each operation of the model that has S3's usual addresses."""
     return tuple(_rules())
 
 
@@ -94,6 +94,6 @@ def _rules() -> Iterator[Rule]:
 
 
 def split(path: str) -> list[str]:
-    """Bucket and object's name, still encoded, in "/bucket/a%20b"; as many as there are."""
+    """Return bucket and object's name, still encoded, in "/bucket/a%20b"; as many as there are."""
     match = re.fullmatch(r"/([^/]+)(?:/(.*))?", path, re.DOTALL)
     return [part for part in match.groups() if part] if match else []

@@ -17,7 +17,7 @@ NEVER = 253_402_300_799  # the end of the year 9999, the last that has a date
 
 
 def check(query: Mapping[str, str]) -> None:
-    """Raises Refusal for a presigned address that makes no sense or has expired."""
+    """Raise Refusal for a presigned address that makes no sense or has expired."""
     if "X-Amz-Signature" in query:
         ends = _begins(query.get("X-Amz-Date", "")) + _lasts(query.get("X-Amz-Expires", ""))
     elif "Signature" in query and "AWSAccessKeyId" in query:  # version 2

@@ -16,7 +16,7 @@ from local_cloud.amazon.s3.errors import Refusal, invalid, malformed
 def parameters(
     operation: OperationModel, query: Mapping[str, str], headers: Mapping[str, str]
 ) -> Json:
-    """What is in query and headers, under the model's names. Raises Refusal."""
+    """Return what is in query and headers, under the model's names. Raises Refusal."""
     return rest_parameters.parameters(operation, query, headers, _no_number)
 
 
@@ -26,7 +26,7 @@ def _no_number(key: str, text: str, _: str) -> Refusal:
 
 
 def document(operation: OperationModel, body: bytes) -> Json:
-    """The parameter that the body is, if it is XML; {} where the operation takes none."""
+    """Return the parameter that the body is, if it is XML; {} where the operation takes none."""
     shape = operation.input_shape
     name = shape.serialization.get("payload") if shape else None
     if name is None or not isinstance(member := shape.members[name], StructureShape):
@@ -42,7 +42,7 @@ def document(operation: OperationModel, body: bytes) -> Json:
 
 
 def parse(body: bytes) -> ElementTree.Element:
-    """The root of a document in UTF-8 without a DTD, so that no entity is there to expand."""
+    """Return the root of a document in UTF-8 without a DTD: no entity is there to expand."""
     if b"<!DOCTYPE" in body or b"<!ENTITY" in body:
         raise malformed()
     try:
@@ -79,7 +79,7 @@ def _value(shape: Shape, element: ElementTree.Element) -> Any:
 
 
 def _list_name(name: str, member: Shape) -> str:
-    """The tag of a member; a flattened list has its elements' tag."""
+    """Return the tag of a member; a flattened list has its elements' tag."""
     if isinstance(member, ListShape) and member.serialization.get("flattened"):
         return str(
             member.serialization.get("name") or member.member.serialization.get("name", name)
@@ -88,5 +88,5 @@ def _list_name(name: str, member: Shape) -> str:
 
 
 def _tag(element: ElementTree.Element) -> str:
-    """Without its namespace."""
+    """Return the tag without its namespace."""
     return element.tag.rpartition("}")[2]

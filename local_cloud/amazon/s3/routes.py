@@ -69,7 +69,7 @@ class Call(NamedTuple):
 
 
 def calls(objects: Objects) -> dict[str, Call]:
-    """What there is of S3, by the names of botocore's model."""
+    """Return the calls that there are of S3, by the names of botocore's model."""
     uploads, contents, listing = Uploads(objects), Contents(objects), Listing(objects)
     buckets = Buckets(objects, uploads.forget_all)
     return {
@@ -128,11 +128,11 @@ class S3:
         self.calls = calls(objects)
 
     def takes(self, method: str, path: str) -> bool:
-        """Every path is a bucket's or an object's."""
+        """Return True: every path is a bucket's or an object's."""
         return True
 
     async def answer(self, request: Request, path: str) -> Response:
-        """The answer; refusals are answers too. path: undecoded, such as "/bucket/a%20b"."""
+        """Answer a request; refusals are answers too. path: undecoded, such as "/bucket/a%20b"."""
         chunks = request.stream()
         try:
             response = await _answer(self.objects, self.calls, request, path, chunks)
@@ -151,7 +151,7 @@ class S3:
 async def _answer(
     objects: Objects, ours: Mapping[str, Call], request: Request, path: str, chunks: Chunks
 ) -> Response:
-    """What the operation answers. Raises what it may raise."""
+    """Return what the operation answers. Raises what it may raise."""
     query = request.query_params
     presigned.check(query)
     # Who signs an address may put headers into it.
@@ -195,7 +195,7 @@ def _done(operation: OperationModel, call: Call, params: Json) -> Response:
 
 
 async def _xml(operation: OperationModel, headers: dict[str, str], chunks: Chunks) -> bytes:
-    """The body of a call that takes XML, or nothing."""
+    """Return the body of a call that takes XML, or nothing."""
     if operation.name == "CompleteMultipartUpload":
         # These are of the object to be, and not of this body.
         headers = {name: headers[name] for name in headers if "-checksum-" not in name}
@@ -210,7 +210,7 @@ def _names(path: str) -> list[str]:
 
 
 def _check(operation: OperationModel, call: Call, params: Json) -> None:
-    """Raises ServiceError for what the operation cannot be asked with here, or without."""
+    """Raise ServiceError for what the operation cannot be asked with here, or without."""
     shape = operation.input_shape
     for name in shape.required_members if shape else ():
         where = shape.members[name].serialization
@@ -229,7 +229,7 @@ def _check(operation: OperationModel, call: Call, params: Json) -> None:
 
 
 def _region(authorization: str) -> str:
-    """The region in a signature: the one that the client speaks to."""
+    """Return the region in a signature: the one that the client speaks to."""
     match = re.search(r"Credential=[^/]+/\d{8}/([a-z0-9-]+)/s3/", authorization)
     return match[1] if match else HOME
 

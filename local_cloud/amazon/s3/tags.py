@@ -14,13 +14,13 @@ _ALLOWED = re.compile(r"[\w\s+\-=._:/@]*")
 
 
 def of_set(tagging: Json, most: int) -> Tags:
-    """The tags in a TagSet. Raises Refusal."""
+    """Return the tags in a TagSet. Raises Refusal."""
     pairs = [(tag["Key"], tag["Value"]) for tag in tagging["TagSet"]]
     return _checked(pairs, most, "System tags cannot be added/updated by requester")
 
 
 def of_header(text: str) -> Tags:
-    """The tags of an object in the form of an address's parameters."""
+    """Return the tags of an object in the form of an address's parameters."""
     try:
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict")
     except ValueError:
@@ -30,7 +30,7 @@ def of_header(text: str) -> Tags:
 
 
 def to_set(tags: Tags) -> Json:
-    """As a result has them."""
+    """Return tags as a result has them."""
     return {"TagSet": [{"Key": key, "Value": value} for key, value in tags.items()]}
 
 

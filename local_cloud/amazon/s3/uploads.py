@@ -34,7 +34,10 @@ class Uploads:
     """The operations on uploads in parts; a restart loses neither an upload nor a part."""
 
     def __init__(self, objects: Objects) -> None:
-        """Into this store, whose kept files are all ours; those without a record are removed."""
+        """Store uploads in this store, whose kept files are all ours.
+
+        Those without a record are removed.
+        """
         self._objects, self._records = objects, objects.records
         recorded = {
             part["file"]
@@ -201,7 +204,7 @@ class Uploads:
         return document
 
     def _completed(self, params: Json) -> Object | None:
-        """The object that this upload has become, as long as it is there."""
+        """Return the object that this upload has become, as long as it is there."""
         if self._records.get(_uploads(params["Bucket"]), params["UploadId"]):
             return None
         with suppress(NoSuchObject):
@@ -246,7 +249,7 @@ class Uploads:
         return [part for _, part in self._records.list(_parts(upload))]
 
     def _chosen(self, params: Json) -> list[Json]:
-        """The parts that the client names, in their order. Raises Refusal."""
+        """Return the parts that the client names, in their order. Raises Refusal."""
         named = params.get("MultipartUpload", {}).get("Parts", [])
         if not named or any("PartNumber" not in one or "ETag" not in one for one in named):
             raise malformed()
@@ -287,7 +290,10 @@ class Uploads:
                     files.append(whole, file, part["size"])
 
     def _digests(self, document: Json, parts: Sequence[Json], body: Path) -> dict[str, Any]:
-        """What is kept of the parts: their sizes, and the digests that S3 makes of theirs."""
+        """Return what is kept of the parts.
+
+        That is their sizes, and the digests that S3 makes of theirs.
+        """
         md5 = hashlib.md5(usedforsecurity=False)
         for part in parts:
             md5.update(bytes.fromhex(part["md5"]))
@@ -322,12 +328,12 @@ class Uploads:
 
 
 def _uploads(bucket: str) -> str:
-    """The kind of the records of uploads into a bucket; their names are the uploads' ids."""
+    """Return the kind of the records of uploads into a bucket; their names are the uploads' ids."""
     return f"s3/upload/{bucket}"
 
 
 def _parts(upload: str) -> str:
-    """The kind of the records of an upload's parts; their names are their numbers."""
+    """Return the kind of the records of an upload's parts; their names are their numbers."""
     return f"s3/part/{upload}"
 
 
@@ -346,7 +352,7 @@ def _no_such_upload(upload: str) -> Refusal:
 
 
 def _checksum_type(algorithm: str | None, requested: str | None) -> str | None:
-    """How the whole's checksum is made of the parts' ones. Raises Refusal."""
+    """Return how the whole's checksum is made of the parts' ones. Raises Refusal."""
     if algorithm is None:
         if requested is not None:
             message = "The x-amz-checksum-type header can only be used with the"
@@ -364,7 +370,7 @@ def _checksum_type(algorithm: str | None, requested: str | None) -> str | None:
 
 
 def _is_same(part: Json, named: Json) -> bool:
-    """Whether the part that is there is the one that the client means."""
+    """Return whether the part that is there is the one that the client means."""
     sums = {name: value for name, value in named.items() if name.startswith("Checksum")}
     return named["ETag"].strip('"') == part["md5"] and all(
         part["checksums"].get(name, value) == value for name, value in sums.items()
@@ -372,7 +378,7 @@ def _is_same(part: Json, named: Json) -> bool:
 
 
 def _check_announced(params: Json, attributes: Json, size: int) -> None:
-    """Raises Refusal where the whole is not what the client says that it is."""
+    """Raise Refusal where the whole is not what the client says that it is."""
     for name in checksums.MEMBERS & params.keys() & attributes.keys():
         if params[name].partition("-")[0] != attributes[name].partition("-")[0]:
             message = f"The {name.removeprefix('Checksum')} you specified did not match the"

@@ -34,7 +34,7 @@ _STATUS = {"PutBucketTagging": 204}  # where the model says nothing of it
 
 
 def answer(operation: OperationModel, result: Json) -> Response:
-    """The answer to a call that succeeded."""
+    """Answer a call that succeeded."""
     status = _STATUS.get(operation.name) or operation.http.get("responseCode", 200)
     shape = operation.output_shape
     if shape is None:
@@ -66,7 +66,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 def headers(operation: OperationModel, result: Json) -> dict[str, str]:
-    """Those parts of a result that travel in headers."""
+    """Return those parts of a result that travel in headers."""
     found: dict[str, str] = {}
     for name, item in result.items():
         member = operation.output_shape.members[name]
@@ -80,7 +80,7 @@ def headers(operation: OperationModel, result: Json) -> dict[str, str]:
 
 
 def _header(name: str, value: str) -> str:
-    """Headers travel as Latin-1; what does not fit there is sent as UTF-8."""
+    """Encode a header, which travels as Latin-1; what does not fit there is sent as UTF-8."""
     if CONTROL.search(value):
         raise invalid(f"Invalid value for {name}: {value!r}")
     try:
@@ -91,12 +91,12 @@ def _header(name: str, value: str) -> str:
 
 
 def _is_inside(shape: StructureShape, name: str) -> bool:
-    """Whether a member is a part of the body."""
+    """Return whether a member is a part of the body."""
     return shape.members[name].serialization.get("location") is None
 
 
 def _content(shape: Shape, value: Any) -> Iterator[str]:
-    """What is between the tags."""
+    """Yield what is between the tags."""
     if not isinstance(shape, StructureShape):
         yield text(_text(shape, value))
         return

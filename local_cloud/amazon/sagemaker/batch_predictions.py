@@ -132,7 +132,7 @@ class BatchPredictions:
         return found
 
     def start(self) -> None:
-        """Nothing: a job goes on when its replicas are ready again (settled)."""
+        """Do nothing: a job goes on when its replicas are ready again (settled)."""
 
     async def close(self) -> None:
         """Score no further; after the next start each job begins again."""
@@ -143,7 +143,7 @@ class BatchPredictions:
 
     # ---- the work -------------------------------------------------------------------------------
     def settled(self, deployment: Deployment, name: str) -> None:
-        """The job's replicas are ready, or will never be."""
+        """React: the job's replicas are ready, or will never be."""
         if self._get(name)["TransformJobStatus"] != "InProgress":
             self._release(deployment.id)
         elif deployment.state is ServingState.FAILED:
@@ -230,7 +230,7 @@ class BatchPredictions:
         self._release(job["deployment"])
 
     def _release(self, deployment_id: str) -> None:
-        """The replicas are not needed any more."""
+        """Release the replicas, which are not needed any more."""
         with self.records.transaction(), contextlib.suppress(NoSuchDeployment):
             self.records.delete(FACTS, deployment_id)
             self.serving.remove(deployment_id)
@@ -243,7 +243,10 @@ class BatchPredictions:
 
 
 def records(file: IO[bytes], job: Json) -> Iterator[bytes]:
-    """The bodies of the requests for a file: all of it, a line each, or as many lines as fit."""
+    """Yield the bodies of the requests for a file.
+
+    A body is all of it, a line, or as many lines as fit.
+    """
     payload = job.get("MaxPayloadInMB", PAYLOAD) or LARGEST_PAYLOAD
     most = payload << 20
     if job["TransformInput"].get("SplitType", "None") == "None":
@@ -259,7 +262,7 @@ def records(file: IO[bytes], job: Json) -> Iterator[bytes]:
 
 
 def _parts(lines: Iterable[bytes], job: Json, most: int) -> Iterator[bytes]:
-    """As many lines at a time as have so many bytes, or one."""
+    """Yield as many lines at a time as have so many bytes, or one."""
     if job.get("BatchStrategy") == "SingleRecord":
         most = 0
     part: list[bytes] = []

@@ -11,7 +11,10 @@ CLOUD = "sagemaker"
 
 
 def of_job(request: Json, tuning: str = "", autopilot: str = "") -> Rented:
-    """The instances of a training job; tuning, autopilot: the ARN of the job that it works for."""
+    """Return the instances of a training job.
+
+    tuning, autopilot: the ARN of the job that it works for.
+    """
     resources = request["ResourceConfig"]
     machines = (Machines(resources.get("InstanceType", ""), resources["InstanceCount"]),)
     spot = bool(request.get("EnableManagedSpotTraining"))
@@ -21,12 +24,12 @@ def of_job(request: Json, tuning: str = "", autopilot: str = "") -> Rented:
 
 
 def of_processing(request: Json) -> Rented:
-    """The instances of a processing job."""
+    """Return the instances of a processing job."""
     cluster = request["ProcessingResources"]["ClusterConfig"]
     machines = (Machines(cluster["InstanceType"], cluster["InstanceCount"]),)
     return Rented(CLOUD, "processing job", request["ProcessingJobName"], machines)
 
 
 def of_instances(kind: str, name: str, resources: Json) -> Rented:
-    """The type of the instances that an endpoint's variant, or a transform job, asks for."""
+    """Return the type of the instances that an endpoint's variant, or a transform job, asks for."""
     return Rented(CLOUD, kind, name, (Machines(resources.get("InstanceType", "")),))

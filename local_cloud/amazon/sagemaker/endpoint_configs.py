@@ -112,7 +112,7 @@ class EndpointConfigs:
         return {}
 
     def get(self, name: str) -> Json:
-        """The configuration with this name."""
+        """Return the configuration with this name."""
         found = self.records.get(KIND, name)
         if found is None:
             raise invalid(
@@ -122,7 +122,7 @@ class EndpointConfigs:
 
 
 def size(variant: Json, count: int = 0) -> tuple[int, int]:
-    """The least and the most instances of a variant; count: instead of the initial one."""
+    """Return the least and the most instances of a variant; count: instead of the initial one."""
     count = count or variant["InitialInstanceCount"]
     scaling = variant.get("ManagedInstanceScaling") or {}
     if scaling.get("Status") != "ENABLED":

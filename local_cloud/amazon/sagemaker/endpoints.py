@@ -120,7 +120,10 @@ class Endpoints:
 
     # ---- what requests for predictions ask ------------------------------------------------------
     def deployment(self, endpoint: str, variant: str | None) -> tuple[str, str]:
-        """The variant that gets a request, and its deployment; variant: the one that is wanted."""
+        """Return the variant that gets a request, and its deployment.
+
+        variant: the one that is wanted.
+        """
         document = self._get(endpoint)
         if not document["variants"]:
             raise invalid(f"Endpoint {endpoint} is {document['EndpointStatus']}: it has no model.")
@@ -134,7 +137,7 @@ class Endpoints:
 
     # ---- what the engine asks -------------------------------------------------------------------
     def settled(self, deployment: Deployment) -> None:
-        """A variant is ready, or has failed: see what that means for its endpoint."""
+        """See what it means for its endpoint that a variant is ready, or has failed."""
         self._find(deployment.endpoint)
 
     # ---- inside ---------------------------------------------------------------------------------
@@ -158,7 +161,7 @@ class Endpoints:
         return {CONFIG: config[CONFIG], "StartTime": time.time(), "variants": variants}
 
     def _find(self, name: str) -> Json | None:
-        """The endpoint as it stands now; None if there is none."""
+        """Return the endpoint as it stands now; None if there is none."""
         document = self.records.get(KIND, name)
         if document is None:
             return None
@@ -223,7 +226,7 @@ class Endpoints:
         return document
 
     def _instances(self, deployment_id: str) -> int:
-        """How many instances of a variant are ready."""
+        """Return how many instances of a variant are ready."""
         try:
             return self.serving.figures(deployment_id).replicas
         except NoSuchDeployment:
@@ -231,7 +234,7 @@ class Endpoints:
 
 
 def _ids(document: Json) -> list[str]:
-    """All deployments of an endpoint."""
+    """Return all deployments of an endpoint."""
     pending = (document.get("pending") or {}).get("variants", [])
     return [*(each["deployment"] for each in document["variants"] + pending), *document["failed"]]
 
@@ -247,7 +250,7 @@ def _resize(variant: Json, count: int | None) -> None:
 
 
 def _kept(variant: Json, old: Json, request: Json) -> Json:
-    """The variant with what the request lets it keep of the one that had its name."""
+    """Return the variant with what the request lets it keep of the one that had its name."""
     before = old.get(variant["VariantName"])
     if not request.get("RetainAllVariantProperties") or before is None:
         return variant

@@ -47,7 +47,7 @@ def reason(outcome: Outcome, failure: Path | None, log: Iterable[str]) -> str:
 
 
 def own_words(log: Iterable[str]) -> str:
-    """The last line that the script itself wrote, as far as that can be told.
+    """Return the last line that the script itself wrote, as far as that can be told.
 
     Where it only says that a program that it called has failed, that program's last line.
     """
@@ -71,7 +71,7 @@ def _cut(before: str, text: str, after: str = "") -> str:
 
 
 def read(failure: Path) -> str:
-    """The beginning of a file that a script may have left; "" if there is none."""
+    """Return the beginning of a file that a script may have left; "" if there is none."""
     if not failure.is_file():  # none, or a pipe, which nobody would ever write to
         return ""
     try:

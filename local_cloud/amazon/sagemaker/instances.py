@@ -27,7 +27,7 @@ LARGER = {
 
 
 def gpus_of(instance_type: str) -> int:
-    """The GPUs of one instance of this type, `ml.g5.xlarge` say; 0 for a family without."""
+    """Return the GPUs of one instance of this type, `ml.g5.xlarge` say; 0 for a family without."""
     _, family, size = instance_type.split(".")
     return LARGER[family].get(size, 1) if family in LARGER else 0
 
@@ -41,7 +41,7 @@ class Device:
 
 
 def device(resources: Mapping[str, Any], here: int) -> Device:
-    """Whether this machine, with `here` GPUs, has all that the instances of a request have."""
+    """Return whether this machine, with `here` GPUs, has all that the instances ask for."""
     needed = gpus_of(resources["InstanceType"]) * resources["InstanceCount"]
     if needed <= here:
         return Device(needed, "")

@@ -93,14 +93,14 @@ def plan(document: Json, context: JobContext, objects: Objects, base: Json) -> P
 
 
 def hosts(folder: Path, count: int) -> list[Host]:
-    """The instances of a job whose folder this is, by rank."""
+    """Return the instances of a job whose folder this is, by rank."""
     names = layout.names(count)
     root = folder if mounts.available() else _plain(folder)
     return [Host(name, names, root / name / "ml") for name in names]
 
 
 def _plain(folder: Path) -> Path:
-    """The folder at a path without blanks and the like, which scripts do not always quote."""
+    """Return the folder at a path without blanks and the like, which scripts often do not quote."""
     if PLAIN.fullmatch(str(folder)):
         return folder
     link = folder / ".plain"  # holds the link's path, so that the same one is found again
@@ -112,7 +112,7 @@ def _plain(folder: Path) -> Path:
 
 
 def report(folder: Path) -> Json:
-    """What the program of an Autopilot job has reported so far; {} before it has begun."""
+    """Return what the program of an Autopilot job has reported so far; {} before it has begun."""
     file = folder / layout.names(1)[0] / "ml" / REPORT
     try:
         found: Json = json.loads(file.read_text(encoding="utf-8"))
@@ -133,7 +133,7 @@ def forget(folder: Path) -> None:
 
 
 def _environment(request: Json, port: int, other_port: int, base: Mapping[str, str]) -> Json:
-    """The variables that are the same on every instance; the request's own come last."""
+    """Return the variables that are the same on every instance; the request's own come last."""
     name = request["TrainingJobName"]
     names = layout.names(request["ResourceConfig"]["InstanceCount"])
     return {
@@ -196,7 +196,7 @@ def _show(uri: str, local: str, field: str, host: Host, objects: Objects) -> Map
 
 
 def _folder_of(uri: str, field: str, objects: Objects) -> Path:
-    """The folder of the bucket that holds the objects below this URI."""
+    """Return the folder of the bucket that holds the objects below this URI."""
     bucket, prefix = split_s3_uri(uri.removesuffix("/"))
     folder = objects.folder / bucket / prefix
     # Only where a key is its own path has what is written there the right key.
@@ -229,7 +229,7 @@ def _command(request: Json, host: Host, objects: Objects, context: JobContext) -
 
 # ---- the framework containers' way: a program among the hyperparameters ----------------------
 def decoded(hyperparameters: Mapping[str, str]) -> Json:
-    """Values as the toolkit reads them: JSON where it is JSON, else the text itself."""
+    """Decode values as the toolkit reads them: JSON where it is JSON, else the text itself."""
     return {name: _decoded(value) for name, value in hyperparameters.items()}
 
 
@@ -241,14 +241,14 @@ def _decoded(value: str) -> Any:
 
 
 def _said(request: Json, name: str) -> str:
-    """What the request says in the environment, else among the hyperparameters."""
+    """Return what the request says in the environment, else among the hyperparameters."""
     environment = request.get("Environment") or {}
     hyperparameters = decoded(request.get("HyperParameters") or {})
     return str(environment.get(name.upper()) or hyperparameters.get(name) or "")
 
 
 def _program(request: Json) -> str:
-    """The script that the framework's container is to run; "" if there is none."""
+    """Return the script that the framework's container is to run; "" if there is none."""
     return _said(request, "sagemaker_program")
 
 
@@ -289,7 +289,7 @@ def _install(host: Host, image: str, context: JobContext) -> list[str]:
 
 
 def notes(*told: str) -> tuple[str, ...]:
-    """The first lines of every log: what is not as on the real service."""
+    """Return the first lines of every log: what is not as on the real service."""
     lines = [note for note in told if note]
     if not mounts.available():
         lines.append(f"this machine allows no mounts; {ML} in the scripts became a folder's path")

@@ -38,16 +38,19 @@ class Host:
 
     @property
     def rank(self) -> int:
-        """The place among the hosts."""
+        """Return the place among the hosts."""
         return self.hosts.index(self.name)
 
     def channel(self, name: str) -> Path:
-        """The folder of a channel."""
+        """Return the folder of a channel."""
         return self.ml / "input" / "data" / name
 
 
 def names(count: int) -> tuple[str, ...]:
-    """The hosts of so many instances: algo-1, algo-10, algo-2, … in the order of the text."""
+    """Return the hosts of so many instances.
+
+    They are algo-1, algo-10, algo-2, …, in the order of the text.
+    """
     return tuple(sorted(f"algo-{number}" for number in range(1, count + 1)))
 
 
@@ -128,12 +131,15 @@ def fill(folder: Path, what: str, source: Mapping[str, Any], host: Host, objects
 
 
 def shard(keys: Sequence[str], rank: int, count: int) -> list[str]:
-    """This host's part of the keys: all parts together are the keys, and about equally many."""
+    """Return this host's part of the keys.
+
+    All parts together are the keys, and about equally many.
+    """
     return list(keys[rank::count])
 
 
 def below(key: str, prefix: str) -> Path:
-    """Where in its channel's folder an object lies: by what its key has behind the prefix.
+    """Return where in its channel's folder an object lies: by what its key has behind the prefix.
 
     A prefix `train` names the object `train`, all of `train/…`, and `train-01/…` too; the last
     keeps its whole name. Refused for a key that would lead out of the folder, and for one that

@@ -14,7 +14,7 @@ PAGE = 10  # items, where MaxResults is not given
 
 
 def chosen(items: Iterable[Json], params: Json, name: str, status: str) -> list[Json]:
-    """Those that the request's filters let through; name, status: the items' fields."""
+    """Return those that the request's filters let through; name, status: the items' fields."""
     return [item for item in items if _passes(item, params, name, status)]
 
 
@@ -30,7 +30,7 @@ def _passes(item: Json, params: Json, name: str, status: str) -> bool:
 
 
 def ordered(items: Iterable[Json], params: Json, fields: Json, default: str) -> list[Json]:
-    """Sorted as the request says; fields: the item's field for each value of SortBy.
+    """Sort as the request says; fields: the item's field for each value of SortBy.
 
     default: SortOrder, where it is not given.
     """
@@ -42,7 +42,10 @@ def ordered(items: Iterable[Json], params: Json, fields: Json, default: str) -> 
 def summaries(
     items: Iterable[Json], params: Json, name: str, summary: tuple[str, ...], member: str
 ) -> Json:
-    """A page of summaries of these documents; the newest first, where the request is silent."""
+    """Return a page of summaries of these documents.
+
+    It begins with the newest, where the request is silent.
+    """
     times = [{"LastModifiedTime": item["CreationTime"], **item} for item in items]
     found = chosen(times, params, name, name)
     fields = {"Name": name, "CreationTime": "CreationTime"}
@@ -52,7 +55,7 @@ def summaries(
 
 
 def page(items: list[Json], params: Json, member: str) -> Json:
-    """A page of the items under the name `member`, and NextToken if more follow."""
+    """Return a page of the items under the name `member`, and NextToken if more follow."""
     start = _start(params.get("NextToken"))
     end = start + params.get("MaxResults", PAGE)
     found: Json = {member: items[start:end]}

@@ -24,7 +24,7 @@ class TooSlow(Exception):
 def final(
     definitions: Sequence[Mapping[str, str]], logs: Sequence[Path], seconds: int
 ) -> list[Json]:
-    """The latest value of each metric that was found, with the time of its line.
+    """Return the latest value of each metric that was found, with the time of its line.
 
     Raises TooSlow when that takes more than so many seconds.
     """
@@ -42,14 +42,14 @@ def final(
 
 
 def values(regex: str, log: Path, seconds: int) -> list[float]:
-    """All values of one metric in the whole lines of a log; raises TooSlow as final() does."""
+    """Return all values of one metric in a log's whole lines; raises TooSlow as final() does."""
     return [value for *_, value in _search([regex], [log], seconds, every=True)]
 
 
 def _search(
     regexes: Sequence[str], logs: Sequence[Path], seconds: int, every: bool
 ) -> list[tuple[int, int, int, float]]:
-    """What search.py finds."""
+    """Return what search.py finds."""
     task = {
         "seconds": seconds,
         "longest": log_timestamps.LONGEST,

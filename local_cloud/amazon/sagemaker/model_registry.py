@@ -46,7 +46,10 @@ class ModelRegistry:
     """Groups by name; packages by `NAME`, or by `GROUP/VERSION`."""
 
     def __init__(self, records: Records, objects: Objects, tags: Tags) -> None:
-        """They are documents in the records; objects: where the models' data is looked for."""
+        """Keep models as documents in the records.
+
+        objects: where the models' data is looked for.
+        """
         self.records = records
         self.objects = objects
         self.tags = tags
@@ -100,7 +103,7 @@ class ModelRegistry:
         return {}
 
     def _group(self, name: str) -> Json:
-        """The group with this name or ARN."""
+        """Return the group with this name or ARN."""
         name = name.rpartition("/")[2]
         found = self.records.get(GROUP, name)
         if found is None:
@@ -140,7 +143,7 @@ class ModelRegistry:
         return {"ModelPackageArn": found}
 
     def _place(self, request: Json) -> tuple[str, Json]:
-        """The new package's key, and what that says of it."""
+        """Return the new package's key, and what that says of it."""
         if GROUP_NAME not in request:
             name = request[NAME]
             if self.records.get(PACKAGE, name):
@@ -170,7 +173,7 @@ class ModelRegistry:
                 self.check_data(more)
 
     def check_data(self, specification: Json | None) -> None:
-        """The data of each container is in S3: the service looks for it, too."""
+        """Require the data of each container in S3: the service looks for it, too."""
         for container in (specification or {}).get("Containers") or []:
             source = (container.get("ModelDataSource") or {}).get("S3DataSource") or {}
             if uri := container.get("ModelDataUrl") or source.get("S3Uri"):
@@ -242,7 +245,7 @@ class ModelRegistry:
         return {}
 
     def container(self, name: str) -> Json:
-        """The one container of a package that a model is made from."""
+        """Return the one container of a package that a model is made from."""
         package = self._package(name)
         containers = (package.get("InferenceSpecification") or {}).get("Containers") or []
         if len(containers) != 1:
@@ -261,7 +264,7 @@ class ModelRegistry:
 
 
 def _metadata(package: Json, changes: Json) -> Json:
-    """The customer's metadata after the changes, which are taken out of the request."""
+    """Return the customer's metadata after the changes, which are taken out of the request."""
     field = "CustomerMetadataProperties"
     kept = package.get(field, {}) | changes.pop(field, {})
     for key in changes.pop(f"{field}ToRemove", []):
@@ -272,7 +275,7 @@ def _metadata(package: Json, changes: Json) -> Json:
 
 
 def _specifications(package: Json, changes: Json) -> Json:
-    """The further specifications with those to add, which are taken out of the request."""
+    """Return the further specifications with those to add, which are taken out of the request."""
     field = "AdditionalInferenceSpecifications"
     new = changes.pop(f"{field}ToAdd", [])
     return {field: package.get(field, []) + new} if new else {}
@@ -289,7 +292,10 @@ def _refuse(request: Json) -> None:
 def _listed(
     items: list[Json], params: Json, name: str, summary: tuple[str, ...], member: str
 ) -> Json:
-    """A page of summaries of these documents; the oldest first, where the request is silent."""
+    """Return a page of summaries of these documents.
+
+    It begins with the oldest, where the request is silent.
+    """
     times = [{"LastModifiedTime": item["CreationTime"], **item} for item in items]
     found = listing.chosen(times, params, name, "CreationTime")
     fields = {"Name": name, "CreationTime": "CreationTime"}

@@ -72,14 +72,17 @@ class Models:
         return {}
 
     def get(self, name: str) -> Json:
-        """The model with this name."""
+        """Return the model with this name."""
         found = self.records.get(KIND, name)
         if found is None:
             raise invalid(f'Could not find model "{arn(f"model/{name}")}".')
         return found
 
     def container(self, name: str) -> Json:
-        """What a model's container is made from; that of a package, if the model names one."""
+        """Return what a model's container is made from.
+
+        That is a package's container, if the model names a package.
+        """
         own = _container(self.get(name))
         package = own.get("ModelPackageName")
         if not package:
@@ -90,7 +93,7 @@ class Models:
 
 
 def _container(request: Json) -> Json:
-    """The one container of a model."""
+    """Return the one container of a model."""
     containers = request.get("Containers") or []
     if len(containers) > 1:
         raise not_implemented(f"a model of {len(containers)} containers (inference pipelines)")

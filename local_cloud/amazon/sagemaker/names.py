@@ -7,12 +7,12 @@ LOGS_OF_ENDPOINTS = "/aws/sagemaker/Endpoints"  # and the endpoint's name: a log
 
 
 def arn(resource: str) -> str:
-    """The name that holds everywhere of one of SageMaker's resources, such as `training-job/x`."""
+    """Return the full name of one of SageMaker's resources, such as `training-job/x`."""
     return f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{resource}"
 
 
 def split_s3_uri(uri: str) -> tuple[str, str]:
-    """Bucket and key (or prefix) of an s3:// URI; ValueError for another."""
+    """Return bucket and key (or prefix) of an s3:// URI; ValueError for another."""
     if not uri.startswith("s3://"):
         raise ValueError(f"{uri!r} is not an s3:// URI")
     bucket, _, key = uri.removeprefix("s3://").partition("/")

@@ -45,7 +45,7 @@ class Notebooks:
     """Notebook instances; each change of state is done when it is answered."""
 
     def __init__(self, records: Records, tags: Tags) -> None:
-        """They are documents in the records."""
+        """Keep them as documents in the records."""
         self.records, self.rentals = records, Rentals(records)
         self.tags = tags
 
@@ -130,12 +130,12 @@ class Notebooks:
         return {}
 
     def _rent(self, found: Json) -> None:
-        """Its machine costs money from now on, until it is stopped."""
+        """Record that its machine costs money from now on, until it is stopped."""
         machine = billing.of_instances("notebook instance", found[NAME], found)
         self.rentals.open(_arn(found[NAME]), machine)
 
     def _in(self, params: Json, allowed: tuple[str, ...], way: str) -> Json:
-        """The instance, if it may go this way from where it stands."""
+        """Return the instance, if it may go this way from where it stands."""
         found = self.describe(params)
         if found[STATUS] not in allowed:
             raise invalid(

@@ -22,13 +22,13 @@ ARCHIVES = {"model": "model", "output": "output/data"}  # and the folder of /opt
 
 
 def folder(request: Json) -> str:
-    """The URI below which the job's results lie."""
+    """Return the URI below which the job's results lie."""
     base = request["OutputDataConfig"]["S3OutputPath"].rstrip("/")
     return f"{base}/{request['TrainingJobName']}/output"
 
 
 def model(request: Json) -> str:
-    """The URI of the model."""
+    """Return the URI of the model."""
     end = "model.tar.gz" if _packed(request) else "model/"
     return f"{folder(request)}/{end}"
 
@@ -83,7 +83,7 @@ def upload_files(
 
 
 def merged(folders: Sequence[Path], shown: str, space: Space) -> list[Entry]:
-    """The files, folders and links that are in the folders, parents before children.
+    """Return the files, folders and links that are in the folders, parents before children.
 
     shown: the folders' path in the job. BadTree: it cannot be walked, or it holds more than fits,
     holes counted: whoever reads such a file has to read them.

@@ -33,7 +33,7 @@ class Context:
     """What a program's functions may take behind their other values: TorchServe's context."""
 
     def __init__(self, model_dir: str) -> None:
-        """Nothing is answered yet."""
+        """Begin with nothing answered."""
         self.system_properties = {"model_dir": model_dir, "gpu_id": None}
         self.status = 200
 
@@ -55,7 +55,7 @@ class UnsupportedFormatError(Exception):
     """A content type that the defaults do not know."""
 
     def __init__(self, content_type: str) -> None:
-        """With the toolkit's sentence."""
+        """Use the toolkit's sentence."""
         super().__init__(f"Content type {content_type} is not supported by this framework.")
 
 

@@ -76,7 +76,7 @@ def _request(params: Json) -> HttpRequest:
 
 
 def model_error(endpoint: str, deployment_id: str, response: HttpResponse) -> ServiceError:
-    """What the service says when a container answers with another status than 200."""
+    """Return what the service says when a container answers with another status than 200."""
     text = response.body.decode(errors="replace")
     kind = "client" if response.status < 500 else "server"
     group = f"{LOGS_OF_ENDPOINTS}/{endpoint}"

@@ -50,7 +50,7 @@ MISSING = {
 
 
 def invalid(sentence: str) -> ServiceError:
-    """The services' error for a request that cannot be."""
+    """Return the services' error for a request that cannot be."""
     return ServiceError("ValidationException", sentence)
 
 
@@ -72,7 +72,7 @@ def check(request: Json, objects: Objects) -> None:
 
 
 def places(request: Json) -> list[tuple[str, str]]:
-    """Where the job writes in S3: each field and its URI."""
+    """Return where the job writes in S3: each field and its URI."""
     found = [("OutputDataConfig.S3OutputPath", request["OutputDataConfig"]["S3OutputPath"])]
     if checkpoints := request.get("CheckpointConfig"):
         found.append(("CheckpointConfig.S3Uri", checkpoints["S3Uri"]))
@@ -96,7 +96,7 @@ def patience(request: Json) -> int | None:
 
 
 def mode(channel: Json, request: Json) -> str:
-    """The channel's input mode: its own, else the job's."""
+    """Return the channel's input mode: its own, else the job's."""
     word: str = channel.get("InputMode") or request["AlgorithmSpecification"]["TrainingInputMode"]
     return word
 
@@ -169,7 +169,7 @@ def _check_channel(channel: Json, request: Json, objects: Objects) -> None:
 
 
 def _check_source(channel: str, uri: str, role: str, objects: Objects) -> None:
-    """The service looks at create time whether there is anything to read, in these words."""
+    """Require something to read, as the service does at create time, in these words."""
     try:
         bucket, prefix = split_s3_uri(uri)
     except ValueError as problem:

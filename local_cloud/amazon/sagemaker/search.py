@@ -21,12 +21,12 @@ Row = tuple[int, int, float]  # metric, start of the line, value
 
 
 def latest(patterns: Sequence[re.Pattern[str]], log: str, longest: int) -> list[Row]:
-    """Of each pattern the last line that has it."""
+    """Return of each pattern the last line that has it."""
     return list({row[0]: row for row in rows(patterns, log, longest, whole=False)}.values())
 
 
 def rows(patterns: Sequence[re.Pattern[str]], log: str, longest: int, whole: bool) -> Iterator[Row]:
-    """What each line has of each metric.
+    """Yield what each line has of each metric.
 
     longest: bytes of a line; whole: a last line that may still be written is left out.
     """
@@ -43,7 +43,10 @@ def rows(patterns: Sequence[re.Pattern[str]], log: str, longest: int, whole: boo
 
 
 def value(pattern: re.Pattern[str], text: str) -> float | None:
-    """The last number that the first group catches in the line (without a group: all of it)."""
+    """Return the last number that the first group catches in the line.
+
+    Without a group, that is the last match.
+    """
     found = None
     for match in pattern.finditer(text):
         try:

@@ -155,7 +155,7 @@ def _installed(code: Path, image: str, context: JobContext) -> list[str]:
 
 
 def _notes(note: str, variant: Json) -> list[str]:
-    """The first lines of every log: what is not as on the real service."""
+    """Return the first lines of every log: what is not as on the real service."""
     lines = [note]
     if gpus_of(variant["InstanceType"]):
         lines.append(f"{variant['InstanceType']} has a GPU; here a model is served on the CPU")

@@ -44,12 +44,12 @@ def status(job: Job) -> str:
 
 
 def _time_up(job: Job) -> str:
-    """The secondary status of a job whose time was up; "" for any other."""
+    """Return the secondary status of a job whose time was up; "" for any other."""
     return TIME_UP.get(job.outcome.reason, "") if job.outcome else ""
 
 
 def progress(job: Job, moments: Json) -> Json:
-    """Statuses and times, as DescribeTrainingJob gives them.
+    """Return statuses and times, as DescribeTrainingJob gives them.
 
     moments: seconds since the epoch at which the results were begun to be taken away ("uploading")
     and the job to be stopped ("stopping").
@@ -73,7 +73,10 @@ def progress(job: Job, moments: Json) -> Json:
 
 
 def _machines(job: Job, end: float) -> float:
-    """Seconds for which the job had machines: those of all attempts, the pauses left out."""
+    """Return the seconds for which the job had machines.
+
+    Those are the seconds of all attempts, without the pauses.
+    """
     *earlier, latest = job.attempts
     return end - latest.staged + sum((each.ended or end) - each.staged for each in earlier)
 

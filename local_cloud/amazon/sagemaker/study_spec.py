@@ -54,12 +54,15 @@ def of(name: str, config: Json, static: Mapping[str, str]) -> StudySpec:
 
 
 def text(value: Value) -> str:
-    """A value as a hyperparameter: what float() reads back unchanged; a whole number's digits."""
+    """Return a value as a hyperparameter.
+
+    That is what float() reads back unchanged; a whole number has digits only.
+    """
     return str(value)
 
 
 def read(parameter: Parameter, said: str) -> Value | None:
-    """A hyperparameter's text as a value of this one; None where it has no such value."""
+    """Return a hyperparameter's text as a value of this one; None where it has no such value."""
     if parameter.kind == "unordered":
         return said if said in parameter.choices else None
     try:
@@ -70,7 +73,7 @@ def read(parameter: Parameter, said: str) -> Value | None:
 
 
 def _rule(config: Json, static: Mapping[str, str]) -> Rule | None:
-    """When training jobs are stopped early."""
+    """Return when training jobs are stopped early."""
     auto = config.get("TrainingJobEarlyStoppingType") == "Auto"
     given = config.get("StrategyConfig")
     if config["Strategy"] != "Hyperband":
@@ -93,7 +96,7 @@ def _rule(config: Json, static: Mapping[str, str]) -> Rule | None:
 
 
 def _most(config: Json, categories: tuple[Parameter, ...]) -> int:
-    """How many training jobs there are at most; categories: what a grid consists of."""
+    """Return how many training jobs there are at most; categories: what a grid consists of."""
     most: int | None = config["ResourceLimits"].get("MaxNumberOfTrainingJobs")
     if not categories:
         if most is None:
@@ -128,7 +131,7 @@ def _parameters(ranges: Json) -> tuple[Parameter, ...]:
 
 
 def _numbers(given: Json, kind: str) -> Parameter:
-    """A range of numbers, which come as text."""
+    """Return a range of numbers, which come as text."""
     name, read = given["Name"], float if kind == "real" else int
     try:
         low, high = read(given["MinValue"]), read(given["MaxValue"])

@@ -17,15 +17,15 @@ class Tags:
     """The tags of each resource, by its ARN; only a resource that tags were made for has any."""
 
     def __init__(self, records: Records) -> None:
-        """They are documents in the records."""
+        """Keep them as documents in the records."""
         self.records = records
 
     def make(self, arn: str, tags: list[Json]) -> None:
-        """A new resource, with its tags."""
+        """Record a new resource, with its tags."""
         self.records.put(KIND, arn, _merged({}, tags))
 
     def forget(self, arn: str) -> None:
-        """The resource is gone."""
+        """Forget a resource that is gone."""
         self.records.delete(KIND, arn)
 
     def add(self, params: Json) -> Json:

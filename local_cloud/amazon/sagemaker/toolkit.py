@@ -31,7 +31,7 @@ KNOWN = (  # of the prefixed ones, those that are no parameters of a framework
 
 
 def decode(hyperparameters: Mapping[str, str]) -> Json:
-    """Values that are JSON as what they say, all others as they are."""
+    """Decode values that are JSON, and leave all others as they are."""
     found: Json = {}
     for name, value in hyperparameters.items():
         try:
@@ -42,7 +42,7 @@ def decode(hyperparameters: Mapping[str, str]) -> Json:
 
 
 def split(hyperparameters: Json) -> tuple[Json, Json]:
-    """(the script's hyperparameters, the toolkit's)."""
+    """Return (the script's hyperparameters, the toolkit's)."""
     own = {
         name: value
         for name, value in hyperparameters.items()
@@ -66,7 +66,10 @@ def _argument(value: Any) -> str:
 
 
 def text(value: Any) -> str:
-    """A variable's text: strings as they are, nothing for None, compact JSON for the rest."""
+    """Return a variable's text.
+
+    Strings stay as they are, None becomes nothing, the rest compact JSON.
+    """
     if value is None:
         return ""
     if isinstance(value, str):
@@ -75,7 +78,7 @@ def text(value: Any) -> str:
 
 
 def variables(base: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """The SM_* variables and the few others that the toolkit exports."""
+    """Return the SM_* variables and the few others that the toolkit exports."""
     resources, inputs, hyperparameters = (
         json.loads((base / "input" / "config" / f"{name}.json").read_text(encoding="utf-8"))
         for name in ("resourceconfig", "inputdataconfig", "hyperparameters")
@@ -148,7 +151,7 @@ def variables(base: Path, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def command(base: Path, found: Mapping[str, str], environment: Mapping[str, str]) -> list[str]:
-    """What runs the program; its folder is the code's."""
+    """Return what runs the program; its folder is the code's."""
     program = found["SM_USER_ENTRY_POINT"]
     words = json.loads(found["SM_USER_ARGS"])
     frameworks = json.loads(found["SM_FRAMEWORK_PARAMS"])

@@ -215,7 +215,7 @@ class Training:
         return self.engine.get(params["TrainingJobName"])
 
     def _living(self, params: Json) -> Job:
-        """The job, which has not ended yet."""
+        """Return the job, which has not ended yet."""
         job = self._job(params)
         if job.state.ended:
             raise invalid(
@@ -251,7 +251,7 @@ class Training:
         launch.forget(folder)
 
     def _folder(self, job_id: str) -> Path:
-        """The job's own folder."""
+        """Return the job's own folder."""
         return self.engine.log(job_id, "any").parent
 
     def _failure_reason(self, job: Job, outcome: Outcome, hosts: Sequence[layout.Host]) -> str:
@@ -271,7 +271,10 @@ class Training:
 
 
 def _metrics(definitions: Sequence[Json], logs: Sequence[Path]) -> list[Json]:
-    """The metrics in those logs that are there; that they were given up stands in the first one."""
+    """Return the metrics in those logs that are there.
+
+    If they were given up, the first log says so.
+    """
     written = [log for log in logs if log.exists()]
     if not definitions or not written:
         return []
@@ -285,7 +288,7 @@ def _metrics(definitions: Sequence[Json], logs: Sequence[Path]) -> list[Json]:
 
 
 def _after(job: Job) -> float:
-    """The time, which is after all that has happened to a job's attempts."""
+    """Return the time, which is after all that has happened to a job's attempts."""
     return clock.now_after(job.created, *(attempt.latest for attempt in job.attempts))
 
 

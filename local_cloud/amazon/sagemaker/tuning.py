@@ -157,7 +157,7 @@ class Tuning:
         return {}
 
     def _warmed(self, spec: StudySpec, params: Json) -> StudySpec:
-        """The spec with what its parents have found, if it has any."""
+        """Return the spec with what its parents have found, if it has any."""
         if not (start := params.get("WarmStartConfig")):
             return spec
         parents = [
@@ -197,7 +197,7 @@ class Tuning:
         return self.studies.get(name)
 
     def _standing(self, study: Study) -> Json:
-        """What describing and listing have in common."""
+        """Return what describing and listing have in common."""
         jobs = [self.training.engine.get(trial.job) for trial in study.trials]
         states = Counter(status.status(job) for job in jobs)
         times = [study.created, *(job.ended or job.started or job.created for job in jobs)]
@@ -223,7 +223,7 @@ class Tuning:
         return found | ({"HyperParameterTuningEndTime": study.ended} if study.ended else {})
 
     def _summary(self, study: Study, trial: TrialJob) -> Json:
-        """A trial, as HyperParameterTrainingJobSummary has it."""
+        """Return a trial, as HyperParameterTrainingJobSummary has it."""
         job = self.training.describe({"TrainingJobName": trial.job})
         given = ("TrainingJobName", "TrainingJobArn", "TrainingJobStatus", "CreationTime")
         times = ("TrainingStartTime", "TrainingEndTime")
@@ -254,7 +254,7 @@ class Tuning:
         return name
 
     def reports(self, study: Study, number: int, job: Job) -> Curve:
-        """The values of the objective metric so far: each counts as an epoch.
+        """Return the values of the objective metric so far: each counts as an epoch.
 
         They are read where most of them are: an instance's log, for not every one writes them.
         """
@@ -271,7 +271,7 @@ class Tuning:
         return [(float(epoch), value) for epoch, value in enumerate(most, 1)]
 
     def judge(self, study: Study, number: int, job: Job) -> float | str:
-        """The last value of the objective metric in the trial's log, or why there is none."""
+        """Return the last value of the objective metric in the trial's log, or why it has none."""
         found = self.training.describe({"TrainingJobName": job.id})
         if found["TrainingJobStatus"] == "Failed":
             return str(found["FailureReason"])
@@ -298,14 +298,17 @@ def _texts(values: Mapping[str, Value]) -> dict[str, str]:
 
 
 def _static(request: Json) -> dict[str, str]:
-    """The hyperparameters that all trials share."""
+    """Return the hyperparameters that all trials share."""
     objective = request["HyperParameterTuningJobConfig"]["HyperParameterTuningJobObjective"]
     given: Json = request["TrainingJobDefinition"].get("StaticHyperParameters") or {}
     return {**given, OBJECTIVE: objective["MetricName"]}
 
 
 def _trial_request(request: Json, name: str, tuned: Mapping[str, str]) -> Json:
-    """The request for the training job of a trial; its checkpoints have a folder of their own."""
+    """Return the request for the training job of a trial.
+
+    Its checkpoints have a folder of their own.
+    """
     definition: Json = copy.deepcopy(request["TrainingJobDefinition"])
     definition.pop("DefinitionName", None)
     definition.pop("StaticHyperParameters", None)
@@ -352,7 +355,7 @@ def _check_hyperparameters(params: Json, tuned: list[str]) -> None:
 
 
 def _failure(study: Study) -> str:
-    """Why a tuning job has failed, in the service's words, then the last trial's reason."""
+    """Return why a tuning job has failed, in the service's words, then the last trial's reason."""
     last = next((trial.reason for trial in reversed(study.trials) if trial.reason), "")
     if any(trial.without_metric for trial in study.trials):
         words = (

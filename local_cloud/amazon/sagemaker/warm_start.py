@@ -20,7 +20,7 @@ SAME = "IdenticalDataAndAlgorithm"
 
 
 def parents(start: Json) -> list[str]:
-    """The names of the tuning jobs of a WarmStartConfig."""
+    """Return the names of the tuning jobs of a WarmStartConfig."""
     found = [
         one.get("HyperParameterTuningJobName", "")
         for one in start["ParentHyperParameterTuningJobs"]
@@ -31,7 +31,7 @@ def parents(start: Json) -> list[str]:
 
 
 def warmed(spec: StudySpec, request: Json, found: Sequence[tuple[Json, Study]]) -> StudySpec:
-    """The spec with the trials of its parents: what was asked of each, and its study."""
+    """Return the spec with the trials of its parents: what was asked of each, and its study."""
     same = request["WarmStartConfig"]["WarmStartType"] == SAME
     if request["HyperParameterTuningJobConfig"]["Strategy"] not in ("Bayesian", "Random"):
         raise invalid("WarmStartConfig is for the strategies Bayesian and Random")
@@ -65,7 +65,7 @@ def _objective(request: Json) -> Any:
 
 
 def _sources(request: Json) -> Any:
-    """Image and data; the SDK sends its own scripts to a new place every time."""
+    """Return image and data; the SDK sends its own scripts to a new place every time."""
     definition = request["TrainingJobDefinition"]
     channels = {
         channel["ChannelName"]: channel["DataSource"]
@@ -76,14 +76,17 @@ def _sources(request: Json) -> Any:
 
 
 def _names(request: Json) -> set[str]:
-    """The hyperparameters, static and tuned."""
+    """Return the hyperparameters, static and tuned."""
     families = (request["HyperParameterTuningJobConfig"].get("ParameterRanges") or {}).values()
     tuned = {one["Name"] for family in families for one in family or []}
     return tuned | (request["TrainingJobDefinition"].get("StaticHyperParameters") or {}).keys()
 
 
 def _trials(parameters: Sequence[Parameter], parent: Json, study: Study) -> Iterator[Trial]:
-    """The trials that lie in the new ranges; what was static then counts with its one value."""
+    """Yield the trials that lie in the new ranges.
+
+    What was static then counts with its one value.
+    """
     static = parent["TrainingJobDefinition"].get("StaticHyperParameters") or {}
     for trial in study.trials:
         said = {**static, **{name: study_spec.text(value) for name, value in trial.values.items()}}

@@ -54,7 +54,10 @@ def _guard_botocore(module: ModuleType) -> None:
 
 
 def _is_repeatable(request: Any) -> bool:
-    """Whether an operation may be sent twice: by its HTTP method, or because it only reads."""
+    """Return whether an operation may be sent twice.
+
+    It may by its HTTP method, or because it only reads.
+    """
     if request.method in revival.REPEATABLE:
         return True
     target = request.headers.get("X-Amz-Target", b"")

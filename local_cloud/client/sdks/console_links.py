@@ -27,7 +27,7 @@ ENCODED = re.compile(r"(?:\$252F|\$3F|\$3D|[#=/])+")
 
 
 def to_console(text: str) -> str:
-    """The text, with links to the console of the local cloud that this process uses."""
+    """Return the text, with links to the console of the local cloud that this process uses."""
     url = urlsplit(os.environ.get("LOCAL_CLOUD_VERTEX_URL", ""))
     if "console." not in text or not url.netloc or os.environ.get("LESSON_TARGET") == "cloud":
         return text
@@ -37,7 +37,7 @@ def to_console(text: str) -> str:
 
 
 def link_here(*names: str) -> Callable[[ModuleType], None]:
-    """A hook: the links that these functions of the module return lead to our console."""
+    """Return a hook: the links that these functions of the module return lead to our console."""
 
     def hook(module: ModuleType) -> None:
         for name in names:

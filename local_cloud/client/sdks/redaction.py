@@ -20,7 +20,7 @@ CHATTY = ("urllib3", "botocore", "boto3", "google", "sagemaker")  # loggers that
 
 
 def redact(text: str) -> str:
-    """The text without the secret of the local cloud that this process uses."""
+    """Return the text without the secret of the local cloud that this process uses."""
     url = os.environ.get("LOCAL_CLOUD_VERTEX_URL", "")
     secret = urlsplit(url).path.strip("/")
     return text.replace(secret, INSTEAD) if secret else text
@@ -35,7 +35,7 @@ def _redacted(value: Any) -> Any:
 
 
 def redacting(name: str) -> Callable[[ModuleType], None]:
-    """A hook: exceptions of this class of the module, and of its subclasses, hold no secret."""
+    """Return a hook: exceptions of this class, and of its subclasses, hold no secret."""
 
     def hook(module: ModuleType) -> None:
         kind = getattr(module, name)

@@ -143,7 +143,9 @@ def _link(original: Path, path: Path) -> int:
 
 
 def members(archive: Path, most: int) -> Iterator[Member]:
-    """The members in their order; each one's content is to be read before the next is asked for.
+    """Yield the members in their order.
+
+    Each one's content is to be read before the next is asked for.
 
     most: bytes of all contents. Raises any of DAMAGED.
     """
@@ -155,7 +157,7 @@ def members(archive: Path, most: int) -> Iterator[Member]:
 
 
 def _safe(name: str) -> PurePosixPath:
-    """The path of a member; ValueError if it leads out of the folder."""
+    """Return the path of a member; ValueError if it leads out of the folder."""
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts:
         raise ValueError(f"its member {name!r} would land outside its folder")

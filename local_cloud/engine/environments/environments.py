@@ -29,7 +29,7 @@ class Environments:
             return self._by_image[image]
 
     def _made(self, base: Base) -> JobEnvironment:
-        """The environment on this base: two images may have the same one."""
+        """Return the environment on this base: two images may have the same one."""
         for made in self._by_image.values():
             if made.base.name == base.name:
                 return JobEnvironment(made.folder, base)

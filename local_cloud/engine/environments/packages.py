@@ -28,7 +28,10 @@ def unpack(archive: Path, into: Path) -> Path:
 
 
 def code_root(folder: Path) -> Path:
-    """Where a project's packages begin: below its only folder, and below `src` if it has that."""
+    """Return where a project's packages begin.
+
+    That is below its only folder, and below `src` if it has that.
+    """
     entries = list(folder.iterdir())
     # A wheel has its *.dist-info beside its packages, an sdist only the project's folder.
     if len(entries) == 1 and entries[0].is_dir() and not (entries[0] / "__init__.py").exists():
@@ -38,7 +41,9 @@ def code_root(folder: Path) -> Path:
 
 
 def requirements_of(folder: Path) -> list[str]:
-    """What the project, whose folder `unpack` returned, says it needs; none if it says nothing.
+    """Return what the project, whose folder `unpack` returned, says it needs.
+
+    Return nothing if it says nothing.
 
     Read from its *.egg-info or *.dist-info, else from PKG-INFO; those of extras have a marker.
     """

@@ -20,7 +20,7 @@ LAUNCHER = Path(__file__).with_name("namespace.py")
 
 
 def mounted(replica: Replica, read_only: Sequence[str]) -> Replica:
-    """The replica as it is to be started so that it finds the folders at its mounts' paths.
+    """Return the replica as it is to be started so that it finds the folders at its mounts' paths.
 
     In a mount namespace of its own where the machine allows one; elsewhere the paths in its
     arguments and environment are rewritten, and only a path that its code spells out is missed.
@@ -42,7 +42,7 @@ def inside(
     read_only: Sequence[str] = (),
     hosts: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """The command that runs `command`, in the same process, where the mounts are to be seen.
+    """Return the command that runs `command`, in the same process, where the mounts are to be seen.
 
     read_only: folders that it cannot change; hosts: names that stand for loopback there.
     """
@@ -53,7 +53,7 @@ def inside(
 
 @functools.cache
 def available() -> bool:
-    """Whether this machine lets a replica have a mount namespace (asked once, about 50 ms).
+    """Return whether this machine lets a replica have a mount namespace (asked once, about 50 ms).
 
     Containers, seccomp, AppArmor and kernel settings refuse it in different ways and at
     different calls; so it is tried.
@@ -76,7 +76,7 @@ AFTER = r"(?=[/\s:,;\"'`)\]}<>|&]|$)"  # and after the mount's last letter
 
 
 def rewrite(text: str, mounts: Mapping[str, Path]) -> str:
-    """The text with each mount's path replaced by its folder, where it begins a path.
+    """Return the text with each mount's path replaced by its folder, where it begins a path.
 
     `/gcs/b/x` and `--train=/gcs/b/x` change; `/mygcs/x`, `/gcsx` and `gs://gcs/x` do not.
     """

@@ -50,7 +50,7 @@ def mount(source: str, target: str, kind: str, flags: int, options: str = "") ->
 
 
 def tree(mounts: dict[str, str]) -> Tree:
-    """The mounts by path component: {"opt": {"ml": "/folder"}}."""
+    """Return the mounts by path component: {"opt": {"ml": "/folder"}}."""
     root: Tree = {}
     for path, folder in mounts.items():
         *parents, last = [part for part in path.split("/") if part]

@@ -44,13 +44,13 @@ class Network(Entered, Protocol):
     port: int  # on which the replica is to listen
 
     async def entered(self) -> None:
-        """To be called once, when the process has been started; OSError if it did not get there."""
+        """Check, once the process has been started, that it got there; OSError if it did not."""
 
     async def dial(self) -> socket.socket:
         """Return a connection to the replica's port; OSError if nobody listens there."""
 
     def close(self) -> None:
-        """The replica has ended."""
+        """Clean up after a replica that has ended."""
 
 
 class Shared:
@@ -68,7 +68,7 @@ class Shared:
         return command
 
     async def entered(self) -> None:
-        """There is nothing to enter."""
+        """Do nothing: there is nothing to enter."""
 
     async def dial(self) -> socket.socket:
         """Connect."""
@@ -158,7 +158,7 @@ async def _pass_on(port: int, reader: asyncio.StreamReader, writer: asyncio.Stre
 
 @functools.cache
 def available() -> bool:
-    """Whether this machine lets a replica have a network of its own (tried once, about 50 ms)."""
+    """Return whether a replica can have a network of its own here (tried once, about 50 ms)."""
     if not system.LINUX:
         return False
     ours, theirs = socket.socketpair()

@@ -28,7 +28,7 @@ class Proxy:
     """The proxy of one job, and its connections, which end with the job."""
 
     def __init__(self) -> None:
-        """Nobody is connected yet."""
+        """Begin with nobody connected."""
         self._connected = set[asyncio.Task[None]]()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -87,7 +87,10 @@ async def _answer(head: bytes, reader: asyncio.StreamReader, writer: asyncio.Str
 
 
 def _wanted(head: bytes) -> tuple[str, int, bytes]:
-    """The host, its port, and what it is sent first; ValueError for what is no such request."""
+    """Return the host, its port, and what it is sent first.
+
+    Raise ValueError for what is no such request.
+    """
     line = head.partition(b"\r\n")[0].decode("latin-1")
     if tunnel := TUNNEL.fullmatch(line):
         return tunnel[1], int(tunnel[2]), b""

@@ -49,7 +49,7 @@ KILLED = {MEMORY: "memory", LOST_WORKER: "machine"}  # the outcome's reason, by 
 
 
 def check_name(name: str) -> str:
-    """The name; EngineError if no file can safely bear it."""
+    """Return the name; EngineError if no file can safely bear it."""
     if not NAME.fullmatch(name):
         raise EngineError(
             f"{name!r} cannot name a job or a replica: use up to 128 letters, digits and . _ -"
@@ -99,7 +99,10 @@ class AttemptRunner:
         self.again = False  # whether the outcome is this attempt's only, and another one follows
 
     def decide(self, outcome: Outcome) -> bool:
-        """The job ends like this, unless its end has been decided already; whether it does."""
+        """End the job like this, unless its end has been decided already.
+
+        Return whether it does.
+        """
         if self._outcome and not self.again:
             return False
         self._outcome, self.again = outcome, False
@@ -122,7 +125,7 @@ class AttemptRunner:
         return True
 
     def reader(self) -> Reader | None:
-        """For the first replica's log, as far as this attempt writes it.
+        """Return the reader of the first replica's log, as far as this attempt writes it.
 
         None: the attempt does not run, its end is decided, or the job is never interrupted.
         """
@@ -134,7 +137,7 @@ class AttemptRunner:
         return Reader(log_path(self._context.folder, name), self._begun[name])
 
     def _settle(self, outcome: Outcome) -> None:
-        """The attempt ends like this, unless something else has decided already."""
+        """End the attempt like this, unless something else has decided already."""
         if not self._outcome:
             self._outcome, self.again = outcome, self._goes_on(outcome)
             self._decided.set()
@@ -174,7 +177,7 @@ class AttemptRunner:
 
     @property
     def ran(self) -> bool:
-        """Whether any replica was started."""
+        """Return whether any replica was started."""
         return bool(self._started)
 
     async def _stage(self, stage: Callable[[], Awaitable[Plan]]) -> None:
@@ -287,7 +290,7 @@ class AttemptRunner:
         self._timers.append(loop.call_later(left, self.decide, outcome))
 
     def _exited(self, index: int, code: int) -> None:
-        """The first failure decides; so does success of the primary, or of all."""
+        """Decide at the first failure; at success of the primary, or of all."""
         assert self._plan
         self._codes[index] = code
         self._living.discard(index)
@@ -305,7 +308,7 @@ class AttemptRunner:
             self._settle(Outcome(State.SUCCEEDED, "succeeded", message))
 
     def _killed(self, failure: str) -> Outcome:
-        """The end of a replica that a rehearsed failure hits, also if it was too fast for that."""
+        """Return the end of a replica that a rehearsed failure hits, even if it was too fast."""
         assert self._plan
         name = self._plan.replicas[failures.victim(failure, self._job.size)].name
         code = -signal.SIGKILL

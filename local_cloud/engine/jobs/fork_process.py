@@ -35,7 +35,7 @@ DESCRIPTORS = 5  # of a request: the log, the line, the request, a network's nam
 
 
 def may_fork() -> bool:
-    """Whether a child of this process would be whole: it has no thread but this one."""
+    """Return whether a child of this process would be whole: it has no thread but this one."""
     return len(os.listdir("/proc/self/task")) == 1
 
 
@@ -127,7 +127,7 @@ def adopt(environment: Mapping[str, str]) -> None:
 
 
 def enter_environment(folder: str) -> None:
-    """Be the Python of a virtual environment, as if its own bin/python had been started."""
+    """Become the Python of a virtual environment, as if its own bin/python had been started."""
     theirs = {*site.getsitepackages(), site.getusersitepackages()}
     sys.path[:] = [each for each in sys.path if each not in theirs]
     sys.executable = f"{folder}/bin/python"
@@ -178,7 +178,7 @@ def mark(job: str) -> None:
 
 
 def source(path: str) -> bytes:
-    """A script's text, or what Python itself says when there is none."""
+    """Return a script's text, or what Python itself says when there is none."""
     try:
         return Path(path).read_bytes()
     except OSError as problem:

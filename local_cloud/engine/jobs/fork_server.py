@@ -61,7 +61,7 @@ module.main(socket.socket(fileno=os.dup(0)), sys.argv[2:])
 
 
 def suits(command: Sequence[str], environment: Mapping[str, str], python: Path) -> bool:
-    """Whether a forked process can stand for this command: a script or a module in Python.
+    """Return whether a forked process can stand for this command: a script or a module in Python.
 
     python: the interpreter of the job.
     """
@@ -73,7 +73,7 @@ def suits(command: Sequence[str], environment: Mapping[str, str], python: Path) 
 
 
 def early(environment: Mapping[str, str]) -> dict[str, str]:
-    """The part of a replica's environment that its process must begin with."""
+    """Return the part of a replica's environment that its process must begin with."""
     return {name: text for name, text in environment.items() if name.startswith(EARLY)}
 
 
@@ -88,7 +88,7 @@ class Forked:
             raise OSError("the process that forks replicas is gone")
 
     def wait(self) -> int:
-        """Its exit code, when it has ended; as Popen's, negative for a signal."""
+        """Return its exit code, when it has ended; as Popen's, negative for a signal."""
         with self._line:
             if said := self._line.recv(16):
                 return int(said)
@@ -109,7 +109,7 @@ class ForkServer:
     """The server's end of the line to the process that forks, which is there while it is used."""
 
     def __init__(self, marks: Mapping[str, str]) -> None:
-        """marks: environment entries by which a server's processes are found."""
+        """Keep marks: environment entries by which a server's processes are found."""
         self._marks = marks
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
@@ -179,7 +179,7 @@ class ForkServer:
         return Forked(ours)
 
     def _send_home(self) -> None:
-        """It ends as soon as the replicas that it has forked have ended."""
+        """End it as soon as the replicas that it has forked have ended."""
         if self._line:
             self._line.close()
             self._line = None

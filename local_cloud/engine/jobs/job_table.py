@@ -26,7 +26,7 @@ class JobTable:
     """
 
     def __init__(self, records: Records) -> None:
-        """Nothing is read before load()."""
+        """Keep the records; nothing is read before load()."""
         self._records = records
         self._jobs: dict[str, Job] = {}  # in the order in which they came
         self._unwritten: dict[str, Job] = {}  # as those stand that could not be recorded so
@@ -43,26 +43,26 @@ class JobTable:
         return found
 
     def __contains__(self, job_id: str) -> bool:
-        """Whether there is such a job."""
+        """Return whether there is such a job."""
         return job_id in self._jobs
 
     def __iter__(self) -> Iterator[Job]:
-        """All jobs in the order in which they came."""
+        """Yield all jobs in the order in which they came."""
         yield from list(self._jobs.values())
 
     def get(self, job_id: str) -> Job:
-        """The job as it is on record; NoSuchJob if there is none."""
+        """Return the job as it is on record; NoSuchJob if there is none."""
         try:
             return self._jobs[job_id]
         except KeyError:
             raise NoSuchJob(f"there is no job {job_id}: it was deleted, or never sent") from None
 
     def latest(self, job_id: str) -> Job:
-        """The job as it stands, whether or not that could be recorded yet."""
+        """Return the job as it stands, whether or not that could be recorded yet."""
         return self._unwritten.get(job_id) or self._jobs[job_id]
 
     async def changed(self, job: Job, timeout: float) -> Job:
-        """The job as soon as its state differs from that of `job`, or after timeout seconds."""
+        """Return the job as soon as its state is not that of `job`, or after timeout seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while self.get(job.id).state == job.state:
@@ -123,14 +123,17 @@ class JobTable:
 
 
 def ended_with(job: Job, outcome: Outcome) -> Job:
-    """The job with its end, which is now."""
+    """Return the job with its end, which is now."""
     latest = job.attempts[-1].latest if job.attempts else None
     ended = clock.now_after(job.created, job.started, latest)
     return replace(job, state=outcome.state, ended=ended, outcome=outcome)
 
 
 def cut_off(job: Job, folder: Path) -> Job:
-    """The job that a killed server has left: its attempt ended when its logs were last written."""
+    """Return the job that a killed server has left.
+
+    Its attempt ended when its logs were last written.
+    """
     if not job.attempts:
         return job
     signs = (path.stat().st_mtime for path in folder.glob("*.log"))
@@ -138,7 +141,7 @@ def cut_off(job: Job, folder: Path) -> Job:
 
 
 def with_attempt(job: Job, **facts: float) -> Job:
-    """The job as it stands when this has come to be known of its latest attempt."""
+    """Return the job as it stands when this has come to be known of its latest attempt."""
     *earlier, latest = job.attempts
     facts = {fact: max(moment, latest.latest) for fact, moment in facts.items()}
     return replace(job, attempts=(*earlier, latest if latest.ended else replace(latest, **facts)))

@@ -25,7 +25,7 @@ class Marks:
     """The marks of one log; a last one that a crash has cut off is left out."""
 
     def __init__(self, log: Path) -> None:
-        """Nothing is read yet."""
+        """Keep the path; nothing is read yet."""
         self.path = log.with_name(f"{log.name}.times")
 
     def add(self, mark: Mark) -> None:

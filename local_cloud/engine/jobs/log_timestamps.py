@@ -73,7 +73,10 @@ def mark(log: Path, hidden: bytes = b"", *, ended: bool = True, at: float | None
 
 
 def _size(log: Path) -> int:
-    """Bytes of a log; 0 if there is none, or if its job has put something else in its place."""
+    """Return the bytes of a log.
+
+    Return 0 if there is none, or if its job has put something else in its place.
+    """
     with suppress(FileNotFoundError), open_file(log) as file:
         return os.fstat(file.fileno()).st_size
     return 0
@@ -243,7 +246,7 @@ def since(log: Path, moment: float) -> int:
 
 
 def span(log: Path) -> tuple[float, float] | None:
-    """When the first and the latest line of a log were written; None while it is empty."""
+    """Return when the first and the latest line of a log were written; None while it is empty."""
     try:
         found = log.stat()
     except FileNotFoundError:

@@ -147,12 +147,12 @@ class Engine:
 
     @property
     def gpus(self) -> int:
-        """How many GPUs this machine has."""
+        """Return how many GPUs this machine has."""
         return len(self._gpus)
 
     @property
     def space(self) -> Space:
-        """How much may be written."""
+        """Return how much may be written."""
         assert self._space
         return self._space
 
@@ -220,23 +220,23 @@ class Engine:
         return before is not None
 
     def get(self, job_id: str) -> Job:
-        """The job as it stands; NoSuchJob if there is none."""
+        """Return the job as it stands; NoSuchJob if there is none."""
         return self._jobs.get(job_id)
 
     def jobs(self) -> Iterator[Job]:
-        """All jobs in the order in which they came."""
+        """Return all jobs in the order in which they came."""
         return iter(self._jobs)
 
     async def changed(self, job: Job, timeout: float) -> Job:
-        """The job as soon as its state differs from that of `job`, or after timeout seconds."""
+        """Return the job as soon as its state is not that of `job`, or after timeout seconds."""
         return await self._jobs.changed(job, timeout)
 
     def log(self, job_id: str, replica: str) -> Path:
-        """The file with what a replica wrote; it appears when the replica starts."""
+        """Return the file with what a replica wrote; it appears when the replica starts."""
         return log_path(self._folder / self.get(job_id).id, check_name(replica))
 
     def logs(self, job_id: str) -> dict[str, Path]:
-        """The logs that are there so far, by the name of the replica, in the names' order."""
+        """Return the logs that are there so far, by the name of the replica, in that order."""
         found = (self._folder / self.get(job_id).id).glob("*.log")
         return {path.name.removesuffix(".log"): path for path in sorted(found)}
 
@@ -275,7 +275,7 @@ class Engine:
             self._looking = asyncio.create_task(self._look())
 
     async def _look(self) -> None:
-        """While jobs wait, see whether those that run still hold back the others."""
+        """See, while jobs wait, whether those that run still hold back the others."""
         while self._open and any(job.state is State.QUEUED for job in self._jobs):
             marks = {job: self._marks(job) for job in self._scheduler.running}
             work = await asyncio.to_thread(_work, marks)
@@ -284,7 +284,7 @@ class Engine:
             await asyncio.sleep(scheduler.PERIOD)
 
     def _marks(self, job_id: str) -> dict[str, str]:
-        """The environment entries by which the processes of a job are found."""
+        """Return the environment entries by which the processes of a job are found."""
         return {**self._engine_mark, **self._run_mark, "LOCAL_CLOUD_JOB": job_id}
 
     def replica_context(
@@ -313,7 +313,7 @@ class Engine:
         task.add_done_callback(functools.partial(self._left, job.id))
 
     async def _live(self, job_id: str, context: ReplicaContext) -> None:
-        """A job from its turn to its end, in one attempt or several."""
+        """Run a job from its turn to its end, in one attempt or several."""
         outcome = await self._attempt(job_id, context)
         ran = self._runs[job_id].ran
         while self._runs[job_id].again:
@@ -403,7 +403,7 @@ class Engine:
             del self._collecting[job_id]
 
     def _left(self, job_id: str, task: asyncio.Task[None]) -> None:
-        """A job has left the machine: its cores are free."""
+        """Free the cores of a job that has left the machine."""
         self._tasks.pop(job_id)
         self._runs.pop(job_id, None)
         self._scheduler.release(job_id)
@@ -418,7 +418,7 @@ class Engine:
 
 
 def _work(marks: Mapping[str, Mapping[str, str]]) -> dict[str, float]:
-    """The CPU seconds of jobs, by the marks of their processes."""
+    """Return the CPU seconds of jobs, by the marks of their processes."""
     return {
         job: reaper.cpu_seconds(reaper.living((), reaper.entries(m))) for job, m in marks.items()
     }

@@ -27,7 +27,7 @@ AFTER_KILL = 5.0  # seconds; what SIGKILL has not ended by then hangs in the ker
 
 
 def living(groups: Collection[int], marks: Collection[str]) -> set[int]:
-    """The processes of these groups, and those that bear all the marks.
+    """Return the processes of these groups, and those that bear all the marks.
 
     A group here is what a process started as a session's leader began: the session counts too.
     A process bears the marks in the name of its control group, in the environment that its program
@@ -40,7 +40,7 @@ def living(groups: Collection[int], marks: Collection[str]) -> set[int]:
 
 
 def cpu_seconds(processes: Collection[int]) -> float:
-    """What these have computed so far, with those of their children that have ended."""
+    """Return the seconds that these and their children that have ended have computed so far."""
     return sum(map(_cpu_seconds, processes))
 
 
@@ -67,7 +67,7 @@ def _belongs(process: psutil.Process, groups: Collection[int], marks: set[tuple[
 
 
 def _is_ours(pid: int) -> bool:
-    """Whether this process may send that one a signal."""
+    """Return whether this process may send that one a signal."""
     try:
         os.kill(pid, 0)
     except OSError:
@@ -76,7 +76,7 @@ def _is_ours(pid: int) -> bool:
 
 
 def _runs(process: psutil.Process) -> bool:
-    """Whether a process, which may have ended, is more than a zombie."""
+    """Return whether a process, which may have ended, is more than a zombie."""
     try:
         gone = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
         return process.is_running() and process.status() not in gone
@@ -85,12 +85,12 @@ def _runs(process: psutil.Process) -> bool:
 
 
 def group_name(marks: Collection[str]) -> str:
-    """The name of the control group of the processes with these marks (control_groups.py)."""
+    """Return the name of the control group of the processes with these marks."""
     return PREFIX + ".".join(_sign(mark) for mark in marks)
 
 
 def _sign(mark: str) -> str:
-    """A mark as a part of a control group's name, which can be neither long nor hold a slash."""
+    """Return a mark as a part of a control group's name: short, and without a slash."""
     return hashlib.sha256(mark.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
@@ -99,7 +99,7 @@ def _signs(marks: set[tuple[str, ...]]) -> set[str]:
 
 
 def _group_signs(pid: int) -> set[str]:
-    """The signs in the names of a process's control groups; on Linux alone."""
+    """Return the signs in the names of a process's control groups; on Linux alone."""
     if sys.platform != "linux":
         return set()
     with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="surrogateescape") as file:
@@ -109,7 +109,7 @@ def _group_signs(pid: int) -> set[str]:
 
 
 def _namespace_marks(pid: int) -> set[tuple[str, ...]]:
-    """The marks in the name of a process's root, which namespace.py made; on Linux alone.
+    """Return the marks in the name of a process's root, which namespace.py made; on Linux alone.
 
     A process that leaves its group, its session and its environment behind keeps its root, unless
     it unshares its mounts and pivots to another one.
@@ -137,12 +137,12 @@ def _send(target: int, *signals: signal.Signals) -> None:
 
 
 def entries(marks: Mapping[str, str]) -> list[str]:
-    """The environment entries by which processes with these marks are found."""
+    """Return the environment entries by which processes with these marks are found."""
     return [f"{name}={text}" for name, text in marks.items()]
 
 
 def _processes(pids: Collection[int]) -> set[psutil.Process]:
-    """Those of the processes that are still there."""
+    """Return those of the processes that are still there."""
     found = set()
     for pid in pids:
         with contextlib.suppress(psutil.Error):
@@ -151,7 +151,10 @@ def _processes(pids: Collection[int]) -> set[psutil.Process]:
 
 
 def _second_look(groups: Collection[int], marks: Collection[str]) -> set[int]:
-    """What `living` misses while a process begins its program: just then it has no environment."""
+    """Find what `living` misses while a process begins its program.
+
+    Just then it has no environment.
+    """
     time.sleep(AGAIN)
     return living(groups, marks)
 
@@ -190,7 +193,7 @@ class Reaper:
     """The server's end of the pipe to the process that outlives it."""
 
     def __init__(self, marks: Collection[str]) -> None:
-        """marks: environment entries (NAME=value) that this run's replicas all have."""
+        """Keep marks: environment entries (NAME=value) that this run's replicas all have."""
         self._marks = tuple(marks)
         self._groups: dict[int, float] = {}
         self._start()
@@ -221,7 +224,7 @@ class Reaper:
 
     @property
     def pid(self) -> int:
-        """The process's id."""
+        """Return the process's id."""
         return self._process.pid
 
     def add(self, group: int, grace: float) -> None:
@@ -230,7 +233,7 @@ class Reaper:
         self._tell(f"+ {group} {grace}\n")
 
     def remove(self, group: int) -> None:
-        """The group has ended; its number may be another's from now on."""
+        """Forget the group, which has ended; its number may be another's from now on."""
         if self._groups.pop(group, None) is not None:
             self._tell(f"- {group}\n")
 

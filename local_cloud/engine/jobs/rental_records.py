@@ -23,20 +23,20 @@ class Rentals:
     """All rentals; each method writes to the disk, in the caller's transaction if there is one."""
 
     def __init__(self, records: Records) -> None:
-        """Nothing is kept in memory."""
+        """Keep the records; nothing is kept in memory."""
         self._records = records
 
     def open(self, rental_id: str, rented: Rented, times: int = 1) -> None:
-        """From now on so many are rented."""
+        """Note that so many are rented from now on."""
         self._put(Rental(rental_id, rented).changed(times, time.time()))
 
     def change(self, rental_id: str, times: int) -> None:
-        """From now on there are so many; nothing happens if there is no such rental."""
+        """Note that there are so many from now on; do nothing if there is no such rental."""
         if (rental := self.get(rental_id)) and rental.times != times:
             self._put(rental.changed(times, time.time()))
 
     def close(self, rental_id: str) -> None:
-        """It is given back now; the name may be used again."""
+        """Note that it is given back now; the name may be used again."""
         if rental := self.get(rental_id):
             with self._records.transaction():
                 self._records.delete(OPEN, rental_id)
@@ -47,12 +47,12 @@ class Rentals:
         self._keep(of_job(job))
 
     def get(self, rental_id: str) -> Rental | None:
-        """The rental that is open under this id, if there is one."""
+        """Return the rental that is open under this id, if there is one."""
         found = self._records.get(OPEN, rental_id)
         return Rental.of(found) if found else None
 
     def __iter__(self) -> Iterator[Rental]:
-        """All rentals, those of jobs among them."""
+        """Yield all rentals, those of jobs among them."""
         for kind in (CLOSED, OPEN):
             for _, document in self._records.list(kind):
                 yield Rental.of(document)
@@ -68,7 +68,9 @@ class Rentals:
 
 
 def of_job(job: Job) -> Rental:
-    """When a job had its machines: during its attempts, and not while it waited for its turn.
+    """Return when a job had its machines.
+
+    That is during its attempts, and not while it waited for its turn.
 
     The latest has them until its results are collected. Where the server was killed nobody knows
     the end: it is the last sign of life.

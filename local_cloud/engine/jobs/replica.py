@@ -52,7 +52,7 @@ class ReplicaContext:
     hidden: bytes = b""  # what nobody is to read in a log
 
     def of_job(self, port: Callable[[], int]) -> JobContext:
-        """What the job has of this machine; `port` takes a free loopback port for it."""
+        """Return what the job has of this machine; `port` takes a free loopback port for it."""
         pythons = self.pythons
         return JobContext(self.folder, self.threads, self.gpus, port, pythons.install, pythons.base)
 
@@ -66,7 +66,7 @@ class Started:
 
 
 def environment(replica: Replica, context: ReplicaContext, temporary: Path) -> dict[str, str]:
-    """The whole environment of a replica: of the server's own, nothing but INSTRUCTIONS."""
+    """Return the whole environment of a replica: of the server's own, nothing but INSTRUCTIONS."""
     own = context.folder / replica.name
     python = context.pythons.of(replica.image)
     path = (python.scripts, *python.base.commands, SYSTEM_PATH)
@@ -87,12 +87,15 @@ def environment(replica: Replica, context: ReplicaContext, temporary: Path) -> d
 
 
 def log_path(job_folder: Path, name: str) -> Path:
-    """The file into which a replica writes its output and its errors."""
+    """Return the file into which a replica writes its output and its errors."""
     return job_folder / f"{name}.log"
 
 
 def temporary_folder(own: Path) -> Path:
-    """A new TMPDIR: below the replica's folder, or the system's when that path is too long."""
+    """Return a new TMPDIR.
+
+    It is below the replica's folder, or the system's when that path is too long.
+    """
     folder = own / ".tmp"
     if len(os.fsencode(folder)) > LONGEST:
         return Path(tempfile.mkdtemp(prefix="lc-"))
@@ -168,7 +171,7 @@ def _forked(
     log: BinaryIO,
     network: Entered | None,
 ) -> Forked | None:
-    """The replica as a process that is forked, if that is asked for and possible."""
+    """Return the replica as a process that is forked, if that is asked for and possible."""
     python = context.pythons.of(replica.image)
     if not replica.forkable or not suits(replica.command, replica.environment, python.python):
         return None
@@ -190,7 +193,7 @@ def _forked(
 
 
 def last_lines(log: Path, count: int = 10, most: int = 8192) -> tuple[str, ...]:
-    """The last lines of a log, of its last `most` bytes; none if it cannot be read."""
+    """Return the last lines of a log, of its last `most` bytes; none if it cannot be read."""
     try:
         with files.open_file(log) as file:  # a job may have put a pipe there
             file.seek(max(0, file.seek(0, os.SEEK_END) - most))

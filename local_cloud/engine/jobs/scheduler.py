@@ -30,12 +30,15 @@ class Need:
 
 
 def need(job_id: str, size: int, gpus: int, machine_cores: int, machine_gpus: int) -> Need:
-    """What a job of `size` replicas takes: never more than there is, so that every job can run."""
+    """Return what a job of `size` replicas takes.
+
+    That is never more than there is, so that every job can run.
+    """
     return Need(job_id, min(size, machine_cores), min(gpus, machine_gpus))
 
 
 def due(waiting: Iterable[Need], free_cores: int, free_gpus: int) -> list[Need]:
-    """The jobs that start now, given those waiting in the order in which they came.
+    """Return the jobs that start now, given those waiting in the order in which they came.
 
     Strictly in order: a job that does not fit yet holds back all behind it. Some cores then idle
     for a while, and in return no job waits for ever while smaller ones overtake it.
@@ -60,7 +63,7 @@ class Holding:
         self._work = work
 
     def look(self, now: float, work: float) -> None:
-        """Others have been waiting since the last look, or for a moment."""
+        """Note that others have been waiting since the last look, or for a moment."""
         self._waited += min(now - self._looked, 2 * PERIOD)
         # What has ended takes its seconds with it: any change is work.
         if abs(work - self._work) > WORK * max(now - self._worked, PERIOD):
@@ -69,7 +72,7 @@ class Holding:
 
     @property
     def over(self) -> bool:
-        """Whether it holds back nobody any more."""
+        """Return whether it holds back nobody any more."""
         return self._waited >= PATIENCE or self._looked - self._worked >= IDLE
 
 
@@ -84,42 +87,42 @@ class Scheduler:
 
     @property
     def running(self) -> list[str]:
-        """The jobs that run."""
+        """Return the jobs that run."""
         return list(self._taken)
 
     def need(self, job_id: str, size: int, gpus: int) -> Need:
-        """What a job of `size` replicas takes of this machine."""
+        """Return what a job of `size` replicas takes of this machine."""
         return need(job_id, size, gpus, self._cores, len(self._gpus))
 
     def due(self, waiting: Iterable[Need]) -> list[Need]:
-        """The jobs that start now, given those waiting in the order in which they came."""
+        """Return the jobs that start now, given those waiting in the order in which they came."""
         held = [taken for job, (taken, _) in self._taken.items() if self.holds(job)]
         return due(waiting, self._cores - sum(one.cores for one in held), len(self._idle()))
 
     def _idle(self) -> list[int]:
-        """The GPUs that no job holds, first those that no job has."""
+        """Return the GPUs that no job holds, first those that no job has."""
         held = {gpu for job, (_, gpus) in self._taken.items() if self.holds(job) for gpu in gpus}
         users = Counter(gpu for _, gpus in self._taken.values() for gpu in gpus)
         return sorted(set(self._gpus) - held, key=lambda gpu: (users[gpu], gpu))
 
     def take(self, job: Need) -> tuple[int, ...]:
-        """The job, which is due, runs; returns its GPUs."""
+        """Take the GPUs of a job, which is due and runs; return them."""
         gpus = tuple(self._idle()[: job.gpus])
         self._taken[job.id] = job, gpus
         return gpus
 
     def release(self, job_id: str) -> None:
-        """The job has ended."""
+        """Note that the job has ended."""
         self._taken.pop(job_id)
         self._holdings.pop(job_id, None)
 
     def look(self, now: float, work: Mapping[str, float]) -> None:
-        """To be called every PERIOD while jobs wait; work: CPU seconds of the running jobs."""
+        """Look, every PERIOD while jobs wait; work: CPU seconds of the running jobs."""
         for job in self._taken.keys() & work.keys():
             holding = self._holdings.setdefault(job, Holding(now, work[job]))
             holding.look(now, work[job])
 
     def holds(self, job_id: str) -> bool:
-        """Whether a running job keeps others from starting."""
+        """Return whether a running job keeps others from starting."""
         holding = self._holdings.get(job_id)
         return holding is None or not holding.over

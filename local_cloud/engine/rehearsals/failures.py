@@ -35,7 +35,7 @@ class Rehearsed:
 
 
 def checked(document: dict[str, Any]) -> Rehearsed:
-    """What a request wants to be rehearsed; EngineError if that cannot be."""
+    """Check what a request wants to be rehearsed; EngineError if that cannot be."""
     try:
         wanted = Rehearsed(**document)
     except TypeError:
@@ -98,7 +98,7 @@ class Failures:
         return Rehearsed(**found) if found else None
 
     def is_met(self, failure: str, key: str) -> bool:
-        """Whether this job, study or deployment has met this failure."""
+        """Return whether this job, study or deployment has met this failure."""
         met = self.of(key)
         return met is not None and met.failure == failure
 

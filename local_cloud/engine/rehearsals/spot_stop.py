@@ -67,7 +67,7 @@ class Rehearsals:
 
 
 def checked(epochs: Sequence[object]) -> tuple[int, ...]:
-    """The epochs in their order; EngineError for what is none."""
+    """Check the epochs, and return them in their order; EngineError for what is none."""
     wanted = [epoch for epoch in epochs if isinstance(epoch, int) and not isinstance(epoch, bool)]
     if len(wanted) < len(epochs) or min(wanted, default=1) < 1:
         raise EngineError("a stop is rehearsed at epochs, which are whole numbers from 1")

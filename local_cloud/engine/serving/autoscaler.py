@@ -25,15 +25,15 @@ class Autoscaler:
 
     @property
     def active(self) -> int:
-        """Requests that are being answered, or wait."""
+        """Count the requests that are being answered, or wait."""
         return self._active
 
     def begin(self, now: float) -> None:
-        """A request has come."""
+        """Count a request that has come."""
         self._add(now, 1)
 
     def end(self, now: float) -> None:
-        """A request has been answered."""
+        """Count a request that has been answered."""
         self._add(now, -1)
 
     def _add(self, now: float, change: int) -> None:
@@ -60,7 +60,7 @@ class Autoscaler:
         return max(self.minimum, min(needed, self.maximum))
 
     def _mean(self, now: float, seconds: float) -> float | None:
-        """The mean number of active requests in the last seconds; None if that is not known."""
+        """Return the mean number of active requests in the last seconds; None if it is unknown."""
         earlier = [each for each in self._seen if each[0] <= now - seconds]
         if not earlier:
             return None

@@ -50,7 +50,7 @@ class ServedReplica:
 
     @property
     def usable(self) -> bool:
-        """Whether it may get requests."""
+        """Return whether it may get requests."""
         return self.healthy and not self.leaving and not self._ended.is_set()
 
     async def live(self, changed: Callable[[], None]) -> None:
@@ -125,7 +125,7 @@ class ServedReplica:
         self._ended.set()
 
     def said(self) -> tuple[str, ...]:
-        """The last lines of its log."""
+        """Return the last lines of its log."""
         return last_lines(log_path(self._context.folder, self.name))
 
     async def _clear(self) -> None:

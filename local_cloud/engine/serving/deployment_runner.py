@@ -230,7 +230,7 @@ class DeploymentRunner:
         task.add_done_callback(functools.partial(self._ended, replica))
 
     def _wake(self) -> None:
-        """A replica has become usable, or is no longer."""
+        """Wake those that wait: a replica has become usable, or is no longer."""
         if any(each.usable for each in self._replicas):
             self._failures = 0
             if self._state is ServingState.STARTING:

@@ -137,7 +137,7 @@ class Serving:
         return made
 
     def get(self, deployment_id: str) -> Deployment:
-        """The deployment as it stands; NoSuchDeployment if there is none."""
+        """Return the deployment as it stands; NoSuchDeployment if there is none."""
         try:
             return self._deployments[deployment_id]
         except KeyError:
@@ -146,13 +146,13 @@ class Serving:
             ) from None
 
     def deployments(self, endpoint: str | None = None) -> Iterator[Deployment]:
-        """All deployments, or those of an endpoint."""
+        """Yield all deployments, or those of an endpoint."""
         for each in list(self._deployments.values()):
             if endpoint in (None, each.endpoint):
                 yield each
 
     async def changed(self, deployment: Deployment, timeout: float) -> Deployment:
-        """The deployment as soon as its state differs from this one's, or after timeout seconds."""
+        """Return the deployment as soon as its state is another, or after timeout seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while self.get(deployment.id).state == deployment.state:
@@ -201,12 +201,12 @@ class Serving:
         self._ending.discard(deployment_id)
 
     def ending(self, deployment_id: str) -> bool:
-        """Whether a deployment that was removed still has replicas, or a folder."""
+        """Return whether a deployment that was removed still has replicas, or a folder."""
         return deployment_id in self._ending
 
     # ---- traffic and requests -------------------------------------------------------------------
     def traffic(self, endpoint: str) -> dict[str, float]:
-        """The weights of an endpoint's deployments, by id."""
+        """Return the weights of an endpoint's deployments, by id."""
         return dict(self._traffic.get(endpoint, {}))
 
     def set_traffic(self, endpoint: str, weights: Mapping[str, float]) -> None:
@@ -255,14 +255,14 @@ class Serving:
                     raise Unanswered(f"the deployment {chosen} was removed") from None
 
     def figures(self, deployment_id: str) -> Figures:
-        """What a deployment has done, and how it stands."""
+        """Return what a deployment has done, and how it stands."""
         self.get(deployment_id)
         if runner := self._runners.get(deployment_id):
             return runner.figures()
         return self._recorded(deployment_id)
 
     def logs(self, deployment_id: str) -> dict[str, Path]:
-        """The replicas' logs that are there so far, by the name of the replica."""
+        """Return the replicas' logs that are there so far, by the name of the replica."""
         found = (self._folder / self.get(deployment_id).id).glob("*.log")
         return {path.name.removesuffix(".log"): path for path in sorted(found)}
 
@@ -312,7 +312,7 @@ class Serving:
         self._wake(made.id)
 
     def _sized(self, deployment_id: str, replicas: int) -> None:
-        """A deployment has so many machines from now on."""
+        """Note that a deployment has so many machines from now on."""
         try:
             self._rentals.change(deployment_id, replicas)
         except NOT_WRITTEN as problem:

@@ -115,7 +115,7 @@ class _Connection:
 
 
 def _kept(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """The headers that are the replica's own, and not this connection's."""
+    """Return the headers that are the replica's own, and not this connection's."""
     return tuple((name, value) for name, value in headers if name not in HOP)
 
 
@@ -148,7 +148,7 @@ class Client:
         return response
 
     def _open_one(self) -> _Connection | None:
-        """A free connection that the replica has not closed: many close one that is idle."""
+        """Return a free connection that the replica has not closed: many close one that is idle."""
         while self._free:
             if not (connection := self._free.pop()).reader.at_eof():
                 return connection

@@ -41,12 +41,12 @@ class Deployment:
     message: str = ""  # why it has failed
 
     def document(self) -> dict[str, Any]:
-        """The deployment as JSON can hold it."""
+        """Return the deployment as JSON can hold it."""
         return asdict(self)
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Deployment:
-        """The deployment of a document."""
+        """Read the deployment of a document."""
         return cls(**{**document, "state": ServingState(document["state"])})
 
 
@@ -76,7 +76,7 @@ class ServingDialect(Protocol):
         """
 
     def settled(self, deployment: Deployment) -> None:
-        """A deployment is READY or FAILED: now is the time to send traffic to it.
+        """React to a deployment that is READY or FAILED: now is the time to send traffic to it.
 
         Called on the loop, where Serving's methods may be called; again after a restart.
         """
@@ -98,6 +98,6 @@ class Figures:
     p99: float = 0.0
 
     def document(self) -> dict[str, Any]:
-        """The counts that outlive the server."""
+        """Return the counts that outlive the server."""
         kept = ("requests", "refused", "failed", "resent", "restarts")
         return {name: getattr(self, name) for name in kept}

@@ -52,7 +52,7 @@ class Other:
 
 
 def is_over(rule: Rule, mine: Other, since: float, others: Iterable[Other], maximize: bool) -> bool:
-    """Whether to stop a trial that runs; since: the step up to which this was decided before."""
+    """Return whether to stop a trial that runs; since: the step up to which this was decided."""
     if not mine.curve or mine.curve[-1][0] <= since:
         return False
     if maximize:  # from here on, less is better
@@ -83,7 +83,7 @@ def _below_median(rule: Rule, mine: Curve, ended: Sequence[Other]) -> bool:
 
 
 def _without_a_chance(mine: Curve, ended: Sequence[Other]) -> bool:
-    """What the trial gains from here on is predicted by a Gaussian process from the others."""
+    """Predict what the trial gains from here on by a Gaussian process from the others."""
     step = mine[-1][0]
     known = [
         (_features(other.curve, step), other.result - _at(other.curve, step), other.result)
@@ -99,12 +99,12 @@ def _without_a_chance(mine: Curve, ended: Sequence[Other]) -> bool:
 
 
 def _at(curve: Curve, step: float) -> float:
-    """The latest value at this step; the first one, before it."""
+    """Return the latest value at this step; the first one, before it."""
     return next((value for at, value in reversed(curve) if at <= step), curve[0][1])
 
 
 def _features(curve: Curve, step: float) -> tuple[float, float]:
-    """Where a trial stood at this step, and how fast it got there."""
+    """Return where a trial stood at this step, and how fast it got there."""
     now = _at(curve, step)
     return now, _at(curve, step / 2) - now
 
@@ -112,7 +112,7 @@ def _features(curve: Curve, step: float) -> tuple[float, float]:
 def _predicted(
     features: np.ndarray, values: np.ndarray, at: tuple[float, float]
 ) -> tuple[float, float]:
-    """Mean and standard deviation at a place, by Gaussian process regression."""
+    """Return mean and standard deviation at a place, by Gaussian process regression."""
     scale, deviation = features.std(axis=0), float(values.std())
     if deviation == 0:
         return float(values.mean()), 0.0
@@ -138,7 +138,7 @@ def _predicted(
 
 
 def _halved(rule: Rule, mine: Other, since: float, others: Sequence[Other]) -> bool:
-    """Successive halving, decided as each trial comes by (ASHA).
+    """Decide by successive halving, as each trial comes by (ASHA).
 
     A decision falls at `least` steps and at three times, nine times as many, and so on: the third
     of the trials goes on that is best there. Every other bracket begins that much later, which

@@ -41,13 +41,16 @@ class Parameter:
     about: float | None = None  # reverse log: what values come near to; None: all but low + high
 
     def inside(self, value: Value) -> Value:
-        """The value as Optuna knows it: a reversed scale from its other end, places for numbers."""
+        """Return the value as Optuna knows it.
+
+        A reversed scale begins at its other end, and numbers have places.
+        """
         if self.kind == "ordered":
             return self.choices.index(value)
         return self._mirrored(value, *self.bounds) if self.scale == "reverse log" else value
 
     def outside(self, known: Value) -> Value:
-        """The value, from what Optuna knows it as."""
+        """Return the value, from what Optuna knows it as."""
         if self.kind == "ordered":
             return self.choices[int(known)]
         if self.scale == "reverse log":
@@ -56,7 +59,7 @@ class Parameter:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The lowest and the highest number that Optuna knows of it."""
+        """Return the lowest and the highest number that Optuna knows of it."""
         if self.scale != "reverse log" or self.about is None:
             return self.low, self.high
         return self.about - self.high, self.about - self.low
@@ -86,7 +89,7 @@ def next_values(
     earlier: Sequence[Trial] = (),
     alike: bool = True,
 ) -> dict[str, Value] | None:
-    """The values of the next trial; None: there is nothing else to try.
+    """Return the values of the next trial; None: there is nothing else to try.
 
     algorithm: bayesian (a tree-structured Parzen estimator, after ten random trials), random, or
     grid (all combinations, in order; nothing may be real). A trial that still runs is taken for
@@ -120,7 +123,7 @@ def next_values(
 
 
 def _by_order(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials with the share of results below each in place of its result."""
+    """Return the trials with the share of results below each in place of its result."""
     results = sorted(trial.result for trial in trials if trial.result is not None)
     return [
         trial
@@ -131,12 +134,12 @@ def _by_order(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def exists(parameter: Parameter, values: Mapping[str, Value]) -> bool:
-    """Whether a trial with these values has this parameter."""
+    """Return whether a trial with these values has this parameter."""
     return not parameter.parent or values.get(parameter.parent) in parameter.when
 
 
 def grid(parameters: Sequence[Parameter]) -> Iterator[dict[str, Value]]:
-    """All combinations, in order: those of the last parameter's values follow one another."""
+    """Yield all combinations, in order: those of the last parameter's values follow one another."""
     if not parameters:
         yield {}
         return
@@ -151,7 +154,7 @@ def grid(parameters: Sequence[Parameter]) -> Iterator[dict[str, Value]]:
 
 
 def _distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
-    """The same as what _ask() asks for."""
+    """Return what _ask() asks for, as Optuna's distribution."""
     from optuna import distributions
 
     log = parameter.scale != "linear"
@@ -180,7 +183,7 @@ def _ask(trial: optuna.Trial, parameter: Parameter) -> Value:
 
 
 def _recorded(parameters: Sequence[Parameter], trial: Trial) -> optuna.trial.FrozenTrial:
-    """A trial as Optuna keeps it."""
+    """Return a trial as Optuna keeps it."""
     from optuna.trial import TrialState, create_trial
 
     there = [parameter for parameter in parameters if parameter.name in trial.values]

@@ -31,7 +31,7 @@ class StudySpec:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> StudySpec:
-        """The specification of a document."""
+        """Read the specification of a document."""
         document = _renamed(document)
         parameters = (
             Parameter(**one | {name: tuple(one[name]) for name in ("choices", "when")})
@@ -60,15 +60,15 @@ class TrialJob:
 
     @property
     def ended(self) -> bool:
-        """Whether it is known what came of it."""
+        """Return whether it is known what came of it."""
         return self.result is not None or bool(self.reason)
 
     def for_search(self) -> Trial:
-        """What a search needs to know of it."""
+        """Return what a search needs to know of it."""
         return Trial(self.values, self.result, failed=bool(self.reason))
 
     def other(self, place: int) -> Other:
-        """What the decision to stop another one early needs to know of it."""
+        """Return what the decision to stop another one early needs to know of it."""
         return Other(place, self.curve, self.ended, None if self.early else self.result)
 
 
@@ -86,12 +86,12 @@ class Study:
 
     @property
     def failed(self) -> int:
-        """How many trials ended without a result."""
+        """Return how many trials ended without a result."""
         return sum(bool(trial.reason) for trial in self.trials)
 
     @property
     def hopeless(self) -> bool:
-        """Whether too many trials ended without a result for the study to go on."""
+        """Return whether too many trials ended without a result for the study to go on."""
         spec = self.spec
         if spec.max_failed_trials is not None and self.failed >= spec.max_failed_trials:
             return True
@@ -100,20 +100,20 @@ class Study:
 
     @property
     def best(self) -> TrialJob | None:
-        """The trial with the best result, the first of equals."""
+        """Return the trial with the best result, the first of equals."""
         done = [trial for trial in self.trials if trial.result is not None]
         sign = -1 if self.spec.maximize else 1
         return min(done, key=lambda trial: sign * (trial.result or 0.0), default=None)
 
     def document(self) -> dict[str, Any]:
-        """The study as JSON can hold it, without its trials."""
+        """Return the study as JSON can hold it, without its trials."""
         document = asdict(replace(self, trials=()))
         del document["trials"]
         return document
 
     @classmethod
     def of(cls, document: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]) -> Study:
-        """The study of a document and of those of its trials."""
+        """Read the study of a document and of those of its trials."""
         document = _renamed(document)
         facts = {"spec": StudySpec.of(document["spec"]), "state": State(document["state"])}
         return cls(**{**document, **facts, "trials": tuple(map(_trial, trials))})
@@ -132,12 +132,12 @@ EARLIER = {
 
 
 def _renamed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with today's names."""
+    """Return the document with today's names."""
     return {EARLIER.get(name, name): value for name, value in document.items()}
 
 
 def _trial(document: Mapping[str, Any]) -> TrialJob:
-    """The trial of a document."""
+    """Read the trial of a document."""
     document = dict(document)
     document["without_metric"] = document.pop("silent", document.get("without_metric", False))
     curve = tuple((step, value) for step, value in document.get("curve", ()))

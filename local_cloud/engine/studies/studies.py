@@ -65,15 +65,15 @@ class Studies:
         return self.get(study_id)
 
     def get(self, study_id: str) -> Study:
-        """The study as it stands; EngineError if there is none."""
+        """Return the study as it stands; EngineError if there is none."""
         return self._table.get(study_id)
 
     def all(self) -> Iterator[Study]:
-        """All studies, by name."""
+        """Return all studies, by name."""
         return iter(self._table)
 
     async def changed(self, study: Study, timeout: float) -> Study:
-        """The study as soon as it differs from this, or after timeout seconds."""
+        """Return the study as soon as it differs from this, or after timeout seconds."""
         return await self._table.changed(study, timeout)
 
     def delete(self, study_id: str) -> None:
@@ -91,7 +91,7 @@ class Studies:
         task.add_done_callback(functools.partial(self._left, study_id))
 
     def _left(self, study_id: str, task: asyncio.Task[None]) -> None:
-        """A study is run no further: it has ended, or the server does."""
+        """Forget a study that is run no further: it has ended, or the server does."""
         self._tasks.pop(study_id)
         if not task.cancelled() and (problem := task.exception()):
             # A fault in this program; neither study nor trials must seem to run for ever.

@@ -50,7 +50,7 @@ class StudyRunner:
 
     @property
     def _study(self) -> Study:
-        """The study as it stands."""
+        """Return the study as it stands."""
         return self._table.get(self._id)
 
     async def live(self) -> None:
@@ -85,11 +85,11 @@ class StudyRunner:
             await self._news()
 
     def _is_over(self) -> bool:
-        """Whether the study ends before it has had all its trials."""
+        """Return whether the study ends before it has had all its trials."""
         return self._study.hopeless or self._left() == 0
 
     def _left(self) -> float | None:
-        """For how many seconds the study may still go on; None: for ever."""
+        """Return for how many seconds the study may still go on; None: for ever."""
         seconds = self._study.spec.seconds
         return None if seconds is None else max(0.0, self._study.created + seconds - time.time())
 
@@ -177,7 +177,7 @@ class StudyRunner:
 
 
 def _ending(study: Study) -> State:
-    """How a study has ended of which nothing runs any more."""
+    """Return how a study has ended of which nothing runs any more."""
     if study.hopeless:
         return State.FAILED
     return State.STOPPED if study.state is State.STOPPING else State.SUCCEEDED

@@ -26,7 +26,7 @@ class StudyTable:
     """All studies, each seen only as it is on record."""
 
     def __init__(self, records: Records) -> None:
-        """Nothing is read before load()."""
+        """Keep the records; nothing is read before load()."""
         self.records = records
         self._studies: dict[str, Study] = {}
         self._changed: dict[str, asyncio.Event] = {}
@@ -40,22 +40,22 @@ class StudyTable:
         return list(self)
 
     def __contains__(self, study_id: str) -> bool:
-        """Whether there is such a study."""
+        """Return whether there is such a study."""
         return study_id in self._studies
 
     def __iter__(self) -> Iterator[Study]:
-        """All studies, by name."""
+        """Yield all studies, by name."""
         yield from list(self._studies.values())
 
     def get(self, study_id: str) -> Study:
-        """The study as it stands; EngineError if there is none."""
+        """Return the study as it stands; EngineError if there is none."""
         try:
             return self._studies[study_id]
         except KeyError:
             raise EngineError(f"there is no study {study_id}") from None
 
     async def changed(self, study: Study, timeout: float) -> Study:
-        """The study as soon as it differs from this, or after timeout seconds."""
+        """Return the study as soon as it differs from this, or after timeout seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while self.get(study.id) == study:
@@ -108,5 +108,5 @@ class StudyTable:
 
 
 def _name(study_id: str, place: int) -> str:
-    """The name of a trial's record: in order, also beyond the ninth."""
+    """Return the name of a trial's record: in order, also beyond the ninth."""
     return f"{study_id}/{place:06}"

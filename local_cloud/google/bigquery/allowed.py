@@ -151,7 +151,7 @@ def _check_names(node: Any, kind: str) -> None:
 
 
 def statement_name(tree: Any) -> str:
-    """How messages name a statement: its first words."""
+    """Return how messages name a statement: its first words."""
     if type(tree).__name__ == "Command":
         return str(tree.this).upper()
     return str(tree.key).upper()

@@ -18,12 +18,12 @@ class Alteration:
     """The actions on one table; its document changes with them."""
 
     def __init__(self, catalog: Catalog, cursor: Cursor, name: Name, document: Document) -> None:
-        """In the cursor's transaction."""
+        """Work in the cursor's transaction."""
         self.catalog, self.cursor = catalog, cursor
         self.name, self.document = name, document
 
     def run(self, action: Any) -> None:
-        """One action. Raises Problem."""
+        """Run one action. Raises Problem."""
         match action:
             case exp.ColumnDef():
                 self._add(action)

@@ -31,31 +31,34 @@ class Name:
     table: str
 
     def __str__(self) -> str:
-        """As messages have it."""
+        """Return the name as messages have it."""
         return f"{self.project}:{self.dataset}.{self.table}"
 
     @property
     def stored(self) -> str:
-        """Where DuckDB has it, as SQL."""
+        """Return where DuckDB has it, as SQL."""
         return f"{quoted(self.schema)}.{quoted(encoded(self.table))}"
 
     @property
     def schema(self) -> str:
-        """DuckDB's schema of its dataset."""
+        """Return DuckDB's schema of its dataset."""
         return encoded(f"{self.project}.{self.dataset}")
 
     def reference(self) -> Document:
-        """As the API has it."""
+        """Return the reference as the API has it."""
         return {"projectId": self.project, "datasetId": self.dataset, "tableId": self.table}
 
 
 def now() -> str:
-    """Milliseconds, as resources have times."""
+    """Return the time in milliseconds, as resources have it."""
     return str(time.time_ns() // 10**6)
 
 
 def now_after(statistics: Document) -> str:
-    """The same, but not before a job was made and started: the clock may have been set back."""
+    """Return the time, but not before a job was made and started.
+
+    The clock may have been set back.
+    """
     times = (now(), statistics["creationTime"], statistics.get("startTime", "0"))
     return str(max(map(int, times)))
 
@@ -64,11 +67,11 @@ class Catalog:
     """What there is. Methods with a cursor are part of its transaction."""
 
     def __init__(self, database: Database) -> None:
-        """Of this database."""
+        """Keep the catalog in this database."""
         self.database = database
 
     def dataset(self, project: str, dataset: str) -> Document:
-        """The document. Raises Problem if there is none."""
+        """Return the document. Raises Problem if there is none."""
         found = self.database.documents(
             f"SELECT document FROM catalog.dataset WHERE {_DATASET}", project, dataset
         )
@@ -77,7 +80,7 @@ class Catalog:
         return found[0]
 
     def datasets(self, project: str) -> list[tuple[str, Document]]:
-        """A project's, by name."""
+        """Return a project's datasets, by name."""
         rows = self.database.rows(
             "SELECT dataset, document FROM catalog.dataset WHERE project = ? ORDER BY 1", project
         )
@@ -97,7 +100,7 @@ class Catalog:
         *,
         new: bool,
     ) -> None:
-        """The same, in a transaction."""
+        """Make a dataset in a transaction of its own."""
         there = f"SELECT 1 FROM catalog.dataset WHERE {_DATASET}"
         found = cursor.execute(there, [project, dataset]).fetchone()
         if found and new:
@@ -119,7 +122,7 @@ class Catalog:
             cursor.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
 
     def find(self, name: Name) -> Document | None:
-        """The document of a table, view or model; None if there is none."""
+        """Return the document of a table, view or model; None if there is none."""
         found = self.database.documents(
             f"SELECT document FROM catalog.item WHERE {_ITEM}",
             *(name.project, name.dataset, name.table),
@@ -127,7 +130,7 @@ class Catalog:
         return found[0] if found else None
 
     def get(self, name: Name) -> Document:
-        """The document. Raises Problem if there is none, or no dataset."""
+        """Return the document. Raises Problem if there is none, or no dataset."""
         found = self.find(name)
         if found is None:
             self.dataset(name.project, name.dataset)
@@ -135,7 +138,7 @@ class Catalog:
         return found
 
     def items(self, project: str, dataset: str) -> list[tuple[Name, Document]]:
-        """What is in a dataset, by name."""
+        """Return the items of a dataset, by name."""
         rows = self.database.rows(
             f"SELECT name, document FROM catalog.item WHERE {_DATASET} ORDER BY 1",
             *(project, dataset),
@@ -181,7 +184,7 @@ class Catalog:
 
 
 def table_document(fields: list[Field], more: Document) -> Document:
-    """The document of a new table."""
+    """Return the document of a new table."""
     at = now()
     return {
         "type": "TABLE",

@@ -22,7 +22,7 @@ AGAIN = (0.0, 0.2, 1.0)  # seconds before a statement of our own that only reads
 
 
 def encoded(name: str) -> str:
-    """A name of BigQuery's, in which case counts, as one of DuckDB's, in which it does not."""
+    """Return a name of BigQuery's, in which case counts, as one of DuckDB's, where it does not."""
     return re.sub(r"[A-Z^]", lambda found: "^" + found[0].lower(), name)
 
 
@@ -45,7 +45,7 @@ class Database:
 
     @contextlib.contextmanager
     def cursor(self) -> Iterator[Cursor]:
-        """A connection of one's own to the file."""
+        """Yield a connection of one's own to the file."""
         cursor = self._running().cursor()
         try:
             yield cursor
@@ -54,7 +54,7 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self, cursor: Cursor | None = None) -> Iterator[Cursor]:
-        """All writes of the block or, if it raises, none; what is committed is on the disk."""
+        """Write all of the block or, if it raises, nothing; what is committed is on the disk."""
         with contextlib.ExitStack() as stack:
             cursor = cursor or stack.enter_context(self.cursor())
             stack.enter_context(self.writing)
@@ -72,7 +72,7 @@ class Database:
             cursor.committed = True
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The answer to one of our own statements, which only reads.
+        """Return the answer to one of our own statements, which only reads.
 
         It is tried again if somebody's query has ended the process, or has taken all memory.
         """
@@ -96,7 +96,7 @@ class Database:
         return found
 
     def documents(self, statement: str, *values: Any) -> list[dict[str, Any]]:
-        """The documents, one per row, that one of our own statements selects."""
+        """Return the documents, one per row, that one of our own statements selects."""
         return [json.loads(row[0]) for row in self.rows(statement, *values)]
 
     def require_room(self) -> None:

@@ -23,7 +23,7 @@ class Datasets:
     """Datasets of the catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
-        """In this catalog."""
+        """Serve the datasets of this catalog."""
         self._catalog = catalog
 
     def insert(self, call: Call) -> Document:
@@ -92,13 +92,13 @@ def check_etag(call: Call, found: Document) -> None:
 
 
 def etag(document: Document) -> str:
-    """A word for what a client may have changed; new rows of a table are no such change."""
+    """Return a word for what a client may have changed; new rows of a table are no such change."""
     kept = {key: value for key, value in document.items() if key != "lastModifiedTime"}
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def merged(found: Document, changes: Document) -> Document:
-    """A patch: what is null goes, labels are merged."""
+    """Merge a patch: what is null goes, labels are merged."""
     labels = (found.get("labels") or {}) | (changes.get("labels") or {})
     changed = {key: value for key, value in (found | changes).items() if value is not None}
     if labels:
@@ -116,7 +116,7 @@ def _settings(body: Document) -> Document:
 
 
 def _labels(text: str) -> list[tuple[str, str]]:
-    """The conditions of a filter: labels.name:value, labels.name."""
+    """Return the conditions of a filter: labels.name:value, labels.name."""
     found = []
     for word in text.split():
         if not word.startswith("labels."):
@@ -132,7 +132,7 @@ def _has(document: Document, label: str, value: str) -> bool:
 
 
 def resource(project: str, name: str, document: Document) -> Document:
-    """The API's resource."""
+    """Return the API's resource."""
     return {
         "kind": "bigquery#dataset",
         "etag": etag(document),

@@ -23,12 +23,12 @@ class Change:
     """One such statement."""
 
     def __init__(self, writer: Writer, cursor: Cursor, resolver: Resolver) -> None:
-        """On the writer's tables."""
+        """Change the tables of this writer."""
         self.writer, self.cursor, self.resolver = writer, cursor, resolver
         self.catalog = writer.catalog
 
     def run(self, tree: Any) -> Outcome:
-        """What it did."""
+        """Run the statement, and return what it did."""
         handlers = {
             ("create", "TABLE"): self._create_table,
             ("create", "VIEW"): self._create_view,
@@ -58,7 +58,7 @@ class Change:
         )
 
     def _target(self, tree: Any) -> tuple[Name, Document | None, str]:
-        """The name, what is there, and what is to be done: CREATE, REPLACE or SKIP."""
+        """Return the name, what is there, and what is to be done: CREATE, REPLACE or SKIP."""
         table = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
         name = self.resolver.name(table)
         self.catalog.dataset(name.project, name.dataset)
@@ -108,7 +108,7 @@ class Change:
         return self._outcome(kind, name, operation)
 
     def _renamed(self, sql: str, fields: list[Field]) -> str:
-        """A query whose columns have the fields' names: they belong together by position."""
+        """Return a query whose columns have the fields' names: they belong together by position."""
         count = len(fields_of(self.cursor, sql))
         if count != len(fields):
             raise invalid_query(f"the list has {len(fields)} columns, and the query {count}")
@@ -128,7 +128,7 @@ class Change:
         return self._outcome("CREATE_VIEW", name, operation)
 
     def view(self, query: Any) -> Document:
-        """The document of a view on this query."""
+        """Return the document of a view on this query."""
         for table in query.find_all(exp.Table):  # a view has no default dataset
             if len(table.parts) == 1 and self.resolver.dataset and not is_cte(table):
                 table.set("db", exp.to_identifier(self.resolver.dataset, quoted=True))
@@ -201,7 +201,7 @@ class Change:
 
 
 def _one(tree: Any) -> Any:
-    """What a DROP names."""
+    """Return the kind and the name that a DROP names."""
     found = tree.args.get("tables") or [tree.this]
     if len(found) != 1:
         raise invalid_query("Syntax error: DROP takes one name")

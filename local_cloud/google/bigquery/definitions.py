@@ -12,7 +12,7 @@ from local_cloud.google.bigquery.types import Field
 
 
 def field(column: Any) -> Field:
-    """A column of CREATE TABLE as a field of the API's."""
+    """Return a column of CREATE TABLE as a field of the API's."""
     constraints = [one.kind for one in column.constraints]
     kind = column.args.get("kind")
     if kind is None:
@@ -27,7 +27,7 @@ def field(column: Any) -> Field:
 
 
 def field_of_type(name: str, kind: Any) -> Field:
-    """A field of this type of sqlglot's."""
+    """Return a field of this type of sqlglot's."""
     text = kind.copy()
     text.set("expressions", [])
     word = text.sql("bigquery").upper()

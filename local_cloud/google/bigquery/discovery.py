@@ -23,7 +23,10 @@ _NOTHING = {"$ref": "JsonObject"}
 
 
 def document(methods: Iterable[tuple[str, str, str]], base: str) -> dict[str, Any]:
-    """The document of these methods: (resource.method, verb, path); base: where the server is."""
+    """Return the document of these methods.
+
+    A method is (resource.method, verb, path). base: where the server is.
+    """
     resources: dict[str, Any] = {}
     for name, verb, path in methods:
         resource, _, method = name.partition(".")

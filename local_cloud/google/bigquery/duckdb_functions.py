@@ -72,5 +72,5 @@ VALUES = frozenset((_VALUES + _WINDOWS).split()) | TABLES | functions.names()
 
 
 def is_operator(name: str) -> bool:
-    """Whether a function's name is an operator's, such as + or ~~."""
+    """Return whether a function's name is an operator's, such as + or ~~."""
     return not any(letter.isalnum() or letter == "_" for letter in name)

@@ -32,7 +32,7 @@ class Runner:
     """Statements on the catalog's tables."""
 
     def __init__(self, database: Database, catalog: Catalog, changes: ModelChanges) -> None:
-        """On this database; changes: runs the statements about models."""
+        """Run statements on this database; changes: runs the statements about models."""
         self.database, self.catalog = database, catalog
         self._changes = changes
         self.writer = Writer(database, catalog)
@@ -52,7 +52,7 @@ class Runner:
             raise problem_of(problem) from None
 
     def dry(self, cursor: Cursor, request: Request) -> dict[str, Any]:
-        """The statistics of a query that is only checked, with the schema of its result."""
+        """Return the statistics of a query that is only checked, with the schema of its result."""
         tree, resolver = self._prepared(cursor, request, dry=True)
         found: dict[str, Any] = {"statementType": statement_type(tree)}
         try:
@@ -116,7 +116,7 @@ class Runner:
         return Outcome(statistics | read)
 
     def _changed(self, tree: Any, resolver: Resolver) -> tuple[Name, str]:
-        """The table that a statement changes, and its SQL."""
+        """Return the table that a statement changes, and its SQL."""
         if isinstance(tree, exp.Delete) and tree.args.get("tables"):  # DELETE t, without FROM
             tree.set("this", tree.args["tables"][0])
             tree.set("tables", None)
@@ -154,7 +154,7 @@ def _require_billed(found: dict[str, Any], request: Request) -> None:
 
 
 def statement_type(tree: Any) -> str:
-    """The API's name of a kind of statement."""
+    """Return the API's name of a kind of statement."""
     if isinstance(tree, QUERIES):
         return "SELECT"
     if isinstance(tree, exp.TruncateTable):

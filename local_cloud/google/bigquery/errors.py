@@ -22,33 +22,33 @@ class Problem(GoogleError):
         self.details = {"errors": [{"domain": "global"} | self.entry()]}
 
     def entry(self) -> dict[str, str]:
-        """As a job's `errorResult` has it."""
+        """Return the error as a job's `errorResult` has it."""
         where = {"location": self.location} if self.location else {}
         return {"reason": self.reason, "message": str(self)} | where
 
 
 def invalid(message: str) -> Problem:
-    """The request makes no sense."""
+    """Return the refusal of a request that makes no sense."""
     return Problem(400, "invalid", message)
 
 
 def required(field: str) -> Problem:
-    """The request lacks a field."""
+    """Return the refusal of a request that lacks a field."""
     return Problem(400, "required", f"Required parameter is missing: {field}")
 
 
 def invalid_query(message: str) -> Problem:
-    """The SQL makes no sense."""
+    """Return the refusal of SQL that makes no sense."""
     return Problem(400, "invalidQuery", message, "query")
 
 
 def not_implemented(what: str) -> Problem:
-    """The service can do it and the local cloud cannot."""
+    """Return the refusal of what the service can do and the local cloud cannot."""
     return Problem(501, "notImplemented", f"not implemented in the local cloud: {what}")
 
 
 def mistake(problem: Exception) -> Problem:
-    """An error of the local cloud's own, which is logged.
+    """Log an error of the local cloud's own, and return it as a refusal.
 
     Its reason is none of those after which clients send a request again for minutes:
     google.cloud.bigquery.retry has backendError, badGateway, internalError, rateLimitExceeded.
@@ -59,7 +59,7 @@ def mistake(problem: Exception) -> Problem:
 
 
 def no_such_dataset(project: str, dataset: str) -> Problem:
-    """There is no dataset of this name."""
+    """Return the refusal of a dataset that does not exist."""
     name = f"{project}:{dataset}"
     return Problem(
         404, "notFound", f"Not found: Dataset {name} was not found in location {LOCATION}"
@@ -67,11 +67,11 @@ def no_such_dataset(project: str, dataset: str) -> Problem:
 
 
 def no_such_table(project: str, dataset: str, table: str) -> Problem:
-    """There is no table of this name."""
+    """Return the refusal of a table that does not exist."""
     name = f"{project}:{dataset}.{table}"
     return Problem(404, "notFound", f"Not found: Table {name} was not found in location {LOCATION}")
 
 
 def duplicate(what: str, name: str) -> Problem:
-    """There is one of this name; what: Dataset, Table, Job."""
+    """Return the refusal of a name that is taken; what: Dataset, Table, Job."""
     return Problem(409, "duplicate", f"Already Exists: {what} {name}")

@@ -24,7 +24,7 @@ class Extracts:
     """What runs extract and copy jobs."""
 
     def __init__(self, writer: Writer, catalog: Catalog, objects: Objects) -> None:
-        """To these buckets."""
+        """Write to these buckets."""
         self._writer, self._catalog, self._objects = writer, catalog, objects
 
     def run(self, cursor: Cursor, document: Document) -> Outcome:

@@ -43,7 +43,7 @@ _DAMAGED = ("Could not read enough bytes", "checksum", "Corrupt")
 
 
 def known(problem: Exception) -> Problem:
-    """What the service says of anything that a request or a job may raise."""
+    """Return what the service says of anything that a request or a job may raise."""
     if isinstance(problem, Problem):
         return problem
     if isinstance(problem, NoSuchBucket | NoSuchObject):
@@ -70,7 +70,7 @@ def known(problem: Exception) -> Problem:
 
 
 def is_the_disks(said: str) -> bool:
-    """Whether DuckDB's text says that the disk refuses."""
+    """Return whether DuckDB's text says that the disk refuses."""
     return any(words in said for words in _DISK)
 
 
@@ -80,7 +80,7 @@ def _disk(said: str) -> Problem:
 
 
 def problem_of(error: Any) -> Problem:
-    """What the service says where DuckDB says this of a statement."""
+    """Return what the service says where DuckDB says this of a statement."""
     text = str(error).split("\n")[0]
     if isinstance(error, duckdb.InterruptException):
         return Problem(499, "stopped", "Job execution was cancelled: User requested cancellation")
@@ -118,7 +118,7 @@ def problem_of(error: Any) -> Problem:
 
 
 def damaged(said: str) -> Problem:
-    """What is said of DuckDB's file where it is not what DuckDB has written."""
+    """Return the refusal that says that DuckDB's file is not what DuckDB has written."""
     return Problem(
         *(500, "fault"),
         f"BigQuery's tables cannot be read: their file is damaged ({said}). It is left unchanged:"
@@ -127,7 +127,7 @@ def damaged(said: str) -> Problem:
 
 
 def unreadable(problem: Exception, files: Sequence[Path] = ()) -> Problem:
-    """What the service says of a file that does not hold what it should.
+    """Return what the service says of a file that does not hold what it should.
 
     files: those that were read, whose paths are nobody's business.
     """

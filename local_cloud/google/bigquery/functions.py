@@ -38,7 +38,7 @@ _PADDED = (
 
 
 def _finite(function: str, call: str) -> tuple[str, str, str]:
-    """A function of floats that raises where its result is none."""
+    """Return a function of floats that raises where its result is none."""
     body = _FINITE.format("CAST(x AS DOUBLE)", call)
     return "x", body, f"'Floating point error in function: {function}'"
 
@@ -224,13 +224,13 @@ PLAIN: dict[str, list[tuple[str, str]]] = {
 
 
 def names() -> frozenset[str]:
-    """How they are called."""
+    """Return how they are called."""
     raising = {way + name for name in RAISING for way in (PREFIX, SAFE)}
     return frozenset(raising | {PREFIX + name for name in PLAIN})
 
 
 def macros() -> list[str]:
-    """The statements that make them all."""
+    """Return the statements that make them all."""
     found = [_macro(PREFIX + name, overloads) for name, overloads in PLAIN.items()]
     for name, overloads in RAISING.items():
         raising = [(said, body.replace("RAISE", f"error({why})")) for said, body, why in overloads]

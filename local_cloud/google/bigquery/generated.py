@@ -50,7 +50,7 @@ def check(text: str, kind: str = "SELECT") -> None:
 
 @functools.cache
 def _parser() -> duckdb.DuckDBPyConnection:
-    """An empty database, which only parses."""
+    """Return an empty database, which only parses."""
     connection = duckdb.connect(config={**SETTINGS, "threads": "1"})
     connection.execute("SET lock_configuration = true")
     return connection
@@ -97,7 +97,7 @@ def _check_table_function(call: dict[str, Any]) -> None:
 
 
 def _is_table(path: list[str], names: frozenset[str]) -> bool:
-    """Whether it is a dataset's table, one that we made, or a WITH.
+    """Return whether it is a dataset's table, one that we made, or a WITH.
 
     A dataset's schema has a dot in its name; catalog, main and DuckDB's own have none.
     """

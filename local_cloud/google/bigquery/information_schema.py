@@ -36,7 +36,7 @@ class Asked:
 
 
 def asked(table: Any) -> Asked | None:
-    """What a table node asks for; None if it is a table."""
+    """Return what a table node asks for; None if it is a table."""
     found = _ASKED.fullmatch(".".join(part.name for part in table.parts))
     if found is None:
         return None
@@ -51,7 +51,7 @@ def asked(table: Any) -> Asked | None:
 
 
 def query(catalog: Catalog, project: str, dataset: str, found: Asked) -> Any:
-    """The rows of a view as a query."""
+    """Return the rows of a view as a query."""
     project, dataset = found.project or project, found.dataset or dataset
     if found.view == "SCHEMATA":
         return _constant("SCHEMATA", _schemata(catalog, project))
@@ -94,7 +94,7 @@ STANDARD = {"INTEGER": "INT64", "FLOAT": "FLOAT64", "BOOLEAN": "BOOL"}
 
 
 def standard_type(field: Field) -> str:
-    """The type as SQL writes it: INT64, ARRAY<STRUCT<a STRING>>."""
+    """Return the type as SQL writes it: INT64, ARRAY<STRUCT<a STRING>>."""
     if field["type"] == "RECORD":
         inner = ", ".join(f"{one['name']} {standard_type(one)}" for one in field["fields"])
         found = f"STRUCT<{inner}>"

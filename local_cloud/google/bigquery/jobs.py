@@ -34,7 +34,7 @@ class Jobs:
     """Those of all projects."""
 
     def __init__(self, records: Records, database: Database, catalog: Catalog) -> None:
-        """Jobs that a stop of the server cut short have failed."""
+        """Fail the jobs that a stop of the server cut short."""
         self._records, self._database, self._catalog = records, database, catalog
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="bigquery")
         self._running: dict[str, Future[None]] = {}
@@ -69,7 +69,7 @@ class Jobs:
         return document
 
     def get(self, project: str, job: str) -> Document:
-        """The document. Raises Problem if there is none."""
+        """Return the document. Raises Problem if there is none."""
         name = f"{project}/{job}"
         found = self._unrecorded.get(name) or self._records.get(KIND, name)
         if found is None:
@@ -78,13 +78,13 @@ class Jobs:
         return found
 
     def list(self, project: str) -> list[Document]:
-        """A project's, the newest first."""
+        """Return a project's jobs, the newest first."""
         recorded = self._records.list(KIND, f"{project}/")
         found = [self._unrecorded.get(name, document) for name, document in recorded]
         return sorted(found, key=lambda one: -int(one["statistics"]["creationTime"]))
 
     def running(self, project: str, job: str) -> Future[None] | None:
-        """What ends when the job does; None if it has."""
+        """Return a future that ends when the job does; None if it has."""
         with self._lock:
             return self._running.get(f"{project}/{job}")
 
@@ -136,7 +136,7 @@ class Jobs:
             wait([future], timeout=0.05)
 
     def result(self, document: Document) -> Name:
-        """The table for the rows of a query without a destination."""
+        """Return the table for the rows of a query without a destination."""
         reference = document["jobReference"]
         return Name(reference["projectId"], HIDDEN, f"anon{secrets.token_hex(16)}")
 
@@ -241,7 +241,7 @@ class Jobs:
 
 
 def job_document(project: str, job: str, configuration: Document, user: str) -> Document:
-    """A new job's resource."""
+    """Return a new job's resource."""
     return {
         "kind": "bigquery#job",
         "id": f"{project}:{LOCATION}.{job}",
@@ -259,7 +259,7 @@ def _stopped() -> Problem:
 
 
 def _reason(problem: Exception) -> Problem:
-    """Why a job has failed."""
+    """Say why a job has failed."""
     if isinstance(problem, ProcessEnded):
         what = f"{problem}: it may have exceeded its memory limit, or somebody killed it"
         left = "Nothing was changed. Use fewer rows or columns, or send the job again"

@@ -31,7 +31,7 @@ class Loads:
     """What runs load jobs."""
 
     def __init__(self, writer: Writer, catalog: Catalog, objects: Objects) -> None:
-        """From these buckets."""
+        """Read from these buckets."""
         self._writer, self._catalog, self._objects = writer, catalog, objects
 
     def run(self, cursor: Cursor, document: Document) -> Outcome:
@@ -67,7 +67,7 @@ class Loads:
 
     @contextlib.contextmanager
     def _staged(self, uris: list[Any]) -> Iterator[list[Path]]:
-        """Links to the objects' files, under names in which DuckDB sees no pattern."""
+        """Yield links to the objects' files, under names in which DuckDB sees no pattern."""
         with tempfile.TemporaryDirectory(prefix="bigquery-") as folder:
             links: list[Path] = []
             for uri in uris:

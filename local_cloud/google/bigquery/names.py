@@ -20,7 +20,7 @@ def check_dataset_id(name: str) -> None:
 
 
 def reference_of(project: str, given: Document) -> Name:
-    """The name in a tableReference."""
+    """Return the name in a tableReference."""
     for key in ("datasetId", "tableId"):
         if not given.get(key):
             raise required(key)
@@ -28,7 +28,7 @@ def reference_of(project: str, given: Document) -> Name:
 
 
 def target_of(project: str, given: Document) -> Name:
-    """The same of a table that a job writes: results are read with it, and not written."""
+    """Return the name of a table that a job writes: results are read with it, and not written."""
     found = reference_of(project, given)
     if found.dataset.startswith("_"):
         raise no_such_dataset(found.project, found.dataset)

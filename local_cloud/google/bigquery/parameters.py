@@ -18,7 +18,7 @@ SYNONYMS = {"INTEGER": "INT64", "FLOAT": "FLOAT64", "BOOLEAN": "BOOL"}
 
 
 def fill(tree: Any, parameters: list[Parameter]) -> Any:
-    """The tree without parameters. Raises Problem for one that was not given."""
+    """Return the tree without parameters. Raises Problem for one that was not given."""
     named = {str(one["name"]).lower(): one for one in parameters if one.get("name")}
     unnamed = [one for one in parameters if not one.get("name")]
     wanted = [one for one in tree.find_all(exp.Parameter, exp.Placeholder)]
@@ -81,7 +81,7 @@ def _constant(kind: dict[str, Any], value: dict[str, Any]) -> Any:
 
 
 def _written(kind: dict[str, Any]) -> str:
-    """An array's element type as SQL."""
+    """Return an array's element type as SQL."""
     name = str(kind.get("type", "")).upper()
     name = SYNONYMS.get(name, name)
     if name == "STRUCT":

@@ -26,7 +26,7 @@ class Parts:
     """What the routes and the server's end need."""
 
     def __init__(self, platform: Platform) -> None:
-        """On this platform; the database is opened at its first use."""
+        """Serve this platform; the database is opened at its first use."""
         folder = platform.folder / "bigquery"
         self.database = Database(folder, platform.gs.space)
         self.catalog = Catalog(self.database)

@@ -44,7 +44,7 @@ class Queries:
         return self.start(call.path("project"), call.body, None)
 
     def start(self, project: str, body: Document, media: Handler | None) -> Document:
-        """A new job of this configuration; media: what loads a file that was sent with it."""
+        """Start a job of this configuration; media: what loads a file that was sent with it."""
         configuration = dict(inner(body, "configuration"))
         kinds = [kind for kind in KINDS if isinstance(configuration.get(kind), dict)]
         if len(kinds) != 1:
@@ -202,7 +202,7 @@ def _bytes(value: object) -> int | None:
 
 
 def request_of(project: str, query: Document) -> Request:
-    """What a query's configuration asks for. Raises Problem."""
+    """Return what a query's configuration asks for. Raises Problem."""
     text = query.get("query")
     if not isinstance(text, str) or not text.strip():
         raise required("query")

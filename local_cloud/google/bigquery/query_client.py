@@ -55,7 +55,7 @@ class ProcessEnded(LocalCloudError):
     """The process ended while something ran in it; nothing that was not committed is kept."""
 
     def __init__(self, what: str, *, committing: bool = False) -> None:
-        """committing: something was committed before, or nobody knows whether it was."""
+        """Keep committing: something was committed before, or nobody knows whether it was."""
         super().__init__(what)
         self.committing = committing
 
@@ -149,7 +149,7 @@ class Cursor:
     """A connection of DuckDB's, in the process. One thread uses it; any may interrupt it."""
 
     def __init__(self, process: QueryProcess, number: int, channel: Connection) -> None:
-        """number: how the process knows it; channel: to its thread there."""
+        """Keep number: how the process knows it; channel: to its thread there."""
         self.process = process
         self._number, self._channel = number, channel
         self._rows: list[tuple[Any, ...]] = []
@@ -204,7 +204,7 @@ class Cursor:
         return found[0] if found else None
 
     def fetchall(self) -> list[tuple[Any, ...]]:
-        """All rows that are left."""
+        """Return all rows that are left."""
         found: list[tuple[Any, ...]] = []
         while rows := self.fetchmany(sys.maxsize):
             found += rows
@@ -235,7 +235,10 @@ class _Values(pickle.Unpickler):
 
 
 def _error(name: str, text: str) -> Exception:
-    """DuckDB's error, as if it had been raised here; nothing else of the module's is called."""
+    """Return DuckDB's error, as if it had been raised here.
+
+    Nothing else of the module's is called.
+    """
     import duckdb
 
     kind = getattr(duckdb, name, None)

@@ -30,7 +30,7 @@ class Kind(NamedTuple):
     children: list[tuple[str, Any]]
 
     def __str__(self) -> str:
-        """As SQL has it."""
+        """Return the identifier as SQL has it."""
         return self.text
 
 
@@ -41,7 +41,7 @@ class Session:
     """A connection of DuckDB's, and the rows of its last statement."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, memory: int) -> None:
-        """connection: this session's own; memory: the bytes that DuckDB has."""
+        """Use a connection of this session's own; memory: the bytes that DuckDB has."""
         self.connection, self.memory = connection, memory
         self.interrupted = False
         self._others: list[duckdb.DuckDBPyConnection] = []
@@ -86,7 +86,7 @@ class Session:
 
 
 def _chunks(connection: duckdb.DuckDBPyConnection) -> Iterator[bytes]:
-    """Rows, as many at once as one message should have."""
+    """Yield rows, as many at once as one message should have."""
     count = 16
     while rows := connection.fetchmany(count):
         chunk = pickle.dumps(rows)

@@ -143,7 +143,7 @@ class Source:
         self.sql, self.fields = f"SELECT {', '.join(chosen)} FROM {table}", fields
 
     def _named(self, found: list[Any]) -> list[str]:
-        """The names of detected columns; without a header, those that BigQuery makes."""
+        """Return the names of detected columns; without a header, those that BigQuery makes."""
         names = [str(one[0]) for one in found]
         if self._header is None:
             return names
@@ -167,7 +167,7 @@ class Source:
             raise invalid(f"Error while reading data, error message: No such field: {other[0]}.")
 
     def _call(self, function: str, said: dict[str, Any]) -> str:
-        """The call of a reader, its options as parameters."""
+        """Return the call of a reader, its options as parameters."""
         self.values += list(said.values())
         return f"{function}(?, {', '.join(f'{name} = ?' for name in said)})"
 
@@ -178,7 +178,10 @@ def _starts(file: Path) -> bytes:
 
 
 def _parsed(column: str, field: Field, whole: str = r"\s*[-+]?\d+\s*") -> str:
-    """A column of text as the field's type; whole: how an INTEGER looks, which is not rounded."""
+    """Return a column of text as the field's type.
+
+    whole: how an INTEGER looks, which is not rounded.
+    """
     found = quoted(column)
     if field["type"] == "INTEGER" and field["mode"] != "REPEATED":
         said = f"error('Could not parse ''' || {found} || ''' as INT64')"
@@ -198,7 +201,7 @@ def _json_type(field: Field) -> str:
 
 
 def _names(found: list[str]) -> list[str]:
-    """Names that BigQuery can have, each one once."""
+    """Return names that BigQuery can have, each one once."""
     names: list[str] = []
     for one in found:
         name = re.sub(r"\W", "_", one) or "_"

@@ -30,7 +30,10 @@ class Resolver:
     check: Callable[[], None] = lambda: None  # raises if the query was cancelled
 
     def resolve(self, tree: Any, depth: int = 0) -> Any:
-        """The tree with DuckDB's names; statements' own targets are resolved by their runners."""
+        """Return the tree with DuckDB's names.
+
+        Statements' own targets are resolved by their runners.
+        """
         for table in list(tree.find_all(exp.Table)):
             if isinstance(table.this, MLFunction):
                 continue
@@ -57,7 +60,7 @@ class Resolver:
             self.functions(tree)
 
     def name(self, table: Any) -> Name:
-        """The full name that a table node has. Raises Problem."""
+        """Return the full name that a table node has. Raises Problem."""
         parts = [part.name for part in table.parts]
         if len(parts) == 1 and not self.dataset:
             raise invalid_query(
@@ -98,7 +101,7 @@ class Resolver:
 
 
 def stored(name: Name) -> Any:
-    """The node of the table that DuckDB has."""
+    """Return the node of the table that DuckDB has."""
     return exp.Table(
         this=exp.to_identifier(encoded(name.table), quoted=True),
         db=exp.to_identifier(name.schema, quoted=True),
@@ -116,14 +119,14 @@ def put(table: Any, node: Any, alias: str) -> None:
 
 
 def is_cte(table: Any) -> bool:
-    """Whether a table node names a WITH, and no table."""
+    """Return whether a table node names a WITH, and no table."""
     return len(table.parts) == 1 and any(
         one.lower() == table.name.lower() for one in _visible(table)
     )
 
 
 def _visible(node: Any) -> Iterator[str]:
-    """The names of WITH that a node can use: those before it, and those of queries around it."""
+    """Yield the names of WITH that a node can use: those before it and those around it."""
     child, parent = node, node.parent
     while parent is not None:
         if isinstance(parent, exp.With):

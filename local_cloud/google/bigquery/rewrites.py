@@ -39,7 +39,7 @@ _DATETIMES += (exp.DatetimeAdd, exp.DatetimeSub, exp.DatetimeTrunc)
 
 
 def rewritten(node: Any, columns: Columns) -> Any:
-    """What stands in the node's place, or the node itself."""
+    """Return what stands in the node's place, or the node itself."""
     match node:
         case exp.Literal(is_string=False):
             return _wide(node)
@@ -66,7 +66,7 @@ def rewritten(node: Any, columns: Columns) -> Any:
 
 
 def _wide(node: Any) -> Any:
-    """BigQuery's numbers have 64 bits; DuckDB's 1 has 32, and its 1.5 is a DECIMAL."""
+    """Widen a number: BigQuery's have 64 bits; DuckDB's 1 has 32, and its 1.5 is a DECIMAL."""
     text = str(node.this)
     if not text.isdecimal():
         if isinstance(node.parent, exp.Cast):
@@ -84,7 +84,10 @@ def _is_cast(node: Any) -> bool:
 
 
 def _element(node: Any) -> Any:
-    """An element that is not there is an error, or NULL; DuckDB counts below 0 from the end."""
+    """Read an element: one that is not there is an error, or NULL.
+
+    DuckDB counts below 0 from the end.
+    """
     place = node.expressions[0].copy()
     if node.args["offset"]:
         place = exp.paren(exp.Sub(this=place, expression=exp.Literal.number(1)))
@@ -93,7 +96,7 @@ def _element(node: Any) -> Any:
 
 
 def _days(node: Any, columns: Columns) -> Any:
-    """A DATE and a number of days; DuckDB has that for numbers of 32 bits."""
+    """Return a DATE and a number of days; DuckDB has that for numbers of 32 bits."""
     kinds = [kind_of(one, columns) for one in (node.this, node.expression)]
     if kinds == ["DATE", "DATE"]:
         raise not_implemented("differences of DATEs with - (an INTERVAL): use DATE_DIFF")
@@ -103,7 +106,7 @@ def _days(node: Any, columns: Columns) -> Any:
 
 
 def _date(node: Any, columns: Columns) -> Any:
-    """DuckDB adds to a DATE, or truncates it, to a TIMESTAMP."""
+    """Return a DATE where DuckDB makes a TIMESTAMP: where it adds to a DATE, or truncates it."""
     known = kind_of(node.this, columns)
     if known is None:
         known = "DATE"
@@ -161,7 +164,10 @@ def _require_names(query: Any) -> None:
 
 
 def _is_of_another(column: Any, query: Any, name: str) -> bool:
-    """Whether a nested query has an offset of this name itself; refused if it may have a column."""
+    """Return whether a nested query has an offset of this name itself.
+
+    Raise Problem if it may have a column of this name.
+    """
     inner = column.find_ancestor(exp.Select)
     while inner is not None and inner is not query:
         sources = [inner.args.get("from_"), *(inner.args.get("joins") or [])]

@@ -14,12 +14,12 @@ _DIVIDES = ("bq_divide", "bq_divide_once")
 
 
 def call(name: str, *arguments: Any) -> Any:
-    """A call of one of functions.py's macros."""
+    """Return a call of one of functions.py's macros."""
     return exp.Anonymous(this=PREFIX + name, expressions=[one.copy() for one in arguments])
 
 
 def of_numbers(node: Any, columns: dict[str, str]) -> Any:
-    """What stands in the node's place, or the node itself."""
+    """Return what stands in the node's place, or the node itself."""
     match node:
         case exp.DataType() if node.this.name in _DIGITS and not node.expressions:
             return exp.DataType.build(f"DECIMAL(38, {_DIGITS[node.this.name]})", dialect="duckdb")
@@ -46,7 +46,7 @@ def of_numbers(node: Any, columns: dict[str, str]) -> Any:
 
 
 def safe(node: Any) -> Any:
-    """A call as `SAFE.` makes it: NULL where it would raise."""
+    """Return a call as `SAFE.` makes it: NULL where it would raise."""
     if isinstance(node, exp.Anonymous) and str(node.this).startswith(PREFIX):
         name = str(node.this).removeprefix(PREFIX)
         return exp.Anonymous(this=SAFE + name, expressions=node.expressions)
@@ -54,7 +54,7 @@ def safe(node: Any) -> Any:
 
 
 def _divide(node: Any, columns: dict[str, str]) -> Any:
-    """A division by zero is an error; DuckDB's result is infinity."""
+    """Divide so that a division by zero is an error; DuckDB's result is infinity."""
     if node.find(exp.AggFunc):  # DuckDB knows their types too late to choose a macro
         if _is_numeric(node, columns):
             raise not_implemented("divisions of aggregates of NUMERIC: put them in a subquery")
@@ -64,7 +64,7 @@ def _divide(node: Any, columns: dict[str, str]) -> Any:
 
 
 def _is_numeric(node: Any, columns: dict[str, str]) -> bool:
-    """Whether an expression shows by itself that a NUMERIC is in it."""
+    """Return whether an expression shows by itself that a NUMERIC is in it."""
     kinds = {columns.get(one.name.lower()) for one in node.find_all(exp.Column)}
     return bool(kinds & {"NUMERIC", "BIGNUMERIC"}) or any(
         one.this.name in _DIGITS for one in node.find_all(exp.DataType)
@@ -72,7 +72,7 @@ def _is_numeric(node: Any, columns: dict[str, str]) -> bool:
 
 
 def _mean(node: Any, columns: dict[str, str]) -> Any:
-    """A NUMERIC's mean is one; DuckDB's is a DOUBLE."""
+    """Return the mean of a NUMERIC as one; DuckDB's is a DOUBLE."""
     if not _is_numeric(node, columns):
         return node
     if isinstance(node.parent, (exp.Window, exp.Filter, exp.IgnoreNulls)):
@@ -81,7 +81,7 @@ def _mean(node: Any, columns: dict[str, str]) -> Any:
 
 
 def _cast(node: Any) -> Any:
-    """A DOUBLE is rounded half away from zero; DuckDB rounds half to even."""
+    """Round a DOUBLE half away from zero; DuckDB rounds half to even."""
     kind, value = node.to.this.name, node.this
     tried = isinstance(node, exp.TryCast)
     if kind == "BIGINT" and not (value.is_string and str(value.this).isdecimal()):

@@ -17,7 +17,7 @@ _ONE = exp.Literal.number(1)
 
 
 def of_sizes(node: Any) -> Any:
-    """What stands in the node's place, or the node itself."""
+    """Return what stands in the node's place, or the node itself."""
     match node:
         case exp.Repeat():
             return call("repeat", node.this, node.args["times"])

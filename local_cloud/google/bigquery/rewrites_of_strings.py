@@ -17,7 +17,7 @@ _GROUPS = re.compile(r"\((?!\?)|\(\?P?<")
 
 
 def of_strings(node: Any) -> Any:
-    """What stands in the node's place, or the node itself."""
+    """Return what stands in the node's place, or the node itself."""
     match node:
         case exp.Substring():
             given = [node.this, node.args.get("start"), node.args.get("length")]
@@ -65,7 +65,7 @@ def _one_group(node: Any) -> Any:
 
 
 def _escaped(node: Any) -> Any:
-    """A backslash makes the character after it plain; in DuckDB only with ESCAPE."""
+    """Make a backslash escape the character after it; in DuckDB it does so only with ESCAPE."""
     if node.expression.is_string and "\\" not in node.expression.name:
         return node
     return exp.Escape(this=node.copy(), expression=exp.Literal.string("\\"))

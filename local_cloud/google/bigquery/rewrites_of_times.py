@@ -17,7 +17,7 @@ _ANY = re.compile(r"%(?:-?.|E.)", re.DOTALL)
 
 
 def of_times(node: Any) -> Any:
-    """What stands in the node's place, or the node itself."""
+    """Return what stands in the node's place, or the node itself."""
     match node:
         case exp.TimestampDiff():
             return _difference(node)
@@ -38,7 +38,7 @@ def of_times(node: Any) -> Any:
 
 
 def _difference(node: Any) -> Any:
-    """Whole units; DuckDB's date_diff counts how often a new unit begins.
+    """Count whole units; DuckDB's date_diff counts how often a new unit begins.
 
     cloud.google.com/bigquery/docs/reference/standard-sql/timestamp_functions#timestamp_diff
     """
@@ -79,7 +79,7 @@ def _text(node: Any) -> Any:
 
 
 def _piece(value: Any, form: str) -> Any:
-    """A part of a format; %e pads the day with a space."""
+    """Return a part of a format; %e pads the day with a space."""
     text = exp.Anonymous(this="strftime", expressions=[value.copy(), exp.Literal.string(form)])
     if form != "%-d":
         return text

@@ -30,7 +30,7 @@ Method = tuple[str, str, str, Callable[..., Any]]
 
 
 def methods(parts: Parts) -> list[Method]:
-    """The API's methods that are here: name, verb, path, handler."""
+    """Return the API's methods that are here: name, verb, path, handler."""
     datasets, tables, queries = parts.datasets, parts.tables, parts.queries
     return [
         ("projects.list", "GET", _PROJECTS, parts.projects),
@@ -63,7 +63,7 @@ def methods(parts: Parts) -> list[Method]:
 
 
 def routes(parts: Parts) -> list[BaseRoute]:
-    """All of BigQuery; what it has not is answered with 501.
+    """Return the routes of all of BigQuery; what it has not is answered with 501.
 
     The path that the routes see must be undecoded.
     """

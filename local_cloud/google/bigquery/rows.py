@@ -22,7 +22,7 @@ def page(
     most: int | None,
     micros: bool,
 ) -> Document:
-    """Rows from `start`, `totalRows`, and the token of the next page if there is one.
+    """Return rows from `start`, `totalRows`, and the token of the next page if there is one.
 
     A page ends at `most` rows, or where it has become large.
     """
@@ -47,7 +47,7 @@ def page(
 
 
 def _column(field: Field) -> str:
-    """As text where it holds an INTERVAL: Python's timedelta has no months."""
+    """Select a column as text where it holds an INTERVAL: Python's timedelta has no months."""
     column, kind = quoted(field["name"]), duckdb_type(field)
     if (shown := duckdb_type(_texts(field))) != kind:
         return f"CAST({column} AS {shown}) AS {column}"
@@ -65,7 +65,7 @@ def _row(forms: list[Any], row: tuple[Any, ...]) -> Document:
 
 
 def token(text: str | None) -> int:
-    """The row that a page's token stands for."""
+    """Return the row that a page's token stands for."""
     if text in (None, ""):
         return 0
     if (found := whole(str(text))) is None:

@@ -17,7 +17,7 @@ FIXED = {"BOOLEAN": 1, "NUMERIC": 16, "BIGNUMERIC": 32, "INTERVAL": 16}
 
 
 def processed(cursor: Any, tree: Any, reads: dict[Name, Document]) -> dict[str, Any]:
-    """The statistics of a query that reads these tables: the columns that it names count."""
+    """Return the statistics of a query that reads these tables: the columns that it names count."""
     starred = any(True for _ in tree.find_all(exp.Star) if not isinstance(_.parent, exp.Count))
     named = {column.name.lower() for column in tree.find_all(exp.Column, exp.Identifier)}
     sizes = []
@@ -33,7 +33,7 @@ def processed(cursor: Any, tree: Any, reads: dict[Name, Document]) -> dict[str, 
 
 
 def of(cursor: Any, name: Name, fields: list[Field]) -> int:
-    """The logical bytes of these columns of a table."""
+    """Return the logical bytes of these columns of a table."""
     if not fields:
         return 0
     terms = " + ".join(_bytes(one) for one in fields)
@@ -42,7 +42,7 @@ def of(cursor: Any, name: Name, fields: list[Field]) -> int:
 
 
 def rows(cursor: Any, name: Name) -> int:
-    """How many rows a table has."""
+    """Return how many rows a table has."""
     (row,) = cursor.execute(f"SELECT count(*) FROM {name.stored}").fetchall()
     return int(row[0])
 

@@ -16,7 +16,7 @@ LONGEST = 1_000_000  # characters
 
 
 def parsed(text: str) -> Any:
-    """The statement's tree, every node of which is allowed. Raises Problem."""
+    """Return the statement's tree, every node of which is allowed. Raises Problem."""
     if len(text) > LONGEST:
         raise invalid_query(f"The query is too large: more than {LONGEST} characters")
     try:

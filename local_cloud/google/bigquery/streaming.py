@@ -20,7 +20,7 @@ class Streaming:
     """Inserts rows that are checked one by one."""
 
     def __init__(self, catalog: Catalog) -> None:
-        """Into this catalog's tables."""
+        """Write into this catalog's tables."""
         self._catalog = catalog
 
     def insert(self, call: Call) -> Document:
@@ -79,7 +79,7 @@ class Streaming:
         return errors
 
     def _raw(self, cursor: Any, fields: list[Field], rows: list[Any]) -> None:
-        """The rows as text, in the temporary table `raw`."""
+        """Read the rows as text into the temporary table `raw`."""
         columns = "".join(f", c{place} VARCHAR" for place in range(len(fields)))
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE raw (place BIGINT{columns})")
         texts = []
@@ -99,7 +99,7 @@ class Streaming:
 
 
 def _read(place: int, field: Field, cast: str = "CAST") -> str:
-    """The text of a column as the field's type."""
+    """Return the text of a column as the field's type."""
     kind = duckdb_type(field)
     if field["type"] == "RECORD" or field["mode"] == "REPEATED":
         return f"{cast}(CAST(c{place} AS JSON) AS {kind})"

@@ -41,7 +41,7 @@ class Tables:
     """Tables and views of the catalog."""
 
     def __init__(self, catalog: Catalog, writer: Writer) -> None:
-        """In this catalog."""
+        """Serve the datasets of this catalog."""
         self._catalog, self._writer = catalog, writer
 
     def insert(self, call: Call) -> Document:
@@ -129,7 +129,7 @@ class Tables:
         return {"kind": "bigquery#tableDataList", "etag": etag(document)} | found
 
     def _table(self, name: Name) -> Document:
-        """The document of a table or a view: a model is neither."""
+        """Return the document of a table or a view: a model is neither."""
         found = self._catalog.get(name)
         if found["type"] == "MODEL":
             raise no_such_table(name.project, name.dataset, name.table)
@@ -158,7 +158,7 @@ class Tables:
 
 
 def checked_id(table: str) -> str:
-    """The name of a table. Raises Problem for what can be none."""
+    """Return the name of a table. Raises Problem for what can be none."""
     if not _ID.fullmatch(table):
         raise invalid(f'Invalid table ID "{table}".')
     return table
@@ -179,7 +179,7 @@ def _short(name: Name, document: Document) -> Document:
 
 
 def _extended(cursor: Any, name: Name, found: Document, fields: list[Field]) -> list[Field]:
-    """The schema with columns added at its end; descriptions and modes may change, too."""
+    """Return the schema with columns added at its end; descriptions and modes may change, too."""
     own = found["schema"]["fields"]
     if not own and found["type"] == "TABLE":
         Catalog.columns(cursor, name, fields)

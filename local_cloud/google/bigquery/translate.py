@@ -24,7 +24,7 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)
 def to_duckdb(
     tree: Any, reads: Iterable[Document] = (), check: Callable[[], None] = lambda: None
 ) -> str:
-    """The SQL; reads: the tables. Raises Problem for what DuckDB cannot do.
+    """Return the SQL; reads: the tables. Raises Problem for what DuckDB cannot do.
 
     check: raises if the query was cancelled; a large one takes seconds to translate.
     """
@@ -50,13 +50,13 @@ def to_duckdb(
 
 
 def _written(node: Any) -> str:
-    """DuckDB's SQL, with every name in quotes: whatever is in one, it stays a name."""
+    """Return DuckDB's SQL, with every name in quotes: whatever is in one, it stays a name."""
     text: str = node.sql("duckdb", identify=True, unsupported_level=ErrorLevel.IGNORE)
     return text
 
 
 def _as_query(merge: Any) -> str:
-    """The tables and expressions of a MERGE as a query, which DuckDB's parser can show."""
+    """Return the tables and expressions of a MERGE as a query, which DuckDB's parser can show."""
     parts = [merge.args.get("on")]
     for when in merge.args["whens"].expressions:
         then = when.args.get("then")

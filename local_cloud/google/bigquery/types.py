@@ -69,12 +69,12 @@ MODES = ("NULLABLE", "REQUIRED", "REPEATED")
 
 
 def quoted(name: str) -> str:
-    """An identifier of DuckDB's."""
+    """Return an identifier of DuckDB's."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def checked(fields: Any, depth: int = 0) -> list[Field]:
-    """A schema that a client sent, with the API's own names. Raises Problem."""
+    """Return a schema that a client sent, with the API's own names. Raises Problem."""
     if not isinstance(fields, list) or not all(isinstance(one, dict) for one in fields):
         raise invalid("Invalid schema: a list of fields is needed")
     if len(fields) > MOST_COLUMNS:
@@ -116,7 +116,7 @@ def _checked_field(field: Field, depth: int) -> Field:
 
 
 def duckdb_type(field: Field) -> str:
-    """DuckDB's type of a column with this field."""
+    """Return DuckDB's type of a column with this field."""
     if field["type"] == "RECORD":
         inner = ", ".join(f"{quoted(one['name'])} {duckdb_type(one)}" for one in field["fields"])
         found = f"STRUCT({inner})"
@@ -126,7 +126,7 @@ def duckdb_type(field: Field) -> str:
 
 
 def field_of(name: str, kind: Any) -> Field:
-    """The field of a column of DuckDB's; kind: its DuckDBPyType."""
+    """Return the field of a column of DuckDB's; kind: its DuckDBPyType."""
     mode = "NULLABLE"
     if kind.id in ("list", "array"):
         kind, mode = kind.children[0][1], "REPEATED"
@@ -152,7 +152,7 @@ Form = Callable[[Any], Any]
 
 
 def form(field: Field, *, micros: bool = False) -> Form:
-    """Returns what makes a value of DuckDB's the API's; micros: timestamps as whole microseconds.
+    """Return what makes a value of DuckDB's the API's; micros: timestamps as whole microseconds.
 
     The API has {"v": value} for each cell; a RECORD is {"f": cells}, an array a list of cells.
     """
@@ -167,7 +167,10 @@ def form(field: Field, *, micros: bool = False) -> Form:
 
 
 def _element(value: Any, field: Field) -> Any:
-    """An array's element; one that is NULL cannot be in a result, and clients crash over it."""
+    """Return an array's element.
+
+    One that is NULL cannot be in a result, and clients crash over it.
+    """
     if value is None:
         name = field["name"]
         raise invalid(f"Array cannot have a null element; error in writing field {name}")
@@ -207,7 +210,7 @@ _CLOCK = re.compile(r"(-?)(\d+):(\d+):(\d+)(?:\.(\d+))?$")
 
 
 def _interval(text: str) -> str:
-    """DuckDB's "1 year 2 months 3 days 04:05:06.5" as BigQuery's "1-2 3 4:5:6.5".
+    """Write DuckDB's "1 year 2 months 3 days 04:05:06.5" as BigQuery's "1-2 3 4:5:6.5".
 
     cloud.google.com/bigquery/docs/reference/standard-sql/data-types#interval_type
     """

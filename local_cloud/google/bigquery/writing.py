@@ -19,7 +19,7 @@ class Writer:
     """Writes the catalog's tables."""
 
     def __init__(self, database: Database, catalog: Catalog) -> None:
-        """On this database."""
+        """Change the tables of this database."""
         self.database, self.catalog = database, catalog
 
     def fill(
@@ -147,6 +147,6 @@ WIDENED = {
 
 
 def fields_of(cursor: Cursor, sql: str) -> list[Field]:
-    """The schema of a query's result."""
+    """Return the schema of a query's result."""
     described = cursor.execute(f"SELECT * FROM ({sql}) LIMIT 0").description or []
     return [field_of(one[0], one[1]) for one in described]

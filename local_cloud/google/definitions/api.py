@@ -17,7 +17,7 @@ class Method:
     """What the API says about the requests of one method."""
 
     def __init__(self, api: Json, method: Json) -> None:
-        """api: the whole document, with the parameters of all methods and the schemas."""
+        """Read a method. api: the document, with the parameters of all methods and the schemas."""
         self.id: str = method["id"]
         self.parameters: dict[str, Json] = {**api["parameters"], **method.get("parameters", {})}
         self.schema: Json | None = method.get("request")

@@ -21,7 +21,9 @@ _COMPONENT = re.compile(r"[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?")
 
 
 def check_name(name: object) -> str:
-    """The name itself; Refusal for one that breaks cloud.google.com/storage/docs/buckets#naming.
+    """Return the name itself.
+
+    Raise Refusal for one that breaks cloud.google.com/storage/docs/buckets#naming.
 
     Names with dots are taken without the proof that the domain is one's own.
     """
@@ -44,7 +46,7 @@ class Buckets:
     """Handlers of the bucket resource."""
 
     def __init__(self, objects: Objects) -> None:
-        """Of the buckets of this store."""
+        """Serve the buckets of this store."""
         self._objects = objects
 
     def insert(self, call: Call) -> Response:

@@ -50,12 +50,12 @@ class Call(rest.Call):
                 raise not_implemented(f"header {name}")
 
     def condition(self, kind: str = "") -> Condition:
-        """The preconditions; kind: "" or "Source"."""
+        """Return the preconditions; kind: "" or "Source"."""
         return condition(self.query, kind)
 
 
 def condition(given: Any, kind: str = "") -> Condition:
-    """The preconditions among parameters (or in a source of compose)."""
+    """Return the preconditions among parameters (or in a source of compose)."""
 
     def requested(name: str) -> int | None:
         return whole(f"if{kind}{name}", given.get(f"if{kind}{name}"))
@@ -88,7 +88,7 @@ API = rest.Api(
 
 
 def streaming(function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Response]]) -> Endpoint:
-    """An endpoint that reads its body as it comes."""
+    """Make an endpoint that reads its body as it comes."""
 
     @functools.wraps(function)
     async def endpoint(request: Request) -> Response:
@@ -105,7 +105,7 @@ def streaming(function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Respons
 
 
 def digest(name: str, value: object, size: int) -> bytes | None:
-    """A base64 digest that a client sent; None if it sent none."""
+    """Return a base64 digest that a client sent; None if it sent none."""
     if value in (None, ""):
         return None
     try:

@@ -22,7 +22,9 @@ DEFAULT_TYPE = "application/octet-stream"
 
 
 def check_name(name: object) -> str:
-    """The name itself; Refusal for one that cloud.google.com/storage/docs/objects#naming forbids.
+    """Return the name itself.
+
+    Raise Refusal for one that cloud.google.com/storage/docs/objects#naming forbids.
 
     What the store refuses (length, NUL) is left to it.
     """
@@ -36,7 +38,7 @@ def check_name(name: object) -> str:
 
 
 def check_generation(found: Object, requested: int | None) -> None:
-    """Only the live generation is there; another is not found."""
+    """Require the live generation, the only one that is there; another is not found."""
     if requested not in (None, found.generation):
         raise Refusal(404, "notFound", f"No such object: {found.bucket}/{found.name}#{requested}")
 
@@ -45,7 +47,7 @@ class Contents:
     """Handlers of the object resource, but for uploads."""
 
     def __init__(self, objects: Objects) -> None:
-        """Of the objects of this store."""
+        """Serve the objects of this store."""
         self._objects = objects
 
     def get(self, call: Call) -> Response:
@@ -159,7 +161,7 @@ class Contents:
         return JSONResponse(object_resource(made, call.base))
 
     def _source(self, bucket: str, source: Json) -> tuple[str, Condition]:
-        """A source of compose, and what must hold of it."""
+        """Return a source of compose, and what must hold of it."""
         name = check_name(source.get("name"))
         requested = whole("generation", source.get("generation"))
         when = condition(inner(source, "objectPreconditions"))
@@ -198,7 +200,7 @@ class Contents:
         return JSONResponse(object_resource(changed, call.base))
 
     def _live(self, bucket: str, name: str, requested: int | None, when: Condition) -> Condition:
-        """The condition and, if a generation is asked for, that it be the live one."""
+        """Return the condition and, if a generation is asked for, that it be the live one."""
         if requested is None:
             return when
         check_generation(self._objects.get(bucket, name), requested)
@@ -220,5 +222,5 @@ def _etags(header: str) -> list[str]:
 
 
 def _count(attributes: Attributes) -> Attributes:
-    """The mark of a composed object, which no request changes."""
+    """Return the mark of a composed object, which no request changes."""
     return {name: attributes[name] for name in {"componentCount"} & attributes.keys()}

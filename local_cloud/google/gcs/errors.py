@@ -19,22 +19,22 @@ class Refusal(GoogleError):
 
 
 def invalid(message: str, **more: str) -> Refusal:
-    """The request makes no sense."""
+    """Return the refusal of a request that makes no sense."""
     return Refusal(400, "invalid", message, **more)
 
 
 def not_implemented(what: str) -> Refusal:
-    """The service can do it and the local cloud cannot."""
+    """Return the refusal of what the service can do and the local cloud cannot."""
     return Refusal(501, "notImplemented", f"not implemented in the local cloud: {what}")
 
 
 def no_such_object(bucket: str, name: str) -> Refusal:
-    """There is no object of this name (or not this generation of it)."""
+    """Return the refusal of an object that does not exist (or not in this generation)."""
     return Refusal(404, "notFound", f"No such object: {bucket}/{name}")
 
 
 def from_store(error: store.StoreError, *, is_read: bool = False) -> Refusal:
-    """What the service says where the store says this."""
+    """Return what the service says where the store says this."""
     match error:
         case store.NoSuchBucket():
             return Refusal(404, "notFound", "The specified bucket does not exist.")

@@ -34,7 +34,7 @@ class Insert:
 
     @classmethod
     def of(cls, call: Call, metadata: Json, content_type: str) -> Insert:
-        """What a request to insert an object asks for; content_type: of the media."""
+        """Return what a request to insert an object asks for; content_type: of the media."""
         own, said = metadata.get("name") or "", call.query.get("name") or ""
         if own and said and own != said:
             raise invalid("the name in the metadata and the name in the URL differ")
@@ -70,7 +70,7 @@ class Insert:
 
 
 def announced(call: Call) -> dict[str, str]:
-    """The digests in the header X-Goog-Hash, by their names."""
+    """Return the digests in the header X-Goog-Hash, by their names."""
     pairs = (part.strip().partition("=") for part in call.headers.get("x-goog-hash", "").split(","))
     return {name: value for name, _, value in pairs}
 
@@ -86,7 +86,7 @@ class Session:
 
     @property
     def received(self) -> int:
-        """How many bytes there are."""
+        """Return how many bytes there are."""
         return self.path.stat().st_size if self.path else 0
 
 
@@ -94,7 +94,7 @@ class Sessions:
     """Resumable uploads in the store's records and files, so that a restart loses none."""
 
     def __init__(self, objects: Objects) -> None:
-        """Forgets the sessions that have expired."""
+        """Forget the sessions that have expired."""
         self._objects, self._records = objects, objects.records
         for upload, document in self._records.list(_KIND):
             with self._records.understood(_KIND, upload):
@@ -103,7 +103,7 @@ class Sessions:
                 self.forget(upload)
 
     def start(self, insert: Insert) -> Session:
-        """A new session. Raises NoSuchBucket."""
+        """Start a session. Raises NoSuchBucket."""
         self._objects.bucket(insert.bucket)
         upload = secrets.token_hex(32)
         path = self._objects.upload_file(keep=upload)
@@ -111,7 +111,7 @@ class Sessions:
         return Session(upload, insert, path)
 
     def get(self, upload: str) -> Session:
-        """The session. Raises Refusal where there is none."""
+        """Return the session. Raises Refusal where there is none."""
         document = self._records.get(_KIND, upload)
         if document is None:
             raise Refusal(404, "notFound", "there is no such upload; start it again")

@@ -10,7 +10,7 @@ _LARGEST = 1000  # cloud.google.com/storage/docs/json_api/v1/objects/list, maxRe
 
 
 def page_size(call: Call) -> int:
-    """How many results to give at most."""
+    """Return how many results to give at most."""
     requested = call.whole("maxResults")
     if requested is not None and requested < 0:
         raise invalid(f"Invalid value for maxResults: {requested}")

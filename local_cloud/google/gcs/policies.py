@@ -32,7 +32,7 @@ class Policies:
     """Handlers of a bucket's policy."""
 
     def __init__(self, objects: Objects) -> None:
-        """Of the buckets of this store."""
+        """Serve the buckets of this store."""
         self._objects = objects
 
     def get(self, call: Call) -> Response:
@@ -93,7 +93,10 @@ def service_account(call: Call) -> Response:
 
 
 def _policy(bucket: Bucket) -> Json:
-    """A bucket's policy as the service tells it; a new bucket's is that of its project's people."""
+    """Return a bucket's policy as the service tells it.
+
+    A new bucket's is that of its project's people.
+    """
     project = bucket.attributes.get("project", "")
     new = {
         "version": 1,
@@ -123,7 +126,10 @@ def _is_uniform(bucket: Bucket) -> bool:
 
 
 def _checked(binding: Json) -> Json:
-    """A binding of a policy that is to be set; Refusal for one that says nothing sensible."""
+    """Return a binding of a policy that is to be set.
+
+    Raise Refusal for one that says nothing sensible.
+    """
     role, members = binding.get("role"), binding.get("members") or []
     if not isinstance(role, str) or not _ROLE.fullmatch(role):
         raise invalid(f"Invalid role: {role!r}")

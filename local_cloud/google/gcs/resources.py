@@ -36,7 +36,10 @@ _DUAL = {"NAM4", "EUR4", "EUR5", "EUR7", "EUR8", "ASIA1"}
 
 
 def bucket_settings(body: Json) -> Attributes:
-    """What a client sets of a bucket. Raises Refusal for what the local cloud cannot promise."""
+    """Return what a client sets of a bucket.
+
+    Raises Refusal for what the local cloud cannot promise.
+    """
     for name in _BUCKET_REFUSED:
         if _is_set(body.get(name)):
             raise not_implemented(f"a bucket's {name}")
@@ -49,7 +52,7 @@ def bucket_settings(body: Json) -> Attributes:
 
 
 def object_settings(body: Json) -> Attributes:
-    """What a client sets of an object, but for contentType; None: to be removed."""
+    """Return what a client sets of an object, but for contentType; None: to be removed."""
     for name in _OBJECT_REFUSED & body.keys():
         if name == "acl" or _is_set(body[name]):
             raise not_implemented(f"an object's {name}")
@@ -62,14 +65,14 @@ def object_settings(body: Json) -> Attributes:
 
 
 def header(name: str, value: object) -> str:
-    """A value that will be sent in a header. Raises Refusal for one that cannot be."""
+    """Return a value that will be sent in a header. Raises Refusal for one that cannot be."""
     if not isinstance(value, str) or not value.isprintable():
         raise invalid(f"Invalid value for {name}: {value!r}")
     return value
 
 
 def merged(old: Json, patch: Json) -> Json:
-    """JSON merge patch (RFC 7396): null removes a key, objects are merged."""
+    """Merge as JSON merge patch (RFC 7396) does: null removes a key, objects are merged."""
     new = dict(old)
     for name, value in patch.items():
         if value is None:
@@ -83,7 +86,7 @@ def merged(old: Json, patch: Json) -> Json:
 
 
 def bucket_resource(bucket: Bucket, base: str) -> Json:
-    """base: the address up to and without /storage."""
+    """Return a bucket as the service shows it; base: the address up to and without /storage."""
     settings = bucket.attributes.get("settings", {})
     location = settings.get("location") or "US"
     kind = "multi-region" if location in _MULTI else "dual-region" if location in _DUAL else ""
@@ -113,12 +116,12 @@ def bucket_resource(bucket: Bucket, base: str) -> Json:
 
 
 def bucket_etag(bucket: Bucket) -> str:
-    """Changes with each metageneration; a bucket's policy has the same one."""
+    """Return the bucket's etag: it changes with each metageneration, and is its policy's too."""
     return _base64(bucket.metageneration.to_bytes(4, "big"))
 
 
 def object_resource(found: Object, base: str) -> Json:
-    """base: the address up to and without /storage."""
+    """Return an object as the service shows it; base: the address up to and without /storage."""
     path = f"/storage/v1/b/{found.bucket}/o/{quote(found.name, safe='')}"
     resource = {
         "kind": "storage#object",
@@ -146,7 +149,7 @@ def object_resource(found: Object, base: str) -> Json:
 
 
 def media_headers(found: Object) -> dict[str, str]:
-    """The headers of a download."""
+    """Return the headers of a download."""
     hashes = f"crc32c={_base64(found.crc32c)}"
     if "componentCount" not in found.attributes:
         hashes += f",md5={_base64(found.md5)}"
@@ -171,7 +174,7 @@ def media_headers(found: Object) -> dict[str, str]:
 
 
 def etag(found: Object) -> str:
-    """Changes with each generation and metageneration."""
+    """Return the object's etag, which changes with each generation and metageneration."""
     return _base64(found.generation.to_bytes(8, "big") + found.metageneration.to_bytes(4, "big"))
 
 

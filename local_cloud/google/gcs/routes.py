@@ -36,7 +36,7 @@ _PARTS = {
 
 
 def routes(objects: Objects) -> list[BaseRoute]:
-    """All of Cloud Storage; what it has not is answered with 501.
+    """Return the routes of all of Cloud Storage; what it has not is answered with 501.
 
     The path that the routes see must be undecoded: an object's name is one segment of it.
     """
@@ -88,7 +88,7 @@ def routes(objects: Objects) -> list[BaseRoute]:
 
 
 async def _refuse(call: Call, _: Chunks) -> Response:
-    """Whatever the local cloud does not know of the service."""
+    """Refuse whatever the local cloud does not know of the service."""
     raise not_implemented(template(describe(call.request)))
 
 

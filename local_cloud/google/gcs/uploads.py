@@ -31,7 +31,7 @@ class Uploads:
     """Handlers of /upload/…/b/{bucket}/o."""
 
     def __init__(self, objects: Objects) -> None:
-        """Into this store."""
+        """Store what is uploaded in this store."""
         self._objects = objects
         self._sessions = Sessions(objects)
         self._method = API.method("POST", "/storage/v1/b/{bucket}/o")
@@ -160,7 +160,7 @@ class Uploads:
 
 
 def _chunk(call: Call) -> Chunk:
-    """What the request brings; without Content-Range it is the whole body."""
+    """Return the chunk that the request brings; without Content-Range it is the whole body."""
     text = call.headers.get("content-range")
     part = Chunk(0, None) if text is None else chunk(text)
     if part is None:

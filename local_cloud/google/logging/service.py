@@ -81,7 +81,7 @@ class _Log:
 
 
 def _page(platform: Platform, body: dict[str, Any]) -> dict[str, Any]:
-    """The answer to entries.list; a page's token says how far each log has been read."""
+    """Answer entries.list; a page's token says how far each log has been read."""
     text = str(body.get("filter") or "")
     passes, limits = compile_filter(text), bounds(text)
     by = body.get("orderBy") or "timestamp asc"
@@ -119,7 +119,7 @@ def _token(places: dict[str, int]) -> str:
 
 
 def _places(token: str) -> dict[str, int]:
-    """Where each log is read on, by its name."""
+    """Return where each log is read on, by its name."""
     if not token:
         return {}
     try:
@@ -133,7 +133,7 @@ def _places(token: str) -> dict[str, int]:
 
 
 def _moment(text: str) -> float | None:
-    """A time of a filter in seconds since the epoch; None if it is not in UTC."""
+    """Return a time of a filter in seconds since the epoch; None if it is not in UTC."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -142,7 +142,7 @@ def _moment(text: str) -> float | None:
 
 
 def _number(resource: str) -> str:
-    """The number of the project in projects/PROJECT or projects/PROJECT/…."""
+    """Return the number of the project in projects/PROJECT or projects/PROJECT/…."""
     kind, _, rest = str(resource).partition("/")
     if kind != "projects" or not rest:
         raise InvalidFilter(f"resourceNames: {resource!r} is not projects/PROJECT")
@@ -150,7 +150,7 @@ def _number(resource: str) -> str:
 
 
 def _project(platform: Platform, job: Job) -> str:
-    """The number of the project that the job was sent to."""
+    """Return the number of the project that the job was sent to."""
     record = platform.records.get("vertex-job", job.id) or {"name": "projects/"}
     return str(record["name"]).split("/")[1]
 
@@ -158,7 +158,7 @@ def _project(platform: Platform, job: Job) -> str:
 def _logs(
     platform: Platform, numbers: set[str], limits: Mapping[str, tuple[str, str]]
 ) -> Iterator[_Log]:
-    """The logs of the projects' jobs, or of the one that the filter names."""
+    """Yield the logs of the projects' jobs, or of the one that the filter names."""
     first, last = limits.get("resource.labels.job_id", ("", ""))
     for job in platform.engine.jobs():
         if job.dialect != "vertex" or (first and first == last != job.id):
@@ -182,7 +182,7 @@ def _logs(
 def _entries(
     log: _Log, place: int | None, lowest: float | None, highest: float | None, *, back: bool
 ) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """The log's name, where it is read on, and an entry, for each line between two times.
+    """Yield the log's name, where it is read on, and an entry, for each line between two times.
 
     place: where it is read on; None: at its beginning or, if back, its end.
     """
@@ -209,7 +209,7 @@ def _entries(
 def _before(
     log: _Log, place: int | None, highest: float | None, marked: int
 ) -> Iterator[log_timestamps.Line]:
-    """The lines before a byte and, but for one, before a time, the last one first."""
+    """Return the lines before a byte and, but for one, before a time, the last one first."""
     end = log.path.stat().st_size if place is None else place
     end = min(end, marked)
     if highest is not None:

@@ -42,7 +42,10 @@ class Instance:
 
 
 def sources(objects: Objects, uris: Iterable[str]) -> list[Path]:
-    """The files of these URIs, which may hold wildcards; EngineError if one names nothing."""
+    """Return the files of these URIs, which may hold wildcards.
+
+    Raise EngineError if one names nothing.
+    """
     found = []
     for uri in uris:
         bucket, _, pattern = uri.removeprefix("gs://").partition("/")
@@ -55,7 +58,7 @@ def sources(objects: Objects, uris: Iterable[str]) -> list[Path]:
 
 
 def count(paths: Iterable[Path], kind: str) -> int:
-    """How many instances there are."""
+    """Return how many instances there are."""
     total = 0
     for path in paths:
         with _opened(path) as file:
@@ -67,7 +70,10 @@ def count(paths: Iterable[Path], kind: str) -> int:
 
 
 def chunks(paths: Iterable[Path], kind: str, config: Json, size: int) -> Iterator[list[Instance]]:
-    """The instances, so many at a time or fewer long ones; each may be taken in another thread."""
+    """Yield the instances, so many at a time or fewer long ones.
+
+    Each may be taken in another thread.
+    """
     read = _csv if kind == "csv" else _jsonl
     for path in paths:
         with _opened(path) as file:
@@ -83,7 +89,7 @@ def chunks(paths: Iterable[Path], kind: str, config: Json, size: int) -> Iterato
 
 @contextmanager
 def _opened(path: Path) -> Iterator[TextIO]:
-    """A file of instances; EngineError if somebody reads more of a line than there may be."""
+    """Yield a file of instances; EngineError if somebody reads more of a line than there may be."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             yield file
@@ -92,7 +98,7 @@ def _opened(path: Path) -> Iterator[TextIO]:
 
 
 def with_pictures(parts: Iterable[list[Instance]], objects: Objects) -> Iterator[list[Instance]]:
-    """The instances with a picture's bytes in base64 in place of its gs:// URI.
+    """Yield the instances with a picture's bytes in base64 in place of its gs:// URI.
 
     Source: types/image_classification.py of the SDK's schema.predict.instance, and Vertex AI's page
     "Get inferences from an image classification model" (read 2026): online the content is base64,
@@ -149,7 +155,7 @@ def _jsonl(file: TextIO, config: Json) -> Iterator[Instance]:
 
 
 def _fields(config: Json, columns: tuple[str, ...]) -> Iterable[str]:
-    """The fields that the model is sent, in order."""
+    """Return the fields that the model is sent, in order."""
     left_out = {config.get("keyField"), *config.get("excludedFields", [])}
     return config.get("includedFields") or [name for name in columns if name not in left_out]
 
@@ -220,7 +226,7 @@ class Output:
         self._files[name][1].write(f"{text}\n")
 
     def statistics(self, total: int) -> Json:
-        """How far the job is: CompletionStats."""
+        """Return how far the job is: CompletionStats."""
         left = total - self._succeeded - self._failed
         counts = {
             "successfulCount": self._succeeded,

@@ -94,7 +94,7 @@ class BatchPredictions:
         return job
 
     def shown(self, document: Json) -> Json:
-        """The job as the service tells it."""
+        """Return the job as the service tells it."""
         return document
 
     async def changed(self, document: Json, seconds: float) -> None:
@@ -121,7 +121,7 @@ class BatchPredictions:
         self.records.delete("vertex", name)
 
     def start(self) -> None:
-        """Nothing: a job goes on when its replicas are ready again (settled)."""
+        """Do nothing: a job goes on when its replicas are ready again (settled)."""
 
     async def close(self) -> None:
         """Score no further; after the next start each job begins again."""
@@ -132,7 +132,7 @@ class BatchPredictions:
 
     # ---- the work -------------------------------------------------------------------------------
     def settled(self, deployment: Deployment, name: str) -> None:
-        """The job's replicas are ready, or will never be."""
+        """React: the job's replicas are ready, or will never be."""
         job = self.records.get("vertex", name)
         if job is None or job["state"] in ENDED:
             self._release(deployment.id)
@@ -199,7 +199,7 @@ class BatchPredictions:
             event.set()
 
     def _release(self, deployment_id: str) -> None:
-        """The replicas are not needed any more."""
+        """Release the replicas, which are not needed any more."""
         with self.records.transaction(), contextlib.suppress(NoSuchDeployment):
             self.records.delete(DEPLOYED, deployment_id)
             self._serving.remove(deployment_id)
@@ -259,7 +259,7 @@ class _Sender:
 
 
 def _several(parts: Any) -> list[list[Instance]]:
-    """The next few chunks of instances."""
+    """Return the next few chunks of instances."""
     return [part for _, part in zip(range(TOGETHER), parts, strict=False)]
 
 

@@ -13,7 +13,7 @@ NO_GPU = "ACCELERATOR_TYPE_UNSPECIFIED"
 
 
 def of_job(document: Json) -> Rented:
-    """The machines of a custom job, each pool's.
+    """Return the machines of a custom job, each pool's.
 
     It is ended by the study, pipeline job or training pipeline that it works for, if there is one.
     """
@@ -35,18 +35,18 @@ def of_job(document: Json) -> Rented:
 
 
 def run_of(pipeline_job: str) -> Run:
-    """The run of a pipeline that begins now, which costs a fee besides its tasks' machines."""
+    """Return the run of a pipeline that begins now: it costs a fee besides its tasks' machines."""
     return Run(CLOUD, "pipeline run", pipeline_job, time.time())
 
 
 def of_automl(name: str, is_image: bool, scale: float) -> Rented:
-    """The node of an AutoML training; scale: seconds of its budget in a second here."""
+    """Return the node of an AutoML training; scale: seconds of its budget in a second here."""
     kind = "AutoML image training" if is_image else "AutoML table training"
     return Rented(CLOUD, kind, name, (Machines("a node of AutoML"),), scale=scale)
 
 
 def of_deployed(kind: str, owner: str, deployed: Json) -> Rented:
-    """The machine of each replica of a model that an endpoint, or a batch prediction, has."""
+    """Return the machine of each replica of a model on an endpoint, or in a batch prediction."""
     found = deployed.get("dedicatedResources", {}).get("machineSpec", {})
     spot = bool(deployed.get("dedicatedResources", {}).get("spot"))
     return Rented(CLOUD, kind, owner, (_machines(found, 1),), spot=spot)

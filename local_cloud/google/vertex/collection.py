@@ -64,7 +64,7 @@ class Collection:
         return document
 
     def get(self, name: str) -> Json:
-        """The resource of this name, or NOT_FOUND."""
+        """Return the resource of this name, or NOT_FOUND."""
         document = self.records.get(self.kind, name)
         if document is None:
             raise not_found(name)
@@ -77,7 +77,7 @@ class Collection:
         functions: documents.Functions | None = None,
         render: Callable[[Json], Json] = dict,
     ) -> tuple[list[Json], str]:
-        """One page of a parent's resources, filtered and ordered, and the next page's token."""
+        """Return one page of a parent's resources, filtered and ordered, and the next token."""
         place = f"{parent}/{self.noun}"
         return documents.page(
             self.records, place, query, render, kind=self.kind, functions=functions or {}
@@ -115,7 +115,7 @@ class Collection:
             )
 
     def children(self, parent: str) -> list[Json]:
-        """All of a parent's resources, by id."""
+        """Return all of a parent's resources, by id."""
         place = f"{parent}/{self.noun}/"
         return [document for _, document in self.records.list(self.kind, place)]
 
@@ -132,5 +132,5 @@ class Collection:
 
 
 def _etag(old: str = "0") -> str:
-    """One that is greater than the old one, also as text: the SDK compares them so."""
+    """Return an etag that is greater than the old one, also as text: the SDK compares them so."""
     return str(max(time.time_ns() // 1000, int(old) + 1))

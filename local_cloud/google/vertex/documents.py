@@ -20,7 +20,7 @@ PAGE = 100  # resources in an answer where the request names no pageSize
 
 
 def get(records: Records, name: str) -> Json:
-    """The document of this name, or NOT_FOUND."""
+    """Return the document of this name, or NOT_FOUND."""
     document = records.get("vertex", name)
     if document is None:
         raise not_found(name)
@@ -28,7 +28,7 @@ def get(records: Records, name: str) -> Json:
 
 
 def numbered(name: str) -> str:
-    """A resource's name with its project by number, as the service writes it."""
+    """Return a resource's name with its project by number, as the service writes it."""
     root, _, rest = name.partition("/")
     project, _, rest = rest.partition("/")
     return f"{root}/{project_number(project)}/{rest}" if root == "projects" else name
@@ -43,7 +43,7 @@ def page(
     kind: str = "vertex",
     functions: Functions | None = None,
 ) -> tuple[list[Json], str]:
-    """One page of a collection's resources, filtered and ordered, and the next page's token.
+    """Return one page of a collection's resources, filtered and ordered, and the next page's token.
 
     `functions` are those that the filter may call.
     """
@@ -54,7 +54,7 @@ def page(
 def cut(
     rendered: list[Json], query: dict[str, str], functions: Functions | None = None
 ) -> tuple[list[Json], str]:
-    """The same of resources that are at hand as they will be told."""
+    """Return one page of resources in the form that is shown, and the next page's token."""
     keep = compile_filter(query.get("filter", ""), functions)
     found = order([item for item in rendered if keep(item)], query.get("orderBy", ""))
     try:
@@ -68,7 +68,7 @@ def cut(
 
 
 def done(records: Records, parent: str, response: Json, metadata: str) -> Json:
-    """An operation that has ended with this response, kept so that it can be asked for again."""
+    """Record an operation that has ended with this response, so that it can be asked for again."""
     now = timestamp(time.time())
     operation: dict[str, Any] = {
         "name": f"{parent}/operations/{new_id()}",
@@ -84,7 +84,7 @@ def done(records: Records, parent: str, response: Json, metadata: str) -> Json:
 
 
 def begun(records: Records, parent: str, metadata: str, deployment: str) -> Json:
-    """An operation that ends with a deployment of the engine; the caller records it."""
+    """Return an operation that ends with a deployment of the engine; the caller records it."""
     now = timestamp(time.time())
     return {
         "name": f"{parent}/operations/{new_id()}",
@@ -98,12 +98,12 @@ def begun(records: Records, parent: str, metadata: str, deployment: str) -> Json
 
 
 def told(operation: Json) -> Json:
-    """An operation as the service tells it."""
+    """Return an operation as the service tells it."""
     return {name: value for name, value in operation.items() if name != "deployment"}
 
 
 def emptied(records: Records, name: str) -> Json:
-    """The operation that says that the resource of this name is deleted."""
+    """Record the operation that says that the resource of this name is deleted."""
     parent = "/".join(name.split("/")[:4])
     return done(records, parent, {"@type": EMPTY}, "DeleteOperationMetadata")
 

@@ -76,7 +76,7 @@ class Endpoints(Collection):
         return super().create(parent, body, chosen, **more)
 
     def described(self, name: str) -> Json:
-        """An endpoint as it stands, with the replicas of each model that are ready."""
+        """Return an endpoint as it stands, with the replicas of each model that are ready."""
         endpoint = self.get(name)
         for each in endpoint.get("deployedModels", []):
             count = self.serving.figures(each["id"]).replicas
@@ -185,7 +185,7 @@ class Endpoints(Collection):
         raise not_found(f"{name}/deployedModels/{changed.get('id', '')}")
 
     def facts(self, deployed_id: str) -> Json:
-        """What a deployed model was made from; NOT_FOUND if there is none."""
+        """Return what a deployed model was made from; NOT_FOUND if there is none."""
         if deployed_id not in self._facts:
             found = self.records.get(DEPLOYED, deployed_id)
             if found is None:
@@ -194,7 +194,7 @@ class Endpoints(Collection):
         return self._facts[deployed_id]
 
     async def operation(self, document: Json, seconds: float) -> Json:
-        """An operation as it stands, at the latest when its deployment has settled."""
+        """Return an operation as it stands, at the latest when its deployment has settled."""
         if not document.get("done") and (chosen := document.get("deployment")):
             with contextlib.suppress(NoSuchDeployment):  # it has failed, and is gone
                 await self.serving.changed(self.serving.get(chosen), seconds)
@@ -249,7 +249,7 @@ _RESOURCES = ("dedicatedResources", "automaticResources")
 
 
 def replicas(deployed: Json) -> tuple[int, int]:
-    """The least and the most replicas that a DeployedModel asks for."""
+    """Return the least and the most replicas that a DeployedModel asks for."""
     if "sharedResources" in deployed:
         raise ApiError(
             "UNIMPLEMENTED", "not implemented in the local cloud: deployment resource pools"

@@ -14,7 +14,7 @@ CANCELLED, INVALID_ARGUMENT, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, INTERNAL = 1
 
 
 def not_found(name: str) -> ApiError:
-    """No resource has this name."""
+    """Return the error that no resource has this name."""
     if "/" not in name:
         return ApiError("INVALID_ARGUMENT", f"{name!r} is not the name of a resource.")
     kind = name.split("/")[-2].removesuffix("s")

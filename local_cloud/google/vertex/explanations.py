@@ -40,7 +40,10 @@ class Point:
 
 
 def path_count(spec: Json) -> int:
-    """How many paths the model's explanation spec asks for; an ApiError if it asks for others."""
+    """Return how many paths the model's explanation spec asks for.
+
+    Raise ApiError if it asks for others.
+    """
     parameters = spec.get("parameters", {})
     if "sampledShapleyAttribution" not in parameters:
         asked = ", ".join(sorted(parameters)) or "none"
@@ -104,7 +107,10 @@ def of_map(found: Json) -> Json:
 
 
 def _baseline(point: Point, inputs: Json) -> Point:
-    """The baseline: each input's first inputBaseline, else 0 for a number and a gap for a word."""
+    """Return the baseline.
+
+    That is each input's first inputBaseline, else 0 for a number and a gap for a word.
+    """
     values = {name: _nothing(value) for name, value in point.values.items()}
     for name, about in inputs.items():
         if given := about.get("inputBaselines", []):
@@ -139,7 +145,7 @@ def _parts(steps: list[Any]) -> Iterator[list[Any]]:
 
 
 def _outputs(predictions: list[Any], metadata: Json) -> tuple[str, list[int], list[float]]:
-    """The output that is explained: its name, its index and its value in each prediction."""
+    """Return the output that is explained: its name, its index and its value in each prediction."""
     name = next(iter(metadata.get("outputs", {})), "")
     if isinstance(predictions[0], dict):
         require(name in predictions[0], f"explanation metadata: no output {name!r} in predictions")

@@ -72,7 +72,7 @@ def check(failures: Failures, job_id: str, spec: Json) -> None:
 
 
 def quota(spec: Json) -> str:
-    """The message for want of the GPUs, or else the CPUs, of the first worker pool."""
+    """Return the message for want of the GPUs, or else the CPUs, of the first worker pool."""
     gpu = spec["workerPoolSpecs"][0].get("machineSpec", {}).get("acceleratorType", "")
     named = isinstance(gpu, str) and gpu.startswith("NVIDIA_")
     kind = gpu.lower().replace("_tesla_", "_") + "_gpus" if named else "cpus"

@@ -56,7 +56,7 @@ IGNORED = {
 
 
 def size(spec: Json) -> int:
-    """How many replicas the pools have together."""
+    """Return how many replicas the pools have together."""
     return sum(int(pool.get("replicaCount", 0)) for pool in spec["workerPoolSpecs"])
 
 
@@ -69,7 +69,7 @@ class Device:
 
 
 def device(spec: Json, here: int) -> Device:
-    """Whether this machine, with `here` GPUs, has all the accelerators that the pools ask for."""
+    """Return whether this machine, with `here` GPUs, has the accelerators of the pools."""
     requested = [pool["machineSpec"] for pool in spec["workerPoolSpecs"] if pool]
     kinds = {item["acceleratorType"] for item in requested if item.get("acceleratorCount")}
     needed = sum(
@@ -86,7 +86,10 @@ def device(spec: Json, here: int) -> Device:
 
 
 def folders(prefix: str) -> dict[str, str]:
-    """The variables that baseOutputDirectory sets: types/custom_job.py, base_output_directory."""
+    """Return the variables that baseOutputDirectory sets.
+
+    Source: types/custom_job.py, base_output_directory.
+    """
     base = prefix.rstrip("/")
     return {
         "AIP_MODEL_DIR": f"{base}/model/",
@@ -96,12 +99,15 @@ def folders(prefix: str) -> dict[str, str]:
 
 
 def metric_file(folder: Path, replica: str) -> Path:
-    """Where a trial's replica reports: cloudml-hypertune looks into CLOUD_ML_HP_METRIC_FILE."""
+    """Return where a trial's replica reports.
+
+    The package cloudml-hypertune looks into CLOUD_ML_HP_METRIC_FILE.
+    """
     return folder / f"{replica}.metrics"
 
 
 def plan(document: Json, context: JobContext, objects: Objects, base: dict[str, str]) -> Plan:
-    """What the engine has to run for this job; raises Refused where something is missing."""
+    """Return what the engine has to run for this job; raises Refused where something is missing."""
     job = document["resource"]
     spec = job["jobSpec"]
     members = _members(spec)
@@ -160,7 +166,7 @@ def _members(spec: Json) -> list[tuple[int, int, Json]]:
 
 
 def _shared(job: Json, master_port: int) -> dict[str, str]:
-    """The variables that are the same on every replica."""
+    """Return the variables that are the same on every replica."""
     _, project, _, _, _, job_id = job["name"].split("/")
     prefix = job["jobSpec"].get("baseOutputDirectory", {}).get("outputUriPrefix")
     return {
@@ -174,7 +180,10 @@ def _shared(job: Json, master_port: int) -> dict[str, str]:
 
 
 def _tracked(spec: Json) -> dict[str, str]:
-    """The names of the experiment and the run, with which a job's SDK goes on: constants.py."""
+    """Return the names of the experiment and the run, with which a job's SDK goes on.
+
+    Source: constants.py.
+    """
     if "experiment" not in spec:
         return {}
     return {
@@ -210,7 +219,10 @@ def _cluster(cluster: dict[str, list[str]], pool: int, index: int, spec: Json) -
 def _gpus(
     members: list[tuple[int, int, Json]], given: tuple[int, ...], rank: int
 ) -> dict[str, str]:
-    """The GPUs of one replica; a replica that has none sees none, as on a machine without."""
+    """Return the GPUs of one replica.
+
+    A replica that has none sees none, as on a machine without.
+    """
     counts = [int(pool["machineSpec"].get("acceleratorCount", 0)) for _, _, pool in members]
     begin = sum(counts[:rank])  # pools may differ
     mine = given[begin : begin + counts[rank]]
@@ -220,7 +232,7 @@ def _gpus(
 def _command(
     pool: Json, code: dict[str, Path], context: JobContext
 ) -> tuple[list[str], dict[str, str]]:
-    """The command of a replica, and the variables that its pool adds."""
+    """Return the command of a replica, and the variables that its pool adds."""
     if container := pool.get("containerSpec"):
         base = context.base(container["imageUri"])
         words = base.command(container.get("command", []), container.get("args", []))
@@ -244,7 +256,7 @@ def _env(spec: Json) -> dict[str, str]:
 
 
 def _unpacked(uri: str, into: Path, objects: Objects) -> Path:
-    """The folder with the code of a package."""
+    """Return the folder with the code of a package."""
     bucket, _, name = uri.removeprefix("gs://").partition("/")
     try:
         archive = objects.get(bucket, name)
@@ -254,7 +266,7 @@ def _unpacked(uri: str, into: Path, objects: Objects) -> Path:
 
 
 def _image(pool: Json) -> str:
-    """The image in which a pool's replicas run."""
+    """Return the image in which a pool's replicas run."""
     image: str = (
         pool.get("pythonPackageSpec", {}).get("executorImageUri")
         or pool["containerSpec"]["imageUri"]
@@ -273,7 +285,7 @@ def _install(uri: str, requirements: list[str], image: str, context: JobContext)
 
 
 def _notes(document: Json, context: JobContext) -> tuple[str, ...]:
-    """The first lines of every log: what is not as on the real service."""
+    """Return the first lines of every log: what is not as on the real service."""
     pools = document["resource"]["jobSpec"]["workerPoolSpecs"]
     images = {_image(pool) for pool in pools if pool}
     lines: list[Any] = [f"local cloud: {context.base(image).note}" for image in sorted(images)]

@@ -47,7 +47,7 @@ def reports(file: Path) -> list[Report]:
 
 
 def _number(value: Any) -> float:
-    """A metric's value; NaN for what is no number, or none that a float can hold."""
+    """Return a metric's value; NaN for what is no number, or none that a float can hold."""
     try:
         return float(value)
     except (ValueError, TypeError, OverflowError):

@@ -68,7 +68,7 @@ class ModelRegistry:
         return documents.done(self.records, model["name"], response, "UploadModelOperationMetadata")
 
     def _check_artifacts(self, uri: str) -> None:
-        """The service copies what is there, so that something must be."""
+        """Require that something is there, which the service would copy."""
         if not uri:
             return
         require(GS_URI.match(uri), f"model.artifactUri: {uri!r} does not begin with gs://BUCKET")
@@ -116,7 +116,7 @@ class ModelRegistry:
         return new
 
     def check(self, parent: str, model: Json, parent_model: str, model_id: str) -> str:
-        """The name that `add` would give the model, or the error that it would raise."""
+        """Return the name that `add` would give the model, or the error that it would raise."""
         require(model.get("displayName"), "model.displayName: required")
         for alias in model.get("versionAliases", []):
             require(ALIAS.fullmatch(alias), f"model.versionAliases: {alias!r} is not valid")
@@ -135,12 +135,12 @@ class ModelRegistry:
         self.records.put("vertex", f"{model['name']}@{model['versionId']}", model)
 
     def versions(self, name: str) -> list[Json]:
-        """Every version of a model, the oldest first; none where there is no such model."""
+        """Return every version of a model, the oldest first; none where there is no such model."""
         found = [document for _, document in self.records.list("vertex", f"{name}@")]
         return sorted(found, key=lambda model: int(model["versionId"]))
 
     def find(self, name: str) -> Json:
-        """The document of `…/models/ID`, `…/models/ID@VERSION` or `…/models/ID@ALIAS`."""
+        """Return the document of `…/models/ID`, `…/models/ID@VERSION` or `…/models/ID@ALIAS`."""
         base, _, version = name.partition("@")
         for model in self.versions(base):
             if version == model["versionId"] or (version or DEFAULT) in model["versionAliases"]:
@@ -153,7 +153,7 @@ class ModelRegistry:
         return _versioned(found) if "@" in name else _shown(found)
 
     def list_models(self, collection: str, query: dict[str, str]) -> Json:
-        """The default version of each model."""
+        """Return the default version of each model."""
         requested = query.get("filter", "")
         compile_filter(requested)  # by itself: what is refused is what was sent
         both = (
@@ -277,14 +277,14 @@ def _remove_files(model: Json) -> None:
 
 
 def _shown(model: Json) -> Json:
-    """A version's document as the service tells it."""
+    """Return a version's document as the service tells it."""
     labels = model.get("modelLabels", {}) | model.get("labels", {})
     found = {field: value for field, value in model.items() if field not in INSIDE}
     return found | ({"labels": labels} if labels else {})
 
 
 def _versioned(model: Json) -> Json:
-    """The same, with the version in its name."""
+    """Return the version's document with the version in its name."""
     return _shown(model) | {"name": f"{model['name']}@{model['versionId']}"}
 
 
@@ -294,7 +294,7 @@ def _camel_case(field: str) -> str:
 
 
 def _base(name: str) -> str:
-    """The name of a model that a client sent, without a version, its project by number."""
+    """Return the name of a model that a client sent, without a version, its project by number."""
     parts = NAME.fullmatch(name)
     if parts is None:
         raise ApiError("INVALID_ARGUMENT", f"parentModel: {name!r} is not the name of a model")

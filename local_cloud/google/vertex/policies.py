@@ -23,7 +23,7 @@ KIND = "vertex-policy"
 
 
 def routes(endpoints: Endpoints) -> list[BaseRoute]:
-    """The three methods, below /ui, where the SDK asks, and below /v1."""
+    """Return the routes of the three methods, below /ui, where the SDK asks, and below /v1."""
     records = endpoints.records
 
     def get(name: str, _: Json) -> Json:

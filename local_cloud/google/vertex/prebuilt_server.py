@@ -114,7 +114,7 @@ class BaseHandler:
     """What an archive's handler inherits: ts.torch_handler.base_handler, as far as it is used."""
 
     def __init__(self) -> None:
-        """Nothing is loaded before initialize()."""
+        """Load nothing before initialize()."""
         self.model: Any = None
         self.context: Any = None
         self.manifest: Any = None
@@ -155,7 +155,10 @@ class BaseHandler:
 
 
 def _content(instance: Any) -> Any:
-    """An instance as TorchServe's JSON envelope gives it: {"data": …}, {"body": …} or itself."""
+    """Return an instance as TorchServe's JSON envelope gives it.
+
+    That is {"data": …}, {"body": …} or the instance itself.
+    """
     if isinstance(instance, dict):
         return instance.get("data", instance.get("body", instance))
     return instance

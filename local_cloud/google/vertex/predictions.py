@@ -32,7 +32,7 @@ class Predictions:
         self._endpoints = endpoints
 
     def routes(self) -> list[BaseRoute]:
-        """The REST routes: first in the server's list, for they are used most."""
+        """Return the REST routes: first in the server's list, for they are used most."""
         path = f"/v1{rest.LOCATION}/endpoints/{{id:id}}"
         return [
             Route(f"{path}:predict", self.predict, methods=["POST"]),
@@ -100,7 +100,7 @@ class Predictions:
         return JSONResponse(answer)
 
     def _chosen(self, endpoint: str) -> str:
-        """The deployed model that gets the next request."""
+        """Return the deployed model that gets the next request."""
         try:
             return self._endpoints.serving.choose(endpoint)
         except Unanswered:
@@ -130,7 +130,7 @@ class Predictions:
             raise ApiError("UNAVAILABLE", f"{endpoint}: {problem}") from None
 
     def about(self, deployed_id: str) -> Json:
-        """What the service adds to predictions."""
+        """Return what the service adds to predictions."""
         model = self._endpoints.facts(deployed_id)["model"]
         return {
             "deployedModelId": deployed_id,
@@ -141,7 +141,10 @@ class Predictions:
 
 
 def _instances(content: bytes) -> list[Any]:
-    """The instances of a predict request; INVALID_ARGUMENT for what the service would refuse."""
+    """Return the instances of a predict request.
+
+    Raise INVALID_ARGUMENT for what the service would refuse.
+    """
     try:
         found = json.loads(content or b"{}", parse_constant=bodies.refuse_constant)
     except (ValueError, RecursionError) as problem:
@@ -155,7 +158,7 @@ def _instances(content: bytes) -> list[Any]:
 
 
 def _predictions(response: HttpResponse) -> Json:
-    """The predictions of a replica's answer, or its error."""
+    """Return the predictions of a replica's answer, or its error."""
     text = response.body.decode(errors="replace")
     if response.status != 200:
         status = "INVALID_ARGUMENT" if 400 <= response.status < 500 else "INTERNAL"

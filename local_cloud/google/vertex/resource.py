@@ -27,17 +27,17 @@ class Call:
 
     @property
     def parent(self) -> str:
-        """What the collection, or the resource, lies in."""
+        """Return the name of what the collection, or the resource, lies in."""
         return self.name.rpartition("/")[0]
 
     @property
     def mask(self) -> str:
-        """The fields that a patch changes."""
+        """Return the fields that a patch changes."""
         return self.query.get("updateMask", "")
 
     @property
     def page(self) -> dict[str, str]:
-        """What says which resources a list has: filter, orderBy, pageSize, pageToken."""
+        """Return what says which resources a list has: filter, orderBy, pageSize, pageToken."""
         return dict(self.query)
 
 
@@ -88,7 +88,7 @@ class Resource:
 
 
 def _usual(kind: Collection) -> dict[str, Method]:
-    """What answers the methods that all kinds of documents have."""
+    """Return what answers the methods that all kinds of documents have."""
 
     def list_all(call: Call) -> Json:
         return listed(kind, kind.page(call.parent, call.page))
@@ -103,11 +103,11 @@ def _usual(kind: Collection) -> dict[str, Method]:
 
 
 def chosen_id(kind: Collection, call: Call) -> str:
-    """The id that a create request wants: `tensorboardRunId` of a TensorboardRun."""
+    """Return the id that a create request wants: `tensorboardRunId` of a TensorboardRun."""
     return call.query.get(f"{kind.singular}Id", "")
 
 
 def listed(kind: Collection, found: tuple[list[Json], str]) -> Json:
-    """The answer to a list request: `{"tensorboardRuns": […], "nextPageToken": …}`."""
+    """Return the answer to a list request: `{"tensorboardRuns": […], "nextPageToken": …}`."""
     resources, token = found
     return {kind.plural: resources, "nextPageToken": token}

@@ -56,7 +56,10 @@ def routes(resource: Resource, records: Records) -> list[BaseRoute]:
 
 
 def _pattern(path: str) -> str:
-    """The path with a parameter for each star; a colon ends an id, a custom method follows it."""
+    """Return the path with a parameter for each star.
+
+    A colon ends an id; a custom method follows it.
+    """
     first, *others = path.split("*")
     return first + "".join(f"{{id{n}:id}}{part}" for n, part in enumerate(others))
 
@@ -83,7 +86,7 @@ def _route(
 
 
 def answered(resource: Resource, name: str, method: Method, call: Call, records: Records) -> Any:
-    """What the method answers, in an operation that has ended if it is a long-running one."""
+    """Return what the method answers; a long-running one is an operation that has ended."""
     if name not in resource.long_running:
         return method(call)
     with records.transaction():
@@ -98,14 +101,14 @@ def answered(resource: Resource, name: str, method: Method, call: Call, records:
 
 
 def _id(encoded: str) -> str:
-    """A part of a resource's name, decoded; what is one segment of the path stays one."""
+    """Return a part of a resource's name, decoded; what is one segment of the path stays one."""
     found = unquote(encoded)
     require("/" not in found, f"{found!r} is not a valid resource id")
     return found
 
 
 def named(request: Request) -> str:
-    """What a request's path names, however deep it lies: without the method after a colon."""
+    """Return what a request's path names, without the method after a colon."""
     path = "projects/" + request.scope["path"].partition("/projects/")[2]
     *above, last = path.split("/")
     return numbered("/".join(map(_id, [*above, last.partition(":")[0]])))

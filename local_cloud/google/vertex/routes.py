@@ -93,7 +93,7 @@ def pipelines(parts: Parts) -> list[Resource]:
 
 
 def _names(call: Call) -> list[str]:
-    """The names in the body of a request about several resources."""
+    """Return the names in the body of a request about several resources."""
     names: list[str] = checked(BatchDeletePipelineJobsRequest, call.body).get("names", [])
     return names
 
@@ -106,7 +106,7 @@ def _jobs(
     show: Callable[[Json], Json],
     change: Callable[[Json], Awaitable[None]],
 ) -> Resource:
-    """A kind of job. change: waits a while for a change of the job's state."""
+    """Return a kind of job. change: waits a while for a change of the job's state."""
     records = jobs.records
 
     async def get(call: Call) -> Json:

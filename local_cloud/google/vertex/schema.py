@@ -88,7 +88,7 @@ def checked(
 
 
 def _missing(kind: Any, message: Any, where: str) -> Iterator[str]:
-    """The required fields that are empty in the messages inside one of this kind.
+    """Yield the required fields that are empty in the messages inside one of this kind.
 
     What it needs itself is checked where it is used. A number may be 0.
     """
@@ -103,7 +103,7 @@ def _missing(kind: Any, message: Any, where: str) -> Iterator[str]:
 
 
 def _inside(kind: Any, message: Any, field: Any) -> tuple[Any, list[Any]]:
-    """The messages in a field, which may be one, a list or a map, and their kind."""
+    """Return the messages in a field, which may be one, a list or a map, and their kind."""
     inner, value = kind.meta.fields[field.name].message, getattr(message, field.name)
     if field.message_type and field.message_type.GetOptions().map_entry:
         inner, value = inner.meta.fields["value"].message, value.values()
@@ -122,7 +122,7 @@ def _is_empty(message: Any, field: Any) -> bool:
 
 @functools.cache
 def required(kind: Any) -> frozenset[str]:
-    """The names of a message's required fields, as the client library documents them."""
+    """Return the names of a message's required fields, as the client library documents them."""
     names = set(REQUIRED.findall(inspect.getdoc(kind) or ""))
     if kind.__name__.endswith("Request"):
         texts = kind.pb().DESCRIPTOR.fields_by_name
@@ -131,7 +131,7 @@ def required(kind: Any) -> frozenset[str]:
 
 
 def with_text_args(spec: Any) -> Any:
-    """A copy of free-form task inputs in which every argument of a program is text.
+    """Return a copy of free-form task inputs in which every argument of a program is text.
 
     The SDK lets callers write `args=["--epochs", 50]` and sends the number, as a float.
     """
@@ -146,7 +146,7 @@ def with_text_args(spec: Any) -> Any:
 
 
 def snake_case(kind: Any, resource: Json) -> Json:
-    """The same resource with the proto's own field names."""
+    """Return the same resource with the proto's own field names."""
     message = kind.pb()()
     json_format.ParseDict(resource, message)
     found: Json = json_format.MessageToDict(message, preserving_proto_field_name=True)
@@ -160,7 +160,7 @@ def require(fulfilled: object, message: str) -> None:
 
 
 def timestamp(seconds: float) -> str:
-    """Seconds since the epoch as the JSON form of google.protobuf.Timestamp."""
+    """Write seconds since the epoch as the JSON form of google.protobuf.Timestamp."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
@@ -171,5 +171,5 @@ def timestamp_after(resource: Json) -> str:
 
 
 def new_id() -> str:
-    """A numeric resource id, as long as the service's own."""
+    """Return a numeric resource id, as long as the service's own."""
     return str(secrets.randbelow(9 * 10**18) + 10**18)

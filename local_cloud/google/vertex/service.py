@@ -65,7 +65,7 @@ def service(platform: Platform) -> Service:
 
 
 def _operations(parts: Parts) -> list[BaseRoute]:
-    """Operations belong to a location or to a resource; the SDK asks for them below /ui."""
+    """Return the routes of operations, which the SDK asks for below /ui."""
 
     async def get(request: Request) -> JSONResponse:
         document = documents.get(parts.platform.records, rest.named(request))

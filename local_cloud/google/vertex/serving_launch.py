@@ -74,7 +74,7 @@ def check(model: Json, base_of: Callable[[str], Base]) -> None:
 
 
 def routes(facts: Json) -> tuple[str, str]:
-    """The health and the predict route of a deployed model: B1 of the requirements."""
+    """Return the health and the predict route of a deployed model: B1 of the requirements."""
     container = facts["model"].get("containerSpec", {})
     endpoint_id = facts["endpoint"].rsplit("/", 1)[1]
     usual = f"/v1/endpoints/{endpoint_id}/deployedModels/{facts['deployedModel']['id']}"
@@ -85,7 +85,7 @@ def routes(facts: Json) -> tuple[str, str]:
 
 
 def plan(facts: Json, context: JobContext, base: dict[str, str]) -> ServingPlan:
-    """What the engine has to run for a deployed model."""
+    """Return what the engine has to run for a deployed model."""
     model = facts["model"]
     container = model.get("containerSpec", {})
     image = container.get("imageUri", "")
@@ -126,7 +126,7 @@ def plan(facts: Json, context: JobContext, base: dict[str, str]) -> ServingPlan:
 
 
 def variables(facts: Json, port: int) -> dict[str, str]:
-    """The variables of the prediction container: B1 of the requirements."""
+    """Return the variables of the prediction container: B1 of the requirements."""
     model, deployed, endpoint = facts["model"], facts["deployedModel"], facts["endpoint"]
     health, predict = routes(facts)
     machine = deployed.get("dedicatedResources", {}).get("machineSpec", {})

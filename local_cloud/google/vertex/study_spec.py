@@ -32,7 +32,7 @@ PARENTS = {  # what says when a parameter is there, by the kind of the one it de
 
 
 def of(job: Json) -> StudySpec:
-    """What the study of this tuning job looks for, checked."""
+    """Return what the study of this tuning job looks for, checked."""
     spec = job.get("studySpec", {})
     for field in MISSING:
         if field in spec:
@@ -119,7 +119,7 @@ def _add(parameters: list[Parameter], where: str, spec: Json, **condition: Any) 
 
 
 def _takes(parameter: Parameter, value: Value) -> bool:
-    """Whether a parameter that is not real can have this value."""
+    """Return whether a parameter that is not real can have this value."""
     if parameter.kind == "whole":
         return parameter.low <= float(value) <= parameter.high
     return value in parameter.choices

@@ -99,7 +99,7 @@ class Training:
         return document
 
     def custom_job(self, document: Json) -> Json:
-        """The resource with its state."""
+        """Return the resource with its state."""
         resource: Json = document["resource"]
         return resource | self._progress(document, "JOB_")
 
@@ -108,7 +108,7 @@ class Training:
         return status.progress(job, prefix, self.message)
 
     def message(self, job: Job, outcome: Outcome) -> str:
-        """Why the job has failed, in the service's words."""
+        """Return why the job has failed, in the service's words."""
         log = outcome.replica and self.engine.log(job.id, outcome.replica)
         return status.message(outcome, str(log))
 
@@ -139,7 +139,7 @@ class Training:
         return self.training_pipeline(documents.get(self.records, pipeline["name"]))
 
     def training_pipeline(self, document: Json) -> Json:
-        """The resource with the state of its backing custom job, or of its own job."""
+        """Return the resource with the state of its backing custom job, or of its own job."""
         if "automl" in document:
             own = self.engine_job(document)
             shown = trainings.shown(document, own)
@@ -151,7 +151,7 @@ class Training:
         return resource | {"trainingTaskMetadata": metadata} | self._progress(job, "PIPELINE_")
 
     def engine_job(self, document: Json) -> Job:
-        """The backing engine job of a custom job's or a pipeline's document."""
+        """Return the backing engine job of a custom job's or a pipeline's document."""
         return self.engine.get(_id(document.get("job") or document["resource"]["name"]))
 
     def cancel(self, document: Json) -> None:
@@ -223,7 +223,7 @@ class Training:
         self.records.put("vertex", pipeline["name"], pipeline)
 
     def name_of(self, job_id: str) -> str:
-        """The name of the custom job, or of AutoML's pipeline, that is this job of the engine."""
+        """Return the name of the custom job, or AutoML's pipeline, that this engine's job is."""
         place = self.records.get("vertex-job", job_id)
         assert place is not None
         return str(place["name"])
@@ -233,7 +233,7 @@ class Training:
 
 
 def _model(pipeline: Json) -> tuple[Json, str, str]:
-    """The model that a pipeline uploads, its parent model and its id."""
+    """Return the model that a pipeline uploads, its parent model and its id."""
     return pipeline["modelToUpload"], pipeline.get("parentModel", ""), pipeline.get("modelId", "")
 
 

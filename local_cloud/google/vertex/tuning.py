@@ -71,7 +71,7 @@ class Tuning:
         return self.shown(job)
 
     def shown(self, job: Json) -> Json:
-        """The resource with its state and its trials."""
+        """Return the resource with its state and its trials."""
         study = self.studies.get(job["name"])
         trials = [self._trial(job, number, trial) for number, trial in enumerate(study.trials, 1)]
         found: Json = {"state": STATES[study.state], "trials": trials}
@@ -102,7 +102,7 @@ class Tuning:
             self.records.delete("vertex", name)
 
     def _trial(self, job: Json, number: int, trial: TrialJob) -> Json:
-        """A trial, as types/study.py has it."""
+        """Return a trial, as types/study.py has it."""
         backing = self.training.engine.get(trial.job)
         state = "ACTIVE" if backing.started else "REQUESTED"
         if trial.ended:
@@ -149,7 +149,7 @@ class Tuning:
         return self.training.send(parent, resource, trial=number, tuning=study.id)
 
     def judge(self, study: Study, number: int, job: Job) -> float | str:
-        """The trial's best or last report of the metric, or why there is none."""
+        """Return the trial's best or last report of the metric, or why there is none."""
         early = study.trials[number - 1].early
         if job.state is State.STOPPED and not early:
             return "The trial was stopped."
@@ -171,7 +171,7 @@ class Tuning:
         return values[-1]  # what an unspecified type means, too
 
     def reports(self, study: Study, number: int, job: Job) -> Curve:
-        """What a trial has reported so far, by its steps or by the seconds it has run."""
+        """Return what a trial has reported so far, by its steps or by the seconds it has run."""
         spec = documents.get(self.records, study.id)["studySpec"]
         tag = spec["metrics"][0]["metricId"]
         timed = any(spec.get(field, {}).get("useElapsedDuration") for field in study_spec.STOPPING)
@@ -193,5 +193,5 @@ class Tuning:
 
 
 def _text(value: Value) -> str:
-    """A value as a flag's text: a whole number has no point."""
+    """Return a value as a flag's text: a whole number has no point."""
     return f"{value:.15g}" if isinstance(value, float) else str(value)

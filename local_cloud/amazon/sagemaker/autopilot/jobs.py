@@ -115,7 +115,7 @@ class Autopilot:
         return {"AutoMLJobArn": _arn(name)}
 
     def _standing(self, document: Json, version: int) -> Json:
-        """What describing adds to the request."""
+        """Return what describing adds to the request."""
         job, training, report = self._facts(document)
         found = self._summary(document)
         found |= autopilot_status.resolved(document["request"], report, version)
@@ -123,7 +123,7 @@ class Autopilot:
         return found | ({"BestCandidate": best} if best and job.state.ended else {})
 
     def _summary(self, document: Json) -> Json:
-        """What describing and listing have in common."""
+        """Return what describing and listing have in common."""
         job, training, report = self._facts(document)
         name = document["request"][NAME]
         found = {NAME: name, "AutoMLJobArn": _arn(name)} | autopilot_status.progress(job, report)
@@ -132,7 +132,7 @@ class Autopilot:
         return found
 
     def _facts(self, document: Json) -> tuple[Job, Json, Json]:
-        """The engine's job, the training job as it is described, and the program's report."""
+        """Return the engine's job, the training job's description, and the program's report."""
         if left := document.get("left"):  # the training job was deleted
             return Job.of(left["job"]), left["training"], left["report"]
         name = document["job"]
@@ -151,7 +151,7 @@ class Autopilot:
 
 
 def _training_request(name: str, request: Json) -> Json:
-    """The request for the training job; the program reads its hyperparameters."""
+    """Return the request for the training job; the program reads its hyperparameters."""
     limits, job, table = criteria(request), request[NAME], tabular(request)
     objective = (request.get("AutoMLJobObjective") or {}).get("MetricName")
     said = {

@@ -48,7 +48,7 @@ class Report:
     """report.json, written anew after each step."""
 
     def __init__(self, path: Path) -> None:
-        """Nothing is known yet."""
+        """Begin with nothing known."""
         self._path = path
         self._facts: Json = {"candidates": []}
 
@@ -137,7 +137,7 @@ def read(folder: Path, target: str) -> pd.DataFrame:
 
 
 def inferred(target: Any) -> str:
-    """The type of problem, by the values of the target: a Series."""
+    """Return the type of problem, by the values of the target: a Series."""
     from local_cloud.automl import columns
 
     different = set(target.astype(str))

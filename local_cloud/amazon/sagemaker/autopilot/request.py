@@ -50,7 +50,7 @@ OTHER_PROBLEMS = {
 
 
 def of_version_1(request: Json) -> Json:
-    """The request of CreateAutoMLJob, as CreateAutoMLJobV2 has it."""
+    """Return the request of CreateAutoMLJob, as CreateAutoMLJobV2 has it."""
     config = request.get("AutoMLJobConfig") or {}
     targets = {channel["TargetAttributeName"] for channel in request["InputDataConfig"]}
     if len(targets) > 1:
@@ -86,7 +86,7 @@ def of_version_1(request: Json) -> Json:
 
 
 def as_version_1(request: Json) -> Json:
-    """The request as DescribeAutoMLJob shows it."""
+    """Return the request as DescribeAutoMLJob shows it."""
     found = tabular(request)
     column = ("TargetAttributeName", "SampleWeightAttributeName")
     columns = {name: found[name] for name in column if name in found}
@@ -108,7 +108,7 @@ def as_version_1(request: Json) -> Json:
 
 
 def tabular(request: Json) -> Json:
-    """What the request says about the table."""
+    """Return what the request says about the table."""
     found: Json = request["AutoMLProblemTypeConfig"]["TabularJobConfig"]
     return found
 
@@ -119,7 +119,7 @@ def criteria(request: Json) -> Json:
 
 
 def algorithms(request: Json) -> list[str]:
-    """The algorithms that the request allows; [] for all."""
+    """Return the algorithms that the request allows; [] for all."""
     config = (tabular(request).get("CandidateGenerationConfig") or {}).get("AlgorithmsConfig") or []
     return [name for one in config for name in one["AutoMLAlgorithms"]]
 
@@ -203,5 +203,5 @@ def _check_channel(channel: Json, objects: Objects) -> None:
 
 
 def _given(**fields: Any) -> Json:
-    """Those that have a value."""
+    """Return those that have a value."""
     return {name: value for name, value in fields.items() if value not in (None, {}, [])}

@@ -33,7 +33,7 @@ def status(job: Job) -> str:
 
 
 def progress(job: Job, report: Json) -> Json:
-    """Statuses and times."""
+    """Return statuses and times."""
     word = status(job)
     if job.state in BEFORE:
         second = "Starting"
@@ -76,7 +76,7 @@ def resolved(request: Json, report: Json, version: int) -> Json:
 
 
 def candidates(job: Json, report: Json) -> list[Json]:
-    """All that were begun; job: the training job, as it is described."""
+    """Return all candidates that were begun; job: the training job, as it is described."""
     uploaded = (job.get("ModelArtifacts") or {}).get("S3ModelArtifacts")
     return [_candidate(one, job, report, uploaded) for one in report.get("candidates", [])]
 
@@ -110,7 +110,7 @@ def _candidate(one: Json, job: Json, report: Json, uploaded: str | None) -> Json
 
 
 def _metrics(values: Json, report: Json) -> Json:
-    """The objective and the other metrics, as cross-validation has found them."""
+    """Return the objective and the other metrics, as cross-validation has found them."""
     objective = report["objective"]
     names = {"MetricName": objective, "StandardMetricName": objective}
     kind = "Minimize" if objective in MINIMIZED else "Maximize"
@@ -129,7 +129,7 @@ def _metrics(values: Json, report: Json) -> Json:
 
 
 def _container(name: str, uploaded: str, problem: str) -> Json:
-    """What serves a candidate; its archive has the program."""
+    """Return what serves a candidate; its archive has the program."""
     outputs = OUTPUTS.get(problem, OUTPUTS[""])
     return {
         "Image": IMAGE,
@@ -145,7 +145,7 @@ def _container(name: str, uploaded: str, problem: str) -> Json:
 
 
 def best(found: Sequence[Json], report: Json) -> Json | None:
-    """The candidate with the best objective, of those that can be deployed."""
+    """Return the candidate with the best objective, of those that can be deployed."""
     there = [one for one in found if "InferenceContainers" in one]
     sign = -1 if report.get("objective") in MINIMIZED else 1
     return max(there, key=lambda one: sign * one[OBJECTIVE]["Value"], default=None)

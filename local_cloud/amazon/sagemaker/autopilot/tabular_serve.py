@@ -68,7 +68,7 @@ def transform_fn(model: Model, body: str, content_type: str, accept: str) -> tup
 
 
 def _frame(model: Model, body: str) -> Any:
-    """The columns that the model uses, from rows of all features."""
+    """Return the columns that the model uses, from rows of all features."""
     pandas = importlib.import_module("pandas")
     rows = [row for row in csv.reader(io.StringIO(body)) if row]
     for row in rows:
@@ -90,7 +90,7 @@ def _frame(model: Model, body: str) -> Any:
 
 
 def _refused(status: int, sentence: str) -> Exception:
-    """An answer with this status, in the words of the images' toolkit."""
+    """Return an error that is answered with this status, in the words of the images' toolkit."""
     errors = importlib.import_module("sagemaker_inference.errors")
     problem: Exception = errors.BaseInferenceToolkitError(status, sentence, "refused")
     return problem

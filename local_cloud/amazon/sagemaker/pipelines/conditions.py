@@ -37,7 +37,7 @@ def check(conditions: Any) -> None:
 
 
 def hold(conditions: list[Json], scope: Scope) -> bool:
-    """Whether all the conditions hold; ValueProblem for what cannot be compared."""
+    """Return whether all the conditions hold; ValueProblem for what cannot be compared."""
     return all([_holds(each, scope) for each in conditions])
 
 
@@ -62,7 +62,7 @@ def _holds(condition: Json, scope: Scope) -> bool:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Equal, and both numbers or both of the same type: True is not 1."""
+    """Return whether both are equal, and both numbers or both of the same type: True is not 1."""
     alike = (_is_number(left) and _is_number(right)) or type(left) is type(right)
     return alike and bool(left == right)
 

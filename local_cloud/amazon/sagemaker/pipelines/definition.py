@@ -124,7 +124,7 @@ def values(definition: Definition, given: list[Json]) -> dict[str, Any]:
 
 
 def _list(document: Json, field: str, fields: Mapping[str, type]) -> list[Any]:
-    """A list of objects, whose fields are of these types; what is not given is empty."""
+    """Return a list of objects, whose fields are of these types; what is not given is empty."""
     found = document.get(field) or []
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise invalid(f"{field} must be a list of objects")
@@ -171,7 +171,7 @@ def _check_value(declared: Json, value: Any) -> None:
 
 
 def _read(name: str, kind: str, text: str) -> Any:
-    """The value that a text stands for: a request has texts only."""
+    """Return the value that a text stands for: a request has texts only."""
     try:
         if kind == "Boolean":
             return {"true": True, "false": False}[text.lower()]
@@ -184,7 +184,7 @@ def _read(name: str, kind: str, text: str) -> Any:
 
 # ---- steps --------------------------------------------------------------------------------------
 def _steps(declared: list[Json], branch: tuple[str, bool] | None) -> Iterator[Step]:
-    """The steps, each condition followed by those of its branches."""
+    """Yield the steps, each condition followed by those of its branches."""
     for each in declared:
         step = _step(each, branch)
         yield step
@@ -254,7 +254,10 @@ def _keeps(name: str, cache: Json) -> float | None:
 
 
 def _attempts(policies: list[Json]) -> int:
-    """How often a step is tried whose job the end of the server cut off; three times by default."""
+    """Return how often a step is tried whose job the end of the server cut off.
+
+    That is three times by default.
+    """
     most = [
         each.get("MaxAttempts")
         for each in policies
@@ -271,7 +274,7 @@ def _check_conditions(name: str, conditions: Any) -> None:
 
 
 def _check_references(step: Step, found: Definition) -> None:
-    """All that a step names is in the definition."""
+    """Require in the definition all that a step names."""
     for other in sorted(step.waits_for):
         if other not in found.steps:
             raise invalid(f"Step {step.name}: there is no step {other} in this pipeline")

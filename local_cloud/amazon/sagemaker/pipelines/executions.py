@@ -197,7 +197,7 @@ class PipelineExecutions:
         task.add_done_callback(functools.partial(self._left, execution))
 
     def _left(self, execution: str, task: asyncio.Task[None]) -> None:
-        """An execution is run no further: it has ended, or the server does."""
+        """Forget an execution that is run no further: it has ended, or the server does."""
         self._tasks.pop(execution)
         self._runners.pop(execution)
         if not task.cancelled() and (problem := task.exception()):

@@ -116,7 +116,7 @@ class Pipelines:
         return {"PipelineArn": found["PipelineArn"]}
 
     def get(self, name: str) -> Json:
-        """The pipeline with this name or ARN."""
+        """Return the pipeline with this name or ARN."""
         name = name.rpartition("/")[2]
         found = self.records.get(KIND, name)
         if found is None:
@@ -126,11 +126,11 @@ class Pipelines:
         return found
 
     def ran(self, name: str) -> None:
-        """An execution of the pipeline has been started."""
+        """Note that an execution of the pipeline has been started."""
         self.records.put(KIND, name, self.get(name) | {"LastExecutionTime": time.time()})
 
     def _checked(self, request: Json, known: str = "") -> Json:
-        """What to keep of a request, with its definition as text, which is in order."""
+        """Return what to keep of a request, with its definition as text, which is in order."""
         _refuse_versions(request)
         kept = {field: value for field, value in request.items() if value != {}}
         place = kept.pop("PipelineDefinitionS3Location", None)
@@ -143,7 +143,7 @@ class Pipelines:
         return kept | {"PipelineDefinition": text}
 
     def _read(self, place: Json) -> str:
-        """The definition that an object holds."""
+        """Return the definition that an object holds."""
         if "VersionId" in place:
             raise not_implemented("PipelineDefinitionS3Location.VersionId")
         uri = f"s3://{place['Bucket']}/{place['ObjectKey']}"

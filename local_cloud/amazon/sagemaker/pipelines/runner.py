@@ -110,7 +110,7 @@ class PipelineRunner:
                 self._put(step, status="Failed", end=time.time(), reason=reason)
 
     def _succeed(self, step: Step, document: Json, properties: Json) -> None:
-        """A step's job has succeeded: others may use its result."""
+        """Note that a step's job has succeeded: others may use its result."""
         with self._table.records.transaction():
             self._put(step, status="Succeeded", end=time.time(), properties=properties)
             if step.keeps is not None and document.get("key"):
@@ -125,7 +125,7 @@ class PipelineRunner:
         self._table.put_step(self._id, step.name, **changes)
 
     def _end(self) -> None:
-        """Nothing runs any more, and nothing is to begin."""
+        """End the execution: nothing runs any more, and nothing is to begin."""
         failed = any(step["status"] == "Failed" for step in self._steps.values())
         if self._execution["status"] == "Stopping":
             self._table.put(self._id, status="Stopped")
@@ -151,7 +151,7 @@ class PipelineRunner:
         return False
 
     def _is_ready(self, step: Step, begun: dict[str, Json]) -> bool:
-        """Whether all that it waits for has succeeded, and its branch is the one that is taken."""
+        """Return whether all that it waits for has succeeded, and its branch is taken."""
         waited = [begun.get(name, {}) for name in step.waits_for]
         if any(other.get("status") != "Succeeded" for other in waited):
             return False
@@ -236,7 +236,7 @@ class PipelineRunner:
         return found
 
     def _file(self, step: str, name: str) -> str:
-        """The text of a property file that a processing step has written."""
+        """Return the text of a property file that a processing step has written."""
         declared = self._definition.steps[step].files.get(name)
         if declared is None:
             raise ValueProblem(f"step {step} declares no property file {name}")

@@ -62,12 +62,12 @@ class StepKinds:
     def __init__(
         self, training: Training, processing: Processing, models: Models, registry: ModelRegistry
     ) -> None:
-        """They make what the steps ask for."""
+        """Keep what makes what the steps ask for."""
         self.training, self.processing = training, processing
         self.models, self.registry = models, registry
 
     def request(self, kind: str, arguments: Json, name: str, tags: list[Json]) -> Json:
-        """The call's request: the resolved arguments with a name, checked as a client's."""
+        """Return the call's request: the resolved arguments with a name, checked as a client's."""
         operation = service_model("sagemaker").operation_model(OPERATIONS[kind])
         request: Json = fitted(arguments, operation.input_shape)
         if field := NAMES.get(kind):
@@ -99,7 +99,7 @@ class StepKinds:
         return {"RegisterModel": {"Arn": made["ModelPackageArn"]}}
 
     def describe(self, kind: str, name: str) -> Json:
-        """What the step has made, as the service describes it: the step's properties."""
+        """Return what the step has made, as the service describes it: the step's properties."""
         if kind == "Training":
             return self.training.describe({"TrainingJobName": name})
         if kind == "Processing":
@@ -109,11 +109,11 @@ class StepKinds:
         return self.registry.describe({"ModelPackageName": name})
 
     def job(self, kind: str, name: str) -> Job:
-        """The engine's job of a step."""
+        """Return the engine's job of a step."""
         return self.processing.job(name) if kind == "Processing" else self.training.engine.get(name)
 
     def standing(self, kind: str, name: str) -> Standing:
-        """Where the job of a step stands."""
+        """Return where the job of a step stands."""
         job, found = self.job(kind, name), self.describe(kind, name)
         return Standing(
             found[f"{kind}JobStatus"],
@@ -128,7 +128,7 @@ class StepKinds:
 
 
 def job_name(chosen: Any, execution: str, step: str, attempt: int) -> str:
-    """The name of what a step makes: always the same for the same attempt.
+    """Return the name of what a step makes: always the same for the same attempt.
 
     A step that an earlier server began finds what it has made by this name. chosen: the name in its
     arguments, or None. Raises ValueProblem for one that is no text.
@@ -145,7 +145,7 @@ def job_name(chosen: Any, execution: str, step: str, attempt: int) -> str:
 
 
 def cache_key(kind: str, request: Json) -> str:
-    """What two requests have in common whose results are interchangeable; "" for other kinds."""
+    """Return what two requests with interchangeable results have in common; "" for other kinds."""
     if kind not in SAME:
         return ""
     same = {field: request[field] for field in SAME[kind] if request.get(field)}
@@ -153,7 +153,10 @@ def cache_key(kind: str, request: Json) -> str:
 
 
 def fitted(value: Any, shape: Shape | None) -> Any:
-    """The value with numbers as texts where the service takes texts: parameters may be numbers."""
+    """Return the value with numbers as texts where the service takes texts.
+
+    Parameters may be numbers.
+    """
     if isinstance(shape, StructureShape) and isinstance(value, dict):
         return {
             name: fitted(each, shape.members.get(name))

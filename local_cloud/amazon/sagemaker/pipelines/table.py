@@ -18,15 +18,15 @@ class PipelineTable:
     """Executions by id, steps by `EXECUTION/STEP`, results that may be used again."""
 
     def __init__(self, records: Records) -> None:
-        """They are documents in the records."""
+        """Keep them as documents in the records."""
         self.records = records
 
     def get(self, execution: str) -> Json | None:
-        """The execution with this id."""
+        """Return the execution with this id."""
         return self.records.get(EXECUTION, execution)
 
     def all(self) -> Iterator[Json]:
-        """All executions of all pipelines."""
+        """Return all executions of all pipelines."""
         return (document for _, document in self.records.list(EXECUTION))
 
     def put(self, execution: str, **changes: Any) -> Json:
@@ -37,7 +37,7 @@ class PipelineTable:
         return document
 
     def steps(self, execution: str) -> dict[str, Json]:
-        """The steps that have begun, by name."""
+        """Return the steps that have begun, by name."""
         found = self.records.list(STEP, f"{execution}/")
         return {document["name"]: document for _, document in found}
 
@@ -58,7 +58,7 @@ class PipelineTable:
 
     # ---- results that may be used again -----------------------------------------------------
     def cached(self, pipeline: str, step: str, key: str, keeps: float) -> Json | None:
-        """The latest result of a step with the same arguments, if it is not older than this."""
+        """Return the latest result of a step with the same arguments, if it is not too old."""
         found = self.records.get(CACHE, f"{pipeline}/{step}/{key}")
         return found if found and time.time() - found["time"] <= keeps else None
 

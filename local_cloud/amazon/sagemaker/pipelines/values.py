@@ -38,7 +38,10 @@ class Scope:
 
 
 def references(value: Any) -> Iterator[str]:
-    """All that is named by a Get anywhere in the value: `Parameters.Epochs`, `Steps.train.X`."""
+    """Yield all that is named by a Get anywhere in the value.
+
+    Such names are `Parameters.Epochs` and `Steps.train.X`.
+    """
     if isinstance(value, dict):
         name = _function(value)
         if name == "Get":
@@ -53,7 +56,7 @@ def references(value: Any) -> Iterator[str]:
 
 
 def steps_of(value: Any) -> Iterator[str]:
-    """The names of the steps that the value refers to."""
+    """Yield the names of the steps that the value refers to."""
     for reference in references(value):
         group, _, rest = reference.partition(".")
         if group not in ("Parameters", "Execution", "Steps"):
@@ -79,12 +82,12 @@ def resolve(value: Any, scope: Scope) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """The value as a part of a text: as it is, or as JSON writes it."""
+    """Return the value as a part of a text: as it is, or as JSON writes it."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def _function(value: Json) -> str:
-    """The function that an object is a call of; "" for any other object."""
+    """Return the function that an object is a call of; "" for any other object."""
     if len(value) != 1:
         return ""
     (name,) = value

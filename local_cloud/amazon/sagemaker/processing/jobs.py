@@ -107,7 +107,7 @@ class Processing:
         return {}
 
     def job(self, name: str) -> Job:
-        """The engine's job of this name."""
+        """Return the engine's job of this name."""
         return self.engine.get(PREFIX + name)
 
     def _document(self, name: str) -> Json:
@@ -117,7 +117,7 @@ class Processing:
         return found
 
     def _standing(self, name: str) -> Json:
-        """What describing and listing have in common: status, times, why it ended."""
+        """Return what describing and listing have in common: status, times, why it ended."""
         job, ending = self.job(name), self.records.get(ENDING, name) or {}
         found: Json = {
             "ProcessingJobArn": _arn(name),
@@ -161,11 +161,11 @@ class Processing:
             launch.forget(folder)
 
     def _folder(self, job_id: str) -> Path:
-        """The job's own folder."""
+        """Return the job's own folder."""
         return self.engine.log(job_id, "any").parent
 
     def _failure(self, job: Job, hosts: Sequence[Host]) -> str:
-        """Why the job's script failed, by the log of the instance that did."""
+        """Return why the job's script failed, by the log of the instance that did."""
         outcome = job.outcome
         if not outcome or outcome.replica not in [host.name for host in hosts]:
             return ""
@@ -175,7 +175,7 @@ class Processing:
 
 
 def _message(hosts: Sequence[Host]) -> str:
-    """The first of the instances' messages."""
+    """Return the first of the instances' messages."""
     told = (failure_reason.read(host.ml / processing_launch.MESSAGE) for host in hosts)
     return next((text for text in told if text), "")
 

@@ -89,12 +89,12 @@ def _make(host: Host, request: Json, objects: Objects) -> None:
 
 
 def _inside(host: Host, part: Json) -> Path:
-    """The host's folder that an input or output calls by its LocalPath."""
+    """Return the host's folder that an input or output calls by its LocalPath."""
     return host.ml / PurePosixPath(part["LocalPath"]).relative_to(ML)
 
 
 def _environment(request: Json, count: int, base: Json) -> Json:
-    """The variables of every instance; the request's own come last."""
+    """Return the variables of every instance; the request's own come last."""
     return {
         **base,
         **without_proxy(base, layout.names(count)),

@@ -89,14 +89,14 @@ def _check_output(given: Json, objects: Objects) -> None:
 
 
 def _check_path(field: str, path: str) -> None:
-    """A folder below ROOT, written without detours."""
+    """Require a folder below ROOT, written without detours."""
     inside = PurePosixPath(path)
     if ROOT not in map(str, inside.parents) or ".." in inside.parts:
         raise invalid(f"{field}: {path!r} must begin with {ROOT}/ and name a folder below it")
 
 
 def _check_apart(request: Json) -> None:
-    """No two of the paths are the same folder: one would hold what is the other's."""
+    """Require that no two of the paths are the same folder: one would hold what is the other's."""
     paths = [str(PurePosixPath(each["S3Input"]["LocalPath"])) for each in inputs(request)]
     paths += [str(PurePosixPath(each["S3Output"]["LocalPath"])) for each in outputs(request)]
     for path in paths:

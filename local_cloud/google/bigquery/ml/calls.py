@@ -29,7 +29,7 @@ class Call:
     check: Callable[[], None] = _nothing  # raises if the query was cancelled
 
     def setting(self, name: str, kind: type, default: Any) -> Any:
-        """One field of the STRUCT. Raises Problem for another type."""
+        """Return one field of the STRUCT. Raises Problem for another type."""
         value = self.settings.get(name, default)
         if kind is float and type(value) is int:
             value = float(value)
@@ -39,14 +39,14 @@ class Call:
 
     @property
     def rows(self) -> pa.Table:
-        """The table. Raises Problem if there is none."""
+        """Return the table. Raises Problem if there is none."""
         if self.table is None:
             raise invalid_query("This function needs a table or a query besides the model.")
         return self.table
 
 
 def threshold(asked: Call) -> float:
-    """The probability from which on a row belongs to the second of two classes."""
+    """Return the probability from which on a row belongs to the second of two classes."""
     if "threshold" in asked.settings and len(asked.model.document["label"].get("classes", ())) != 2:
         raise invalid_query("A threshold is for models with two classes.")
     value: float = asked.setting("threshold", float, 0.5)
@@ -62,7 +62,7 @@ def some(rows: pa.Table) -> None:
 
 
 def with_label(model: Model, rows: pa.Table) -> pa.Table:
-    """The rows whose label is known."""
+    """Return the rows whose label is known."""
     import pyarrow.compute as pc
 
     for name in rows.column_names:
@@ -72,7 +72,7 @@ def with_label(model: Model, rows: pa.Table) -> pa.Table:
 
 
 def classified(asked: Call) -> tuple[np.ndarray, np.ndarray]:
-    """The rows' class numbers and probabilities: of the input or of the training's split."""
+    """Return the rows' class numbers and probabilities: of the input or of the training's split."""
     model = asked.model
     if asked.table is None:
         return model.arrays["evaluated_classes"], model.arrays["evaluated_scores"]
@@ -82,7 +82,7 @@ def classified(asked: Call) -> tuple[np.ndarray, np.ndarray]:
 
 
 def lists(width: int, fields: dict[str, Any]) -> pa.Array:
-    """An ARRAY<STRUCT> of the same length in each row."""
+    """Return an ARRAY<STRUCT> of the same length in each row."""
     import numpy as np
     import pyarrow as pa
 

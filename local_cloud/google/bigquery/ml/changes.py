@@ -29,7 +29,7 @@ _URI = re.compile(r"gs://([^/]+)/?(.*)", re.DOTALL)
 
 
 def concerns(tree: Any) -> bool:
-    """Whether a statement is about a model."""
+    """Return whether a statement is about a model."""
     return isinstance(tree, ExportModel) or (
         isinstance(tree, (exp.Create, exp.Drop)) and str(tree.args.get("kind")) == "MODEL"
     )
@@ -48,7 +48,7 @@ class ModelChanges:
     def run(
         self, cursor: Cursor, tree: Any, resolver: Resolver, check: Callable[[], None]
     ) -> Outcome:
-        """What it did; check: raises if the query was cancelled. Raises Problem."""
+        """Run the statement; check: raises if the query was cancelled. Raises Problem."""
         if isinstance(tree, ExportModel):
             return self._export(tree, resolver)
         if isinstance(tree, exp.Drop):
@@ -126,6 +126,6 @@ def _outcome(kind: str, name: Name, operation: str) -> Outcome:
 
 
 def _billed_as(model_type: str) -> str:
-    """Which price a training has: that of trees and networks is not known here."""
+    """Return which price a training has: that of trees and networks is not known here."""
     own = {statements.NAMES.get(kind, kind) for kind in LINEAR | UNSUPERVISED}
     return query_records.CREATE_MODEL if model_type in own else query_records.EXTERNAL_MODEL

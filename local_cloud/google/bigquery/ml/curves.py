@@ -33,7 +33,7 @@ def confusion_matrix(asked: Call) -> pa.Table:
 
 
 def _column_name(value: Any, taken: set[str]) -> str:
-    """A label as a column's name."""
+    """Return a label as a column's name."""
     text = str(value).upper() if isinstance(value, bool) else str(value)
     name = re.sub(r"\W", "_", text) or "_"
     name = name[:280] if re.match(r"[^\W\d]", name) else f"_{name}"[:280]

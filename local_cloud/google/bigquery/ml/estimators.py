@@ -173,7 +173,7 @@ def _forest(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
 
 
 def _joined(trees: list[Arrays]) -> Arrays:
-    """All trees in one array per property; `roots`: where each begins."""
+    """Return all trees in one array per property; `roots`: where each begins."""
     import numpy as np
 
     sizes = [len(one["left"]) for one in trees]

@@ -79,7 +79,7 @@ class Expansion:
             document = statements.get(self._resolver.catalog, model)  # there is a newer one
 
     def _data(self, data: Any) -> str:
-        """The rows' query, with each WITH that it can see."""
+        """Return the rows' query, with each WITH that it can see."""
         seen = list(_before(data))
         query = exp.select("*").from_(data.copy())
         if seen:
@@ -90,7 +90,7 @@ class Expansion:
 
 
 def _waits(node: Any) -> bool:
-    """Whether what a function uses has functions that are not yet called."""
+    """Return whether what a function uses has functions that are not yet called."""
     data = node.args.get("data")
     if data is None:
         return False
@@ -98,7 +98,7 @@ def _waits(node: Any) -> bool:
 
 
 def _before(node: Any) -> Iterator[Any]:
-    """Each WITH that a node can use, the nearest first."""
+    """Yield each WITH that a node can use, the nearest first."""
     child, parent = node, node.parent
     while parent is not None:
         if isinstance(parent, exp.With):

@@ -46,7 +46,7 @@ WITH_TABLE = {"PREDICT", "EVALUATE", "EXPLAIN_PREDICT", "CONFUSION_MATRIX", "ROC
 
 
 def call(function: str, asked: Call) -> pa.Table:
-    """The table that ML.FUNCTION returns. Raises Problem."""
+    """Return the table that ML.FUNCTION returns. Raises Problem."""
     if asked.table is not None and function not in WITH_TABLE:
         raise invalid_query(f"ML.{function} takes a model only, and no table.")
     if isinstance(asked.settings, dict):
@@ -92,7 +92,7 @@ def _nearest(distances: np.ndarray) -> pa.Array:
 
 
 def _probabilities(model: Model, found: np.ndarray) -> pa.Array:
-    """The largest label first, as the service has it."""
+    """Return the probabilities, the largest label first, as the service has it."""
     import numpy as np
 
     count = len(model.classes)
@@ -102,7 +102,7 @@ def _probabilities(model: Model, found: np.ndarray) -> pa.Array:
 
 
 def _beside(columns: dict[str, pa.Array], rows: pa.Table) -> pa.Table:
-    """New columns, then those of the input."""
+    """Return new columns, then those of the input."""
     import pyarrow as pa
 
     lower = {name.lower() for name in columns}
@@ -127,7 +127,7 @@ def _evaluate(asked: Call) -> pa.Table:
 
 
 def _measured(asked: Call) -> metrics.Numbers:
-    """A regressor's or a clustering's numbers for the input's rows."""
+    """Return a regressor's or a clustering's numbers for the input's rows."""
     model, rows = asked.model, asked.rows
     y: np.ndarray | None = None
     if model.kind != "KMEANS":

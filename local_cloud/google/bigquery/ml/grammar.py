@@ -40,7 +40,7 @@ class ModelName(exp.Expression):
 
     @property
     def parts(self) -> list[Any]:
-        """The identifiers, as a table node has them."""
+        """Return the identifiers, as a table node has them."""
         found: list[Any] = self.expressions
         return found
 
@@ -57,7 +57,7 @@ class ExportModel(exp.Expression):
 
 
 def _question_mark(parser: Any) -> Any:
-    """A positional parameter with its place: in the tree, clauses have another order."""
+    """Return a positional parameter with its place: in the tree, clauses have another order."""
     found = exp.Placeholder()
     found.meta["place"] = parser._prev.start
     return found

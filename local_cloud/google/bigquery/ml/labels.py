@@ -16,7 +16,7 @@ MOST_CLASSES = 50  # as the service: num_classes of multi-class models
 
 
 def label_of(table: pa.Table, name: str, kind: str) -> dict[str, Any]:
-    """The label's name, its type and, of a classifier, its classes in order."""
+    """Return the label's name, its type and, of a classifier, its classes in order."""
     import pyarrow.compute as pc
     import pyarrow.types as kinds
 
@@ -52,7 +52,7 @@ def label_of(table: pa.Table, name: str, kind: str) -> dict[str, Any]:
 
 
 def targets(table: pa.Table, label: dict[str, Any]) -> np.ndarray:
-    """The label's values or, of a classifier, the numbers of its classes. Raises Problem."""
+    """Return the label's values or, of a classifier, the numbers of its classes. Raises Problem."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -79,7 +79,7 @@ def targets(table: pa.Table, label: dict[str, Any]) -> np.ndarray:
 def weights(
     options: dict[str, Any], label: dict[str, Any], y: np.ndarray | None
 ) -> np.ndarray | None:
-    """What each row counts for: its class's weight."""
+    """Return what each row counts for: its class's weight."""
     import numpy as np
 
     if options.get("auto_class_weights"):

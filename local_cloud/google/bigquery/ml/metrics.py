@@ -14,7 +14,7 @@ Numbers = dict[str, float | None]
 
 
 def evaluate(kind: str, x: np.ndarray, y: np.ndarray | None, scores: np.ndarray) -> Numbers:
-    """All that ML.EVALUATE shows of a model type, at a threshold of 0.5."""
+    """Return all that ML.EVALUATE shows of a model type, at a threshold of 0.5."""
     if kind in CLASSIFIERS:
         assert y is not None
         return of_classes(y, scores)
@@ -45,7 +45,7 @@ def of_classes(y: np.ndarray, probabilities: np.ndarray, threshold: float = 0.5)
 
 
 def predicted(probabilities: np.ndarray, threshold: float = 0.5) -> np.ndarray:
-    """The class of each row; the threshold is for two classes only."""
+    """Return the class of each row; the threshold is for two classes only."""
     if probabilities.shape[1] == 2:
         made: np.ndarray = (probabilities[:, 1] > threshold).astype(int)
         return made
@@ -54,7 +54,7 @@ def predicted(probabilities: np.ndarray, threshold: float = 0.5) -> np.ndarray:
 
 
 def _area(y: np.ndarray, probabilities: np.ndarray) -> float | None:
-    """Under the ROC curve; None where the rows lack a class."""
+    """Return the area under the ROC curve; None where the rows lack a class."""
     import numpy as np
     from sklearn.metrics import roc_auc_score
 

@@ -27,23 +27,23 @@ class Model:
 
     @property
     def kind(self) -> str:
-        """The model type, as BOOSTED_TREE_CLASSIFIER."""
+        """Return the model type, as BOOSTED_TREE_CLASSIFIER."""
         return str(self.document["options"]["model_type"])
 
     @property
     def features(self) -> list[preparation.Feature]:
-        """How its columns are prepared."""
+        """Return how its columns are prepared."""
         found: list[preparation.Feature] = self.document["features"]
         return found
 
     @property
     def label(self) -> str:
-        """The label's name."""
+        """Return the label's name."""
         return str(self.document["label"]["name"])
 
     @property
     def classes(self) -> list[Any]:
-        """A classifier's classes, in the order of its scores."""
+        """Return a classifier's classes, in the order of its scores."""
         found: list[Any] = self.document["label"]["classes"]
         return found
 
@@ -56,7 +56,7 @@ class Model:
             )
 
     def class_values(self, numbers: np.ndarray) -> pa.Array:
-        """The labels of these class numbers, in the label's own type."""
+        """Return the labels of these class numbers, in the label's own type."""
         import pyarrow as pa
 
         kinds = {"int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_()}
@@ -76,5 +76,5 @@ class Model:
 
     @property
     def classifies(self) -> bool:
-        """Whether its label is one of several classes."""
+        """Return whether its label is one of several classes."""
         return self.kind in CLASSIFIERS

@@ -100,7 +100,7 @@ def _one_of(*words: str) -> Callable[[str, Any], Any]:
 
 
 def _some_of(works: tuple[str, ...], *others: str) -> Callable[[str, Any], Any]:
-    """Words that work, and those that the service knows besides."""
+    """Return a check of a word: some work, and the service knows others besides."""
     known = _one_of(*works, *others)
 
     def check(name: str, value: Any) -> str:
@@ -243,7 +243,10 @@ MISSING = {
 
 
 def checked(given: dict[str, Any]) -> dict[str, Any]:
-    """All options of a model, defaults included, `model_type` in capitals. Raises Problem."""
+    """Return all options of a model, defaults included, `model_type` in capitals.
+
+    Raises Problem.
+    """
     given = {name.lower(): value for name, value in given.items()}
     kind = _model_type(given.pop("model_type", None))
     known = OPTIONS[kind]

@@ -35,7 +35,7 @@ SECONDS = "unix_seconds"
 
 
 def fit(table: pa.Table, columns: list[str], *, scaled: bool, one_hot: bool) -> list[Feature]:
-    """How each column is prepared, from the rows that are trained on. Raises Problem."""
+    """Fit how each column is prepared, from the rows that are trained on. Raises Problem."""
     found: list[Feature] = []
     for name in columns:
         for part in _parts(table.schema.field(name)):
@@ -50,7 +50,7 @@ def fit(table: pa.Table, columns: list[str], *, scaled: bool, one_hot: bool) -> 
 
 
 def matrix(table: pa.Table, features: list[Feature]) -> np.ndarray:
-    """One row for each of the table's, in C order. Raises Problem."""
+    """Return one row for each of the table's, in C order. Raises Problem."""
     import numpy as np
 
     width = sum(map(size, features))
@@ -82,12 +82,12 @@ def _place(made: np.ndarray, start: int, feature: Feature, found: np.ndarray) ->
 
 
 def size(feature: Feature) -> int:
-    """How many columns of the matrix a feature has."""
+    """Return how many columns of the matrix a feature has."""
     return len(feature["categories"]) if feature.get("one_hot") else 1
 
 
 def starts(features: list[Feature]) -> Iterator[int]:
-    """The first column of the matrix of each feature."""
+    """Yield the first column of the matrix of each feature."""
     at = 0
     for feature in features:
         yield at
@@ -111,7 +111,7 @@ def _parts(field: pa.Field) -> list[str]:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether Arrow keeps strings in it."""
+    """Return whether Arrow keeps strings in it."""
     import pyarrow.types as kinds
 
     return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind))
@@ -124,7 +124,7 @@ def _is_category(field: pa.Field, part: str) -> bool:
 
 
 def _column(table: pa.Table, feature: Feature) -> pa.Array:
-    """The column, found as BigQuery finds it: in any case."""
+    """Return the column, found as BigQuery finds it: in any case."""
     for name in table.column_names:
         if name.lower() == feature["column"].lower():
             return table[name].combine_chunks()
@@ -132,7 +132,7 @@ def _column(table: pa.Table, feature: Feature) -> pa.Array:
 
 
 def numbers(table: pa.Table, feature: Feature) -> np.ndarray:
-    """A numeric feature's values as floats of one's own; NaN for NULL."""
+    """Return a numeric feature's values as floats of one's own; NaN for NULL."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.types as kinds
@@ -156,7 +156,7 @@ def numbers(table: pa.Table, feature: Feature) -> np.ndarray:
 
 
 def _moments(table: pa.Table, feature: Feature, scaled: bool) -> Feature:
-    """Mean and deviation, NULLs replaced by the mean."""
+    """Return mean and deviation, NULLs replaced by the mean."""
     import numpy as np
 
     values = numbers(table, feature)
@@ -171,7 +171,7 @@ def _moments(table: pa.Table, feature: Feature, scaled: bool) -> Feature:
 
 
 def words(table: pa.Table, feature: Feature) -> pa.DictionaryArray:
-    """A categorical feature's values as strings."""
+    """Return a categorical feature's values as strings."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as kinds
@@ -201,7 +201,7 @@ def _categories(table: pa.Table, feature: Feature) -> list[str | None]:
 
 
 def codes(table: pa.Table, feature: Feature) -> np.ndarray:
-    """Each row's category by its place in the list; the list's length for an unknown one."""
+    """Return each row's category by its place in the list; the list's length for an unknown one."""
     import numpy as np
 
     encoded = words(table, feature)

@@ -18,7 +18,7 @@ class ModelResources:
     """Models as resources."""
 
     def __init__(self, catalog: Catalog, models: Models) -> None:
-        """In this catalog."""
+        """Serve the datasets of this catalog."""
         self._catalog, self._models = catalog, models
 
     def get(self, call: Call) -> Document:

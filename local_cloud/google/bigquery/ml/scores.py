@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def score(options: dict[str, Any], arrays: Arrays, x: np.ndarray) -> np.ndarray:
-    """Probabilities (rows, classes), values (rows,), distances or components (rows, k)."""
+    """Return probabilities (rows, classes), values (rows,), distances or components (rows, k)."""
     kind = options["model_type"]
     if kind == "KMEANS":
         return distances(arrays["centroids"], x)
@@ -27,7 +27,7 @@ def score(options: dict[str, Any], arrays: Arrays, x: np.ndarray) -> np.ndarray:
 
 
 def raw_scores(options: dict[str, Any], arrays: Arrays, x: np.ndarray) -> np.ndarray:
-    """What comes before the sigmoid or the softmax: one column, or one for each class."""
+    """Return what comes before the sigmoid or the softmax: one column, or one for each class."""
     kind = options["model_type"]
     if kind in LINEAR:
         made: np.ndarray = x @ arrays["coefficients"].T + arrays["intercept"]
@@ -40,7 +40,7 @@ def raw_scores(options: dict[str, Any], arrays: Arrays, x: np.ndarray) -> np.nda
 
 
 def probabilities(raw: np.ndarray) -> np.ndarray:
-    """One column per class, each row adding up to 1."""
+    """Return one column per class, each row adding up to 1."""
     import numpy as np
 
     if raw.shape[1] == 1:
@@ -70,7 +70,7 @@ def _network(activation: str, arrays: Arrays, x: np.ndarray) -> np.ndarray:
 
 
 def boosted(arrays: Arrays, x: np.ndarray, iterations: int | None = None) -> np.ndarray:
-    """The sum of the trees of all iterations, or of the first ones."""
+    """Return the sum of the trees of all iterations, or of the first ones."""
     import numpy as np
 
     classes = len(arrays["baseline"])
@@ -82,7 +82,7 @@ def boosted(arrays: Arrays, x: np.ndarray, iterations: int | None = None) -> np.
 
 
 def _forest(arrays: Arrays, x: np.ndarray) -> np.ndarray:
-    """The mean of all trees, which were trained on values in single precision."""
+    """Return the mean of all trees, which were trained on values in single precision."""
     import numpy as np
 
     x = x.astype(np.float32)
@@ -94,7 +94,7 @@ def _forest(arrays: Arrays, x: np.ndarray) -> np.ndarray:
 
 
 def _leaves(arrays: Arrays, root: int, x: np.ndarray) -> np.ndarray:
-    """The leaf in which each row ends, one level of the tree after the other."""
+    """Return the leaf in which each row ends, one level of the tree after the other."""
     import numpy as np
 
     at = np.full(len(x), root)
@@ -108,7 +108,7 @@ def _leaves(arrays: Arrays, root: int, x: np.ndarray) -> np.ndarray:
 
 
 def distances(centroids: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Euclidean, from each row to each centroid."""
+    """Return the Euclidean distances from each row to each centroid."""
     import numpy as np
 
     return np.column_stack([np.sqrt(((x - one) ** 2).sum(axis=1)) for one in centroids])

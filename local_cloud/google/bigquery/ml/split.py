@@ -18,7 +18,7 @@ SMALL, LARGE, OF_LARGE = 500, 50_000, 10_000
 
 
 def evaluation_rows(table: pa.Table, options: dict[str, Any]) -> np.ndarray | None:
-    """True for each row that is only evaluated on; None if there is no split."""
+    """Mark each row that is only evaluated on; None if there is no split."""
     method, count = options["data_split_method"], table.num_rows
     fraction = options["data_split_eval_fraction"]
     if method == "AUTO_SPLIT":
@@ -41,7 +41,7 @@ def _split_column(table: pa.Table, name: str) -> pa.ChunkedArray:
 
 
 def _hashed(table: pa.Table, count: int) -> np.ndarray:
-    """The rows with the smallest hashes."""
+    """Return the rows with the smallest hashes."""
     import numpy as np
     from pandas.util import hash_array
 
@@ -70,7 +70,7 @@ def _plain(column: pa.ChunkedArray) -> bool:
 
 
 def _custom(column: pa.ChunkedArray) -> np.ndarray:
-    """TRUE and NULL are evaluated on, FALSE is trained on."""
+    """Split by a column: TRUE and NULL are evaluated on, FALSE is trained on."""
     import pyarrow.types as kinds
 
     if not kinds.is_boolean(column.type):
@@ -82,7 +82,7 @@ def _custom(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def _sequential(column: pa.ChunkedArray, count: int) -> np.ndarray:
-    """The largest values are evaluated on."""
+    """Choose the largest values to be evaluated on."""
     import numpy as np
     import pyarrow.compute as pc
 

@@ -24,7 +24,7 @@ NAMES = {"LINEAR_REG": "LINEAR_REGRESSION", "LOGISTIC_REG": "LOGISTIC_REGRESSION
 
 
 def given_options(nodes: list[Any]) -> dict[str, Any]:
-    """The options that a statement names. Raises Problem."""
+    """Return the options that a statement names. Raises Problem."""
     found: dict[str, Any] = {}
     for node in nodes:
         if type(node) is not exp.Property:
@@ -37,7 +37,7 @@ def given_options(nodes: list[Any]) -> dict[str, Any]:
 
 
 def value(node: Any, name: str) -> Any:
-    """A constant as Python has it; STRUCT is a tuple. Raises Problem for anything else."""
+    """Return a constant as Python has it; STRUCT is a tuple. Raises Problem for anything else."""
     if isinstance(node, exp.Literal):
         text = str(node.this)
         if node.is_string:
@@ -99,13 +99,13 @@ def _register(register: Register, name: Name, chosen: str | None) -> None:
 
 
 def folders(catalog: Catalog) -> set[str]:
-    """The folders of all models."""
+    """Return the folders of all models."""
     found = catalog.database.documents("SELECT document FROM catalog.item")
     return {one["folder"] for one in found if one["type"] == KIND}
 
 
 def document_of(model: Model, folder: str) -> Document:
-    """The resource, as far as it is kept: reference/rest/v2/models."""
+    """Return the resource, as far as it is kept: reference/rest/v2/models."""
     learned = model.document
     label = learned["label"]
     at = now()
@@ -132,7 +132,7 @@ def document_of(model: Model, folder: str) -> Document:
 
 
 def _type(arrow: str) -> str:
-    """Arrow's type in SQL's words."""
+    """Return Arrow's type in SQL's words."""
     beginnings = {
         "bool": "BOOL",
         "int": "INT64",
@@ -148,7 +148,7 @@ def _type(arrow: str) -> str:
 
 
 def _run(learned: dict[str, Any]) -> Document:
-    """One training run: its options, its iterations, its evaluation."""
+    """Return the document of one training run: its options, its iterations, its evaluation."""
     began = datetime.fromtimestamp(learned["training"]["began"], UTC)
     results = [
         {"index": one["index"]}
@@ -223,7 +223,7 @@ def _camel(name: str) -> str:
 
 
 def target(catalog: Catalog, name: Name, *, replace: bool, exists: bool) -> str:
-    """What CREATE MODEL is to do: CREATE, REPLACE or SKIP. Raises Problem."""
+    """Return what CREATE MODEL is to do: CREATE, REPLACE or SKIP. Raises Problem."""
     catalog.dataset(name.project, name.dataset)
     found = catalog.find(name)
     if found is None:
@@ -238,7 +238,7 @@ def target(catalog: Catalog, name: Name, *, replace: bool, exists: bool) -> str:
 
 
 def get(catalog: Catalog, name: Name) -> Document:
-    """A model's document. Raises Problem if there is none."""
+    """Return a model's document. Raises Problem if there is none."""
     catalog.dataset(name.project, name.dataset)
     found = catalog.find(name)
     if found is None or found["type"] != KIND:

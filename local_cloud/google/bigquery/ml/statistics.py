@@ -46,7 +46,7 @@ def _column(column: pa.ChunkedArray) -> dict[str, Any]:
 
 
 def loss(options: dict[str, Any], raw: np.ndarray, y: np.ndarray) -> float:
-    """Log loss of a classifier's raw scores, mean squared error of a regressor's."""
+    """Return a classifier's log loss on raw scores, or a regressor's mean squared error."""
     import numpy as np
 
     if options["model_type"] not in CLASSIFIERS:
@@ -75,7 +75,7 @@ def measure(
 
 
 def _final(options: dict[str, Any], arrays: Arrays, rows: Rows) -> float:
-    """The loss of the trained model."""
+    """Return the loss of the trained model."""
     import numpy as np
 
     x, y = rows
@@ -87,7 +87,7 @@ def _final(options: dict[str, Any], arrays: Arrays, rows: Rows) -> float:
 
 
 def stopped(document: dict[str, Any], arrays: Arrays, trained: Rows, held: Rows) -> Arrays:
-    """The boosted trees up to the iteration after which they hardly became better.
+    """Return the boosted trees up to the iteration after which they hardly became better.
 
     bigqueryml-syntax-create-boosted-tree#early_stop: the loss on the rows that are evaluated on
     (on the others if there are none) improves by less than `min_rel_progress`.
@@ -115,7 +115,7 @@ def stopped(document: dict[str, Any], arrays: Arrays, trained: Rows, held: Rows)
 
 
 def _iteration(arrays: Arrays, x: np.ndarray, number: int, classes: int) -> np.ndarray:
-    """What one iteration's trees add."""
+    """Return what one iteration's trees add."""
     import numpy as np
 
     one = arrays | {

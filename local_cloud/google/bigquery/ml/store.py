@@ -67,7 +67,7 @@ class Models:
         self._worker.end()
 
     def load(self, name: str) -> Model:
-        """A trained model."""
+        """Load a trained model."""
         import numpy as np
 
         found = self._cache.pop(name, None)

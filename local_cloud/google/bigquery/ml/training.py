@@ -56,7 +56,10 @@ def main(folder: Path) -> None:
 
 
 def _told(problem: Exception) -> dict[str, Any]:
-    """A refusal for the server; ValueError and ArithmeticError are scikit-learn's and numpy's."""
+    """Return a refusal for the server.
+
+    ValueError and ArithmeticError are scikit-learn's and numpy's.
+    """
     if isinstance(problem, Problem):
         return {"code": problem.code, "reason": problem.reason, "message": str(problem)}
     if isinstance(problem, MemoryError):
@@ -67,7 +70,7 @@ def _told(problem: Exception) -> dict[str, Any]:
 
 
 def train(table: pa.Table, options: dict[str, Any]) -> tuple[dict[str, Any], estimators.Arrays]:
-    """The model's document and its arrays. Raises Problem."""
+    """Train, and return the model's document and its arrays. Raises Problem."""
     kind = options["model_type"]
     table, label = _labelled(table, options)
     if table.num_rows == 0:
@@ -100,7 +103,10 @@ def _scaled(options: dict[str, Any]) -> bool:
 
 
 def _labelled(table: pa.Table, options: dict[str, Any]) -> tuple[pa.Table, str]:
-    """The rows with a label, and the label's column as the table spells it; "" without one."""
+    """Return the rows with a label, and the label's column as the table spells it.
+
+    Without one, it is "".
+    """
     import pyarrow.compute as pc
 
     names = [name.lower() for name in table.column_names]
@@ -121,7 +127,7 @@ def _labelled(table: pa.Table, options: dict[str, Any]) -> tuple[pa.Table, str]:
 
 
 def _apart(table: pa.Table, options: dict[str, Any], label: str) -> set[str]:
-    """Columns that are no feature: the label, and the one that splits."""
+    """Return the columns that are no feature: the label, and the one that splits."""
     apart = {label.lower()}
     if options.get("data_split_method") in ("CUSTOM", "SEQ"):
         apart.add(options["data_split_col"].lower())
@@ -142,7 +148,7 @@ def _divided(table: pa.Table, held: np.ndarray | None) -> tuple[pa.Table, pa.Tab
 def _fitted(
     document: dict[str, Any], trained: pa.Table, evaluated: pa.Table | None
 ) -> estimators.Arrays:
-    """The arrays; what was measured is added to the document."""
+    """Return the arrays; what was measured is added to the document."""
     options, label = document["options"], document["label"]
     x = preparation.matrix(trained, document["features"])
     y = labels.targets(trained, label) if label else None
@@ -215,7 +221,7 @@ def serve() -> None:
 
 
 def _limit_memory() -> None:
-    """To three quarters of the machine's, so that the others keep some."""
+    """Limit memory to three quarters of the machine's, so that the others keep some."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = machine * 3 // 4
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))

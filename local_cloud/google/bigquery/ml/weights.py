@@ -66,7 +66,7 @@ def _pairs(word: str) -> Any:
 
 
 def _table(rows: list[dict[str, Any]], fields: dict[str, Any]) -> pa.Table:
-    """An ARRAY is never NULL in BigQuery."""
+    """Replace NULL in ARRAYs, which are never NULL in BigQuery."""
     import pyarrow as pa
 
     columns = {}
@@ -157,7 +157,7 @@ def explained(model: Model, rows: pa.Table, threshold: float, top: int) -> dict[
 
 
 def _attributions(added: dict[str, np.ndarray], top: int) -> pa.Array:
-    """The features that add most, in either direction, first."""
+    """Return the features that add most, in either direction, first."""
     import numpy as np
     import pyarrow as pa
 

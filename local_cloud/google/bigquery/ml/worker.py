@@ -30,7 +30,7 @@ class Worker:
     """
 
     def __init__(self) -> None:
-        """The process is started when it is first needed."""
+        """Keep the folder; the process is started when it is first needed."""
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
         self._ending = threading.Lock()
@@ -118,7 +118,7 @@ class Worker:
 
 
 def _failed(code: int, told: str) -> Problem:
-    """The process ended before it was done."""
+    """Return the problem that the process ended before it was done."""
     if code < 0:
         what = f"The training was ended by signal {-code}: it may have needed too much memory."
         return Problem(400, "resourcesExceeded", what)

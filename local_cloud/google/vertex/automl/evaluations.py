@@ -60,7 +60,7 @@ def add(records: Records, model: Json, folder: Path) -> None:
 
 
 def _explanation(importance: Json) -> Json:
-    """How much each column changes predictions."""
+    """Return how much each column changes predictions."""
     if not importance:
         return {}
     return {"modelExplanation": {"meanAttributions": [{"featureAttributions": importance}]}}

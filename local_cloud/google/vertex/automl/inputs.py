@@ -94,7 +94,7 @@ ARGUMENTS = {TABLES: tables, PICTURES: pictures}
 
 
 def seconds(definition: str, inputs: Json) -> float:
-    """How long a search may begin candidates."""
+    """Return how long a search may begin candidates."""
     field = "trainBudgetMilliNodeHours" if definition == TABLES else "budgetMilliNodeHours"
     low, high = BUDGETS[definition]
     try:
@@ -106,7 +106,7 @@ def seconds(definition: str, inputs: Json) -> float:
 
 
 def fractions(config: Json) -> tuple[float, float, float]:
-    """The parts to train, to validate and to test with; what is not given is shared out."""
+    """Return the parts to train, to validate and to test with; what is not given is shared out."""
     given = config.get("fractionSplit") or config.get("timestampSplit") or {}
     named = [float(given.get(f"{part}Fraction", 0)) for part in ("training", "validation", "test")]
     total = sum(named)
@@ -147,7 +147,7 @@ def _split(config: Json) -> list[str]:
 
 
 def _transformation(given: Any) -> tuple[str, str]:
-    """A column's name and its kind; the SDK writes column_name, the service columnName."""
+    """Return a column's name and its kind; the SDK writes column_name, the service columnName."""
     require(isinstance(given, Mapping) and len(given) == 1, f"transformations: {given!r}")
     ((kind, about),) = given.items()
     name = about.get("columnName") or about.get("column_name") if isinstance(about, Mapping) else ""

@@ -92,7 +92,7 @@ class AutoMl:
         )
 
     def _data(self, document: Json, context: JobContext) -> tuple[str, list[str]]:
-        """The program of a pipeline's task, and the arguments that name its data."""
+        """Return the program of a pipeline's task, and the arguments that name its data."""
         dataset = self.datasets.get(document["automl"]["dataset"])
         if document["trainingTaskDefinition"] == PICTURES:
             items = context.folder / "items.jsonl"
@@ -133,7 +133,7 @@ class AutoMl:
 
 
 def shown(document: Json, job: Job) -> Json:
-    """A pipeline as the service tells it, without its state."""
+    """Return a pipeline as the service tells it, without its state."""
     found = {key: value for key, value in document.items() if key not in ("job", "automl")}
     if job.ended and job.started:
         scale = automl_inputs.SECONDS_PER_NODE_HOUR[document["trainingTaskDefinition"]]
@@ -143,12 +143,12 @@ def shown(document: Json, job: Job) -> Json:
 
 
 def _output(folder: Path) -> Path:
-    """Where a job's program writes."""
+    """Return where a job's program writes."""
     return folder / "trained"
 
 
 def _explanation(about: Json) -> Json:
-    """Sampled Shapley values, from a row of medians and of the most frequent categories.
+    """Return Shapley values by sampling, from a row of medians and of the most frequent categories.
 
     Of a picture the regions of a grid are explained, from a black picture.
     """

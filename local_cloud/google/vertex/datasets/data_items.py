@@ -77,7 +77,7 @@ class DataItems:
         }
 
     def _read(self, config: Json, *, single: bool) -> Iterator[Json]:
-        """The lines of an import's lists: uri, classes and labels of each."""
+        """Yield the lines of an import's lists: uri, classes and labels of each."""
         common = config.get("dataItemLabels", {})
         for uri in config.get("gcsSource", {}).get("uris", []):
             require(GS_URI.match(uri), f"{uri!r} does not begin with gs://BUCKET")
@@ -102,7 +102,7 @@ class DataItems:
             raise ApiError("INVALID_ARGUMENT", f"{where}: {problem}") from None
 
     def all(self, dataset: str) -> list[Json]:
-        """The documents of a dataset's items."""
+        """Return the documents of a dataset's items."""
         return [document for _, document in self.records.list(KIND, f"{dataset}/dataItems/")]
 
     def write(self, dataset: str, path: Path) -> None:
@@ -143,12 +143,12 @@ class DataItems:
 
 
 def shown(document: Json) -> Json:
-    """An item as the service tells it."""
+    """Return an item as the service tells it."""
     return {name: value for name, value in document.items() if name != "classes"}
 
 
 def annotations_of(document: Json) -> list[Json]:
-    """The annotations of an item: one for each of its classes."""
+    """Return the annotations of an item: one for each of its classes."""
     dataset = document["name"].rsplit("/", 2)[0]
     return [
         {
@@ -164,17 +164,17 @@ def annotations_of(document: Json) -> list[Json]:
 
 
 def spec_id(dataset: str, label: str) -> str:
-    """The id of a class's AnnotationSpec."""
+    """Return the id of a class's AnnotationSpec."""
     return _id(f"{dataset}/{label}")
 
 
 def _id(text: str) -> str:
-    """A numeric id that a text always has."""
+    """Return a numeric id that a text always has."""
     return str(10**18 + int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big"))
 
 
 def line(item: Json) -> Json:
-    """An item as a line of an import's list."""
+    """Return an item as a line of an import's list."""
     marks = [{"displayName": label} for label in item["classes"]]
     one = len(marks) == 1
     return {

@@ -91,7 +91,7 @@ class Datasets(Collection):
         return documents.done(self.records, name, response, "ExportDataOperationMetadata")
 
     def tables(self, dataset: Json, folder: Path) -> list[Path]:
-        """The CSV files of a table; EngineError where there are none.
+        """Return the CSV files of a table; EngineError where there are none.
 
         folder: where one is made of a table of BigQuery.
         """

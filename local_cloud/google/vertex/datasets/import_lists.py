@@ -31,7 +31,7 @@ def lines(path: Path, uri: str) -> Iterator[tuple[int, Json]]:
 
 
 def _csv_lines(path: Path, uri: str) -> Iterator[tuple[int, Json]]:
-    """Lines `[ML_USE,]gs://…,label,…`, with their numbers."""
+    """Yield lines `[ML_USE,]gs://…,label,…`, with their numbers."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             for number, row in enumerate(files.rows(file, LONGEST), 1):
@@ -55,7 +55,7 @@ def _csv_lines(path: Path, uri: str) -> Iterator[tuple[int, Json]]:
 
 
 def _json_lines(path: Path, uri: str) -> Iterator[tuple[int, Json]]:
-    """Lines of JSON, with their numbers."""
+    """Yield lines of JSON, with their numbers."""
     with path.open("rb") as file:
         for number, line in enumerate(files.lines(file, LONGEST), 1):
             if line.strip():
@@ -63,7 +63,7 @@ def _json_lines(path: Path, uri: str) -> Iterator[tuple[int, Json]]:
 
 
 def _picture(line: bytes, where: str) -> Json:
-    """The picture of a line of JSON."""
+    """Return the picture of a line of JSON."""
     try:
         given = bodies.parse(line)
         one = given.get("classificationAnnotation")

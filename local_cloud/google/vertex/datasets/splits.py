@@ -86,7 +86,7 @@ def _put(
 
 
 def _table(known: Datasets, dataset: Json, config: Json, folder: Path) -> Write:
-    """What writes the rows of a part, with the header; folder: for files that it makes."""
+    """Return what writes the rows of a part, with the header; folder: for files that it makes."""
     from local_cloud.automl import table_parts
 
     paths = [str(path) for path in known.tables(dataset, folder)]
@@ -101,7 +101,7 @@ def _table(known: Datasets, dataset: Json, config: Json, folder: Path) -> Write:
 
 
 def _pictures(known: Datasets, dataset: Json, config: Json) -> Write:
-    """What writes the lines of a part's pictures."""
+    """Return what writes the lines of a part's pictures."""
     items = known.items.all(dataset["name"])
     parts: np.ndarray = _split(config).shares(len(items), SEED)
     for place, item in enumerate(items):

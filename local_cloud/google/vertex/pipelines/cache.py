@@ -48,7 +48,7 @@ def note(task: Task, lineage: Lineage) -> None:
 
 
 def found(records: Records, lineage: Lineage, key: str) -> Json | None:
-    """What an earlier task has made, unless its execution or its artifacts have been deleted."""
+    """Return what an earlier task has made, unless its execution or artifacts were deleted."""
     document = records.get(KIND, _name(lineage, key)) if key else None
     if document is None or not lineage.resource(document["execution"]):
         return None

@@ -77,7 +77,7 @@ class _Parser:
         return found
 
     def taken(self, *wanted: str) -> str:
-        """The next token if it is one of these operators; "" otherwise."""
+        """Return the next token if it is one of these operators; "" otherwise."""
         if self.at < len(self.tokens):
             kind, text = self.tokens[self.at]
             if kind == "operator" and text in wanted:
@@ -184,7 +184,10 @@ class _Parser:
 
 
 def _kind(value: Any) -> type:
-    """What can be compared with each other; numbers of all kinds can, lists and objects not."""
+    """Return what can be compared with each other.
+
+    Numbers of all kinds can, lists and objects not.
+    """
     if isinstance(value, (bool, str)):
         return type(value)
     return float if isinstance(value, (int, float)) else dict

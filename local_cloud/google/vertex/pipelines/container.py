@@ -174,7 +174,7 @@ def _json(objects: Objects, uri: str) -> Json:
 
 
 def _text(objects: Objects, uri: str) -> str | None:
-    """The text that a task has written to a URI; None if it has not."""
+    """Return the text that a task has written to a URI; None if it has not."""
     bucket, _, name = uri.removeprefix("gs://").partition("/")
     try:
         path = objects.get(bucket, name).path

@@ -68,7 +68,7 @@ def parameters(
 
 
 def _typed(value: Any, definition: Json, name: str, passes_on: bool) -> Any:
-    """The value as its type has it.
+    """Return the value as its type has it.
 
     passes_on: for a pipeline within one, for which kfp writes the type of a loop's items wrongly.
     """
@@ -108,7 +108,7 @@ def _parameter(source: Json, scope: Task, beside: Siblings, status: Json) -> Any
 
 
 def _selected(value: Any, source: Json, name: str) -> Any:
-    """The part of a value that `parseJson(string_value)["a"]` chooses."""
+    """Return the part of a value that `parseJson(string_value)["a"]` chooses."""
     if not (selector := source.get("parameterExpressionSelector")):
         return value
     match = SELECTOR.fullmatch(selector)

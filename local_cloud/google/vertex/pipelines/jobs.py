@@ -115,7 +115,7 @@ class PipelineJobs:
         return self.shown(job)
 
     def _root(self, job: Json, spec: PipelineSpec, store: str) -> Task:
-        """The task that is the pipeline itself, with its inputs."""
+        """Return the task that is the pipeline itself, with its inputs."""
         config = job.get("runtimeConfig", {})
         root = config.get("gcsOutputDirectory", "")
         require(
@@ -136,20 +136,20 @@ class PipelineJobs:
         return new_task("", spec.name, "dag", "", 0, parameters=given, artifacts=found)
 
     def get(self, name: str) -> Json:
-        """The job of this name, or NOT_FOUND."""
+        """Return the job of this name, or NOT_FOUND."""
         job = self.records.get(KIND, name)
         if job is None:
             raise ApiError("NOT_FOUND", f"The PipelineJob {name} does not exist.")
         return job
 
     def page(self, parent: str, query: dict[str, str]) -> Json:
-        """One page of a location's jobs; "job_detail: not available in the list view"."""
+        """Return one page of a location's jobs; "job_detail: not available in the list view"."""
         place = f"{parent}/pipelineJobs"
         found, token = documents.page(self.records, place, query, dict, kind=KIND)
         return {"pipelineJobs": found, "nextPageToken": token}
 
     def shown(self, job: Json) -> Json:
-        """The job with its tasks."""
+        """Return the job with its tasks."""
         lineage = Lineage(self._metadata, job, PipelineSpec(job["pipelineSpec"]).name)
         tasks = TaskTable(self.records, job["name"]).all()
         details = [self._detail(task, lineage) for task in tasks]
@@ -189,7 +189,7 @@ class PipelineJobs:
             return documents.done(self.records, parent, response, METADATA[call])
 
     def _detail(self, task: Task, lineage: Lineage) -> Json:
-        """A task, as types/pipeline_job.py has it."""
+        """Return a task, as types/pipeline_job.py has it."""
         found: Json = {
             "taskId": str(task.id),
             "taskName": task.name,
@@ -241,7 +241,7 @@ class PipelineJobs:
         self.records.put(KIND, job["name"], job | updated | changes)
 
     def _left(self, name: str, task: asyncio.Task[None]) -> None:
-        """A pipeline is run no further: it has ended, or the server does."""
+        """Forget a pipeline that is run no further: it has ended, or the server does."""
         self._tasks.pop(name)
         runner = self._runners.pop(name)
         if not task.cancelled() and (problem := task.exception()):

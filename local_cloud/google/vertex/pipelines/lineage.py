@@ -57,7 +57,7 @@ class Lineage:
         metadata.add_children(self.pipeline, {"childContexts": [self.run]})
 
     def contexts(self) -> Json:
-        """The two contexts, as far as nobody has deleted them."""
+        """Return the two contexts, as far as nobody has deleted them."""
         kind = self._metadata.contexts.kind
         found = {
             "pipelineContext": self.records.get(kind, self.pipeline),
@@ -101,7 +101,7 @@ class Lineage:
             self._events(run, "OUTPUT", self._metrics(task))
 
     def _metrics(self, task: Task) -> Mapping[str, list[str]]:
-        """The metrics among what a task has made, by a name that no other task's have."""
+        """Return the metrics among what a task has made, by a name that no other task's have."""
         return {
             f"{task.path}.{key}": [name for name in names if self._is_metrics(name)]
             for key, names in task.output_artifacts.items()
@@ -134,22 +134,28 @@ class Lineage:
         return name
 
     def complete(self, name: str, changes: Json) -> None:
-        """An artifact is made; changes: the URI and the metadata that its task has given it."""
+        """Record that an artifact is made.
+
+        changes: the URI and the metadata that its task has given it.
+        """
         if self.resource(name):
             self._metadata.artifacts.patch(name, {**changes, "state": "LIVE"}, "")
 
     def imported(self, kind: Json, uri: str) -> str:
-        """The name of an artifact that there is already for this URI; "" if there is none."""
+        """Return the name of an artifact that there is already for this URI.
+
+        "" if there is none.
+        """
         for found in self._metadata.artifacts.children(self.store):
             if found.get("uri") == uri and found["schemaTitle"] == kind.get("schemaTitle"):
                 return str(found["name"])
         return ""
 
     def resource(self, name: str) -> Json:
-        """An execution or an artifact; empty if it has been deleted."""
+        """Return an execution or an artifact; empty if it has been deleted."""
         noun = name.rsplit("/", 2)[-2] if name else "executions"
         return self.records.get(f"vertex-{noun}", name) or {}
 
     def there(self, names: list[str]) -> list[str]:
-        """Those of the artifacts that nobody has deleted."""
+        """Return those of the artifacts that nobody has deleted."""
         return [name for name in names if self.resource(name)]

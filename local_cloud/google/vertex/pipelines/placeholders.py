@@ -77,7 +77,7 @@ def constant(value: Any, parameters: Json, own: Mapping[str, str]) -> Any:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts in a value of JSON."""
+    """Yield all texts in a value of JSON."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
@@ -146,7 +146,7 @@ def text_of(value: Any) -> str:
 
 
 def _structures(word: str, given: Json) -> list[str]:
-    """The words of `{"IfPresent": …}` and `{"Concat": …}`; any other word is its own."""
+    """Return the words of `{"IfPresent": …}` and `{"Concat": …}`; any other word is its own."""
     if not word.startswith(('{"IfPresent":', '{"Concat":')):
         return [word]
     try:

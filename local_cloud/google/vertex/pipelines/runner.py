@@ -37,7 +37,7 @@ LOST = 3  # so often a task runs again whose job the end of a server has cut off
 
 
 def new_task(path: str, name: str, kind: str, component: str, parent: int, **more: Any) -> Task:
-    """A task that has not begun."""
+    """Make a task that has not begun."""
     chosen = secrets.randbelow(8 * 10**18) + 10**18  # an int64
     return Task(path, chosen, name, component, kind, "PENDING", time.time(), parent, **more)
 
@@ -142,7 +142,7 @@ class PipelineRunner:
             self._put(task.now("FAILED", error=self._training.message(job, job.outcome)))
 
     def _runs_again(self, task: Task, job: Job) -> bool:
-        """Whether the task's own policy has it run again, or the end of a server."""
+        """Return whether the task's own policy has it run again, or the end of a server."""
         if self.cancelling or job.state is not State.FAILED or not job.outcome:
             return False
         if job.outcome.reason == "lost":
@@ -151,7 +151,7 @@ class PipelineRunner:
         return len(task.jobs) <= int(most)
 
     def _wanted(self, task: Task) -> Json:
-        """What the pipeline says of a task."""
+        """Return what the pipeline says of a task."""
         around, _, name = task.path.rpartition(".")
         scope = self.tasks.get(around)
         assert scope
@@ -238,7 +238,7 @@ class PipelineRunner:
 
     # ---- tasks that begin -----------------------------------------------------------------------
     def _halted(self) -> bool:
-        """Whether nothing more is to begin."""
+        """Return whether nothing more is to begin."""
         fast = self.job["runtimeConfig"].get("failurePolicy") == FAST
         failed = any(task.state in ("FAILED", "CANCELLED") for task in self.tasks.all())
         return self.cancelling or (fast and failed)
@@ -286,7 +286,7 @@ class PipelineRunner:
             self._put(task.now("FAILED", error=str(problem)))
 
     def _status(self, task: Task) -> Json:
-        """What a task at the exit is told about one that it waits for."""
+        """Return what a task at the exit is told about one that it waits for."""
         found = {
             "state": task.state,
             "pipelineJobResourceName": self.job["name"],

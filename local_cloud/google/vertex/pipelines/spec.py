@@ -50,34 +50,34 @@ class PipelineSpec:
 
     @property
     def name(self) -> str:
-        """The pipeline's name."""
+        """Return the pipeline's name."""
         return str(self.json["pipelineInfo"]["name"])
 
     @property
     def root(self) -> Json:
-        """The component that is the pipeline itself."""
+        """Return the component that is the pipeline itself."""
         found: Json = self.json["root"]
         return found
 
     def component(self, name: str) -> Json:
-        """The component of this name; "": the pipeline itself."""
+        """Return the component of this name; "": the pipeline itself."""
         found: Json = self.json["components"][name] if name else self.root
         return found
 
     def executor(self, component: Json) -> Json:
-        """What a component without tasks of its own runs."""
+        """Return what a component without tasks of its own runs."""
         found: Json = self.json["deploymentSpec"]["executors"][component["executorLabel"]]
         return found
 
 
 def inputs_of(component: Json, kind: str) -> Json:
-    """The declared inputs of a component; kind: parameters or artifacts."""
+    """Return the declared inputs of a component; kind: parameters or artifacts."""
     found: Json = component.get("inputDefinitions", {}).get(kind, {})
     return found
 
 
 def outputs_of(component: Json, kind: str) -> Json:
-    """The declared outputs of a component; kind: parameters or artifacts."""
+    """Return the declared outputs of a component; kind: parameters or artifacts."""
     found: Json = component.get("outputDefinitions", {}).get(kind, {})
     return found
 
@@ -212,7 +212,7 @@ class _Check:
             self.good.add(name)
 
     def definitions(self, component: Json) -> None:
-        """The declared inputs and outputs are of types."""
+        """Require that the declared inputs and outputs are of types."""
         for find in (inputs_of, outputs_of):
             for definition in find(component, "parameters").values():
                 _text(definition.get("parameterType", ""))
@@ -220,7 +220,7 @@ class _Check:
                 _text(definition["artifactType"].get("schemaTitle", ""))
 
     def inputs(self, where: str, task: Json) -> None:
-        """Each input has one source, of a kind that pipeline_inputs knows."""
+        """Require of each input one source, of a kind that pipeline_inputs knows."""
         for kind, ways in SOURCES.items():
             for name, source in task.get("inputs", {}).get(kind, {}).items():
                 found = [way for way in source if way != "parameterExpressionSelector"]
@@ -284,7 +284,7 @@ def _text(*values: Any) -> None:
 
 
 def _producers(outputs: Json) -> Iterator[str]:
-    """The tasks from which a pipeline takes its own outputs."""
+    """Yield the tasks from which a pipeline takes its own outputs."""
     for source in outputs.get("artifacts", {}).values():
         yield from (one["producerSubtask"] for one in source["artifactSelectors"])
     for source in outputs.get("parameters", {}).values():
@@ -293,7 +293,7 @@ def _producers(outputs: Json) -> Iterator[str]:
 
 
 def parameter_sources(source: Json) -> list[Json]:
-    """The outputs of tasks of which the first that there is becomes the pipeline's."""
+    """Return the outputs of tasks of which the first that there is becomes the pipeline's."""
     if "valueFromOneof" in source:
         found: list[Json] = source["valueFromOneof"]["parameterSelectors"]
         return found

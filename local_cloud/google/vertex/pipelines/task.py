@@ -41,16 +41,16 @@ class Task:
 
     @property
     def is_over(self) -> bool:
-        """Whether the state is final."""
+        """Return whether the state is final."""
         return self.state in ENDED
 
     @property
     def is_good(self) -> bool:
-        """Whether its outputs can be used."""
+        """Return whether its outputs can be used."""
         return self.state in GOOD
 
     def now(self, state: str, **changes: Any) -> Task:
-        """The task in another state, since now."""
+        """Return the task in another state, since now."""
         at = clock.now_after(self.created, self.started, *(at for at, _ in self.history[-1:]))
         history = (*self.history, (at, state))
         if state in ENDED:
@@ -59,7 +59,7 @@ class Task:
 
     @classmethod
     def of(cls, document: Json) -> Task:
-        """The task of a document."""
+        """Read the task of a document."""
         history = tuple((at, state) for at, state in document["history"])
         return cls(**{**document, "history": history, "jobs": tuple(document["jobs"])})
 
@@ -82,11 +82,11 @@ class TaskTable:
         self.records.when_written(lambda: self._tasks.update({task.path: task}))
 
     def get(self, path: str) -> Task | None:
-        """The task of this path, or None."""
+        """Return the task of this path, or None."""
         return self._tasks.get(path)
 
     def all(self) -> list[Task]:
-        """All tasks, in the order in which they were made."""
+        """Return all tasks, in the order in which they were made."""
         return sorted(self._tasks.values(), key=lambda task: (task.created, task.path))
 
     def delete(self) -> None:
@@ -96,5 +96,5 @@ class TaskTable:
 
 
 def below(path: str, name: str) -> str:
-    """The path of a task in another."""
+    """Return the path of a task in another."""
     return f"{path}.{name}" if path else name

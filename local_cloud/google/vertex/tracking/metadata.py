@@ -65,7 +65,7 @@ class Metadata:
 
     # ---- what is in a store -----------------------------------------------------------------
     def create(self, kind: Collection, store: str, body: Json, chosen: str) -> Json:
-        """A context, an execution or an artifact in a store that is there."""
+        """Create a context, an execution or an artifact in a store that is there."""
         self.stores.get(store)
         more: Json = {}
         if kind is self.contexts:
@@ -75,7 +75,10 @@ class Metadata:
         return kind.create(store, body, chosen or str(uuid.uuid4()), **more)
 
     def page(self, kind: Collection, store: str, query: dict[str, str]) -> tuple[list[Json], str]:
-        """A page of one kind; `in_context("NAME")` is a filter of executions and artifacts."""
+        """Return a page of one kind.
+
+        `in_context("NAME")` is a filter of executions and artifacts.
+        """
         self.stores.get(store)
         functions: documents.Functions = {}
         if kind is not self.contexts:
@@ -100,7 +103,7 @@ class Metadata:
                 self.records.put(self.contexts.kind, context["name"], context)
 
     def _all(self, kind: Collection, store: str, names: list[str]) -> list[str]:
-        """These names with projects by number, each that of a resource of this store."""
+        """Return these names with projects by number, each that of a resource of this store."""
         found = [numbered(name) for name in names]
         for name in found:
             require(
@@ -225,7 +228,7 @@ class Metadata:
         return self._graph(found, events)
 
     def _graph(self, names: set[str], events: list[Json]) -> Json:
-        """The resources of these names, those that are still there, and the events."""
+        """Return the resources of these names, those that are still there, and the events."""
         found: dict[str, Any] = {}
         for kind in (self.artifacts, self.executions):
             own = (self.records.get(kind.kind, name) for name in sorted(names))
@@ -238,7 +241,7 @@ class Metadata:
 
     # ---- for jobs ---------------------------------------------------------------------------
     def context(self, name: str) -> Json:
-        """A context by the name that a client sent, or NOT_FOUND."""
+        """Return a context by the name that a client sent, or NOT_FOUND."""
         document = self.records.get(self.contexts.kind, numbered(name))
         if document is None:
             raise not_found(name)

@@ -33,7 +33,7 @@ def resources(parts: Parts) -> list[Resource]:
 
 
 def _own(metadata: Metadata, kind: Collection) -> dict[str, Method]:
-    """What contexts, executions and artifacts do in their own way, all alike."""
+    """Return what contexts, executions and artifacts do in their own way, all alike."""
 
     def create(call: Call) -> Json:
         return metadata.create(kind, call.parent, call.body, chosen_id(kind, call))
@@ -48,7 +48,7 @@ def _own(metadata: Metadata, kind: Collection) -> dict[str, Method]:
 
 
 def _links(metadata: Metadata) -> dict[str, dict[str, Method]]:
-    """What connects contexts, executions and artifacts, by collection."""
+    """Return what connects contexts, executions and artifacts, by collection."""
     return {
         "contexts": {
             "POST *:addContextArtifactsAndExecutions": (

@@ -102,7 +102,10 @@ class Points:
         return {"timeSeriesData": found}
 
     def _data(self, series: Json, most: int) -> Json:
-        """All of a series' points, or so many; 0 means as many as the service gives unasked."""
+        """Return all of a series' points, or so many.
+
+        0 means as many as the service gives unasked.
+        """
         kind = series["valueType"]
         points = self.points(series["name"])
         if most != -1:
@@ -114,7 +117,7 @@ class Points:
         }
 
     def points(self, name: str) -> list[Json]:
-        """The points of a series, by step."""
+        """Return the points of a series, by step."""
         return [point for _, point in self.records.list(KIND, f"{name}/")]
 
     def export(self, name: str, body: Json) -> Json:
@@ -143,12 +146,15 @@ class Points:
 
 
 def _place(step: int) -> str:
-    """A step as a text that sorts as the number does, below 0 as well."""
+    """Return a step as a text that sorts as the number does, below 0 as well."""
     return f"{step + 2**63:020d}"
 
 
 def _spread(points: list[Any], most: int) -> list[Any]:
-    """So many points at most, evenly spread: the last always, and the first if there is room."""
+    """Return so many points at most, evenly spread.
+
+    The last is always there, and the first if there is room.
+    """
     if len(points) <= most:
         return points
     if most == 1:

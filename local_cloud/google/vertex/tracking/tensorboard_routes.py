@@ -49,7 +49,7 @@ def _boards(boards: Tensorboards) -> dict[str, Method]:
 
 
 def _own(boards: Tensorboards, kind: Collection) -> dict[str, Method]:
-    """What experiments, runs and time series do in their own way, all alike."""
+    """Return what experiments, runs and time series do in their own way, all alike."""
 
     def create(call: Call) -> Json:
         return boards.add(kind, call.parent, call.body, chosen_id(kind, call))
@@ -66,7 +66,7 @@ def _own(boards: Tensorboards, kind: Collection) -> dict[str, Method]:
 
 
 def _data(boards: Tensorboards) -> dict[str, dict[str, Method]]:
-    """What makes many at once, and the points, by collection."""
+    """Return what makes many at once, and the points, by collection."""
     points = boards.points
 
     def read_many(call: Call) -> Json:

@@ -50,14 +50,17 @@ class Tensorboards:
             return self.shown(board)
 
     def _only_default(self, board: Json) -> None:
-        """A new default takes the place of the old one: types/tensorboard.py, is_default."""
+        """Keep one default Tensorboard: a new one takes the place of the old one.
+
+        Source: types/tensorboard.py, is_default.
+        """
         parent = board["name"].rsplit("/", 2)[0]
         for other in self.boards.children(parent) if board.get("isDefault") else ():
             if other["name"] != board["name"] and other.pop("isDefault", False):
                 self.records.put(self.boards.kind, other["name"], other)
 
     def shown(self, board: Json) -> Json:
-        """A Tensorboard with the number of runs in it."""
+        """Return a Tensorboard with the number of runs in it."""
         runs = sum(1 for _ in self.records.list(self.runs.kind, f"{board['name']}/"))
         return {**board, **({"runCount": runs} if runs else {})}
 
@@ -78,7 +81,7 @@ class Tensorboards:
 
     # ---- what is in a Tensorboard -----------------------------------------------------------
     def above(self, kind: Collection) -> Collection:
-        """The kind of the parents of this kind."""
+        """Return the kind of the parents of this kind."""
         order = (self.boards, self.experiments, self.runs, self.series)
         return order[order.index(kind) - 1]
 
@@ -140,7 +143,7 @@ class Tensorboards:
 
 
 def _check(kind: Collection, body: Json) -> None:
-    """What the protos say in words about a Tensorboard, a run and a time series."""
+    """Check what the protos say in words about a Tensorboard, a run and a time series."""
     what = kind.proto.__name__
     found = checked(kind.proto, body, what, ())
     require(found.get("displayName"), f"{what}.displayName: required")

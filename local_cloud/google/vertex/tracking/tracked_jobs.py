@@ -34,7 +34,7 @@ class Tracking:
     def __init__(
         self, records: Records, objects: Objects, metadata: Metadata, tensorboards: Tensorboards
     ) -> None:
-        """Records and objects are the service's."""
+        """Keep the service's records and objects."""
         self.records = records
         self.objects = objects
         self.metadata = metadata
@@ -42,7 +42,7 @@ class Tracking:
 
     # ---- before the job ---------------------------------------------------------------------
     def check(self, spec: Json) -> None:
-        """The fields of a CustomJobSpec, and that what they name is there."""
+        """Check the fields of a CustomJobSpec, and that what they name is there."""
         for field in ("tensorboard", "experiment"):
             require(
                 field not in spec or spec.get("serviceAccount"),
@@ -64,7 +64,7 @@ class Tracking:
                 require(found == title, f"jobSpec.{field}: {spec[field]} is no {title}")
 
     def begin(self, job: Json) -> None:
-        """A job of an experiment but of no run gets a run, named by the job's id."""
+        """Give a job of an experiment but of no run a run, named by the job's id."""
         spec = job["jobSpec"]
         if "experiment" not in spec or "experimentRun" in spec:
             return
@@ -73,7 +73,10 @@ class Tracking:
         spec["experimentRun"] = self._run_context(experiment, job_id, job_id)
 
     def _run_context(self, experiment: str, run_id: str, name: str) -> str:
-        """The name of the context that is this run of an experiment; it is made if need be."""
+        """Return the name of the context that is this run of an experiment.
+
+        It is made if need be.
+        """
         store, _, experiment_id = experiment.partition("/contexts/")
         context = f"{store}/contexts/{experiment_id}-{run_id}"
         if not self.records.get(self.metadata.contexts.kind, context):

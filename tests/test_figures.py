@@ -279,6 +279,20 @@ def test_the_python_files_that_a_picture_names_exist() -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize(
+    ("part", "elsewhere"), [("google", {"definitions"}), ("amazon", set()), ("engine", set())]
+)
+def test_the_picture_of_the_local_cloud_has_the_folders_of_each_part(
+    part: str, elsewhere: set[str]
+) -> None:
+    groups = {group.get("id"): words(group) for group in picture("architecture.svg").iter("g")}
+    title, *names = groups[part]
+    assert title == part
+    found = {file.split("/")[2] for file in files(ROOT) if file.startswith(f"local_cloud/{part}/")}
+    folders = {name for name in found if not Path(name).suffix}
+    assert {name for line in names for name in line.rstrip(",").split(", ")} == folders - elsewhere
+
+
 def test_the_rows_in_the_picture_of_the_split_are_those_of_the_tables() -> None:
     drawn = picture("data-split.svg")
     assert f"titanic_train.csv: {_rows('titanic_train.csv')} rows" in words(drawn)

@@ -14,6 +14,7 @@ import sys
 import sysconfig
 import venv
 from dataclasses import asdict, dataclass, replace
+from importlib import metadata
 from pathlib import Path
 
 from local_cloud.engine.base import Base
@@ -23,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[3]
 INSTALLED = Path(sysconfig.get_path("scripts"))  # where the server's packages have their commands
 STARTUP = "_local_cloud_job"  # the module that a .pth file of the environment imports
 SETTINGS = "uv.json"
+EXCLUDED = "excluded.txt"
+ITSELF = ("pip", "uv")  # asked to update itself, it is new enough
 BASE = "base.json"
 # The job's own packages come first. `zz`: behind the .pth files of what the job installs.
 PTH = "zz_local_cloud.pth"
@@ -54,7 +57,6 @@ PIP_MAIN = (
     "import os, sys\nfrom pip import COMMAND\nos.execv(COMMAND[0], [*COMMAND, *sys.argv[1:]])\n"
 )
 PIP_SCRIPT = '#!/bin/sh\nexec "${0%/*}/python" -I -m pip "$@"\n'
-PIP_VERSION = "26.0"  # what scripts that look for an old pip are told
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class JobEnvironment:
         code = STARTUP_CODE.format(sites=self.base.sites, hook=str(hook) if hook else "")
         (self.packages / f"{STARTUP}.py").write_text(code, encoding="utf-8")
         (self.packages / PTH).write_text(f"import {STARTUP}\n", encoding="utf-8")
+        (self.folder / EXCLUDED).write_text("\n".join(ITSELF), encoding="utf-8")
         self._write_pip()
         with open(self.folder / SETTINGS, "w", opener=_private, encoding="utf-8") as file:
             json.dump(uv.variables(os.environ), file)  # an index's URL may hold a password
@@ -111,7 +114,9 @@ class JobEnvironment:
     def _write_pip(self) -> None:
         start = f"import sys; sys.path.insert(0, {str(ROOT)!r});"
         start += f" from {__package__}.pip_command import main; main({str(self.folder)!r})"
-        package = PIP_CODE.format(version=PIP_VERSION, command=[sys.executable, "-I", "-c", start])
+        package = PIP_CODE.format(
+            version=metadata.version("pip"), command=[sys.executable, "-I", "-c", start]
+        )
         internal = "from pip import main\n"
         for name, text in {
             "__init__": package,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -13,10 +14,22 @@ from local_cloud.engine.spec import EngineError
 # By these it finds its cache, its configuration and the index whose pages are in the cache.
 TOLD = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME")
 SECONDS = 300.0  # for one call, the build of an archive included
+LONGEST = 500  # characters; its end says why, and a reason for a failure has 1,024 at most
+NETWORK = re.compile(r"network (connectivity )?(is|was) disabled", re.IGNORECASE)
+BUILD = re.compile(r"failed to (download and )?build|build-system", re.IGNORECASE)
 
 
 class UvFailed(EngineError):
-    """uv could not do it; the message is the last cause that it named."""
+    """uv failed; the message is its own words, in one line."""
+
+    def __init__(self, said: str) -> None:
+        """said: all that it wrote to its standard error."""
+        words, _, _ = said.partition("\nhint:")
+        words = words[words.find("error: ") :].removeprefix("error: ")
+        line = " ".join(words.replace("\n  cause:", ":").split()) or "it said nothing"
+        super().__init__(line if len(line) <= LONGEST else f"… {line[-LONGEST:]}")
+        self.lacks_network = bool(NETWORK.search(said))
+        self.in_build = bool(BUILD.search(said))
 
 
 def program() -> Path:
@@ -41,11 +54,10 @@ def variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def pip(words: Sequence[str], environment: Mapping[str, str]) -> str:
-    """What `uv pip` said, as it was called with these words, offline; UvFailed if it failed."""
-    command = [str(program()), "pip", *words, "--offline", "--color=never"]
+    """Return what `uv pip` wrote to its standard error; UvFailed if it failed."""
     try:
         done = subprocess.run(
-            command,
+            [str(program()), "pip", *words, "--color=never"],
             env=dict(environment),
             capture_output=True,
             text=True,
@@ -55,15 +67,7 @@ def pip(words: Sequence[str], environment: Mapping[str, str]) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise UvFailed(f"it took more than {SECONDS:g} s") from None
+        raise UvFailed(f"error: it took more than {SECONDS:g} s") from None
     if done.returncode:
-        raise UvFailed(_cause(done.stderr))
+        raise UvFailed(done.stderr)
     return done.stderr
-
-
-def _cause(said: str) -> str:
-    """The innermost of the causes that uv lists, in one line."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    causes = [line for line in lines if line.lower().startswith(("error:", "cause:", "caused by"))]
-    told = (causes or lines or ["it said nothing"])[-1]
-    return told.partition(":")[2].strip() or told

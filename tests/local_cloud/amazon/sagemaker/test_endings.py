@@ -262,7 +262,7 @@ time.sleep(600)
                 )
                 name = sagemaker.create(**request(**sent))
                 found = await sagemaker.end(name, "Failed")
-                assert "no-such-package is not installed here" in found["FailureReason"]
+                assert "no-such-package was not found in the cache" in found["FailureReason"]
 
         go(story())
 

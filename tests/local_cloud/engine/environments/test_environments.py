@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from local_cloud.engine.base import Base, own_only, server_folders
-from local_cloud.engine.environments import uv
+from local_cloud.engine.environments import fetch, uv
 from local_cloud.engine.environments.job_environment import write_scripts
 from local_cloud.engine.isolation import mounts
 from local_cloud.engine.jobs.queue import Engine
@@ -112,6 +112,14 @@ def test_what_an_image_lacks_is_installed_for_its_job_only(tmp_path: Path, base:
     said, _ = logs(tmp_path, base, Plan((Replica("r0", ("sh", "-c", lines), {}, image="one"),)))
     assert said["r0"].splitlines()[-1] == "1.0"
     assert not list(Path(base.sites[0]).glob("lcmore*"))
+
+
+def test_for_the_jobs_of_an_image_its_own_interpreter_is_named(tmp_path: Path, base: Base) -> None:
+    lines = ("sh", "-c", f"pip install lcnever {OWN}")
+    said, _ = logs(tmp_path, base, Plan((Replica("r0", lines, {}, image="one"),)))
+    assert said["r0"].strip().endswith(f"fetch {base.python} lcnever {OWN}")
+    found = fetch.base_of(base.python, tmp_path)
+    assert (found.version, found.sites) == (base.version, base.sites)
 
 
 def test_no_job_changes_an_image(tmp_path: Path, base: Base) -> None:

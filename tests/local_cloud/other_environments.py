@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import subprocess
+import tarfile
 from pathlib import Path
+from typing import Any
 
+import boto3
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -41,3 +46,17 @@ def run_in(name: str, code: str, folder: Path, shell: bool = False) -> str:
 def run_sagemaker_2(code: str, folder: Path, shell: bool = False) -> str:
     """Run code under version 2 of the SageMaker SDK."""
     return run_in("sagemaker2", code, folder, shell)
+
+
+def results(uri: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return metrics.json and the weights in the archive that a job of SageMaker's has left."""
+    import torch
+
+    bucket, _, key = uri.removeprefix("s3://").partition("/")
+    body = boto3.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
+    with tarfile.open(fileobj=io.BytesIO(body)) as archive:
+        metrics, model = (
+            archive.extractfile(name).read()  # type: ignore[union-attr]
+            for name in ("metrics.json", "model.pt")
+        )
+    return json.loads(metrics), torch.load(io.BytesIO(model), weights_only=True)["model"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import numpy as np
 import pytest
 
 from local_cloud.client.control import Status
-from tests.local_cloud.other_environments import ROOT, run_sagemaker_2
+from tests.local_cloud.other_environments import ROOT, results, run_sagemaker_2
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cloud")]
 
@@ -56,20 +54,6 @@ def folder(cloud: Status, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("train", "val"):
         s3.upload_file(str(made / f"{name}_data.npz"), BUCKET, f"in/{name}_data.npz")
     return made
-
-
-def results(address: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """metrics.json and the weights in the archive at an s3:// address."""
-    import torch
-
-    key = address.removeprefix(f"s3://{BUCKET}/")
-    body = boto3.client("s3").get_object(Bucket=BUCKET, Key=key)["Body"].read()
-    with tarfile.open(fileobj=io.BytesIO(body)) as archive:
-        metrics, model = (
-            archive.extractfile(name).read()  # type: ignore[union-attr]
-            for name in ("metrics.json", "model.pt")
-        )
-    return json.loads(metrics), torch.load(io.BytesIO(model), weights_only=True)["model"]
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,7 @@ instance. Epochs are as on the page. The last line prints where the three models
 
 from __future__ import annotations
 
-import io
-import json
-import tarfile
 from pathlib import Path
-from typing import Any
 
 import boto3
 import numpy as np
@@ -19,7 +15,7 @@ import pytest
 
 from local_cloud.amazon.account import ROLE_ARN
 from local_cloud.client.control import Status
-from tests.local_cloud.other_environments import ROOT, run_sagemaker_2
+from tests.local_cloud.other_environments import ROOT, results, run_sagemaker_2
 
 pytestmark = pytest.mark.slow
 
@@ -191,20 +187,6 @@ def page(cloud: Status, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     (folder / "AWS_helpers").symlink_to(ROOT / "AWS_helpers")
     (folder / "titanic_train.csv").symlink_to(ROOT / "data" / "titanic_train.csv")
     return folder, run_sagemaker_2("\n".join(CELLS), folder, shell=True)
-
-
-def results(address: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """metrics.json and the weights in the archive at an s3:// address."""
-    import torch
-
-    key = address.removeprefix(f"s3://{BUCKET}/")
-    body = boto3.client("s3").get_object(Bucket=BUCKET, Key=key)["Body"].read()
-    with tarfile.open(fileobj=io.BytesIO(body)) as archive:
-        metrics, model = (
-            archive.extractfile(name).read()  # type: ignore[union-attr]
-            for name in ("metrics.json", "model.pt")
-        )
-    return json.loads(metrics), torch.load(io.BytesIO(model), weights_only=True)["model"]
 
 
 def test_every_cell_runs(page: tuple[Path, str]) -> None:

@@ -328,19 +328,6 @@ def test_a_uri_that_names_no_bucket_is_refused(uri: str, words: str) -> None:
         read(uri)
 
 
-def test_a_mounted_bucket_is_read_as_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(Path, "is_dir", lambda path: path == Path("/gcs/bucket"))
-    for uri, path in [
-        ("gs://bucket/a/b.npz", "/gcs/bucket/a/b.npz"),
-        ("gs://bucket/run/", "/gcs/bucket/run"),
-        ("gs://bucket", "/gcs/bucket"),
-        ("gs://another/a.npz", "gs://another/a.npz"),
-        ("s3://bucket/a.npz", "s3://bucket/a.npz"),
-        ("folder/a.npz", "folder/a.npz"),
-    ]:
-        assert archives.mounted(uri) == path
-
-
 # ---- what is refused ----------------------------------------------------------------------------
 def test_without_the_client_library_its_name_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
     """The script says then what to install."""

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import boto3
@@ -375,7 +375,10 @@ def test_without_the_client_library_it_is_said_what_to_install(
 
 
 # ---- the mount ----------------------------------------------------------------------------------
-def test_a_mounted_bucket_is_an_ordinary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("module", [train_nn, archives])
+def test_a_mounted_bucket_is_an_ordinary_folder(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Path, "is_dir", lambda path: path == Path("/gcs/bucket"))
     for uri, path in [
         ("gs://bucket/a/b.npz", "/gcs/bucket/a/b.npz"),
@@ -385,7 +388,7 @@ def test_a_mounted_bucket_is_an_ordinary_folder(monkeypatch: pytest.MonkeyPatch)
         ("s3://bucket/a.npz", "s3://bucket/a.npz"),
         ("folder/a.npz", "folder/a.npz"),
     ]:
-        assert train_nn.mounted(uri) == path
+        assert module.mounted(uri) == path
 
 
 @given(st.text(max_size=30))

@@ -16,6 +16,7 @@ import pytest
 from local_cloud import LocalCloudError
 from local_cloud.client import control
 from local_cloud.client.home import CHECKOUT, SERVER_NEEDS, Home, identity
+from tests.local_cloud.client.command_line import command_line
 from tests.test_architecture import modules
 
 
@@ -171,16 +172,6 @@ def test_a_server_that_cannot_start_says_why_in_one_sentence(own: Home) -> None:
     own.log.write_bytes("→".encode() * 400 + b"\xff\n")  # of an earlier server: bytes, not letters
     with pytest.raises(LocalCloudError, match=r"did not start \(\w+Error.*data.*\); its log is"):
         control.start(own)
-
-
-def command_line(home: Home, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "local_cloud", *arguments],
-        cwd=CHECKOUT,
-        env=os.environ | {"LOCAL_CLOUD_HOME": str(home.folder)},
-        capture_output=True,
-        text=True,
-    )
 
 
 def test_the_command_line(own: Home) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +17,9 @@ import local_cloud
 from local_cloud import LocalCloudError
 from local_cloud.client import control, rehearse
 from local_cloud.client.control import Status
-from local_cloud.client.home import CHECKOUT, Home
+from local_cloud.client.home import Home
 from local_cloud.store.records import Records
+from tests.local_cloud.client.command_line import command_line
 
 
 @pytest.fixture
@@ -111,16 +110,6 @@ def test_a_server_that_knows_no_rehearsals(cloud: Status, monkeypatch: pytest.Mo
     monkeypatch.setattr(control, "ask", ask)
     with pytest.raises(LocalCloudError, match=r"supports no rehearsals .*stop"):
         rehearse.rehearse(3, cloud.home)
-
-
-def command_line(home: Home, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "local_cloud", *arguments],
-        cwd=CHECKOUT,
-        env=os.environ | {"LOCAL_CLOUD_HOME": str(home.folder)},
-        capture_output=True,
-        text=True,
-    )
 
 
 def test_the_command_line(own: Home) -> None:

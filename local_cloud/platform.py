@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
-from local_cloud.amazon.protocols.dispatcher import Api
 from local_cloud.engine.base import BaseOf, own_only
 from local_cloud.engine.dialect import Dialect
 from local_cloud.engine.isolation.job_network import Door
@@ -22,7 +22,6 @@ from local_cloud.engine.serving.spec import Deployment
 from local_cloud.engine.spec import Job
 from local_cloud.engine.studies.spec import Study
 from local_cloud.engine.studies.studies import Studies
-from local_cloud.google.projects import Projects
 from local_cloud.store.damage import damaged
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
@@ -48,10 +47,11 @@ class Service:
 
     routes: Sequence[BaseRoute] = ()
     first: Sequence[BaseRoute] = ()  # those that are used most: they are tried before all others
-    apis: Sequence[Api] = ()  # Amazon's, behind its one endpoint
     dialect: Dialect | None = None  # of a cloud that runs jobs
     errors: Mapping[type[Exception], ErrorHandler] = field(default_factory=dict)
     runners: Sequence[Runner] = ()
+    # Each makes an application that sees every request before this one does.
+    before: Sequence[Callable[[ASGIApp], ASGIApp]] = ()
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,6 @@ class Platform:
     engine: Engine
     studies: Studies
     serving: Serving
-    projects: Projects
     environment: dict[str, str]  # by which SDKs inside a job find this local cloud
     folder: Path  # where services keep what is neither a record nor an object
     runners: list[Runner] = field(default_factory=list)  # those that start() has started
@@ -106,7 +105,6 @@ class Platform:
             engine=engine,
             studies=Studies(records, engine),
             serving=Serving(folder / "deployments", records, engine),
-            projects=Projects(records),
             environment=environment,
             folder=folder,
         )

@@ -23,7 +23,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from local_cloud.amazon import services as amazon
 from local_cloud.billing.ledger import bill
@@ -35,7 +35,6 @@ from local_cloud.engine.rehearsals import failures
 from local_cloud.engine.spec import EngineError
 from local_cloud.errors import LocalCloudError
 from local_cloud.google import services as google
-from local_cloud.google.projects import NotingProjects
 from local_cloud.http import bodies
 from local_cloud.http.connections import Connection, JobConnection
 from local_cloud.http.fallback_errors import handlers
@@ -118,7 +117,9 @@ class LocalCloud:
             answers |= cloud.errors
         app = Starlette(routes=routes, exception_handlers=answers)
         app.router.redirect_slashes = False  # the services know no such redirection
-        self._app = NotingProjects(app, self._platform.projects)
+        self._app: ASGIApp = app
+        for before in (each for cloud in self._clouds for each in cloud.before):
+            self._app = before(self._app)
         self._console = console.app(self._platform, self._app, self.sessions)
 
     @contextlib.asynccontextmanager

@@ -58,7 +58,7 @@ ROOMS = {
     "automl": {"bounded"},
     "engine": {"bounded", "client", "store"},  # the failures that a client can name
     "images": {"client", "engine", "store"},
-    "platform": {"amazon", "engine", "google", "store"},
+    "platform": {"engine", "store"},  # what a cloud alone needs, its `services` hands over
     "billing": {"client", "engine", "platform", "store"},
     "google": {"automl", "billing", "bounded", "client", "engine", "http", "platform", "store"},
     "amazon": {"automl", "bounded", "client", "engine", "http", "platform", "store"},
@@ -133,6 +133,14 @@ def test_a_room_imports_only_the_rooms_that_it_may(
                 near = name.removeprefix(f"{package}.").partition(".")[0]
                 if name.startswith(f"{package}.") and near in rooms(folder):
                     assert near in {room, "errors", *others}, f"{path} imports {name}"
+
+
+def test_the_server_knows_of_a_cloud_only_its_list_of_services() -> None:
+    clouds = ("local_cloud.google.", "local_cloud.amazon.")
+    named = {name for name in modules(ROOT / "local_cloud/server.py") if name.startswith(clouds)}
+    assert named == {"local_cloud.google.services", "local_cloud.amazon.services"}
+    platform = (ROOT / "local_cloud/platform.py").read_text(encoding="utf-8")
+    assert not re.findall(r"google|amazon|vertex|sagemaker", platform, re.IGNORECASE)
 
 
 @pytest.mark.parametrize("cloud", ["google", "amazon"])

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from local_cloud.amazon.iam import service as iam
 from local_cloud.amazon.logs import service as logs
-from local_cloud.amazon.protocols.dispatcher import Dispatcher
+from local_cloud.amazon.protocols.dispatcher import AmazonService, Dispatcher
 from local_cloud.amazon.s3 import service as s3
 from local_cloud.amazon.sagemaker import service as sagemaker
 from local_cloud.platform import Platform, Service
 
-SERVICES: tuple[Callable[[Platform], Service], ...] = (
+SERVICES: tuple[Callable[[Platform], AmazonService], ...] = (
     sagemaker.service,
     logs.service,
     iam.service,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from local_cloud.google.bigquery import service as bigquery
 from local_cloud.google.gcs import service as gcs
 from local_cloud.google.logging import service as cloud_logging
+from local_cloud.google.projects import NotingProjects, Projects
 from local_cloud.google.resourcemanager import service as resourcemanager
 from local_cloud.google.vertex import service as vertex
 from local_cloud.platform import Platform, Service
@@ -30,4 +32,5 @@ def service(platform: Platform) -> Service:
         dialect=dialect,
         errors={kind: answer for part in parts for kind, answer in part.errors.items()},
         runners=[runner for part in parts for runner in part.runners],
+        before=[functools.partial(NotingProjects, projects=Projects(platform.records))],
     )

@@ -6,10 +6,11 @@ import json
 from urllib.parse import quote
 
 from local_cloud.amazon.account import ACCOUNT, CALLER_ARN, ROLE, ROLE_ARN, ROLE_ID
+from local_cloud.amazon.protocols.dispatcher import AmazonService
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.protocols.query_protocol import Form, QueryService, members
-from local_cloud.platform import Platform, Service
+from local_cloud.platform import Platform
 
 TRUST = {
     "Version": "2012-10-17",
@@ -32,7 +33,7 @@ THE_ROLE: Json = {
 }
 
 
-def service(_: Platform) -> Service:
+def service(_: Platform) -> AmazonService:
     """Return both services."""
     sts = QueryService("sts", {"GetCallerIdentity": _get_caller_identity})
     iam = QueryService(
@@ -43,7 +44,7 @@ def service(_: Platform) -> Service:
             "SimulatePrincipalPolicy": _simulate_principal_policy,
         },
     )
-    return Service(apis=[sts, iam])
+    return AmazonService(apis=[sts, iam])
 
 
 def _get_caller_identity(form: Form) -> Json:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import parse_qsl
 
@@ -22,6 +23,7 @@ from local_cloud.amazon.protocols.errors import ServiceError, not_implemented, t
 from local_cloud.amazon.protocols.json_protocol import JsonService
 from local_cloud.amazon.protocols.query_protocol import QueryService
 from local_cloud.http import bodies
+from local_cloud.platform import Service
 
 PREFIX = "/aws"
 SIGNED_FOR = re.compile(r"Credential=[^,]*/([a-z0-9-]+)/aws4_request")  # a service's signing name
@@ -43,6 +45,13 @@ class RestApi(Protocol):
 
 
 Api = JsonService | QueryService | RestApi
+
+
+@dataclass(frozen=True)
+class AmazonService(Service):
+    """One of Amazon's services, which has no routes of its own: it is behind the one endpoint."""
+
+    apis: Sequence[Api] = ()
 
 
 class Dispatcher:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from local_cloud.amazon.protocols.dispatcher import AmazonService
 from local_cloud.amazon.protocols.json_protocol import JsonService, Operation
 from local_cloud.amazon.sagemaker import routes
 from local_cloud.amazon.sagemaker.parts import Parts
 from local_cloud.amazon.sagemaker.processing import jobs as processing
 from local_cloud.amazon.sagemaker.training import DIALECT
 from local_cloud.engine.dialect import Dialect
-from local_cloud.platform import Platform, Service
+from local_cloud.platform import Platform
 
 OPERATIONS: tuple[Callable[[Parts], Mapping[str, Operation]], ...] = (
     routes.training,
@@ -26,12 +27,12 @@ OPERATIONS: tuple[Callable[[Parts], Mapping[str, Operation]], ...] = (
 )
 
 
-def service(platform: Platform) -> Service:
+def service(platform: Platform) -> AmazonService:
     """Return SageMaker, with all that is declared in OPERATIONS."""
     parts = Parts.of(platform)
     operations = {name: call for declare in OPERATIONS for name, call in declare(parts).items()}
     api = JsonService("sagemaker", operations)
-    return Service(
+    return AmazonService(
         apis=[api, parts.predictions.api()],
         dialect=Dialect(
             DIALECT,

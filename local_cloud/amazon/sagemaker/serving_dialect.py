@@ -13,7 +13,7 @@ from local_cloud.platform import Platform
 
 
 class Deployed:
-    """The dialect's side of serving (engine.served)."""
+    """The dialect's side of serving (engine/serving/spec.py)."""
 
     def __init__(self, platform: Platform, endpoints: Endpoints, batches: BatchPredictions) -> None:
         """Take both kinds."""

@@ -20,7 +20,7 @@ from local_cloud.engine.jobs import log_timestamps
 from local_cloud.engine.spec import Job, NoSuchJob
 from local_cloud.google.definitions.values import WrongValue
 from local_cloud.google.filters import InvalidFilter, bounds, compile_filter
-from local_cloud.google.projects import project_number
+from local_cloud.google.projects import Projects, project_number
 from local_cloud.google.rest import (
     VERBS,
     Api,
@@ -159,13 +159,14 @@ def _logs(
     platform: Platform, numbers: set[str], limits: Mapping[str, tuple[str, str]]
 ) -> Iterator[_Log]:
     """Yield the logs of the projects' jobs, or of the one that the filter names."""
+    projects = Projects(platform.records)
     first, last = limits.get("resource.labels.job_id", ("", ""))
     for job in platform.engine.jobs():
         if job.dialect != "vertex" or (first and first == last != job.id):
             continue
         if (project := _project(platform, job)) not in numbers:
             continue
-        name = platform.projects.id_of(project)
+        name = projects.id_of(project)
         try:
             logs = platform.engine.logs(job.id)
         except NoSuchJob:  # it has been deleted meanwhile

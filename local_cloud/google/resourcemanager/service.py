@@ -20,7 +20,7 @@ from local_cloud.platform import Platform, Service
 
 def service(platform: Platform) -> Service:
     """Return Resource Manager."""
-    return Service(routes=routes(platform.projects))
+    return Service(routes=routes(Projects(platform.records)))
 
 
 def routes(projects: Projects) -> list[BaseRoute]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from local_cloud.engine.serving.spec import Deployment, ServingPlan
 from local_cloud.engine.spec import JobContext
+from local_cloud.google.projects import Projects
 from local_cloud.google.vertex import serving_launch
 from local_cloud.google.vertex.batch_predictions import BatchPredictions
 from local_cloud.google.vertex.endpoints import Endpoints
@@ -12,7 +13,7 @@ from local_cloud.platform import Platform
 
 
 class Deployed:
-    """The dialect's side of serving (engine.served)."""
+    """The dialect's side of serving (engine/serving/spec.py)."""
 
     def __init__(self, platform: Platform, endpoints: Endpoints, batches: BatchPredictions) -> None:
         """Take both kinds."""
@@ -22,7 +23,7 @@ class Deployed:
         """Say how the replicas of a deployed model run."""
         facts = self._endpoints.facts(deployment_id)
         _, number, _, location, *_ = facts["endpoint"].split("/")
-        project = self._platform.projects.id_of(number)
+        project = Projects(self._platform.records).id_of(number)
         own = {"GOOGLE_CLOUD_PROJECT": project, "CLOUD_ML_REGION": location}
         return serving_launch.plan(facts, context, self._platform.environment | own)
 

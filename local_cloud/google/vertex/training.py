@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
+from local_cloud.google.projects import Projects
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex import billing, documents, failure_messages, launch, status
 from local_cloud.google.vertex.automl import inputs as automl_inputs
@@ -49,7 +50,7 @@ class Training:
         self.records = platform.records
         self.objects = platform.gs
         self.engine = platform.engine
-        self.projects = platform.projects
+        self.projects = Projects(platform.records)
         self.environment = platform.environment
         self.models = models
         self.tracking = tracking

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from local_cloud.amazon.protocols.dispatcher import AmazonService
 from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.protocols.rest_protocol import RestService
-from local_cloud.platform import Platform, Service
+from local_cloud.platform import Platform
 
 
 async def invoke(params: Json) -> Json:
@@ -26,8 +27,8 @@ def put_metrics(params: Json) -> Json:
     return {"Errors": [{"Code": "VALIDATION_ERROR", "MetricIndex": n} for n in wrong]}
 
 
-def service(_: Platform) -> Service:
-    return Service(
+def service(_: Platform) -> AmazonService:
+    return AmazonService(
         apis=[
             RestService("sagemaker-runtime", {"InvokeEndpoint": invoke}),
             RestService("sagemaker-metrics", {"BatchPutMetrics": put_metrics}),

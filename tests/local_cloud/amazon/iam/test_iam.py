@@ -7,7 +7,8 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from local_cloud.amazon.account import ACCOUNT, REGION, ROLE, ROLE_ARN
+from local_cloud.amazon.account import ACCOUNT, ROLE, ROLE_ARN
+from local_cloud.client.environment import REGION
 
 pytestmark = pytest.mark.usefixtures("cloud")
 

@@ -29,10 +29,9 @@ class Logs:
         state = SimpleNamespace(ended=True)
         jobs = [SimpleNamespace(id=job, dialect="vertex", state=state) for job in projects]
         self.engine = SimpleNamespace(jobs=lambda: iter(jobs), logs=self.logs, hidden=b"")
-        self.records = SimpleNamespace(
-            get=lambda kind, job: {"name": f"projects/{projects[job]}/customJobs/{job}"}
-        )
-        self.projects = SimpleNamespace(id_of=lambda number: "here")
+        records = {job: {"name": f"projects/{projects[job]}/customJobs/{job}"} for job in projects}
+        records |= {number: {"id": "here"} for number in projects.values()}
+        self.records = SimpleNamespace(get=lambda kind, name: records[name])
 
     def logs(self, job: str) -> dict[str, Path]:
         return {path.stem: path for path in sorted((self.folder / job).glob("*.log"))}

@@ -210,6 +210,7 @@ def test_what_is_fetched_is_what_the_jobs_lack(cache: dict[str, str]) -> None:
     assert {"lctop.py", "lclow.py"} <= found and "numpy.py" not in found
 
 
+@pytest.mark.slow
 def test_a_folder_is_built_with_what_is_here(
     without_cache: job_environment.JobEnvironment, tmp_path: Path
 ) -> None:
@@ -337,7 +338,6 @@ def test_nothing_that_a_job_calls_changes_the_servers_environment(
 def test_the_other_verbs(tmp_path: Path, cache: dict[str, str]) -> None:
     verbs = (
         "pip --version",
-        "pip list --format=freeze",
         "pip show lctop",
         "pip list",
         f"pip uninstall -y lctop {OTHER} none",
@@ -347,11 +347,11 @@ def test_the_other_verbs(tmp_path: Path, cache: dict[str, str]) -> None:
     lines = ["pip install -q lctop", *(f"echo =====; {verb}" for verb in verbs)]
     said, jobs = logs(tmp_path, job=script(*lines))
     texts = [text.strip().splitlines() for text in said["job"].split("=====\n")]
-    _, (version,), listed, shown, table, gone, left, download = texts
+    _, (version,), shown, table, gone, left, download = texts
     assert version.startswith("pip 2") and version.endswith("(python 3.11)")
-    assert {"lctop==1.0", "lclow==1.2", f"{OTHER}=={HERE}"} < set(listed)
     assert {"Name: lctop", "Version: 1.0", "Requires: lclow, numpy"} < set(shown)
-    assert table[0].startswith("Package ")
+    listed = {tuple(line.split()) for line in table}
+    assert {("Package", "Version"), ("lctop", "1.0"), ("lclow", "1.2"), (OTHER, HERE)} < listed
     assert "  Successfully uninstalled lctop-1.0" in gone
     assert f"Can't uninstall '{OTHER}'. No files were found to uninstall." in gone
     assert {"lclow==1.2", f"{OTHER}=={HERE}"} < set(left) and "lctop==1.0" not in left

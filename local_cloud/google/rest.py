@@ -139,7 +139,7 @@ class Api:
         """Return the definition of a route's method."""
         return api(self._name).method(verb, path)
 
-    def answered(self, function: Endpoint) -> Endpoint:
+    def wrap(self, function: Endpoint) -> Endpoint:
         """Return an endpoint whose refusals are sent as the service would."""
 
         @functools.wraps(function)
@@ -173,7 +173,7 @@ class Api:
                 return reply(await handler(call))
             return reply(await run_in_threadpool(handler, call))
 
-        return Route(path, self.answered(endpoint), methods=[verb])
+        return Route(path, self.wrap(endpoint), methods=[verb])
 
 
 def reply(found: Any) -> Response:
@@ -238,7 +238,7 @@ def whole(name: str, value: object) -> int | None:
     return int(str(value))
 
 
-def cut(found: Sequence[Item], start: int, size: int) -> tuple[Sequence[Item], int]:
+def cut_page(found: Sequence[Item], start: int, size: int) -> tuple[Sequence[Item], int]:
     """Return a page of a list, and how many items come before the next page: 0 if there is none."""
     after = start + size if size and start + size < len(found) else 0
     return found[start : start + size], after

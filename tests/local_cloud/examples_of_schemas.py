@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.model import ListShape, MapShape, Shape, StructureShape
 
-from local_cloud.google.vertex.schema import required
+from local_cloud.google.vertex.schema import find_required
 
 DEEPEST = 6
 OPTIONAL = 0.35  # of the fields that may be left out, how many are there
@@ -93,7 +93,7 @@ class Examples:
     def of_proto(self, kind: Any, depth: int = 0) -> Any:
         found: dict[str, Any] = {}
         for field in kind.pb().DESCRIPTOR.fields:
-            if self.is_there(needed=field.name in required(kind), depth=depth):
+            if self.is_there(needed=field.name in find_required(kind), depth=depth):
                 found[field.json_name] = self._field(kind, field, depth)
         return found
 

@@ -7,11 +7,11 @@ from typing import Any
 from sqlglot import exp
 
 from local_cloud.google.bigquery.catalog import Catalog, Document, Name
-from local_cloud.google.bigquery.database import encoded
+from local_cloud.google.bigquery.database import encode
 from local_cloud.google.bigquery.definitions import field
 from local_cloud.google.bigquery.errors import duplicate, invalid_query, not_implemented
 from local_cloud.google.bigquery.outcome import Cursor
-from local_cloud.google.bigquery.types import checked, duckdb_type, quoted
+from local_cloud.google.bigquery.types import checked, duckdb_type, quote
 
 
 class Alteration:
@@ -57,7 +57,7 @@ class Alteration:
             raise invalid_query(f"Column already exists: {new['name']}")
         if new["mode"] == "REQUIRED":
             raise invalid_query("Cannot add required columns to an existing table")
-        self._alter(f"ADD COLUMN {quoted(new['name'])} {duckdb_type(new)}")
+        self._alter(f"ADD COLUMN {quote(new['name'])} {duckdb_type(new)}")
         self._fields().append(new)
 
     def _drop(self, action: Any) -> None:
@@ -69,7 +69,7 @@ class Alteration:
             raise invalid_query(f"Column not found: {column}")
         if len(self._fields()) == 1:
             raise invalid_query(f"ALTER TABLE cannot drop the only column of {self.name}")
-        self._alter(f"DROP COLUMN {quoted(found['name'])}")
+        self._alter(f"DROP COLUMN {quote(found['name'])}")
         self._fields().remove(found)
 
     def _rename_column(self, action: Any) -> None:
@@ -80,13 +80,13 @@ class Alteration:
         (changed,) = checked([found | {"name": new}])
         if self._find(new):
             raise invalid_query(f"Column already exists: {new}")
-        self._alter(f"RENAME COLUMN {quoted(found['name'])} TO {quoted(new)}")
+        self._alter(f"RENAME COLUMN {quote(found['name'])} TO {quote(new)}")
         found |= changed
 
     def _rename(self, action: Any) -> None:
         new = Name(self.name.project, self.name.dataset, action.this.name)
         if self.catalog.find(new):
             raise duplicate("Table", str(new))
-        self._alter(f"RENAME TO {quoted(encoded(new.table))}")
+        self._alter(f"RENAME TO {quote(encode(new.table))}")
         self.catalog.drop_document(self.cursor, self.name)
         self.name = new

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from local_cloud.google import rest
 from local_cloud.google.bigquery.errors import invalid
-from local_cloud.google.bigquery.foreign_errors import known
-from local_cloud.google.rest import Call, Json, cut
+from local_cloud.google.bigquery.foreign_errors import explain
+from local_cloud.google.rest import Call, Json, cut_page
 from local_cloud.http import bodies
 from local_cloud.http.whole_numbers import whole
 
 # Every exception is refused: after a bare 500, clients ask for ever.
 API = rest.Api(
-    "bigquery.v2", {Exception: lambda problem, _: known(problem)}, largest=10 * bodies.LARGEST
+    "bigquery.v2", {Exception: lambda problem, _: explain(problem)}, largest=10 * bodies.LARGEST
 )
 
 
@@ -22,5 +22,5 @@ def page_of(found: list[Json], call: Call, most: int = 1000) -> tuple[list[Json]
     token = call.query.get("pageToken") or "0"
     if (start := whole(token)) is None:
         raise invalid(f"Invalid value for pageToken: {token[:80]!r} is not a whole number")
-    chosen, after = cut(found, start, size)
+    chosen, after = cut_page(found, start, size)
     return list(chosen), {"nextPageToken": str(after)} if after else {}

@@ -10,10 +10,10 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from local_cloud.google.bigquery.database import Database, encoded
+from local_cloud.google.bigquery.database import Database, encode
 from local_cloud.google.bigquery.errors import duplicate, no_such_dataset, no_such_table
 from local_cloud.google.bigquery.query_client import Cursor
-from local_cloud.google.bigquery.types import Field, duckdb_type, quoted
+from local_cloud.google.bigquery.types import Field, duckdb_type, quote
 
 Document = dict[str, Any]
 HIDDEN = "_results"  # the dataset of queries' results without a destination
@@ -37,12 +37,12 @@ class Name:
     @property
     def stored(self) -> str:
         """Return where DuckDB has it, as SQL."""
-        return f"{quoted(self.schema)}.{quoted(encoded(self.table))}"
+        return f"{quote(self.schema)}.{quote(encode(self.table))}"
 
     @property
     def schema(self) -> str:
         """Return DuckDB's schema of its dataset."""
-        return encoded(f"{self.project}.{self.dataset}")
+        return encode(f"{self.project}.{self.dataset}")
 
     def reference(self) -> Document:
         """Return the reference as the API has it."""
@@ -111,14 +111,14 @@ class Catalog:
         cursor.execute(
             "INSERT INTO catalog.dataset VALUES (?, ?, ?)", [project, dataset, json.dumps(document)]
         )
-        cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(encoded(f'{project}.{dataset}'))}")
+        cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(encode(f'{project}.{dataset}'))}")
 
     def delete_dataset(self, project: str, dataset: str) -> None:
         """Remove it with all that is in it."""
         with self.database.transaction() as cursor:
             cursor.execute(f"DELETE FROM catalog.dataset WHERE {_DATASET}", [project, dataset])
             cursor.execute(f"DELETE FROM catalog.item WHERE {_DATASET}", [project, dataset])
-            schema = quoted(encoded(f"{project}.{dataset}"))
+            schema = quote(encode(f"{project}.{dataset}"))
             cursor.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
 
     def find(self, name: Name) -> Document | None:
@@ -196,4 +196,4 @@ def table_document(fields: list[Field], more: Document) -> Document:
 
 def _column(field: Field) -> str:
     needed = " NOT NULL" if field.get("mode") == "REQUIRED" else ""
-    return f"{quoted(field['name'])} {duckdb_type(field)}{needed}"
+    return f"{quote(field['name'])} {duckdb_type(field)}{needed}"

@@ -21,7 +21,7 @@ from local_cloud.store.space import Space
 AGAIN = (0.0, 0.2, 1.0)  # seconds before a statement of our own that only reads is tried again
 
 
-def encoded(name: str) -> str:
+def encode(name: str) -> str:
     """Return a name of BigQuery's, in which case counts, as one of DuckDB's, where it does not."""
     return re.sub(r"[A-Z^]", lambda found: "^" + found[0].lower(), name)
 

@@ -62,7 +62,7 @@ class Datasets:
         project, name = call.path("project"), call.path("dataset")
         found = self._catalog.dataset(project, name)
         check_etag(call, found)
-        changed = merged(found, _settings(call.body)) | {"lastModifiedTime": now()}
+        changed = merge(found, _settings(call.body)) | {"lastModifiedTime": now()}
         self._catalog.put_dataset(project, name, changed, new=False)
         return resource(project, name, changed)
 
@@ -97,7 +97,7 @@ def etag(document: Document) -> str:
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def merged(found: Document, changes: Document) -> Document:
+def merge(found: Document, changes: Document) -> Document:
     """Merge a patch: what is null goes, labels are merged."""
     labels = (found.get("labels") or {}) | (changes.get("labels") or {})
     changed = {key: value for key, value in (found | changes).items() if value is not None}

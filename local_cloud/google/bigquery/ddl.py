@@ -15,7 +15,7 @@ from local_cloud.google.bigquery.names import check_dataset_id
 from local_cloud.google.bigquery.outcome import Cursor, Outcome
 from local_cloud.google.bigquery.resolve import Resolver, is_cte
 from local_cloud.google.bigquery.translate import name_columns, to_duckdb
-from local_cloud.google.bigquery.types import Field, checked, quoted
+from local_cloud.google.bigquery.types import Field, checked, quote
 from local_cloud.google.bigquery.writing import Writer, fields_of
 
 
@@ -43,7 +43,7 @@ class Change:
             raise not_implemented(f"statement {tree.key.upper()} {tree.args.get('kind') or ''}")
         return handler(tree)
 
-    def _translated(self, query: Any) -> str:
+    def _translate(self, query: Any) -> str:
         resolver = self.resolver
         return to_duckdb(resolver.resolve(query), resolver.reads.values(), resolver.check)
 
@@ -89,9 +89,9 @@ class Change:
         if tree.expression:
             query = tree.expression
             name_columns(query)
-            sql = self._translated(query)
+            sql = self._translate(query)
             if fields and not clone:
-                sql = self._renamed(sql, fields)
+                sql = self._rename(sql, fields)
             check_columns(more, fields or fields_of(self.cursor, sql))
             self.writer.fill(
                 *(self.cursor, name, sql, "WRITE_TRUNCATE"),
@@ -107,12 +107,12 @@ class Change:
                 self.catalog.create(self.cursor, name, fields, more)
         return self._outcome(kind, name, operation)
 
-    def _renamed(self, sql: str, fields: list[Field]) -> str:
+    def _rename(self, sql: str, fields: list[Field]) -> str:
         """Return a query whose columns have the fields' names: they belong together by position."""
         count = len(fields_of(self.cursor, sql))
         if count != len(fields):
             raise invalid_query(f"the list has {len(fields)} columns, and the query {count}")
-        return f"SELECT * FROM ({sql}) AS t({', '.join(quoted(one['name']) for one in fields)})"
+        return f"SELECT * FROM ({sql}) AS t({', '.join(quote(one['name']) for one in fields)})"
 
     def _create_view(self, tree: Any) -> Outcome:
         if isinstance(tree.this, exp.Schema):
@@ -136,7 +136,7 @@ class Change:
             one.args["model"].qualify(self.resolver.dataset)
         text = query.sql(Dialect)
         name_columns(query)
-        sql = self._translated(query)
+        sql = self._translate(query)
         fields = fields_of(self.cursor, sql)
         return table_document(fields, {}) | {
             "type": "VIEW",

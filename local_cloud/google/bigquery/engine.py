@@ -16,8 +16,8 @@ from local_cloud.google.bigquery.ml.changes import ModelChanges, concerns
 from local_cloud.google.bigquery.ml.expansion import Expansion
 from local_cloud.google.bigquery.ml.grammar import ExportModel
 from local_cloud.google.bigquery.outcome import Cursor, Outcome, Request
-from local_cloud.google.bigquery.resolve import Resolver, stored
-from local_cloud.google.bigquery.statements import parsed
+from local_cloud.google.bigquery.resolve import Resolver, find_stored
+from local_cloud.google.bigquery.statements import parse
 from local_cloud.google.bigquery.translate import name_columns, to_duckdb
 from local_cloud.google.bigquery.writing import Writer, fields_of
 
@@ -39,7 +39,7 @@ class Runner:
 
     def run(self, cursor: Cursor, request: Request, result: Name) -> Outcome:
         """Run it; result: where rows go if the request names no destination. Raises Problem."""
-        tree, resolver = self._prepared(cursor, request)
+        tree, resolver = self._prepare(cursor, request)
         try:
             if concerns(tree):
                 return self._changes.run(cursor, tree, resolver, request.check)
@@ -53,19 +53,19 @@ class Runner:
 
     def dry(self, cursor: Cursor, request: Request) -> dict[str, Any]:
         """Return the statistics of a query that is only checked, with the schema of its result."""
-        tree, resolver = self._prepared(cursor, request, dry=True)
+        tree, resolver = self._prepare(cursor, request, dry=True)
         found: dict[str, Any] = {"statementType": statement_type(tree)}
         try:
             if isinstance(tree, QUERIES):
-                sql = self._translated(tree, resolver)
+                sql = self._translate(tree, resolver)
                 found["schema"] = {"fields": fields_of(cursor, sql)}
             elif isinstance(tree, CHANGES):
-                cursor.execute("EXPLAIN " + self._changed(tree, resolver)[1])
+                cursor.execute("EXPLAIN " + self._find_changed(tree, resolver)[1])
         except duckdb.Error as problem:
             raise problem_of(problem) from None
-        return found | sizes.processed(cursor, tree, resolver.reads)
+        return found | sizes.estimate_processed(cursor, tree, resolver.reads)
 
-    def _prepared(
+    def _prepare(
         self, cursor: Cursor, request: Request, *, dry: bool = False
     ) -> tuple[Any, Resolver]:
         project = request.dataset_project or request.project
@@ -73,11 +73,11 @@ class Runner:
         resolver.functions = Expansion(
             self._changes.models, resolver, cursor, request.check, dry=dry
         )
-        tree = parsed(request.query)
+        tree = parse(request.query)
         request.check()
         return parameters.fill(tree, request.parameters), resolver
 
-    def _translated(self, tree: Any, resolver: Resolver) -> str:
+    def _translate(self, tree: Any, resolver: Resolver) -> str:
         name_columns(tree)
         return to_duckdb(resolver.resolve(tree), resolver.reads.values(), resolver.check)
 
@@ -85,8 +85,8 @@ class Runner:
         self, cursor: Cursor, tree: Any, resolver: Resolver, request: Request, result: Name
     ) -> Outcome:
         asked = tree.copy()
-        sql = self._translated(tree, resolver)
-        found = sizes.processed(cursor, asked, resolver.reads)
+        sql = self._translate(tree, resolver)
+        found = sizes.estimate_processed(cursor, asked, resolver.reads)
         _require_billed(found, request)
         target = request.destination or result
         self.writer.fill(
@@ -102,8 +102,8 @@ class Runner:
         asked = tree.copy()
         if not isinstance(tree, (exp.Delete, exp.TruncateTable)):
             self.database.require_room()
-        target, sql = self._changed(tree, resolver)
-        read = sizes.processed(cursor, asked, resolver.reads)
+        target, sql = self._find_changed(tree, resolver)
+        read = sizes.estimate_processed(cursor, asked, resolver.reads)
         with self.database.transaction(cursor):
             rows = cursor.execute(sql).fetchall()
             self.catalog.touch(cursor, target)
@@ -115,7 +115,7 @@ class Runner:
             statistics["dmlStats"] = {f"{word}RowCount": str(count)}
         return Outcome(statistics | read)
 
-    def _changed(self, tree: Any, resolver: Resolver) -> tuple[Name, str]:
+    def _find_changed(self, tree: Any, resolver: Resolver) -> tuple[Name, str]:
         """Return the table that a statement changes, and its SQL."""
         if isinstance(tree, exp.Delete) and tree.args.get("tables"):  # DELETE t, without FROM
             tree.set("this", tree.args["tables"][0])
@@ -135,7 +135,7 @@ class Runner:
         alias = table.alias or target.table
         resolver.resolve(tree)
         if isinstance(tree, exp.Insert):
-            node = stored(target)
+            node = find_stored(target)
             tree.set("this", exp.Schema(this=node, expressions=columns) if columns else node)
         else:
             tree.this.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))

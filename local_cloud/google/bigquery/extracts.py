@@ -11,7 +11,7 @@ from local_cloud.google.bigquery.errors import invalid, not_implemented
 from local_cloud.google.bigquery.names import reference_of, target_of
 from local_cloud.google.bigquery.outcome import Cursor, Outcome
 from local_cloud.google.bigquery.query_files import write_file
-from local_cloud.google.bigquery.types import Field, quoted
+from local_cloud.google.bigquery.types import Field, quote
 from local_cloud.google.bigquery.writing import Writer
 from local_cloud.google.rest import inner, inners
 from local_cloud.store.objects import Objects
@@ -134,7 +134,7 @@ def _options(kind: str, compression: str, settings: Document) -> list[str]:
 
 
 def _column(field: Field, kind: str) -> str:
-    column = quoted(field["name"])
+    column = quote(field["name"])
     if kind == "PARQUET" or field["mode"] == "REPEATED":
         return column
     match field["type"]:

@@ -42,7 +42,7 @@ _DISK = ("No space left", "Permission denied", "Read-only file system", "Disk qu
 _DAMAGED = ("Could not read enough bytes", "checksum", "Corrupt")
 
 
-def known(problem: Exception) -> Problem:
+def explain(problem: Exception) -> Problem:
     """Return what the service says of anything that a request or a job may raise."""
     if isinstance(problem, Problem):
         return problem

@@ -35,7 +35,7 @@ class Asked:
     view: str
 
 
-def asked(table: Any) -> Asked | None:
+def read_request(table: Any) -> Asked | None:
     """Return what a table node asks for; None if it is a table."""
     found = _ASKED.fullmatch(".".join(part.name for part in table.parts))
     if found is None:

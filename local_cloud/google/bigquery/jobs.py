@@ -14,7 +14,7 @@ from local_cloud.billing.query_records import Query
 from local_cloud.google.bigquery.catalog import HIDDEN, Catalog, Document, Name, now, now_after
 from local_cloud.google.bigquery.database import Database
 from local_cloud.google.bigquery.errors import LOCATION, Problem, duplicate, invalid
-from local_cloud.google.bigquery.foreign_errors import known
+from local_cloud.google.bigquery.foreign_errors import explain
 from local_cloud.google.bigquery.outcome import Cursor, Outcome
 from local_cloud.google.bigquery.query_client import ProcessEnded
 from local_cloud.store.records import NOT_WRITTEN, Records
@@ -266,4 +266,4 @@ def _reason(problem: Exception) -> Problem:
         if problem.committing:
             left = "Check whether the job's changes are there before you send it again"
         return Problem(400, "resourcesExceeded", f"{what}. {left}")
-    return known(problem)
+    return explain(problem)

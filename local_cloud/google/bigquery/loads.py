@@ -39,7 +39,7 @@ class Loads:
         uris = document["configuration"]["load"].get("sourceUris") or []
         if not uris:
             raise invalid("Load configuration must specify at least one source URI")
-        with self._staged(uris) as files:
+        with self._stage(uris) as files:
             return self.load(cursor, document, files)
 
     def load(self, cursor: Cursor, document: Document, files: list[Path]) -> Outcome:
@@ -66,7 +66,7 @@ class Loads:
         return Outcome(statistics | {"outputRows": str(count), "outputBytes": str(size)}, target)
 
     @contextlib.contextmanager
-    def _staged(self, uris: list[Any]) -> Iterator[list[Path]]:
+    def _stage(self, uris: list[Any]) -> Iterator[list[Path]]:
         """Yield links to the objects' files, under names in which DuckDB sees no pattern."""
         with tempfile.TemporaryDirectory(prefix="bigquery-") as folder:
             links: list[Path] = []

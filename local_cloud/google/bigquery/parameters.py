@@ -58,7 +58,7 @@ def _constant(kind: dict[str, Any], value: dict[str, Any]) -> Any:
         inner = kind["arrayType"]
         values = [_constant(inner, one) for one in value.get("arrayValues") or []]
         return exp.cast(
-            exp.Array(expressions=values), f"ARRAY<{_written(inner)}>", dialect="bigquery"
+            exp.Array(expressions=values), f"ARRAY<{_write(inner)}>", dialect="bigquery"
         )
     if name == "STRUCT":
         given = value.get("structValues") or {}
@@ -80,13 +80,13 @@ def _constant(kind: dict[str, Any], value: dict[str, Any]) -> Any:
     return exp.cast(exp.Literal.string(str(text)), name, dialect="bigquery")
 
 
-def _written(kind: dict[str, Any]) -> str:
+def _write(kind: dict[str, Any]) -> str:
     """Return an array's element type as SQL."""
     name = str(kind.get("type", "")).upper()
     name = SYNONYMS.get(name, name)
     if name == "STRUCT":
         parts = (
-            f"{exp.to_identifier(one['name'], quoted=True).sql('bigquery')} {_written(one['type'])}"
+            f"{exp.to_identifier(one['name'], quoted=True).sql('bigquery')} {_write(one['type'])}"
             for one in kind["structTypes"]
         )
         return f"STRUCT<{', '.join(parts)}>"

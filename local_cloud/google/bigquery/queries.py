@@ -160,9 +160,9 @@ class Queries:
             raise Problem(code, problem["reason"], problem["message"], problem.get("location", ""))
         if document["configuration"]["jobType"] != "QUERY":
             raise invalid(f"Job {project}:{job} is not a query")
-        return answer | self._finished(document, most, start, micros)
+        return answer | self._finish(document, most, start, micros)
 
-    def _finished(self, document: Document, most: int | None, start: int, micros: bool) -> Document:
+    def _finish(self, document: Document, most: int | None, start: int, micros: bool) -> Document:
         found = document["statistics"]["query"]
         answer: Document = {"totalBytesProcessed": found["totalBytesProcessed"], "cacheHit": False}
         for key in ("numDmlAffectedRows", "dmlStats"):

@@ -13,7 +13,7 @@ from typing import Any
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.google.bigquery.errors import invalid, not_implemented
-from local_cloud.google.bigquery.types import Field, duckdb_type, field_of, quoted
+from local_cloud.google.bigquery.types import Field, duckdb_type, field_of, quote
 
 GZIP = b"\x1f\x8b"
 KEPT_TEXT = {"STRING", "JSON"}
@@ -77,7 +77,7 @@ class Source:
         said |= {"skip": skip, "header": False, "auto_detect": False}
         said["columns"] = {f"c{place}": "VARCHAR" for place in range(len(fields))}
         table = self._call("read_csv", said)
-        columns = [_parsed(f"c{place}", one) for place, one in enumerate(fields)]
+        columns = [_parse(f"c{place}", one) for place, one in enumerate(fields)]
         self.sql, self.fields = f"SELECT {', '.join(columns)} FROM {table}", fields
 
     def _first_row(self, said: dict[str, Any], file: Path, skip: int) -> None:
@@ -113,7 +113,7 @@ class Source:
             pairs = [*zip(keys_of, fields, strict=True)]
             said["columns"] = {key: _json_type(one) for key, one in pairs}
             table = self._call("read_json", said)
-            columns = [_parsed(key, one, r"[-+]?\d+(\.0+)?") for key, one in pairs]
+            columns = [_parse(key, one, r"[-+]?\d+(\.0+)?") for key, one in pairs]
             self.sql, self.fields = f"SELECT {', '.join(columns)} FROM {table}", fields
             return
         self._select(self._call("read_json", said), [], detected=True)
@@ -122,27 +122,27 @@ class Source:
         found = self._reader.execute(f"SELECT * FROM {table} LIMIT 0", self.values).description
         there = {one[0].lower(): one for one in found}
         if not fields:
-            names = _names(self._named(found) if detected else [one[0] for one in found])
+            names = _names(self._name_columns(found) if detected else [one[0] for one in found])
             own = [field_of(new, one[1]) for new, one in zip(names, found, strict=True)]
             for one in own:
                 if detected and one["type"] == "DATETIME":
                     one["type"] = "TIMESTAMP"
             pairs = zip(found, own, strict=True)
-            columns = [f"{quoted(old[0])} AS {quoted(new['name'])}" for old, new in pairs]
+            columns = [f"{quote(old[0])} AS {quote(new['name'])}" for old, new in pairs]
             self.sql, self.fields = f"SELECT {', '.join(columns)} FROM {table}", own
             return
         self._no_other([one[0] for one in found], fields)
         chosen = []
         for one in fields:
             if one["name"].lower() in there:
-                chosen.append(f"{quoted(there[one['name'].lower()][0])} AS {quoted(one['name'])}")
+                chosen.append(f"{quote(there[one['name'].lower()][0])} AS {quote(one['name'])}")
             elif one["mode"] == "REQUIRED":
                 raise invalid(f"the files have no column {one['name']}, which is required")
             else:
-                chosen.append(f"CAST(NULL AS {duckdb_type(one)}) AS {quoted(one['name'])}")
+                chosen.append(f"CAST(NULL AS {duckdb_type(one)}) AS {quote(one['name'])}")
         self.sql, self.fields = f"SELECT {', '.join(chosen)} FROM {table}", fields
 
-    def _named(self, found: list[Any]) -> list[str]:
+    def _name_columns(self, found: list[Any]) -> list[str]:
         """Return the names of detected columns; without a header, those that BigQuery makes."""
         names = [str(one[0]) for one in found]
         if self._header is None:
@@ -177,12 +177,12 @@ def _starts(file: Path) -> bytes:
         return opened.read(2)
 
 
-def _parsed(column: str, field: Field, whole: str = r"\s*[-+]?\d+\s*") -> str:
+def _parse(column: str, field: Field, whole: str = r"\s*[-+]?\d+\s*") -> str:
     """Return a column of text as the field's type.
 
     whole: how an INTEGER looks, which is not rounded.
     """
-    found = quoted(column)
+    found = quote(column)
     if field["type"] == "INTEGER" and field["mode"] != "REPEATED":
         said = f"error('Could not parse ''' || {found} || ''' as INT64')"
         fits = f"{found} IS NULL OR regexp_full_match({found}, '{whole}')"
@@ -191,7 +191,7 @@ def _parsed(column: str, field: Field, whole: str = r"\s*[-+]?\d+\s*") -> str:
         found = f"from_base64({found})"
     elif field["type"] not in KEPT_TEXT:
         found = f"CAST({found} AS {duckdb_type(field)})"
-    return f"{found} AS {quoted(field['name'])}"
+    return f"{found} AS {quote(field['name'])}"
 
 
 def _json_type(field: Field) -> str:

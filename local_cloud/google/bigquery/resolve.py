@@ -10,10 +10,10 @@ from sqlglot import exp
 
 from local_cloud.google.bigquery import information_schema
 from local_cloud.google.bigquery.catalog import Catalog, Document, Name
-from local_cloud.google.bigquery.database import encoded
+from local_cloud.google.bigquery.database import encode
 from local_cloud.google.bigquery.errors import invalid_query, no_such_dataset, not_implemented
 from local_cloud.google.bigquery.ml.grammar import MLFunction
-from local_cloud.google.bigquery.statements import parsed
+from local_cloud.google.bigquery.statements import parse
 
 DEEPEST = 16  # views in views
 
@@ -75,7 +75,7 @@ class Resolver:
         return found
 
     def _replace(self, table: Any, depth: int) -> None:
-        if found := information_schema.asked(table):
+        if found := information_schema.read_request(table):
             alias = table.alias or found.view
             node = information_schema.query(self.catalog, self.project, self.dataset, found)
             put(table, node.subquery(), alias)
@@ -91,19 +91,19 @@ class Resolver:
             if depth >= DEEPEST:
                 raise invalid_query(f"views are nested more than {DEEPEST} deep: {name}")
             inner = Resolver(self.catalog, name.project, "", self.reads)
-            query = inner.resolve(parsed(document["view"]["query"]), depth + 1)
+            query = inner.resolve(parse(document["view"]["query"]), depth + 1)
             put(table, query.subquery(), alias)
             return
         if document["type"] != "TABLE":
             raise invalid_query(f"{name} is not a table: it is a {document['type']}")
         self.reads[name] = document
-        put(table, stored(name), alias)
+        put(table, find_stored(name), alias)
 
 
-def stored(name: Name) -> Any:
+def find_stored(name: Name) -> Any:
     """Return the node of the table that DuckDB has."""
     return exp.Table(
-        this=exp.to_identifier(encoded(name.table), quoted=True),
+        this=exp.to_identifier(encode(name.table), quoted=True),
         db=exp.to_identifier(name.schema, quoted=True),
     )
 

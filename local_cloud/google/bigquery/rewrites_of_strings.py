@@ -27,7 +27,7 @@ def of_strings(node: Any) -> Any:
         case exp.RegexpExtract() | exp.RegexpExtractAll():
             return _one_group(node)
         case exp.Like() if not isinstance(node.expression, (exp.Any, exp.All)):
-            return _escaped(node)
+            return _escape(node)
         case exp.Format():
             return _format(node)
         case exp.ByteLength():
@@ -64,7 +64,7 @@ def _one_group(node: Any) -> Any:
     return node
 
 
-def _escaped(node: Any) -> Any:
+def _escape(node: Any) -> Any:
     """Make a backslash escape the character after it; in DuckDB it does so only with ESCAPE."""
     if node.expression.is_string and "\\" not in node.expression.name:
         return node

@@ -24,7 +24,7 @@ def of_times(node: Any) -> Any:
         case exp.TimeToStr():
             return _text(node)
         case exp.StrToTime() if node.args.get("format"):
-            return _parsed(node)
+            return _parse(node)
         case exp.UnixToTime():
             return exp.cast(node.copy(), "TIMESTAMPTZ")
         case exp.DateFromUnixDate():
@@ -49,7 +49,7 @@ def _difference(node: Any) -> Any:
     return exp.Anonymous(this="date_sub", expressions=[exp.Literal.string(unit.lower()), *ends])
 
 
-def _checked(form: Any) -> str:
+def _check(form: Any) -> str:
     if not form.is_string:
         raise not_implemented("a format of times that is not a constant")
     for found in _ANY.findall(form.name):
@@ -59,7 +59,7 @@ def _checked(form: Any) -> str:
 
 
 def _text(node: Any) -> Any:
-    form, zone, value = _checked(node.args["format"]), node.args.get("zone"), node.this.copy()
+    form, zone, value = _check(node.args["format"]), node.args.get("zone"), node.this.copy()
     if zone is None or zone.name.upper() == "UTC":
         form = form.replace("%Z", "UTC").replace("%z", "+0000")
     elif "%Z" in form or "%z" in form:
@@ -87,7 +87,7 @@ def _piece(value: Any, form: str) -> Any:
     return exp.Anonymous(this="lpad", expressions=padding)
 
 
-def _parsed(node: Any) -> Any:
+def _parse(node: Any) -> Any:
     """PARSE_TIMESTAMP: the text's own offset, or the zone that is given, or UTC."""
     form, zone = node.args["format"], node.args.get("zone")
     plain = node.copy()

@@ -81,10 +81,10 @@ def routes(parts: Parts) -> list[BaseRoute]:
         *(API.route(verb, path, handler) for _, verb, path, handler in found),
         Route(upload, parts.uploads.insert, methods=["POST"]),
         Route(upload, parts.uploads.resume, methods=["PUT"]),
-        Route("/$discovery/rest", API.answered(describe), methods=["GET"]),
-        Route("/discovery/v1/apis/bigquery/v2/rest", API.answered(describe), methods=["GET"]),
-        Route("/bigquery/v2/{rest:path}", API.answered(_refuse), methods=VERBS),
-        Route("/upload/bigquery/v2/{rest:path}", API.answered(_refuse), methods=VERBS),
+        Route("/$discovery/rest", API.wrap(describe), methods=["GET"]),
+        Route("/discovery/v1/apis/bigquery/v2/rest", API.wrap(describe), methods=["GET"]),
+        Route("/bigquery/v2/{rest:path}", API.wrap(_refuse), methods=VERBS),
+        Route("/upload/bigquery/v2/{rest:path}", API.wrap(_refuse), methods=VERBS),
     ]
 
 

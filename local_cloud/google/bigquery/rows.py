@@ -6,7 +6,7 @@ from typing import Any
 
 from local_cloud.google.bigquery.catalog import Catalog, Document, Name
 from local_cloud.google.bigquery.errors import invalid
-from local_cloud.google.bigquery.types import Field, duckdb_type, form, quoted
+from local_cloud.google.bigquery.types import Field, duckdb_type, form, quote
 from local_cloud.http.whole_numbers import whole
 
 MOST_ROWS = 10_000  # of a page, where the client names no number
@@ -48,7 +48,7 @@ def page(
 
 def _column(field: Field) -> str:
     """Select a column as text where it holds an INTERVAL: Python's timedelta has no months."""
-    column, kind = quoted(field["name"]), duckdb_type(field)
+    column, kind = quote(field["name"]), duckdb_type(field)
     if (shown := duckdb_type(_texts(field))) != kind:
         return f"CAST({column} AS {shown}) AS {column}"
     return column

@@ -11,12 +11,12 @@ from sqlglot import exp
 
 from local_cloud.billing.query_records import billed_bytes
 from local_cloud.google.bigquery.catalog import Document, Name
-from local_cloud.google.bigquery.types import Field, quoted
+from local_cloud.google.bigquery.types import Field, quote
 
 FIXED = {"BOOLEAN": 1, "NUMERIC": 16, "BIGNUMERIC": 32, "INTERVAL": 16}
 
 
-def processed(cursor: Any, tree: Any, reads: dict[Name, Document]) -> dict[str, Any]:
+def estimate_processed(cursor: Any, tree: Any, reads: dict[Name, Document]) -> dict[str, Any]:
     """Return the statistics of a query that reads these tables: the columns that it names count."""
     starred = any(True for _ in tree.find_all(exp.Star) if not isinstance(_.parent, exp.Count))
     named = {column.name.lower() for column in tree.find_all(exp.Column, exp.Identifier)}
@@ -48,7 +48,7 @@ def rows(cursor: Any, name: Name) -> int:
 
 
 def _bytes(field: Field) -> str:
-    column = quoted(field["name"])
+    column = quote(field["name"])
     if field.get("mode") == "REPEATED" or field["type"] == "RECORD":
         text = f"strlen(CAST({column} AS VARCHAR))"  # near enough: it is counted field by field
     elif field["type"] == "BYTES":

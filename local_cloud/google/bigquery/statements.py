@@ -15,7 +15,7 @@ from local_cloud.google.bigquery.ml.grammar import Dialect
 LONGEST = 1_000_000  # characters
 
 
-def parsed(text: str) -> Any:
+def parse(text: str) -> Any:
     """Return the statement's tree, every node of which is allowed. Raises Problem."""
     if len(text) > LONGEST:
         raise invalid_query(f"The query is too large: more than {LONGEST} characters")

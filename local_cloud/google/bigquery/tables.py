@@ -10,7 +10,7 @@ import duckdb
 from local_cloud.google.bigquery import rows, sizes
 from local_cloud.google.bigquery.call import page_of
 from local_cloud.google.bigquery.catalog import Catalog, Document, Name, now
-from local_cloud.google.bigquery.datasets import check_etag, etag, merged
+from local_cloud.google.bigquery.datasets import check_etag, etag, merge
 from local_cloud.google.bigquery.ddl import Change
 from local_cloud.google.bigquery.errors import (
     LOCATION,
@@ -23,8 +23,8 @@ from local_cloud.google.bigquery.errors import (
 )
 from local_cloud.google.bigquery.foreign_errors import problem_of
 from local_cloud.google.bigquery.resolve import Resolver
-from local_cloud.google.bigquery.statements import parsed
-from local_cloud.google.bigquery.types import Field, checked, duckdb_type, quoted
+from local_cloud.google.bigquery.statements import parse
+from local_cloud.google.bigquery.types import Field, checked, duckdb_type, quote
 from local_cloud.google.bigquery.writing import Writer
 from local_cloud.google.rest import Call, inner
 
@@ -93,9 +93,9 @@ class Tables:
             found = self._table(name)
             check_etag(call, found)
             changes = {key: call.body[key] for key in SETTABLE if key in call.body}
-            changed = merged(found, changes) | {"lastModifiedTime": now()}
+            changed = merge(found, changes) | {"lastModifiedTime": now()}
             if (schema := inner(call.body, "schema").get("fields")) is not None:
-                changed["schema"] = {"fields": _extended(cursor, name, found, checked(schema))}
+                changed["schema"] = {"fields": _extend(cursor, name, found, checked(schema))}
             if view := call.body.get("view"):
                 changed |= self._view(name, view) | {"creationTime": found["creationTime"]}
             self._catalog.put(cursor, name, changed)
@@ -143,7 +143,7 @@ class Tables:
         resolver = Resolver(self._catalog, name.project)
         with self._catalog.database.cursor() as cursor:
             try:
-                found = Change(self._writer, cursor, resolver).view(parsed(str(view["query"])))
+                found = Change(self._writer, cursor, resolver).view(parse(str(view["query"])))
             except duckdb.Error as problem:
                 raise problem_of(problem) from None
         return found | {"view": {"query": str(view["query"]), "useLegacySql": False}}
@@ -178,7 +178,7 @@ def _short(name: Name, document: Document) -> Document:
     } | {key: document[key] for key in kept if key in document}
 
 
-def _extended(cursor: Any, name: Name, found: Document, fields: list[Field]) -> list[Field]:
+def _extend(cursor: Any, name: Name, found: Document, fields: list[Field]) -> list[Field]:
     """Return the schema with columns added at its end; descriptions and modes may change, too."""
     own = found["schema"]["fields"]
     if not own and found["type"] == "TABLE":
@@ -191,7 +191,7 @@ def _extended(cursor: Any, name: Name, found: Document, fields: list[Field]) -> 
                 f"Provided Schema does not match Table {name}. Field {before['name']} has changed"
             )
         if (before["mode"], after["mode"]) == ("REQUIRED", "NULLABLE"):
-            column = quoted(before["name"])
+            column = quote(before["name"])
             cursor.execute(f"ALTER TABLE {name.stored} ALTER COLUMN {column} DROP NOT NULL")
     if len(fields) < len(own):
         raise Problem(
@@ -200,6 +200,6 @@ def _extended(cursor: Any, name: Name, found: Document, fields: list[Field]) -> 
     for one in fields[len(own) :]:
         if one["mode"] == "REQUIRED":
             raise invalid(f"Cannot add required fields to an existing schema ({one['name']})")
-        added = f"{quoted(one['name'])} {duckdb_type(one)}"
+        added = f"{quote(one['name'])} {duckdb_type(one)}"
         cursor.execute(f"ALTER TABLE {name.stored} ADD COLUMN {added}")
     return fields

@@ -36,7 +36,7 @@ def to_duckdb(
             new = rewritten(node, columns)
             if new is not node:
                 node.replace(new)
-        text = _written(tree)
+        text = _write(tree)
         check()
         _one_statement(text)
         check()
@@ -49,7 +49,7 @@ def to_duckdb(
     return text
 
 
-def _written(node: Any) -> str:
+def _write(node: Any) -> str:
     """Return DuckDB's SQL, with every name in quotes: whatever is in one, it stays a name."""
     text: str = node.sql("duckdb", identify=True, unsupported_level=ErrorLevel.IGNORE)
     return text
@@ -62,8 +62,8 @@ def _as_query(merge: Any) -> str:
         then = when.args.get("then")
         parts += [when.args.get("condition"), then and then.args.get("expression")]
         parts += then.expressions if then else []
-    columns = [f"({_written(one)})" for one in parts if one]
-    tables = [_written(merge.args[key]) for key in ("this", "using")]
+    columns = [f"({_write(one)})" for one in parts if one]
+    tables = [_write(merge.args[key]) for key in ("this", "using")]
     return f"SELECT {', '.join(columns)} FROM {', '.join(tables)}"
 
 

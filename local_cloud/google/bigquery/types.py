@@ -68,7 +68,7 @@ MOST_COLUMNS = 10_000  # of a table, and of a result: cloud.google.com/bigquery/
 MODES = ("NULLABLE", "REQUIRED", "REPEATED")
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """Return an identifier of DuckDB's."""
     return '"' + name.replace('"', '""') + '"'
 
@@ -118,7 +118,7 @@ def _checked_field(field: Field, depth: int) -> Field:
 def duckdb_type(field: Field) -> str:
     """Return DuckDB's type of a column with this field."""
     if field["type"] == "RECORD":
-        inner = ", ".join(f"{quoted(one['name'])} {duckdb_type(one)}" for one in field["fields"])
+        inner = ", ".join(f"{quote(one['name'])} {duckdb_type(one)}" for one in field["fields"])
         found = f"STRUCT({inner})"
     else:
         found = TO_DUCKDB[field["type"]]
@@ -133,7 +133,7 @@ def field_of(name: str, kind: Any) -> Field:
         if kind.id in ("list", "array"):
             raise invalid(f"column {name} is an array of arrays, which BigQuery does not have")
     if kind.id == "struct":
-        inner = [field_of(one or f"_field_{i + 1}", each) for i, (one, each) in _numbered(kind)]
+        inner = [field_of(one or f"_field_{i + 1}", each) for i, (one, each) in _number(kind)]
         return {"name": name, "type": "RECORD", "mode": mode, "fields": inner}
     said = str(kind).lower()
     known = FROM_DUCKDB.get(said) or FROM_DUCKDB.get(kind.id) or FROM_DUCKDB.get(said.strip('"'))
@@ -144,7 +144,7 @@ def field_of(name: str, kind: Any) -> Field:
     return {"name": name, "type": known, "mode": mode}
 
 
-def _numbered(kind: Any) -> list[tuple[int, tuple[str, Any]]]:
+def _number(kind: Any) -> list[tuple[int, tuple[str, Any]]]:
     return list(enumerate(kind.children))
 
 

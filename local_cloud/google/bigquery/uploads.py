@@ -34,7 +34,7 @@ class Uploads:
         for file in folder.glob("*.data"):  # of load jobs that ended with an earlier server
             if file.stat().st_mtime < time.time() - LIFETIME or not self._known(file.stem).exists():
                 self._forget(file.stem)
-        self.insert, self.resume = API.answered(self._insert), API.answered(self._resume)
+        self.insert, self.resume = API.wrap(self._insert), API.wrap(self._resume)
         self._method = API.method("POST", "/bigquery/v2/projects/{project}/jobs")
 
     async def _insert(self, request: Request) -> Response:

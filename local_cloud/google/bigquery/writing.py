@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from local_cloud.google.bigquery.catalog import HIDDEN, Catalog, Name, now, table_document
 from local_cloud.google.bigquery.errors import Problem, invalid
 from local_cloud.google.bigquery.query_client import ProcessEnded
-from local_cloud.google.bigquery.types import Field, duckdb_type, field_of, quoted
+from local_cloud.google.bigquery.types import Field, duckdb_type, field_of, quote
 
 if TYPE_CHECKING:
     from local_cloud.google.bigquery.database import Database
@@ -114,7 +114,7 @@ def new_rows(cursor: Any, sql: str, fields: list[Field]) -> None:
     cursor: the server's or, in the process of queries, DuckDB's own connection.
     """
     columns = ", ".join(
-        f"CAST({quoted(one['name'])} AS {duckdb_type(one)}) AS {quoted(one['name'])}"
+        f"CAST({quote(one['name'])} AS {duckdb_type(one)}) AS {quote(one['name'])}"
         for one in fields
     )
     cursor.execute("DROP TABLE IF EXISTS temp.main.new_rows")
@@ -136,7 +136,7 @@ def append(cursor: Cursor, target: Name, own: list[Field], given: list[Field]) -
                 f"Provided Schema does not match Table {target}. Field {one['name']} has changed"
                 f" type from {mine['type']} to {one['type']}"
             )
-    names = ", ".join(quoted(one["name"]) for one in given)
+    names = ", ".join(quote(one["name"]) for one in given)
     cursor.execute(f"INSERT INTO {target.stored} ({names}) SELECT {names} FROM temp.main.new_rows")
 
 

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from local_cloud.google.gcs.call import Call
 from local_cloud.google.gcs.errors import Refusal, invalid
 from local_cloud.google.gcs.pages import last_before, page_size
-from local_cloud.google.gcs.resources import bucket_resource, bucket_settings, merged
+from local_cloud.google.gcs.resources import bucket_resource, bucket_settings, merge
 from local_cloud.google.projects import project_number
 from local_cloud.google.rest import page_token
 from local_cloud.store.objects import Objects
@@ -55,7 +55,7 @@ class Buckets:
         if "name" not in call.body:
             raise Refusal(400, "required", "Required")
         name = check_name(call.body["name"])
-        settings = merged({}, bucket_settings(call.body))
+        settings = merge({}, bucket_settings(call.body))
         made = self._objects.create_bucket(name, {"project": project, "settings": settings})
         return self._answer(call, made)
 
@@ -100,11 +100,11 @@ class Buckets:
 
     def patch(self, call: Call) -> Response:
         """PATCH /b/{bucket}: set what is given, remove what is null."""
-        return self._change(call, lambda old: merged(old, bucket_settings(call.body)))
+        return self._change(call, lambda old: merge(old, bucket_settings(call.body)))
 
     def update(self, call: Call) -> Response:
         """PUT /b/{bucket}: set all."""
-        return self._change(call, lambda old: merged({}, bucket_settings(call.body)))
+        return self._change(call, lambda old: merge({}, bucket_settings(call.body)))
 
     def delete(self, call: Call) -> Response:
         """DELETE /b/{bucket}"""

@@ -101,7 +101,7 @@ def streaming(function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Respons
                 pass
             raise
 
-    return API.answered(endpoint)
+    return API.wrap(endpoint)
 
 
 def digest(name: str, value: object, size: int) -> bytes | None:

@@ -11,7 +11,7 @@ from local_cloud.google.gcs.call import Call, condition
 from local_cloud.google.gcs.errors import Refusal, invalid, not_implemented
 from local_cloud.google.gcs.media import Media
 from local_cloud.google.gcs.pages import last_before, page_size
-from local_cloud.google.gcs.resources import etag, header, merged, object_resource, object_settings
+from local_cloud.google.gcs.resources import etag, header, merge, object_resource, object_settings
 from local_cloud.google.rest import Json, inner, inners, page_token, whole
 from local_cloud.store.errors import PreconditionFailed
 from local_cloud.store.objects import Objects
@@ -104,11 +104,11 @@ class Contents:
 
     def patch(self, call: Call) -> Response:
         """PATCH /b/{bucket}/o/{object}: set what is given, remove what is null."""
-        return self._change(call, lambda old: merged(old, object_settings(call.body)))
+        return self._change(call, lambda old: merge(old, object_settings(call.body)))
 
     def update(self, call: Call) -> Response:
         """PUT /b/{bucket}/o/{object}: set all."""
-        given = merged({}, object_settings(call.body))
+        given = merge({}, object_settings(call.body))
         return self._change(call, lambda old: given | _count(old))
 
     def delete(self, call: Call) -> Response:
@@ -120,11 +120,11 @@ class Contents:
 
     def copy(self, call: Call) -> Response:
         """POST /b/{bucket}/o/{object}/copyTo/b/{to_bucket}/o/{to_object}"""
-        return JSONResponse(object_resource(self._copied(call), call.base))
+        return JSONResponse(object_resource(self._copy(call), call.base))
 
     def rewrite(self, call: Call) -> Response:
         """POST /b/{bucket}/o/{object}/rewriteTo/b/{to_bucket}/o/{to_object}, done in one step."""
-        made = self._copied(call)
+        made = self._copy(call)
         return JSONResponse(
             {
                 "kind": "storage#rewriteResponse",
@@ -144,7 +144,7 @@ class Contents:
             raise invalid(f"The number of source objects must be between 1 and {_MOST_SOURCES}.")
         destination = inner(call.body, "destination")
         content_type = header("contentType", destination.get("contentType") or DEFAULT_TYPE)
-        settings = merged({}, object_settings(destination))
+        settings = merge({}, object_settings(destination))
 
         def change(found: Sequence[Object]) -> tuple[str, Attributes]:
             count = sum(each.attributes.get("componentCount", 1) for each in found)
@@ -167,9 +167,9 @@ class Contents:
         when = condition(inner(source, "objectPreconditions"))
         return name, self._live(bucket, name, requested, when)
 
-    def _copied(self, call: Call) -> Object:
+    def _copy(self, call: Call) -> Object:
         source = call.path("bucket"), call.path("object")
-        settings = merged({}, object_settings(call.body))
+        settings = merge({}, object_settings(call.body))
         content_type = header("contentType", call.body.get("contentType") or "")
 
         def change(found: Object) -> tuple[str, Attributes]:

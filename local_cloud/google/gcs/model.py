@@ -11,7 +11,7 @@ from typing import Any
 from local_cloud.google.gcs.call import Call, digest
 from local_cloud.google.gcs.contents import DEFAULT_TYPE, check_name
 from local_cloud.google.gcs.errors import Refusal, invalid
-from local_cloud.google.gcs.resources import header, merged, object_settings
+from local_cloud.google.gcs.resources import header, merge, object_settings
 from local_cloud.google.rest import Json
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Attributes, Condition, Object
@@ -38,10 +38,10 @@ class Insert:
         own, said = metadata.get("name") or "", call.query.get("name") or ""
         if own and said and own != said:
             raise invalid("the name in the metadata and the name in the URL differ")
-        settings = merged({}, object_settings(metadata))
+        settings = merge({}, object_settings(metadata))
         if encoding := call.query.get("contentEncoding"):
             settings.setdefault("contentEncoding", header("contentEncoding", encoding))
-        hashes = announced(call)
+        hashes = read_digests(call)
         return cls(
             bucket=call.path("bucket"),
             name=check_name(own or said),
@@ -69,7 +69,7 @@ class Insert:
         )
 
 
-def announced(call: Call) -> dict[str, str]:
+def read_digests(call: Call) -> dict[str, str]:
     """Return the digests in the header X-Goog-Hash, by their names."""
     pairs = (part.strip().partition("=") for part in call.headers.get("x-goog-hash", "").split(","))
     return {name: value for name, _, value in pairs}

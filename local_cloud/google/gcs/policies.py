@@ -51,7 +51,7 @@ class Policies:
 
     def set(self, call: Call) -> Response:
         """PUT /b/{bucket}/iam"""
-        bindings = [_checked(each) for each in inners(call.body, "bindings")]
+        bindings = [_check(each) for each in inners(call.body, "bindings")]
         bindings = [each for each in bindings if each["members"]]
         version, etag = call.body.get("version", 0), call.body.get("etag")
         if version not in VERSIONS or isinstance(version, bool):
@@ -125,7 +125,7 @@ def _is_uniform(bucket: Bucket) -> bool:
     return any(inner(configuration, name).get("enabled") is True for name in names)
 
 
-def _checked(binding: Json) -> Json:
+def _check(binding: Json) -> Json:
     """Return a binding of a policy that is to be set.
 
     Raise Refusal for one that says nothing sensible.

@@ -71,7 +71,7 @@ def header(name: str, value: object) -> str:
     return value
 
 
-def merged(old: Json, patch: Json) -> Json:
+def merge(old: Json, patch: Json) -> Json:
     """Merge as JSON merge patch (RFC 7396) does: null removes a key, objects are merged."""
     new = dict(old)
     for name, value in patch.items():
@@ -79,7 +79,7 @@ def merged(old: Json, patch: Json) -> Json:
             new.pop(name, None)
         elif isinstance(value, dict):
             inner = new.get(name)
-            new[name] = merged(inner if isinstance(inner, dict) else {}, value)
+            new[name] = merge(inner if isinstance(inner, dict) else {}, value)
         else:
             new[name] = value
     return new

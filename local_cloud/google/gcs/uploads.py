@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from local_cloud.google.content_range import Chunk, chunk
 from local_cloud.google.gcs.call import API, Call
 from local_cloud.google.gcs.errors import Refusal, invalid
-from local_cloud.google.gcs.model import Insert, Session, Sessions, announced
+from local_cloud.google.gcs.model import Insert, Session, Sessions, read_digests
 from local_cloud.google.gcs.resources import object_resource
 from local_cloud.google.multipart import Related
 from local_cloud.google.rest import parse_json
@@ -150,7 +150,7 @@ class Uploads:
     def _finish(self, call: Call, session: Session) -> Response:
         assert session.path
         try:
-            made = session.insert.put(self._objects, session.path, announced(call))
+            made = session.insert.put(self._objects, session.path, read_digests(call))
         except (StoreError, Refusal):
             self._sessions.forget(session.id)
             raise

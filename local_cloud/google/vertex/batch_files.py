@@ -61,7 +61,7 @@ def count(paths: Iterable[Path], kind: str) -> int:
     """Return how many instances there are."""
     total = 0
     for path in paths:
-        with _opened(path) as file:
+        with _open(path) as file:
             if kind == "csv":
                 total += max(0, sum(1 for row in files.rows(file) if row) - 1)
             else:
@@ -76,7 +76,7 @@ def chunks(paths: Iterable[Path], kind: str, config: Json, size: int) -> Iterato
     """
     read = _csv if kind == "csv" else _jsonl
     for path in paths:
-        with _opened(path) as file:
+        with _open(path) as file:
             part: list[Instance] = []
             for instance in read(file, config):
                 part.append(instance)
@@ -88,7 +88,7 @@ def chunks(paths: Iterable[Path], kind: str, config: Json, size: int) -> Iterato
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
+def _open(path: Path) -> Iterator[TextIO]:
     """Yield a file of instances; EngineError if somebody reads more of a line than there may be."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

@@ -28,14 +28,14 @@ from local_cloud.google.vertex.batch_files import (
     sources,
     with_pictures,
 )
-from local_cloud.google.vertex.documents import numbered
+from local_cloud.google.vertex.documents import number_project
 from local_cloud.google.vertex.endpoints import DIALECT, replicas
 from local_cloud.google.vertex.model_registry import DEPLOYED, ModelRegistry
 from local_cloud.google.vertex.request import GS_URI
 from local_cloud.google.vertex.schema import (
     Json,
-    checked,
     new_id,
+    parse_message,
     require,
     timestamp,
     timestamp_after,
@@ -69,10 +69,10 @@ class BatchPredictions:
     # ---- requests -------------------------------------------------------------------------------
     def create(self, parent: str, body: Json) -> Json:
         """Check and record a job, and start its replicas."""
-        job = checked(BatchPredictionJob, body, "batch_prediction_job")
+        job = parse_message(BatchPredictionJob, body, "batch_prediction_job")
         require(job.get("displayName"), "batch_prediction_job.displayName: required")
         _check(job)
-        model = self._models.find(numbered(job.get("model", "")))
+        model = self._models.find(number_project(job.get("model", "")))
         serving_launch.check(model, self._base_of)
         resources_wanted = job.get("dedicatedResources", {})
         wanted = {

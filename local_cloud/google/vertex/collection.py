@@ -10,7 +10,14 @@ from typing import Any
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex import documents
 from local_cloud.google.vertex.errors import not_found
-from local_cloud.google.vertex.schema import OUTPUT_ONLY, Json, checked, new_id, require, timestamp
+from local_cloud.google.vertex.schema import (
+    OUTPUT_ONLY,
+    Json,
+    new_id,
+    parse_message,
+    require,
+    timestamp,
+)
 from local_cloud.store.records import Records
 
 # "1-128 characters, and valid characters are [a-z][0-9]-": types/tensorboard_service.py and others
@@ -49,7 +56,7 @@ class Collection:
 
     def create(self, parent: str, body: Json, chosen: str = "", **more: Any) -> Json:
         """Check and record a resource; `more` are fields that the service fills in."""
-        document = checked(self.proto, body, self.proto.__name__, self.output_only)
+        document = parse_message(self.proto, body, self.proto.__name__, self.output_only)
         require(
             not chosen or self.ids.fullmatch(chosen),
             f"{self.proto.__name__}: the id {chosen!r} does not match {self.ids.pattern}",
@@ -85,7 +92,7 @@ class Collection:
 
     def patch(self, name: str, body: Json, mask: str) -> Json:
         """Change the fields that the mask names or, without a mask, those that the body has."""
-        sent = checked(self.proto, body, self.proto.__name__, self.output_only, is_patch=True)
+        sent = parse_message(self.proto, body, self.proto.__name__, self.output_only, is_patch=True)
         with self.records.transaction():
             old = self.get(name)
             self._same_etag(body.get("etag", ""), old)

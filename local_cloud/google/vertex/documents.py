@@ -27,7 +27,7 @@ def get(records: Records, name: str) -> Json:
     return document
 
 
-def numbered(name: str) -> str:
+def number_project(name: str) -> str:
     """Return a resource's name with its project by number, as the service writes it."""
     root, _, rest = name.partition("/")
     project, _, rest = rest.partition("/")
@@ -48,10 +48,10 @@ def page(
     `functions` are those that the filter may call.
     """
     rendered = [render(document) for _, document in records.list(kind, f"{collection}/")]
-    return cut(rendered, query, functions)
+    return paginate(rendered, query, functions)
 
 
-def cut(
+def paginate(
     rendered: list[Json], query: dict[str, str], functions: Functions | None = None
 ) -> tuple[list[Json], str]:
     """Return one page of resources in the form that is shown, and the next page's token."""
@@ -63,11 +63,11 @@ def cut(
     except ValueError:
         start = size = -1
     require(start >= 0 and size > 0, "pageToken or pageSize is not valid")
-    chosen, after = rest.cut(found, start, size)
+    chosen, after = rest.cut_page(found, start, size)
     return list(chosen), page_token(str(after)) if after else ""
 
 
-def done(records: Records, parent: str, response: Json, metadata: str) -> Json:
+def record_operation(records: Records, parent: str, response: Json, metadata: str) -> Json:
     """Record an operation that has ended with this response, so that it can be asked for again."""
     now = timestamp(time.time())
     operation: dict[str, Any] = {
@@ -83,7 +83,7 @@ def done(records: Records, parent: str, response: Json, metadata: str) -> Json:
     return operation
 
 
-def begun(records: Records, parent: str, metadata: str, deployment: str) -> Json:
+def begin_operation(records: Records, parent: str, metadata: str, deployment: str) -> Json:
     """Return an operation that ends with a deployment of the engine; the caller records it."""
     now = timestamp(time.time())
     return {
@@ -97,15 +97,15 @@ def begun(records: Records, parent: str, metadata: str, deployment: str) -> Json
     }
 
 
-def told(operation: Json) -> Json:
+def show_operation(operation: Json) -> Json:
     """Return an operation as the service tells it."""
     return {name: value for name, value in operation.items() if name != "deployment"}
 
 
-def emptied(records: Records, name: str) -> Json:
+def record_deletion(records: Records, name: str) -> Json:
     """Record the operation that says that the resource of this name is deleted."""
     parent = "/".join(name.split("/")[:4])
-    return done(records, parent, {"@type": EMPTY}, "DeleteOperationMetadata")
+    return record_operation(records, parent, {"@type": EMPTY}, "DeleteOperationMetadata")
 
 
-__all__ = ["Functions", "begun", "camel", "done", "emptied", "get", "numbered", "page", "told"]
+__all__ = ["Functions", "camel", "get", "number_project", "page"]

@@ -25,11 +25,11 @@ from local_cloud.engine.spec import EngineError
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex import billing, documents, serving_launch
 from local_cloud.google.vertex.collection import Collection
-from local_cloud.google.vertex.documents import numbered
+from local_cloud.google.vertex.documents import number_project
 from local_cloud.google.vertex.errors import not_found
 from local_cloud.google.vertex.model_registry import DEPLOYED, ModelRegistry
 from local_cloud.google.vertex.request import MACHINES
-from local_cloud.google.vertex.schema import Json, checked, new_id, require, timestamp
+from local_cloud.google.vertex.schema import Json, new_id, parse_message, require, timestamp
 from local_cloud.platform import Platform
 
 DIALECT = "vertex"
@@ -75,7 +75,7 @@ class Endpoints(Collection):
         body = {name: value for name, value in body.items() if name != "deployedModels"}
         return super().create(parent, body, chosen, **more)
 
-    def described(self, name: str) -> Json:
+    def describe(self, name: str) -> Json:
         """Return an endpoint as it stands, with the replicas of each model that are ready."""
         endpoint = self.get(name)
         for each in endpoint.get("deployedModels", []):
@@ -104,10 +104,10 @@ class Endpoints(Collection):
 
     def deploy(self, name: str, body: Json) -> Json:
         """:deployModel, answered with an operation that ends when a replica is ready."""
-        request = checked(DeployModelRequest, body | {"endpoint": name})
+        request = parse_message(DeployModelRequest, body | {"endpoint": name})
         endpoint = self.get(name)
         deployed = request.get("deployedModel", {})
-        model = self.models.find(numbered(deployed.get("model", "")))
+        model = self.models.find(number_project(deployed.get("model", "")))
         minimum, maximum = replicas(deployed)
         serving_launch.check(model, self._base_of)
         chosen = deployed.get("id") or new_id()
@@ -120,7 +120,9 @@ class Endpoints(Collection):
             "displayName": deployed.get("displayName") or model["displayName"],
             "createTime": timestamp(time.time()),
         }
-        operation = documents.begun(self.records, name, "DeployModelOperationMetadata", chosen)
+        operation = documents.begin_operation(
+            self.records, name, "DeployModelOperationMetadata", chosen
+        )
         facts = {"endpoint": name, "deployedModel": deployed, "model": model}
         with self.records.transaction():
             self.records.put("vertex", operation["name"], operation)
@@ -133,11 +135,11 @@ class Endpoints(Collection):
                 self.serving.deploy(DIALECT, name, chosen, minimum, maximum, machine)
             except EngineError as problem:
                 raise ApiError("INVALID_ARGUMENT", str(problem)) from None
-        return documents.told(operation)
+        return documents.show_operation(operation)
 
     def undeploy(self, name: str, body: Json) -> Json:
         """:undeployModel: no new request, then the end of its replicas."""
-        request = checked(UndeployModelRequest, body | {"endpoint": name})
+        request = parse_message(UndeployModelRequest, body | {"endpoint": name})
         chosen = request.get("deployedModelId", "")
         with self.records.transaction():
             endpoint: Json = self.get(name)
@@ -161,11 +163,13 @@ class Endpoints(Collection):
             self.serving.set_traffic(name, _weights(endpoint))
             self._forget(chosen)
             response = {"@type": f"{documents.TYPES}UndeployModelResponse"}
-            return documents.done(self.records, name, response, "UndeployModelOperationMetadata")
+            return documents.record_operation(
+                self.records, name, response, "UndeployModelOperationMetadata"
+            )
 
     def mutate(self, name: str, body: Json) -> Json:
         """:mutateDeployedModel: other numbers of replicas."""
-        request = checked(MutateDeployedModelRequest, body | {"endpoint": name})
+        request = parse_message(MutateDeployedModelRequest, body | {"endpoint": name})
         changed = request.get("deployedModel", {})
         with self.records.transaction():
             endpoint = self.get(name)
@@ -181,7 +185,7 @@ class Endpoints(Collection):
                         "@type": f"{documents.TYPES}MutateDeployedModelResponse",
                         "deployedModel": each,
                     }
-                    return documents.done(self.records, name, response, metadata)
+                    return documents.record_operation(self.records, name, response, metadata)
         raise not_found(f"{name}/deployedModels/{changed.get('id', '')}")
 
     def facts(self, deployed_id: str) -> Json:
@@ -198,7 +202,7 @@ class Endpoints(Collection):
         if not document.get("done") and (chosen := document.get("deployment")):
             with contextlib.suppress(NoSuchDeployment):  # it has failed, and is gone
                 await self.serving.changed(self.serving.get(chosen), seconds)
-        return documents.told(documents.get(self.records, document["name"]))
+        return documents.show_operation(documents.get(self.records, document["name"]))
 
     def settled(self, deployment: Deployment) -> None:
         """List a deployed model that is ready, and move traffic to it; forget one that failed."""

@@ -16,7 +16,7 @@ from local_cloud.engine.environments import packages
 from local_cloud.engine.isolation import mounts
 from local_cloud.engine.spec import EngineError, JobContext, Plan, Refused, Replica
 from local_cloud.google.projects import project_number
-from local_cloud.google.vertex.documents import numbered
+from local_cloud.google.vertex.documents import number_project
 from local_cloud.google.vertex.schema import CustomJobSpec, Json, snake_case
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
@@ -114,11 +114,11 @@ def plan(document: Json, context: JobContext, objects: Objects, base: dict[str, 
     cluster: dict[str, list[str]] = {}
     for pool, _, _ in members:
         cluster.setdefault(f"workerpool{pool}", []).append(f"127.0.0.1:{context.port()}")
-    shared = {**base, **_shared(job, context.port())}
+    shared = {**base, **_share_variables(job, context.port())}
     code, installed = {}, []
     for pool_spec in spec["workerPoolSpecs"]:
         for uri in pool_spec.get("pythonPackageSpec", {}).get("packageUris", []):
-            code[uri] = _unpacked(uri, context.folder / "code", objects)
+            code[uri] = _unpack(uri, context.folder / "code", objects)
             required = packages.requirements_of(code[uri])
             installed += _install(uri, required, _image(pool_spec), context)
     replicas = []
@@ -165,7 +165,7 @@ def _members(spec: Json) -> list[tuple[int, int, Json]]:
     ]
 
 
-def _shared(job: Json, master_port: int) -> dict[str, str]:
+def _share_variables(job: Json, master_port: int) -> dict[str, str]:
     """Return the variables that are the same on every replica."""
     _, project, _, _, _, job_id = job["name"].split("/")
     prefix = job["jobSpec"].get("baseOutputDirectory", {}).get("outputUriPrefix")
@@ -175,11 +175,11 @@ def _shared(job: Json, master_port: int) -> dict[str, str]:
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(master_port),
         **(folders(prefix) if prefix else {}),
-        **_tracked(job["jobSpec"]),
+        **_name_experiment(job["jobSpec"]),
     }
 
 
-def _tracked(spec: Json) -> dict[str, str]:
+def _name_experiment(spec: Json) -> dict[str, str]:
     """Return the names of the experiment and the run, with which a job's SDK goes on.
 
     Source: constants.py.
@@ -187,8 +187,8 @@ def _tracked(spec: Json) -> dict[str, str]:
     if "experiment" not in spec:
         return {}
     return {
-        "AIP_EXPERIMENT_NAME": numbered(spec["experiment"]),
-        "AIP_EXPERIMENT_RUN_NAME": numbered(spec["experimentRun"]),
+        "AIP_EXPERIMENT_NAME": number_project(spec["experiment"]),
+        "AIP_EXPERIMENT_RUN_NAME": number_project(spec["experimentRun"]),
     }
 
 
@@ -255,7 +255,7 @@ def _env(spec: Json) -> dict[str, str]:
     return {item["name"]: item.get("value", "") for item in spec.get("env", [])}
 
 
-def _unpacked(uri: str, into: Path, objects: Objects) -> Path:
+def _unpack(uri: str, into: Path, objects: Objects) -> Path:
     """Return the folder with the code of a package."""
     bucket, _, name = uri.removeprefix("gs://").partition("/")
     try:

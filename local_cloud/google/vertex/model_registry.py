@@ -17,8 +17,8 @@ from local_cloud.google.vertex.schema import (
     MergeVersionAliasesRequest,
     Model,
     UploadModelRequest,
-    checked,
     new_id,
+    parse_message,
     require,
 )
 from local_cloud.google.vertex.schema import timestamp as rfc3339
@@ -54,7 +54,7 @@ class ModelRegistry:
 
     def upload(self, parent: str, body: Json) -> Json:
         """models:upload, answered with an operation that has ended."""
-        request = checked(UploadModelRequest, body | {"parent": parent})
+        request = parse_message(UploadModelRequest, body | {"parent": parent})
         require(request.get("model"), "model: required")
         self._check_artifacts(request["model"].get("artifactUri", ""))
         model = self.add(
@@ -65,7 +65,9 @@ class ModelRegistry:
             "model": model["name"],
             "modelVersionId": model["versionId"],
         }
-        return documents.done(self.records, model["name"], response, "UploadModelOperationMetadata")
+        return documents.record_operation(
+            self.records, model["name"], response, "UploadModelOperationMetadata"
+        )
 
     def _check_artifacts(self, uri: str) -> None:
         """Require that something is there, which the service would copy."""
@@ -150,7 +152,7 @@ class ModelRegistry:
     def get(self, name: str) -> Json:
         """models:get; asked for a version, its answer's name has the version's number."""
         found = self.find(name)
-        return _versioned(found) if "@" in name else _shown(found)
+        return _add_version(found) if "@" in name else _render(found)
 
     def list_models(self, collection: str, query: dict[str, str]) -> Json:
         """Return the default version of each model."""
@@ -161,14 +163,14 @@ class ModelRegistry:
             if requested.strip()
             else f"version_aliases:{DEFAULT}"
         )
-        models, token = documents.page(self.records, collection, {**query, "filter": both}, _shown)
+        models, token = documents.page(self.records, collection, {**query, "filter": both}, _render)
         return {"models": models, "nextPageToken": token}
 
     def list_versions(self, name: str, query: dict[str, str]) -> Json:
         """models:listVersions, the oldest first unless the request says otherwise."""
         self.find(name)
-        versions = [_versioned(model) for model in self.versions(name.split("@")[0])]
-        models, token = documents.cut(versions, query)
+        versions = [_add_version(model) for model in self.versions(name.split("@")[0])]
+        models, token = documents.paginate(versions, query)
         return {"models": models, "nextPageToken": token}
 
     def merge_aliases(self, name: str, body: Json) -> Json:
@@ -176,7 +178,7 @@ class ModelRegistry:
 
         An alias that another version had moves; the default one can only move.
         """
-        changes = checked(MergeVersionAliasesRequest, body).get("versionAliases", [])
+        changes = parse_message(MergeVersionAliasesRequest, body).get("versionAliases", [])
         require(changes, "versionAliases: required")
         for alias in changes:
             require(
@@ -215,7 +217,7 @@ class ModelRegistry:
                     f" {'a model version' if is_version else 'a model'} may change; these are"
                     f" {', '.join(allowed)}.",
                 )
-        model = checked(Model, body, is_patch=True)
+        model = parse_message(Model, body, is_patch=True)
         changes = {field: model.get(field, {} if field == "labels" else "") for field in fields}
         require(changes.get("displayName", "set"), "model.displayName: required")
         with self.records.transaction():
@@ -276,16 +278,16 @@ def _remove_files(model: Json) -> None:
         trees.remove(Path(model["automl"]["folder"]))
 
 
-def _shown(model: Json) -> Json:
+def _render(model: Json) -> Json:
     """Return a version's document as the service tells it."""
     labels = model.get("modelLabels", {}) | model.get("labels", {})
     found = {field: value for field, value in model.items() if field not in INSIDE}
     return found | ({"labels": labels} if labels else {})
 
 
-def _versioned(model: Json) -> Json:
+def _add_version(model: Json) -> Json:
     """Return the version's document with the version in its name."""
-    return _shown(model) | {"name": f"{model['name']}@{model['versionId']}"}
+    return _render(model) | {"name": f"{model['name']}@{model['versionId']}"}
 
 
 def _camel_case(field: str) -> str:

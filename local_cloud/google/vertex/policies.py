@@ -49,7 +49,7 @@ def routes(endpoints: Endpoints) -> list[BaseRoute]:
 
     def route(root: str, method: str, answer: Callable[[str, Json], Json]) -> Route:
         async def handle(request: Request) -> JSONResponse:
-            name = rest.named(request)
+            name = rest.read_name(request)
             endpoints.get(name)
             query = {"permissions": request.query_params.getlist("permissions")}
             return JSONResponse(answer(name, query | await read_json(request)))

@@ -15,7 +15,7 @@ from local_cloud.engine.serving.spec import NoSuchDeployment, Unanswered
 from local_cloud.google.rest import ApiError, read_json
 from local_cloud.google.vertex import explanations, rest, serving_launch
 from local_cloud.google.vertex.endpoints import Endpoints
-from local_cloud.google.vertex.schema import Json, checked, require
+from local_cloud.google.vertex.schema import Json, parse_message, require
 from local_cloud.http import bodies
 
 LARGEST = 1_500_000  # bytes of a request or response of a shared public endpoint
@@ -45,7 +45,7 @@ class Predictions:
         content = await bodies.read(request, LARGEST)
         _instances(content)
         sending = (("content-type", JSON),)
-        deployed_id, response = await self.send(rest.named(request), content, sending)
+        deployed_id, response = await self.send(rest.read_name(request), content, sending)
         found = _predictions(response)
         return JSONResponse(found | self.about(deployed_id))
 
@@ -53,7 +53,7 @@ class Predictions:
         """POST :rawPredict: the body goes to the replica as it is, and so does the answer back."""
         content = await bodies.read(request, LARGEST)
         sending = [each for each in request.headers.items() if each[0] not in OWN]
-        deployed_id, response = await self.send(rest.named(request), content, tuple(sending))
+        deployed_id, response = await self.send(rest.read_name(request), content, tuple(sending))
         about = self.about(deployed_id)
         headers = {
             "content-type": JSON,
@@ -66,10 +66,10 @@ class Predictions:
 
     async def explain(self, request: Request) -> Response:
         """POST :explain: predictions, and what each feature adds to them."""
-        endpoint, content = rest.named(request), await read_json(request)
-        asked = checked(ExplainRequest, content | {"endpoint": endpoint})
+        endpoint, content = rest.read_name(request), await read_json(request)
+        asked = parse_message(ExplainRequest, content | {"endpoint": endpoint})
         require(asked.get("instances"), "instances: a list of at least one")
-        chosen = asked.get("deployedModelId") or self._chosen(endpoint)
+        chosen = asked.get("deployedModelId") or self._choose(endpoint)
         facts = self._endpoints.facts(chosen)
         spec = facts["deployedModel"].get("explanationSpec") or facts["model"].get(
             "explanationSpec", {}
@@ -99,7 +99,7 @@ class Predictions:
         answer = {"explanations": found, "deployedModelId": chosen, "predictions": predictions}
         return JSONResponse(answer)
 
-    def _chosen(self, endpoint: str) -> str:
+    def _choose(self, endpoint: str) -> str:
         """Return the deployed model that gets the next request."""
         try:
             return self._endpoints.serving.choose(endpoint)
@@ -118,7 +118,7 @@ class Predictions:
     ) -> tuple[str, HttpResponse]:
         """Send a body to one of the endpoint's deployed models; which it was, and its response."""
         serving = self._endpoints.serving
-        chosen = deployed_id or self._chosen(endpoint)
+        chosen = deployed_id or self._choose(endpoint)
         _, route = serving_launch.routes(self._endpoints.facts(chosen))
         try:
             return await serving.send(

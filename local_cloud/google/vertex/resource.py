@@ -91,7 +91,7 @@ def _usual(kind: Collection) -> dict[str, Method]:
     """Return what answers the methods that all kinds of documents have."""
 
     def list_all(call: Call) -> Json:
-        return listed(kind, kind.page(call.parent, call.page))
+        return render_list(kind, kind.page(call.parent, call.page))
 
     return {
         "create": lambda call: kind.create(call.parent, call.body, chosen_id(kind, call)),
@@ -107,7 +107,7 @@ def chosen_id(kind: Collection, call: Call) -> str:
     return call.query.get(f"{kind.singular}Id", "")
 
 
-def listed(kind: Collection, found: tuple[list[Json], str]) -> Json:
+def render_list(kind: Collection, found: tuple[list[Json], str]) -> Json:
     """Return the answer to a list request: `{"tensorboardRuns": […], "nextPageToken": …}`."""
     resources, token = found
     return {kind.plural: resources, "nextPageToken": token}

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 
 from local_cloud.google.rest import read_json
 from local_cloud.google.vertex import documents
-from local_cloud.google.vertex.documents import numbered
+from local_cloud.google.vertex.documents import number_project
 from local_cloud.google.vertex.resource import Call, Method, Resource
 from local_cloud.google.vertex.schema import Json, require
 from local_cloud.store.records import Records
@@ -71,11 +71,11 @@ def _route(
     path = collection + (f"/{{id:id}}{rest[1:]}" if rest.startswith("*") else rest)
 
     def operation(call: Call) -> Any:
-        return answered(resource, name, method, call, records)
+        return perform(resource, name, method, call, records)
 
     async def answer(request: Request) -> JSONResponse:
         content = await read_json(request) if verb in ("POST", "PATCH", "PUT") else {}
-        call = Call(named(request), request.query_params, content)
+        call = Call(read_name(request), request.query_params, content)
         if resource.on_loop or inspect.iscoroutinefunction(method):
             found = operation(call)
         else:
@@ -85,19 +85,19 @@ def _route(
     return Route(path, answer, methods=[verb])
 
 
-def answered(resource: Resource, name: str, method: Method, call: Call, records: Records) -> Any:
+def perform(resource: Resource, name: str, method: Method, call: Call, records: Records) -> Any:
     """Return what the method answers; a long-running one is an operation that has ended."""
     if name not in resource.long_running:
         return method(call)
     with records.transaction():
         found = method(call)
         if name not in VERBS:
-            return documents.emptied(records, call.name)
+            return documents.record_deletion(records, call.name)
         kind = resource.proto.__name__
         location = "/".join(call.name.split("/")[:4])
         response = {"@type": documents.TYPES + kind, **cast(Json, found)}
         metadata = f"{VERBS[name]}{kind}OperationMetadata"
-        return documents.done(records, location, response, metadata)
+        return documents.record_operation(records, location, response, metadata)
 
 
 def _id(encoded: str) -> str:
@@ -107,8 +107,8 @@ def _id(encoded: str) -> str:
     return found
 
 
-def named(request: Request) -> str:
+def read_name(request: Request) -> str:
     """Return what a request's path names, without the method after a colon."""
     path = "projects/" + request.scope["path"].partition("/projects/")[2]
     *above, last = path.split("/")
-    return numbered("/".join(map(_id, [*above, last.partition(":")[0]])))
+    return number_project("/".join(map(_id, [*above, last.partition(":")[0]])))

@@ -19,7 +19,7 @@ from local_cloud.google.vertex import documents
 from local_cloud.google.vertex.batch_predictions import BatchPredictions
 from local_cloud.google.vertex.parts import Parts
 from local_cloud.google.vertex.resource import Call, Method, Resource
-from local_cloud.google.vertex.schema import Json, checked
+from local_cloud.google.vertex.schema import Json, parse_message
 from local_cloud.google.vertex.training import Training
 from local_cloud.google.vertex.tuning import Tuning
 
@@ -94,7 +94,7 @@ def pipelines(parts: Parts) -> list[Resource]:
 
 def _names(call: Call) -> list[str]:
     """Return the names in the body of a request about several resources."""
-    names: list[str] = checked(BatchDeletePipelineJobsRequest, call.body).get("names", [])
+    names: list[str] = parse_message(BatchDeletePipelineJobsRequest, call.body).get("names", [])
     return names
 
 
@@ -136,7 +136,7 @@ def endpoints(parts: Parts) -> list[Resource]:
     """Return endpoints; predictions have routes of their own."""
     kind = parts.endpoints
     methods: dict[str, Method] = {
-        "get": lambda call: kind.described(call.name),
+        "get": lambda call: kind.describe(call.name),
         "POST *:deployModel": lambda call: kind.deploy(call.name, call.body),
         "POST *:undeployModel": lambda call: kind.undeploy(call.name, call.body),
         "POST *:mutateDeployedModel": lambda call: kind.mutate(call.name, call.body),

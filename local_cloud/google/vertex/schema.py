@@ -56,7 +56,7 @@ NOT_MISSED = {
 }
 
 
-def checked(
+def parse_message(
     kind: Any,
     body: Any,
     where: str = "",
@@ -97,7 +97,7 @@ def _missing(kind: Any, message: Any, where: str) -> Iterator[str]:
         inner, values = _inside(kind, message, field)
         for each in values:
             for one in each.DESCRIPTOR.fields:
-                if one.name in required(inner) and _is_empty(each, one):
+                if one.name in find_required(inner) and _is_empty(each, one):
                     yield f"{place}.{one.json_name}"
             yield from _missing(inner, each, place)
 
@@ -121,7 +121,7 @@ def _is_empty(message: Any, field: Any) -> bool:
 
 
 @functools.cache
-def required(kind: Any) -> frozenset[str]:
+def find_required(kind: Any) -> frozenset[str]:
     """Return the names of a message's required fields, as the client library documents them."""
     names = set(REQUIRED.findall(inspect.getdoc(kind) or ""))
     if kind.__name__.endswith("Request"):

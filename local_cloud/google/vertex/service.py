@@ -68,7 +68,7 @@ def _operations(parts: Parts) -> list[BaseRoute]:
     """Return the routes of operations, which the SDK asks for below /ui."""
 
     async def get(request: Request) -> JSONResponse:
-        document = documents.get(parts.platform.records, rest.named(request))
+        document = documents.get(parts.platform.records, rest.read_name(request))
         return JSONResponse(await parts.endpoints.operation(document, OPERATION_SECONDS))
 
     return [

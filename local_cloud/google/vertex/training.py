@@ -20,8 +20,8 @@ from local_cloud.google.vertex.schema import (
     CustomJobSpec,
     Json,
     TrainingPipeline,
-    checked,
     new_id,
+    parse_message,
     require,
     timestamp,
     with_text_args,
@@ -59,7 +59,7 @@ class Training:
     # ---- requests -------------------------------------------------------------------------------
     def create_custom_job(self, parent: str, body: Json) -> Json:
         """Check, record and queue a custom job; returns it."""
-        job = checked(CustomJob, body, "custom_job")
+        job = parse_message(CustomJob, body, "custom_job")
         require(job.get("displayName"), "custom_job.displayName: required")
         return self.custom_job(self._queue(parent, job))
 
@@ -115,7 +115,7 @@ class Training:
 
     def create_training_pipeline(self, parent: str, body: Json) -> Json:
         """Check, record and queue a training pipeline; returns it."""
-        pipeline = checked(TrainingPipeline, body, "training_pipeline")
+        pipeline = parse_message(TrainingPipeline, body, "training_pipeline")
         require(pipeline.get("displayName"), "training_pipeline.displayName: required")
         if pipeline.get("trainingTaskDefinition") in automl_inputs.BUDGETS:
             return self.training_pipeline(self.automl.create(parent, pipeline, DIALECT))
@@ -131,7 +131,7 @@ class Training:
         require(
             isinstance(inputs, dict), "training_pipeline.trainingTaskInputs: an object is needed"
         )
-        spec = checked(CustomJobSpec, with_text_args(inputs), "training_task_inputs")
+        spec = parse_message(CustomJobSpec, with_text_args(inputs), "training_task_inputs")
         if "modelToUpload" in pipeline:
             self.models.check(parent, *_model(pipeline))
         pipeline["name"] = f"{parent}/trainingPipelines/{new_id()}"
@@ -191,7 +191,7 @@ class Training:
         pipeline = self.records.get("vertex", document.get("pipeline", "")) or {}
         if config := pipeline.get("inputDataConfig"):
             parent = pipeline["name"].rsplit("/", 2)[0]
-            own |= splits.written(self.automl.datasets, parent, config)
+            own |= splits.write_parts(self.automl.datasets, parent, config)
         return launch.plan(document, context, self.objects, self.environment | own)
 
     def collect(self, job: Job) -> None:

@@ -25,8 +25,8 @@ from local_cloud.google.vertex.request import check_job_spec
 from local_cloud.google.vertex.schema import (
     HyperparameterTuningJob,
     Json,
-    checked,
     new_id,
+    parse_message,
     require,
     timestamp,
 )
@@ -54,7 +54,7 @@ class Tuning:
     # ---- requests -------------------------------------------------------------------------------
     def create(self, parent: str, body: Json) -> Json:
         """Check, record and begin a tuning job; returns it."""
-        job = checked(HyperparameterTuningJob, body, "hyperparameter_tuning_job")
+        job = parse_message(HyperparameterTuningJob, body, "hyperparameter_tuning_job")
         require(job.get("displayName"), "hyperparameter_tuning_job.displayName: required")
         job.pop("trials", None)
         spec = job.get("trialJobSpec", {})

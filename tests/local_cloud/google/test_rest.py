@@ -22,7 +22,7 @@ from local_cloud.google.rest import (
     GoogleError,
     Invalid,
     NotAnObject,
-    cut,
+    cut_page,
     inners,
     page_token,
     parse_json,
@@ -107,7 +107,7 @@ def test_what_is_no_object_is_bad_json() -> None:
 def test_the_pages_of_a_list_are_the_list(found: list[int], size: int) -> None:
     pages, after = [], 0
     while True:
-        page, after = cut(found, after, size)
+        page, after = cut_page(found, after, size)
         pages += page
         if not after:
             break

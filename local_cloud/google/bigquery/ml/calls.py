@@ -71,7 +71,7 @@ def with_label(model: Model, rows: pa.Table) -> pa.Table:
     raise invalid_query(f"Column {model.label}, the label, is missing from the input.")
 
 
-def classified(asked: Call) -> tuple[np.ndarray, np.ndarray]:
+def classify(asked: Call) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows' class numbers and probabilities: of the input or of the training's split."""
     model = asked.model
     if asked.table is None:

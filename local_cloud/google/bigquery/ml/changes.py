@@ -72,7 +72,7 @@ class ModelChanges:
         asked = tree.expression.copy()
         name_columns(tree.expression)
         sql = to_duckdb(resolver.resolve(tree.expression), resolver.reads.values(), check)
-        size = sizes.processed(cursor, asked, resolver.reads)
+        size = sizes.estimate_processed(cursor, asked, resolver.reads)
         document = statements.create(
             self.catalog,
             self.models,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_cloud.google.bigquery.errors import invalid_query
 from local_cloud.google.bigquery.ml import metrics
-from local_cloud.google.bigquery.ml.calls import Call, classified, threshold
+from local_cloud.google.bigquery.ml.calls import Call, classify, threshold
 from local_cloud.google.bigquery.ml.options import CLASSIFIERS
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ def confusion_matrix(asked: Call) -> pa.Table:
 
     model = asked.model
     model.require("CONFUSION_MATRIX", CLASSIFIERS)
-    y, found = classified(asked)
+    y, found = classify(asked)
     count = len(model.classes)
-    pairs = y * count + metrics.predicted(found, threshold(asked))
+    pairs = y * count + metrics.predict(found, threshold(asked))
     matrix = np.bincount(pairs, minlength=count * count).reshape(count, count)
     columns: dict[str, Any] = {"expected_label": model.class_values(np.arange(count))}
     for number, value in enumerate(model.classes):
@@ -52,7 +52,7 @@ def roc_curve(asked: Call) -> pa.Table:
     model.require("ROC_CURVE", CLASSIFIERS)
     if len(model.classes) != 2:
         raise invalid_query("ML.ROC_CURVE is for models with two classes.")
-    y, found = classified(asked)
+    y, found = classify(asked)
     positive = found[:, 1]
     if asked.settings:
         thresholds = _thresholds(asked.settings)

@@ -109,7 +109,7 @@ def _network(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
     return {**arrays, "layers": np.array([len(model.coefs_)])}, losses
 
 
-def _boosted(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
+def _boost(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
     import numpy as np
     from sklearn import ensemble
 
@@ -130,7 +130,7 @@ def _boosted(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
     )
     model.fit(x, y, sample_weight=weights)
     nodes = [one.nodes for iteration in model._predictors for one in iteration]
-    trees = _joined(
+    trees = _join(
         [
             {
                 "left": np.where(one["is_leaf"], -1, one["left"].astype(np.int64)),
@@ -158,7 +158,7 @@ def _forest(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
         random_state=SEED,
     )
     model.fit(x, y, sample_weight=weights)
-    return _joined(
+    return _join(
         [
             {
                 "left": one.tree_.children_left,
@@ -172,7 +172,7 @@ def _forest(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
     ), []
 
 
-def _joined(trees: list[Arrays]) -> Arrays:
+def _join(trees: list[Arrays]) -> Arrays:
     """Return all trees in one array per property; `roots`: where each begins."""
     import numpy as np
 
@@ -227,7 +227,7 @@ FAMILIES: list[tuple[set[str], Callable[..., Fitted]]] = [
     ({"LINEAR_REG"}, _linear),
     ({"LOGISTIC_REG"}, _logistic),
     (DNN, _network),
-    (BOOSTED, _boosted),
+    (BOOSTED, _boost),
     (FOREST, _forest),
     ({"KMEANS"}, _kmeans),
     ({"PCA"}, _pca),

@@ -19,7 +19,7 @@ from local_cloud.google.bigquery.ml import (
 )
 from local_cloud.google.bigquery.ml.calls import (
     Call,
-    classified,
+    classify,
     lists,
     some,
     threshold,
@@ -72,7 +72,7 @@ def _predict(asked: Call) -> pa.Table:
             "NEAREST_CENTROIDS_DISTANCE": _nearest(found),
         }
     elif model.classifies:
-        numbers = metrics.predicted(found, limit)
+        numbers = metrics.predict(found, limit)
         columns = {
             f"predicted_{model.label}": model.class_values(numbers),
             f"predicted_{model.label}_probs": _probabilities(model, found),
@@ -118,15 +118,15 @@ def _evaluate(asked: Call) -> pa.Table:
     if asked.table is None and "threshold" not in asked.settings:
         return _row(model.document["evaluation"])
     if model.classifies:
-        y, found = classified(asked)
+        y, found = classify(asked)
         return _row(metrics.of_classes(y, found, threshold(asked)))
     threshold(asked)  # refuses one
     if model.kind == "PCA":
         raise not_implemented("ML.EVALUATE of a PCA model with other rows than its own")
-    return _row(_measured(asked))
+    return _row(_measure(asked))
 
 
-def _measured(asked: Call) -> metrics.Numbers:
+def _measure(asked: Call) -> metrics.Numbers:
     """Return a regressor's or a clustering's numbers for the input's rows."""
     model, rows = asked.model, asked.rows
     y: np.ndarray | None = None
@@ -150,7 +150,7 @@ def _explain_predict(asked: Call) -> pa.Table:
     if top < 1:
         raise invalid_query("top_k_features must be at least 1.")
     asked.check()
-    columns = weights.explained(asked.model, asked.rows, threshold(asked), top)
+    columns = weights.explain(asked.model, asked.rows, threshold(asked), top)
     return _beside(columns, asked.rows)
 
 

@@ -30,7 +30,7 @@ def of_classes(y: np.ndarray, probabilities: np.ndarray, threshold: float = 0.5)
     from sklearn import metrics
 
     classes = probabilities.shape[1]
-    found = predicted(probabilities, threshold)
+    found = predict(probabilities, threshold)
     how: dict[str, Any] = {"zero_division": 0.0}
     how |= {} if classes == 2 else {"average": "macro", "labels": range(classes)}
     chosen = np.clip(probabilities[np.arange(len(y)), y], np.finfo(float).eps, 1)
@@ -44,7 +44,7 @@ def of_classes(y: np.ndarray, probabilities: np.ndarray, threshold: float = 0.5)
     }
 
 
-def predicted(probabilities: np.ndarray, threshold: float = 0.5) -> np.ndarray:
+def predict(probabilities: np.ndarray, threshold: float = 0.5) -> np.ndarray:
     """Return the class of each row; the threshold is for two classes only."""
     if probabilities.shape[1] == 2:
         made: np.ndarray = (probabilities[:, 1] > threshold).astype(int)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from local_cloud.google.bigquery.call import page_of
 from local_cloud.google.bigquery.catalog import Catalog, Document, Name, now
-from local_cloud.google.bigquery.datasets import check_etag, etag, merged
+from local_cloud.google.bigquery.datasets import check_etag, etag, merge
 from local_cloud.google.bigquery.errors import LOCATION
 from local_cloud.google.bigquery.ml import statements
 from local_cloud.google.bigquery.ml.store import Models
@@ -45,7 +45,7 @@ class ModelResources:
             found = statements.get(self._catalog, name)
             check_etag(call, found)
             changes = {key: call.body[key] for key in SETTABLE if key in call.body}
-            changed = merged(found, changes) | {"lastModifiedTime": now()}
+            changed = merge(found, changes) | {"lastModifiedTime": now()}
             self._catalog.put(cursor, name, changed)
         return _resource(name, changed)
 

@@ -35,7 +35,7 @@ def raw_scores(options: dict[str, Any], arrays: Arrays, x: np.ndarray) -> np.nda
     if kind in DNN:
         return _network(options["activation_fn"], arrays, x)
     if kind in BOOSTED:
-        return boosted(arrays, x)
+        return sum_trees(arrays, x)
     return _forest(arrays, x)
 
 
@@ -69,7 +69,7 @@ def _network(activation: str, arrays: Arrays, x: np.ndarray) -> np.ndarray:
     return x
 
 
-def boosted(arrays: Arrays, x: np.ndarray, iterations: int | None = None) -> np.ndarray:
+def sum_trees(arrays: Arrays, x: np.ndarray, iterations: int | None = None) -> np.ndarray:
     """Return the sum of the trees of all iterations, or of the first ones."""
     import numpy as np
 

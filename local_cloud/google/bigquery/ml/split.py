@@ -24,11 +24,11 @@ def evaluation_rows(table: pa.Table, options: dict[str, Any]) -> np.ndarray | No
     if method == "AUTO_SPLIT":
         if count < SMALL:
             return None
-        return _hashed(table, round(count * 0.2) if count <= LARGE else OF_LARGE)
+        return _hash(table, round(count * 0.2) if count <= LARGE else OF_LARGE)
     if method == "NO_SPLIT":
         return None
     if method == "RANDOM":
-        return _hashed(table, round(count * fraction))
+        return _hash(table, round(count * fraction))
     column = _split_column(table, options["data_split_col"])
     return _custom(column) if method == "CUSTOM" else _sequential(column, round(count * fraction))
 
@@ -40,7 +40,7 @@ def _split_column(table: pa.Table, name: str) -> pa.ChunkedArray:
     raise invalid_query(f"Column {name}, named by data_split_col, is not in the query's result.")
 
 
-def _hashed(table: pa.Table, count: int) -> np.ndarray:
+def _hash(table: pa.Table, count: int) -> np.ndarray:
     """Return the rows with the smallest hashes."""
     import numpy as np
     from pandas.util import hash_array

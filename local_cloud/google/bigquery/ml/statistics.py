@@ -86,7 +86,7 @@ def _final(options: dict[str, Any], arrays: Arrays, rows: Rows) -> float:
     return float(((scores.score(options, arrays, x) - y) ** 2).mean())
 
 
-def stopped(document: dict[str, Any], arrays: Arrays, trained: Rows, held: Rows) -> Arrays:
+def stop_early(document: dict[str, Any], arrays: Arrays, trained: Rows, held: Rows) -> Arrays:
     """Return the boosted trees up to the iteration after which they hardly became better.
 
     bigqueryml-syntax-create-boosted-tree#early_stop: the loss on the rows that are evaluated on
@@ -122,4 +122,4 @@ def _iteration(arrays: Arrays, x: np.ndarray, number: int, classes: int) -> np.n
         "roots": arrays["roots"][number * classes : (number + 1) * classes],
         "baseline": np.zeros(classes),
     }
-    return scores.boosted(one, x)
+    return scores.sum_trees(one, x)

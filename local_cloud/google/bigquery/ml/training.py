@@ -48,14 +48,16 @@ def main(folder: Path) -> None:
         with pa.memory_map(str(folder / "table.arrow")) as file:
             document, arrays = train(pa.ipc.open_file(file).read_all(), options)
     except (Problem, MemoryError, ValueError, ArithmeticError) as problem:
-        (folder / "problem.json").write_text(json.dumps(_told(problem)), encoding="utf-8")
+        (folder / "problem.json").write_text(
+            json.dumps(_describe_refusal(problem)), encoding="utf-8"
+        )
         return
     with (folder / "arrays.npz").open("wb") as target:
         np.savez(target, allow_pickle=False, **arrays)
     (folder / "model.json").write_text(json.dumps(document), encoding="utf-8")
 
 
-def _told(problem: Exception) -> dict[str, Any]:
+def _describe_refusal(problem: Exception) -> dict[str, Any]:
     """Return a refusal for the server.
 
     ValueError and ArithmeticError are scikit-learn's and numpy's.
@@ -72,14 +74,14 @@ def _told(problem: Exception) -> dict[str, Any]:
 def train(table: pa.Table, options: dict[str, Any]) -> tuple[dict[str, Any], estimators.Arrays]:
     """Train, and return the model's document and its arrays. Raises Problem."""
     kind = options["model_type"]
-    table, label = _labelled(table, options)
+    table, label = _keep_labelled(table, options)
     if table.num_rows == 0:
         raise invalid_query("The training data has no rows, or no row with a label.")
     held = None if kind in UNSUPERVISED else split.evaluation_rows(table, options)
     columns = [name for name in table.column_names if name not in _apart(table, options, label)]
     if not columns:
         raise invalid_query("The training data has no column besides the label.")
-    trained, evaluated = _divided(table, held)
+    trained, evaluated = _divide(table, held)
     features = preparation.fit(
         trained,
         columns,
@@ -93,7 +95,7 @@ def train(table: pa.Table, options: dict[str, Any]) -> tuple[dict[str, Any], est
         "columns": statistics.columns(table, columns),
         "rows": [trained.num_rows, evaluated.num_rows if evaluated is not None else 0],
     }
-    return document, _fitted(document, trained, evaluated)
+    return document, _fit(document, trained, evaluated)
 
 
 def _scaled(options: dict[str, Any]) -> bool:
@@ -102,7 +104,7 @@ def _scaled(options: dict[str, Any]) -> bool:
     return bool(named) and kind not in BOOSTED | FOREST
 
 
-def _labelled(table: pa.Table, options: dict[str, Any]) -> tuple[pa.Table, str]:
+def _keep_labelled(table: pa.Table, options: dict[str, Any]) -> tuple[pa.Table, str]:
     """Return the rows with a label, and the label's column as the table spells it.
 
     Without one, it is "".
@@ -134,7 +136,7 @@ def _apart(table: pa.Table, options: dict[str, Any], label: str) -> set[str]:
     return {name for name in table.column_names if name.lower() in apart}
 
 
-def _divided(table: pa.Table, held: np.ndarray | None) -> tuple[pa.Table, pa.Table | None]:
+def _divide(table: pa.Table, held: np.ndarray | None) -> tuple[pa.Table, pa.Table | None]:
     import pyarrow as pa
 
     if held is None:
@@ -145,7 +147,7 @@ def _divided(table: pa.Table, held: np.ndarray | None) -> tuple[pa.Table, pa.Tab
     return trained, evaluated if evaluated.num_rows else None
 
 
-def _fitted(
+def _fit(
     document: dict[str, Any], trained: pa.Table, evaluated: pa.Table | None
 ) -> estimators.Arrays:
     """Return the arrays; what was measured is added to the document."""
@@ -161,7 +163,7 @@ def _fitted(
     held_x = preparation.matrix(evaluated, document["features"]) if evaluated is not None else None
     held_y = labels.targets(evaluated, label) if evaluated is not None else None
     if options["model_type"] in BOOSTED:
-        arrays = statistics.stopped(document, arrays, (x, y), (held_x, held_y))
+        arrays = statistics.stop_early(document, arrays, (x, y), (held_x, held_y))
     else:
         statistics.measure(document, arrays, losses, (x, y), (held_x, held_y))
     if held_x is None:

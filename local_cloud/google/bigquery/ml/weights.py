@@ -126,7 +126,7 @@ def component_info(model: Model) -> pa.Table:
     )
 
 
-def explained(model: Model, rows: pa.Table, threshold: float, top: int) -> dict[str, Any]:
+def explain(model: Model, rows: pa.Table, threshold: float, top: int) -> dict[str, Any]:
     """ML.EXPLAIN_PREDICT's own columns: each feature adds weight times prepared value."""
     import numpy as np
     import pyarrow as pa
@@ -137,7 +137,7 @@ def explained(model: Model, rows: pa.Table, threshold: float, top: int) -> dict[
     of_row = np.zeros(len(x), dtype=int)  # which row of the weights explains it
     if model.classifies:
         found = scores.probabilities(raw)
-        numbers = metrics.predicted(found, threshold)
+        numbers = metrics.predict(found, threshold)
         columns[f"predicted_{model.label}"] = model.class_values(numbers)
         columns["probability"] = pa.array(found[np.arange(len(x)), numbers])
         of_row = numbers if raw.shape[1] > 1 else of_row

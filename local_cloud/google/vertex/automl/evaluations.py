@@ -91,20 +91,20 @@ def resource(models: ModelRegistry) -> Resource:
         found = records.get(KIND, call.name)
         if found is None:
             raise not_found(call.name)
-        return _shown(found)
+        return _render(found)
 
     def list_all(call: Call) -> Json:
         model = models.find(call.parent)
         found = [
-            _shown(document)
+            _render(document)
             for _, document in records.list(KIND, f"{model['name']}/evaluations/")
             if document["version"] == model["versionId"]
         ]
-        page, token = documents.cut(found, call.page)
+        page, token = documents.paginate(found, call.page)
         return {"modelEvaluations": page, "nextPageToken": token}
 
     return Resource("models/*/evaluations", ModelEvaluation, {"list": list_all, "get": get})
 
 
-def _shown(document: Json) -> Json:
+def _render(document: Json) -> Json:
     return {name: value for name, value in document.items() if name != "version"}

@@ -20,7 +20,7 @@ from local_cloud.google.vertex.collection import Collection
 from local_cloud.google.vertex.datasets import data_items
 from local_cloud.google.vertex.datasets.data_items import DataItems
 from local_cloud.google.vertex.request import GS_URI
-from local_cloud.google.vertex.schema import Json, checked, require
+from local_cloud.google.vertex.schema import Json, parse_message, require
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 
@@ -43,7 +43,7 @@ class Datasets(Collection):
 
     def create(self, parent: str, body: Json, chosen: str = "", **more: Any) -> Json:
         """Create a dataset; the files of a table are looked for when it is used."""
-        sent = checked(Dataset, body, "dataset")
+        sent = parse_message(Dataset, body, "dataset")
         require(sent.get("displayName"), "dataset.displayName: required")
         schema = sent.get("metadataSchemaUri", "")
         require(schema, "dataset.metadataSchemaUri: required")
@@ -66,7 +66,7 @@ class Datasets(Collection):
 
     def import_data(self, name: str, body: Json) -> Json:
         """:import, answered with an operation that has ended: add pictures."""
-        dataset, request = self.get(name), checked(ImportDataRequest, body | {"name": name})
+        dataset, request = self.get(name), parse_message(ImportDataRequest, body | {"name": name})
         require(
             dataset["metadataSchemaUri"] == PICTURES, f"{name} is a table: it is what its files are"
         )
@@ -74,11 +74,13 @@ class Datasets(Collection):
             total = self.items.import_data(name, request.get("importConfigs", []))
             self.records.put(self.kind, name, self.get(name) | {"dataItemCount": str(total)})
             response = {"@type": f"{documents.TYPES}ImportDataResponse"}
-            return documents.done(self.records, name, response, "ImportDataOperationMetadata")
+            return documents.record_operation(
+                self.records, name, response, "ImportDataOperationMetadata"
+            )
 
     def export_data(self, name: str, body: Json) -> Json:
         """:export, answered with an operation that has ended: write the list of the pictures."""
-        dataset, request = self.get(name), checked(ExportDataRequest, body | {"name": name})
+        dataset, request = self.get(name), parse_message(ExportDataRequest, body | {"name": name})
         config = request.get("exportConfig", {})
         prefix = config.pop("gcsDestination", {}).get("outputUriPrefix", "")
         if dataset["metadataSchemaUri"] != PICTURES or config:
@@ -88,7 +90,9 @@ class Datasets(Collection):
             "@type": f"{documents.TYPES}ExportDataResponse",
             "exportedFiles": self.items.export(dataset, prefix),
         }
-        return documents.done(self.records, name, response, "ExportDataOperationMetadata")
+        return documents.record_operation(
+            self.records, name, response, "ExportDataOperationMetadata"
+        )
 
     def tables(self, dataset: Json, folder: Path) -> list[Path]:
         """Return the CSV files of a table; EngineError where there are none.

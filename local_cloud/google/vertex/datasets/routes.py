@@ -32,7 +32,7 @@ def resources(parts: Parts) -> list[Resource]:
         document = datasets.records.get(data_items.KIND, call.parent)
         if document is None:
             raise not_found(call.parent)
-        found, token = pages.cut(data_items.annotations_of(document), call.page)
+        found, token = pages.paginate(data_items.annotations_of(document), call.page)
         return {"annotations": found, "nextPageToken": token}
 
     return [

@@ -52,7 +52,7 @@ def check(known: Datasets, parent: str, config: Json) -> None:
     inputs.split(config, tables=dataset["metadataSchemaUri"] == datasets.TABLES)
 
 
-def written(known: Datasets, parent: str, config: Json) -> dict[str, str]:
+def write_parts(known: Datasets, parent: str, config: Json) -> dict[str, str]:
     """Write the parts to the bucket, and return the variables of a job; or raise Refused."""
     try:
         dataset = known.get(f"{parent}/datasets/{config['datasetId']}")

@@ -47,7 +47,7 @@ def note(task: Task, lineage: Lineage) -> None:
         lineage.records.put(KIND, _name(lineage, task.fingerprint), document)
 
 
-def found(records: Records, lineage: Lineage, key: str) -> Json | None:
+def find(records: Records, lineage: Lineage, key: str) -> Json | None:
     """Return what an earlier task has made, unless its execution or artifacts were deleted."""
     document = records.get(KIND, _name(lineage, key)) if key else None
     if document is None or not lineage.resource(document["execution"]):

@@ -76,7 +76,7 @@ class _Parser:
             raise self.wrong(f"at {self.tokens[self.at][1]!r}")
         return found
 
-    def taken(self, *wanted: str) -> str:
+    def take(self, *wanted: str) -> str:
         """Return the next token if it is one of these operators; "" otherwise."""
         if self.at < len(self.tokens):
             kind, text = self.tokens[self.at]
@@ -87,7 +87,7 @@ class _Parser:
 
     def either(self) -> Term:
         terms = [self.both()]
-        while self.taken("||"):
+        while self.take("||"):
             terms.append(self.both())
         return (
             terms[0]
@@ -97,7 +97,7 @@ class _Parser:
 
     def both(self) -> Term:
         terms = [self.comparison()]
-        while self.taken("&&"):
+        while self.take("&&"):
             terms.append(self.comparison())
         return (
             terms[0]
@@ -107,11 +107,11 @@ class _Parser:
 
     def comparison(self) -> Term:
         left = self.term()
-        sign = self.taken("==", "!=", *ORDER)
+        sign = self.take("==", "!=", *ORDER)
         if not sign:
             return left
         right = self.term()
-        return lambda values: self.compared(left(values), sign, right(values))
+        return lambda values: self.compare(left(values), sign, right(values))
 
     def term(self) -> Term:
         self.depth += 1
@@ -123,10 +123,10 @@ class _Parser:
             self.depth -= 1
 
     def inner(self) -> Term:
-        if self.taken("!"):
+        if self.take("!"):
             term = self.term()
             return lambda values: not self.truth(term, values)
-        if self.taken("("):
+        if self.take("("):
             return self.closed(self.either())
         if self.at == len(self.tokens):
             raise self.wrong("at its end")
@@ -140,13 +140,13 @@ class _Parser:
             return lambda _: constant
         if kind == "word" and text in CONSTANTS:
             return lambda _: CONSTANTS[text]
-        if kind == "word" and text in CONVERT and self.taken("("):
+        if kind == "word" and text in CONVERT and self.take("("):
             argument = self.closed(self.either())
-            return lambda values: self.converted(text, argument(values))
+            return lambda values: self.convert(text, argument(values))
         raise self.wrong(f"at {text!r}")
 
     def closed(self, term: Term) -> Term:
-        if not self.taken(")"):
+        if not self.take(")"):
             raise self.wrong("for a parenthesis that is not closed")
         return term
 
@@ -168,7 +168,7 @@ class _Parser:
             raise InvalidCondition(f"in {self.text!r}, the task has no input {name!r}")
         return values[name]
 
-    def compared(self, left: Any, sign: str, right: Any) -> bool:
+    def compare(self, left: Any, sign: str, right: Any) -> bool:
         alike = _kind(left) == _kind(right)
         if sign in ("==", "!="):
             return (alike and left == right) == (sign == "==")
@@ -176,7 +176,7 @@ class _Parser:
             raise InvalidCondition(f"in {self.text!r}, {left!r} {sign} {right!r} means nothing")
         return bool(ORDER[sign](left, right))
 
-    def converted(self, to: str, value: Any) -> Any:
+    def convert(self, to: str, value: Any) -> Any:
         try:
             return CONVERT[to](value)
         except (ValueError, TypeError, OverflowError):

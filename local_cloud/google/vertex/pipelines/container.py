@@ -16,7 +16,7 @@ from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.pipelines import placeholders
 from local_cloud.google.vertex.pipelines.lineage import Lineage
 from local_cloud.google.vertex.pipelines.placeholders import path_of
-from local_cloud.google.vertex.pipelines.spec import outputs_of, parsed, typed
+from local_cloud.google.vertex.pipelines.spec import outputs_of, parse, typed
 from local_cloud.google.vertex.pipelines.task import Task
 from local_cloud.google.vertex.schema import Json
 from local_cloud.http import bodies
@@ -106,8 +106,8 @@ def custom_job(task: Task, container: Json, given: Json, job: Json) -> Json:
     told = own(task, job)
     spec: Json = {
         "imageUri": container["image"],
-        "command": placeholders.resolved(container.get("command", []), given, told),
-        "args": placeholders.resolved(container.get("args", []), given, told),
+        "command": placeholders.resolve(container.get("command", []), given, told),
+        "args": placeholders.resolve(container.get("args", []), given, told),
         "env": [
             {"name": each["name"], "value": placeholders.fill(each["value"], given, told)}
             for each in container.get("env", [])
@@ -150,7 +150,7 @@ def results(task: Task, component: Json, job: Json, objects: Objects) -> tuple[J
         if name in said.get("parameterValues", {}):
             values[name] = typed(said["parameterValues"][name], definition, f"output {name}")
         elif (text := _text(objects, f"{place}/{name}")) is not None:
-            values[name] = parsed(text, definition, f"output {name}")
+            values[name] = parse(text, definition, f"output {name}")
     changes: Json = {}
     for name in outputs_of(component, "artifacts"):
         listed: list[Any] = said.get("artifacts", {}).get(name, {}).get("artifacts", [])

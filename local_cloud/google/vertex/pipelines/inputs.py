@@ -49,7 +49,7 @@ def parameters(
     for name, source in sources.items():
         value = _parameter(source, scope, beside, status)
         if value is not None:
-            given[name] = _selected(value, source, name)
+            given[name] = _select(value, source, name)
     given |= {
         name: placeholders.constant(value, given, own)
         for name, value in given.items()
@@ -62,12 +62,14 @@ def parameters(
         if name not in given and "dag" not in component and not definition.get("isOptional"):
             raise Unresolved(f"the input {name} has no value")
     return {
-        name: _typed(value, declared[name], name, "dag" in component) if name in declared else value
+        name: _convert(value, declared[name], name, "dag" in component)
+        if name in declared
+        else value
         for name, value in given.items()
     }
 
 
-def _typed(value: Any, definition: Json, name: str, passes_on: bool) -> Any:
+def _convert(value: Any, definition: Json, name: str, passes_on: bool) -> Any:
     """Return the value as its type has it.
 
     passes_on: for a pipeline within one, for which kfp writes the type of a loop's items wrongly.
@@ -82,7 +84,7 @@ def _typed(value: Any, definition: Json, name: str, passes_on: bool) -> Any:
         raise Unresolved(str(problem)) from None
 
 
-def compared(given: Json, component: Json) -> Json:
+def render_for_cache(given: Json, component: Json) -> Json:
     """Return the parameters as a condition compares them: what is declared as text is text.
 
     kfp declares the items of a list without a type so, and writes `== '2'` for `item == 2`.
@@ -107,7 +109,7 @@ def _parameter(source: Json, scope: Task, beside: Siblings, status: Json) -> Any
     return beside[wanted["producerTask"]].output_parameters.get(wanted["outputParameterKey"])
 
 
-def _selected(value: Any, source: Json, name: str) -> Any:
+def _select(value: Any, source: Json, name: str) -> Any:
     """Return the part of a value that `parseJson(string_value)["a"]` chooses."""
     if not (selector := source.get("parameterExpressionSelector")):
         return value
@@ -172,7 +174,7 @@ def outputs(component: Json, inside: Siblings) -> tuple[Json, dict[str, list[str
     return values, found
 
 
-def collected(component: Json, rounds: list[Task]) -> tuple[Json, dict[str, list[str]]]:
+def collect(component: Json, rounds: list[Task]) -> tuple[Json, dict[str, list[str]]]:
     """Return the outputs of a loop: lists of what its rounds have passed on."""
     values = {
         name: [one.output_parameters.get(name) for one in rounds]

@@ -29,8 +29,8 @@ from local_cloud.google.vertex.pipelines.task import Task, TaskTable
 from local_cloud.google.vertex.request import GS_URI
 from local_cloud.google.vertex.schema import (
     Json,
-    checked,
     new_id,
+    parse_message,
     require,
     timestamp,
     timestamp_after,
@@ -80,7 +80,7 @@ class PipelineJobs:
     # ---- requests -------------------------------------------------------------------------------
     def create(self, parent: str, body: Json, chosen: str) -> Json:
         """Check, record and begin a pipeline job; returns it."""
-        job = checked(PipelineJob, body, "pipeline_job")
+        job = parse_message(PipelineJob, body, "pipeline_job")
         for field in OWN_FIELDS:
             job.pop(field, None)
         chosen = chosen or f"pipeline-{new_id()}"
@@ -91,7 +91,7 @@ class PipelineJobs:
                 "not implemented in the local cloud: a template of Artifact Registry; send the"
                 " compiled pipeline",
             )
-        spec = pipeline_spec.checked(job.get("pipelineSpec"))
+        spec = pipeline_spec.check(job.get("pipelineSpec"))
         root = self._root(job, spec, f"{parent}/metadataStores/default")
         now = timestamp(time.time())
         job |= {
@@ -180,13 +180,13 @@ class PipelineJobs:
     def together(self, call: str, parent: str, names: list[str]) -> Json:
         """Cancel or delete several; all or none. call: BatchCancel or BatchDelete."""
         require(0 < len(names) <= MOST_TOGETHER, f"names: 1 to {MOST_TOGETHER} of them")
-        found = [self.get(documents.numbered(name)) for name in names]
+        found = [self.get(documents.number_project(name)) for name in names]
         with self.records.transaction():
             for job in found:
                 (self.cancel if call == "BatchCancel" else self.delete)(job)
             kind = f"{call}PipelineJobsResponse"
             response = {"@type": f"{documents.TYPES}{kind}", "pipelineJobs": found}
-            return documents.done(self.records, parent, response, METADATA[call])
+            return documents.record_operation(self.records, parent, response, METADATA[call])
 
     def _detail(self, task: Task, lineage: Lineage) -> Json:
         """Return a task, as types/pipeline_job.py has it."""

@@ -141,7 +141,7 @@ class Lineage:
         if self.resource(name):
             self._metadata.artifacts.patch(name, {**changes, "state": "LIVE"}, "")
 
-    def imported(self, kind: Json, uri: str) -> str:
+    def find_imported(self, kind: Json, uri: str) -> str:
         """Return the name of an artifact that there is already for this URI.
 
         "" if there is none.

@@ -67,13 +67,13 @@ def constant(value: Any, parameters: Json, own: Mapping[str, str]) -> Any:
     if not isinstance(value, str):
         return value
 
-    def replaced(match: re.Match[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
         named = PARTS["input"].fullmatch(match[1])
         if named and named["name"] in parameters:
             return text_of(parameters[named["name"]])
         return own.get(match[1][1:], match[0])
 
-    return FOUND.sub(replaced, value)
+    return FOUND.sub(replace, value)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -88,7 +88,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from (key, *_texts(one))
 
 
-def resolved(words: Sequence[str], given: Json, own: Mapping[str, str]) -> list[str]:
+def resolve(words: Sequence[str], given: Json, own: Mapping[str, str]) -> list[str]:
     """Return a command with every placeholder filled in.
 
     given: the executor input of the task. own: what OWN lists.

@@ -210,7 +210,7 @@ class PipelineRunner:
         there = [task for task in rounds if task]
         component = self.spec.component(loop.component)
         if len(there) == len(every):
-            self._end(loop, there, inputs.collected(component, there))
+            self._end(loop, there, inputs.collect(component, there))
         elif self._halted() and all(task.is_over for task in there):
             self._put(loop.now("CANCELLED", error="Not all rounds of the loop were started."))
 
@@ -271,7 +271,7 @@ class PipelineRunner:
             given = inputs.parameters(*around, status, own)
             holds = conditions.compile_condition(policy.get("condition", "true"))
             task = replace(task, parameters=given)
-            if not holds(inputs.compared(given, component)):
+            if not holds(inputs.render_for_cache(given, component)):
                 self._put(task.now("NOT_TRIGGERED"))
                 return
             task = replace(task, artifacts=inputs.artifacts(*around))
@@ -308,7 +308,7 @@ class PipelineRunner:
     def _begin_container(self, task: Task, wanted: Json) -> None:
         key = cache.fingerprint(task, wanted, self.spec)
         task = replace(task, fingerprint=key)
-        if earlier := cache.found(self._records, self.lineage, key):
+        if earlier := cache.find(self._records, self.lineage, key):
             made = {
                 "output_parameters": earlier["parameters"],
                 "output_artifacts": earlier["artifacts"],
@@ -337,7 +337,7 @@ class PipelineRunner:
         uri = source.get("constant", task.parameters.get(source.get("runtimeParameter", "")))
         uri = str(task.parameters.get("uri", uri))
         kind = wanted.get("typeSchema", {})
-        name = "" if wanted.get("reimport") else self.lineage.imported(kind, uri)
+        name = "" if wanted.get("reimport") else self.lineage.find_imported(kind, uri)
         (key,) = outputs_of(component, "artifacts")
         own = pipeline_container.own(task, self.job)
         metadata = placeholders.constant(wanted.get("metadata"), dict(task.parameters), own)

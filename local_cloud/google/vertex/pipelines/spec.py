@@ -122,7 +122,7 @@ def typed(value: Any, definition: Json, where: str) -> Any:
     return float(value) if kind == "NUMBER_DOUBLE" else value
 
 
-def parsed(text: str, definition: Json, where: str) -> Any:
+def parse(text: str, definition: Json, where: str) -> Any:
     """Return the value that a task has written into an output parameter's file."""
     if definition.get("parameterType") == "STRING":
         return text
@@ -139,7 +139,7 @@ def _short(value: Any) -> str:
 
 
 # ---- checks ---------------------------------------------------------------------------------
-def checked(given: Any) -> PipelineSpec:
+def check(given: Any) -> PipelineSpec:
     """Return a pipeline that can be run here; what cannot is refused by name."""
     require(given, "pipeline_job.pipelineSpec: required; compile the pipeline with kfp")
     version = str(given.get("schemaVersion", ""))

@@ -21,9 +21,9 @@ from google.cloud.aiplatform_v1.types import (
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex import documents
 from local_cloud.google.vertex.collection import Collection
-from local_cloud.google.vertex.documents import numbered
+from local_cloud.google.vertex.documents import number_project
 from local_cloud.google.vertex.errors import not_found
-from local_cloud.google.vertex.schema import Json, checked, require, timestamp
+from local_cloud.google.vertex.schema import Json, parse_message, require, timestamp
 from local_cloud.http.whole_numbers import whole
 from local_cloud.store.records import Records
 
@@ -83,7 +83,7 @@ class Metadata:
         functions: documents.Functions = {}
         if kind is not self.contexts:
             functions["in_context"] = lambda resource, context: bool(
-                self.records.get(MEMBERS, f"{numbered(context)} {resource['name']}")
+                self.records.get(MEMBERS, f"{number_project(context)} {resource['name']}")
             )
         return kind.page(store, query, functions)
 
@@ -104,7 +104,7 @@ class Metadata:
 
     def _all(self, kind: Collection, store: str, names: list[str]) -> list[str]:
         """Return these names with projects by number, each that of a resource of this store."""
-        found = [numbered(name) for name in names]
+        found = [number_project(name) for name in names]
         for name in found:
             require(
                 name.startswith(f"{store}/{kind.noun}/"),
@@ -116,7 +116,7 @@ class Metadata:
     # ---- contexts ---------------------------------------------------------------------------
     def add_members(self, context: str, body: Json) -> Json:
         """addContextArtifactsAndExecutions."""
-        request = checked(AddContextArtifactsAndExecutionsRequest, body)
+        request = parse_message(AddContextArtifactsAndExecutionsRequest, body)
         store = _store(context)
         with self.records.transaction():
             self.contexts.get(context)
@@ -128,7 +128,7 @@ class Metadata:
 
     def add_children(self, context: str, body: Json) -> Json:
         """addContextChildren: a context may have several parents, but be none of its own."""
-        request = checked(AddContextChildrenRequest, body)
+        request = parse_message(AddContextChildrenRequest, body)
         with self.records.transaction():
             above = self._with_parents(context)
             for name in self._all(self.contexts, _store(context), request.get("childContexts", [])):
@@ -153,7 +153,7 @@ class Metadata:
 
     def remove_children(self, context: str, body: Json) -> Json:
         """removeContextChildren."""
-        request = checked(RemoveContextChildrenRequest, body)
+        request = parse_message(RemoveContextChildrenRequest, body)
         with self.records.transaction():
             self.contexts.get(context)
             for name in self._all(self.contexts, _store(context), request.get("childContexts", [])):
@@ -179,7 +179,7 @@ class Metadata:
     # ---- executions -------------------------------------------------------------------------
     def add_events(self, execution: str, body: Json) -> Json:
         """addExecutionEvents: artifacts that an execution read or made."""
-        request = checked(AddExecutionEventsRequest, body)
+        request = parse_message(AddExecutionEventsRequest, body)
         store = _store(execution)
         with self.records.transaction():
             self.executions.get(execution)
@@ -242,7 +242,7 @@ class Metadata:
     # ---- for jobs ---------------------------------------------------------------------------
     def context(self, name: str) -> Json:
         """Return a context by the name that a client sent, or NOT_FOUND."""
-        document = self.records.get(self.contexts.kind, numbered(name))
+        document = self.records.get(self.contexts.kind, number_project(name))
         if document is None:
             raise not_found(name)
         return document

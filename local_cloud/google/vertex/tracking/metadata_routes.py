@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from local_cloud.google.vertex.collection import Collection
 from local_cloud.google.vertex.parts import Parts
-from local_cloud.google.vertex.resource import Call, Method, Resource, chosen_id, listed
+from local_cloud.google.vertex.resource import Call, Method, Resource, chosen_id, render_list
 from local_cloud.google.vertex.schema import Json
 from local_cloud.google.vertex.tracking.metadata import Metadata
 
@@ -39,7 +39,7 @@ def _own(metadata: Metadata, kind: Collection) -> dict[str, Method]:
         return metadata.create(kind, call.parent, call.body, chosen_id(kind, call))
 
     def list_all(call: Call) -> Json:
-        return listed(kind, metadata.page(kind, call.parent, call.page))
+        return render_list(kind, metadata.page(kind, call.parent, call.page))
 
     def delete(call: Call) -> None:
         metadata.delete(kind, call.name, call.query.get("etag", ""))

@@ -15,7 +15,7 @@ from google.cloud.aiplatform_v1.types import (
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex import documents
 from local_cloud.google.vertex.collection import Collection
-from local_cloud.google.vertex.schema import Json, checked, require, timestamp
+from local_cloud.google.vertex.schema import Json, parse_message, require, timestamp
 from local_cloud.http.whole_numbers import whole
 from local_cloud.store.records import Records
 
@@ -38,17 +38,17 @@ class Points:
 
     def write_run(self, run: str, body: Json) -> Json:
         """runs/ID:write: points of several series of a run, all of them or none."""
-        request = checked(WriteTensorboardRunDataRequest, body)
+        request = parse_message(WriteTensorboardRunDataRequest, body)
         with self.records.transaction():
             self._write(run, request)
         return {}
 
     def write_experiment(self, experiment: str, body: Json) -> Json:
         """experiments/ID:write: the same for several runs."""
-        request = checked(WriteTensorboardExperimentDataRequest, body)
+        request = parse_message(WriteTensorboardExperimentDataRequest, body)
         with self.records.transaction():
             for one in request.get("writeRunDataRequests", []):
-                run = documents.numbered(one.get("tensorboardRun", ""))
+                run = documents.number_project(one.get("tensorboardRun", ""))
                 require(
                     run.startswith(f"{experiment}/runs/"),
                     f"writeRunDataRequests[].tensorboardRun: {run!r} is no run of {experiment}",
@@ -94,7 +94,7 @@ class Points:
         """tensorboards/ID:batchRead."""
         require(names, "timeSeries: required")
         found = []
-        for name in map(documents.numbered, names):
+        for name in map(documents.number_project, names):
             require(
                 name.startswith(f"{board}/experiments/"), f"{name!r} is no time series of {board}"
             )
@@ -109,7 +109,7 @@ class Points:
         kind = series["valueType"]
         points = self.points(series["name"])
         if most != -1:
-            points = _spread(points, min(most, MOST_READ) or MOST[kind])
+            points = _thin(points, min(most, MOST_READ) or MOST[kind])
         return {
             "tensorboardTimeSeriesId": series["name"].rpartition("/")[2],
             "valueType": kind,
@@ -122,7 +122,7 @@ class Points:
 
     def export(self, name: str, body: Json) -> Json:
         """timeSeries/ID:exportTensorboardTimeSeries: every point, in pages, by step."""
-        request = checked(ExportTensorboardTimeSeriesDataRequest, body)
+        request = parse_message(ExportTensorboardTimeSeriesDataRequest, body)
         _no_filter(request.get("filter"))
         if request.get("orderBy", "step") != "step":
             raise ApiError(
@@ -150,7 +150,7 @@ def _place(step: int) -> str:
     return f"{step + 2**63:020d}"
 
 
-def _spread(points: list[Any], most: int) -> list[Any]:
+def _thin(points: list[Any], most: int) -> list[Any]:
     """Return so many points at most, evenly spread.
 
     The last is always there, and the first if there is room.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from local_cloud.google.vertex.collection import Collection
 from local_cloud.google.vertex.parts import Parts
-from local_cloud.google.vertex.resource import Call, Method, Resource, chosen_id, listed
+from local_cloud.google.vertex.resource import Call, Method, Resource, chosen_id, render_list
 from local_cloud.google.vertex.schema import Json
 from local_cloud.google.vertex.tracking.tensorboards import Tensorboards
 
@@ -37,7 +37,7 @@ def resources(parts: Parts) -> list[Resource]:
 def _boards(boards: Tensorboards) -> dict[str, Method]:
     def list_all(call: Call) -> Json:
         found = boards.boards.page(call.parent, call.page, render=boards.shown)
-        return listed(boards.boards, found)
+        return render_list(boards.boards, found)
 
     return {
         "create": lambda call: boards.create(call.parent, call.body),
@@ -56,7 +56,7 @@ def _own(boards: Tensorboards, kind: Collection) -> dict[str, Method]:
 
     def list_all(call: Call) -> Json:
         boards.above(kind).get(call.parent)
-        return listed(kind, kind.page(call.parent, call.page))
+        return render_list(kind, kind.page(call.parent, call.page))
 
     return {
         "create": create,

@@ -14,7 +14,7 @@ from google.cloud.aiplatform_v1.types import (
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex import documents
 from local_cloud.google.vertex.collection import Collection
-from local_cloud.google.vertex.schema import Json, checked, new_id, require
+from local_cloud.google.vertex.schema import Json, new_id, parse_message, require
 from local_cloud.google.vertex.tracking.tensorboard_data import Points
 from local_cloud.store.records import Records
 
@@ -105,11 +105,11 @@ class Tensorboards:
 
     def add_runs(self, experiment: str, body: Json) -> Json:
         """runs:batchCreate: all of them or none."""
-        request = checked(BatchCreateTensorboardRunsRequest, body)
+        request = parse_message(BatchCreateTensorboardRunsRequest, body)
         requested = _batch(request)
         with self.records.transaction():
             for one in requested:
-                parent = documents.numbered(one.get("parent", ""))
+                parent = documents.number_project(one.get("parent", ""))
                 require(parent == experiment, f"requests[].parent: {parent!r} is not {experiment}")
             return {
                 "tensorboardRuns": [
@@ -125,11 +125,11 @@ class Tensorboards:
 
     def add_series(self, experiment: str, body: Json) -> Json:
         """experiments/ID:batchCreate: time series of several runs, all of them or none."""
-        request = checked(BatchCreateTensorboardTimeSeriesRequest, body)
+        request = parse_message(BatchCreateTensorboardTimeSeriesRequest, body)
         made = []
         with self.records.transaction():
             for one in _batch(request):
-                run = documents.numbered(one.get("parent", ""))
+                run = documents.number_project(one.get("parent", ""))
                 require(
                     run.startswith(f"{experiment}/runs/"),
                     f"requests[].parent: {run!r} is no run of {experiment}",
@@ -145,7 +145,7 @@ class Tensorboards:
 def _check(kind: Collection, body: Json) -> None:
     """Check what the protos say in words about a Tensorboard, a run and a time series."""
     what = kind.proto.__name__
-    found = checked(kind.proto, body, what, ())
+    found = parse_message(kind.proto, body, what, ())
     require(found.get("displayName"), f"{what}.displayName: required")
     if kind.noun == "timeSeries":
         value = found.get("valueType", "VALUE_TYPE_UNSPECIFIED")

@@ -10,7 +10,7 @@ from local_cloud.bounded.errors import CannotRead
 from local_cloud.bounded.limits import Limits
 from local_cloud.engine.spec import State
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex.documents import numbered
+from local_cloud.google.vertex.documents import number_project
 from local_cloud.google.vertex.launch import folders
 from local_cloud.google.vertex.schema import Json, require, timestamp
 from local_cloud.google.vertex.tracking import event_files
@@ -50,7 +50,7 @@ class Tracking:
             )
         if "tensorboard" in spec:
             require("baseOutputDirectory" in spec, "jobSpec.tensorboard: needs baseOutputDirectory")
-            self.tensorboards.boards.get(numbered(spec["tensorboard"]))
+            self.tensorboards.boards.get(number_project(spec["tensorboard"]))
         require(
             "experiment" in spec or "experimentRun" not in spec,
             "jobSpec.experimentRun: needs experiment",
@@ -60,7 +60,7 @@ class Tracking:
             ("experimentRun", "system.ExperimentRun"),
         ):
             if field in spec:
-                found = self.metadata.contexts.get(numbered(spec[field])).get("schemaTitle")
+                found = self.metadata.contexts.get(number_project(spec[field])).get("schemaTitle")
                 require(found == title, f"jobSpec.{field}: {spec[field]} is no {title}")
 
     def begin(self, job: Json) -> None:
@@ -68,7 +68,7 @@ class Tracking:
         spec = job["jobSpec"]
         if "experiment" not in spec or "experimentRun" in spec:
             return
-        experiment = numbered(spec["experiment"])
+        experiment = number_project(spec["experiment"])
         job_id = job["name"].rpartition("/")[2]
         spec["experimentRun"] = self._run_context(experiment, job_id, job_id)
 
@@ -104,7 +104,7 @@ class Tracking:
                 runs += self._take_up(document)
             except (ApiError, CannotRead, StoreError, OSError, ValueError) as error:
                 problem = f"the events could not be taken up into {spec['tensorboard']}: {error}"
-        for name in map(numbered, runs):
+        for name in map(number_project, runs):
             context = self.records.get(self.metadata.contexts.kind, name)
             if context and context.get("metadata", {}).get("_state") == "RUNNING":
                 changed = context["metadata"] | {"_state": ENDED[state]}
@@ -124,7 +124,9 @@ class Tracking:
                 paths.setdefault(folder or DEFAULT_RUN, []).append(str(one.path))
         # All trials of a tuning job are runs of one experiment; the SDK links to it by this name.
         owner = document.get("tuning") or job["name"]
-        experiment = _Experiment(self, owner, numbered(spec["tensorboard"]), job["displayName"])
+        experiment = _Experiment(
+            self, owner, number_project(spec["tensorboard"]), job["displayName"]
+        )
         names = set()
         for line in process.call(event_files.read, paths, limits=EVENTS) if paths else ():
             run = "/".join(filter(None, [str(document.get("trial", "")), line["run"]]))

@@ -17,12 +17,12 @@ from sqlglot import exp
 
 from local_cloud.google.bigquery import allowed, generated
 from local_cloud.google.bigquery.catalog import Name
-from local_cloud.google.bigquery.database import Database, encoded
+from local_cloud.google.bigquery.database import Database, encode
 from local_cloud.google.bigquery.errors import Problem
 from local_cloud.google.bigquery.ml import grammar
 from local_cloud.google.bigquery.parameters import fill
-from local_cloud.google.bigquery.resolve import stored
-from local_cloud.google.bigquery.statements import parsed
+from local_cloud.google.bigquery.resolve import find_stored
+from local_cloud.google.bigquery.statements import parse
 from local_cloud.google.bigquery.translate import to_duckdb
 from local_cloud.google.bigquery.types import checked
 from tests.local_cloud.google.bigquery.support import Run
@@ -185,7 +185,7 @@ def test_no_value_outgrows_the_memory(run: Run, query: str) -> None:
 @given(st.text(max_size=80))
 def test_any_text_is_a_statement_or_is_refused(text: str) -> None:
     try:
-        parsed(text)
+        parse(text)
     except Problem:
         return
 
@@ -199,7 +199,7 @@ HOSTILE = st.text(max_size=30) | st.lists(
 def test_a_parameter_stays_one_value(text: str) -> None:
     """Whatever is in it: DuckDB's parser meets one literal."""
     kind = {"name": "p", "parameterType": {"type": "STRING"}, "parameterValue": {"value": text}}
-    sql = to_duckdb(fill(parsed("SELECT @p AS p"), [kind]))
+    sql = to_duckdb(fill(parse("SELECT @p AS p"), [kind]))
     (found,) = sqlglot.parse(sql, read="duckdb")
     assert isinstance(found, exp.Select) and len(list(found.find_all(exp.Literal))) == 1
 
@@ -207,9 +207,9 @@ def test_a_parameter_stays_one_value(text: str) -> None:
 @given(HOSTILE, HOSTILE.filter(bool))
 def test_a_name_stays_one_name(dataset: str, table: str) -> None:
     name = Name("p", dataset, table)
-    sql = to_duckdb(exp.select("*").from_(stored(name)))
+    sql = to_duckdb(exp.select("*").from_(find_stored(name)))
     (found,) = sqlglot.parse_one(sql, read="duckdb").find_all(exp.Table)
-    assert [part.name for part in found.parts] == [name.schema, encoded(table)]
+    assert [part.name for part in found.parts] == [name.schema, encode(table)]
 
 
 @given(
@@ -233,7 +233,7 @@ def test_a_name_stays_one_name(dataset: str, table: str) -> None:
 )
 def test_nothing_in_a_constant_or_a_name_becomes_a_statement(query: str, text: str) -> None:
     try:
-        sql = to_duckdb(parsed(query.format(text)))
+        sql = to_duckdb(parse(query.format(text)))
     except Problem:
         return
     assert [one.type.name for one in duckdb.extract_statements(sql)] == ["SELECT"]
@@ -301,7 +301,7 @@ def test_no_text_becomes_a_call(place: str, quotes: str, inside: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generated, "check", lambda *_: None)
         try:
-            tree = parsed(query)
+            tree = parse(query)
             sql = to_duckdb(tree)
         except Problem:
             return
@@ -312,7 +312,7 @@ def test_no_text_becomes_a_call(place: str, quotes: str, inside: str) -> None:
 def test_names_that_differ_are_stored_apart(one: str, other: str) -> None:
     """Also where they differ in case, which DuckDB does not see."""
     if one != other and one.isascii() and other.isascii():
-        assert encoded(one).lower() != encoded(other).lower()
+        assert encode(one).lower() != encode(other).lower()
 
 
 @given(HOSTILE)

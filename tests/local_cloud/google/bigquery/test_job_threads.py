@@ -14,7 +14,7 @@ from local_cloud.google.bigquery.database import Database
 from local_cloud.google.bigquery.errors import Problem
 from local_cloud.google.bigquery.jobs import Jobs
 from local_cloud.google.bigquery.outcome import Cursor, Outcome
-from local_cloud.google.bigquery.statements import parsed
+from local_cloud.google.bigquery.statements import parse
 from local_cloud.google.bigquery.translate import name_columns, to_duckdb
 from local_cloud.store.records import Records
 
@@ -61,7 +61,7 @@ def test_a_job_that_is_cancelled_between_two_statements_ends(jobs: Jobs, end: st
 
 
 def test_a_query_that_is_cancelled_is_translated_no_further() -> None:
-    tree = parsed(f"SELECT {', '.join(f'{x} AS c{x}' for x in range(1000))}")
+    tree = parse(f"SELECT {', '.join(f'{x} AS c{x}' for x in range(1000))}")
     steps = 0
 
     def check() -> None:
@@ -76,6 +76,6 @@ def test_a_query_that_is_cancelled_is_translated_no_further() -> None:
 
 
 def test_more_columns_than_bigquery_has_are_refused_before_they_are_translated() -> None:
-    tree = parsed(f"SELECT {', '.join(f'{x} AS c{x}' for x in range(10_001))}")
+    tree = parse(f"SELECT {', '.join(f'{x} AS c{x}' for x in range(10_001))}")
     with pytest.raises(Problem, match="10001 columns; the maximum is 10000"):
         name_columns(tree)

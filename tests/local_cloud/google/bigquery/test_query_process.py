@@ -22,7 +22,7 @@ from local_cloud.google.bigquery import jobs as jobs_module
 from local_cloud.google.bigquery.catalog import Catalog
 from local_cloud.google.bigquery.database import Database
 from local_cloud.google.bigquery.errors import Problem
-from local_cloud.google.bigquery.foreign_errors import known, problem_of
+from local_cloud.google.bigquery.foreign_errors import explain, problem_of
 from local_cloud.google.bigquery.jobs import Jobs
 from local_cloud.google.bigquery.outcome import Cursor, Outcome
 from local_cloud.google.bigquery.query_client import ProcessEnded, _error, _Values
@@ -122,7 +122,7 @@ def test_when_the_process_is_killed_what_was_committed_is_there(database: Databa
         os.kill(process_of(database), signal.SIGKILL)
         with pytest.raises(ProcessEnded, match="has ended") as ended:
             cursor.execute("COMMIT")
-        assert known(ended.value).code == 503
+        assert explain(ended.value).code == 503
     assert database.rows("SELECT x FROM t") == [(1,)]
 
 

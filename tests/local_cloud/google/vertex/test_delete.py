@@ -33,12 +33,12 @@ def test_a_job_that_could_not_be_deleted_can_still_be_listed(
         raise OSError(28, "No space left on device")
 
     def delete() -> None:
-        rest.answered(kind, "delete", kind.methods["delete"], call, platform.records)
+        rest.perform(kind, "delete", kind.methods["delete"], call, platform.records)
 
     async def story() -> None:
         await platform.engine.start({})
         with monkeypatch.context() as disk, pytest.raises(OSError):
-            disk.setattr(documents, "done", full)
+            disk.setattr(documents, "record_operation", full)
             delete()
         found = parts.training.custom_job(documents.get(platform.records, NAME))
         assert found["state"] == "JOB_STATE_SUCCEEDED"

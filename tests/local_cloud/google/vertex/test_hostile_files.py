@@ -123,13 +123,13 @@ LIST = {"parameterType": "LIST"}
 @pytest.mark.parametrize(
     ("read", "refused"),
     [
-        (lambda: spec.parsed(DEEP, LIST, "output a"), ApiError),
+        (lambda: spec.parse(DEEP, LIST, "output a"), ApiError),
         (
             lambda: inputs.items({"parameterIterator": {"items": {"raw": DEEP}}}, {}),
             inputs.Unresolved,
         ),
         (
-            lambda: inputs._selected(
+            lambda: inputs._select(
                 DEEP, {"parameterExpressionSelector": 'parseJson(string_value)["a"]'}, "a"
             ),
             inputs.Unresolved,
@@ -154,7 +154,7 @@ def test_a_tasks_output_that_no_answer_could_hold_is_refused(
         container._json(None, "gs://b/executor_output.json")  # type: ignore[arg-type]
     for kind in ("LIST", "NUMBER_DOUBLE"):
         with pytest.raises(ApiError):
-            spec.parsed(value, {"parameterType": kind}, "output a")
+            spec.parse(value, {"parameterType": kind}, "output a")
 
 
 def test_a_word_that_is_nested_too_deeply_is_a_word() -> None:

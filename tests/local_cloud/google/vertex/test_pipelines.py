@@ -371,4 +371,4 @@ def test_a_damaged_pipeline_is_refused_or_can_be_walked_through(
             break
         place = place[key]
     with contextlib.suppress(ApiError):
-        pipeline_spec.parameters(pipeline_spec.checked(spec).root, {})
+        pipeline_spec.parameters(pipeline_spec.check(spec).root, {})

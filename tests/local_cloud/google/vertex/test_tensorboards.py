@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local_cloud.client.control import Status
-from local_cloud.google.vertex.tracking.tensorboard_data import _place, _spread
+from local_cloud.google.vertex.tracking.tensorboard_data import _place, _thin
 from tests.local_cloud.google.vertex.test_requests import PARENT, post
 
 
@@ -195,7 +195,7 @@ def test_steps_sort_as_numbers_do(steps: list[int]) -> None:
 
 @given(st.integers(0, 300), st.integers(1, 40))
 def test_a_thinned_out_series_keeps_its_ends_and_its_order(count: int, most: int) -> None:
-    kept = _spread(list(range(count)), most)
+    kept = _thin(list(range(count)), most)
     assert len(kept) == min(count, most)
     assert kept == sorted(set(kept))
     assert kept[-1:] == list(range(count))[-1:]

@@ -17,28 +17,23 @@ from local_cloud.engine.dialect import TrainingDialect
 from local_cloud.engine.environments.environments import Environments
 from local_cloud.engine.environments.job_environment import write_scripts
 from local_cloud.engine.isolation import job_network, mounts
-from local_cloud.engine.isolation.job_network import JobNetwork
 from local_cloud.engine.jobs import control_groups, job_table, log_timestamps, reaper, scheduler
-from local_cloud.engine.jobs.attempt_runner import AttemptRunner, check_name
-from local_cloud.engine.jobs.collecting import Collecting
+from local_cloud.engine.jobs.attempt_runner import check_name
 from local_cloud.engine.jobs.fork_server import ForkServer
-from local_cloud.engine.jobs.job_space import watch_space
-from local_cloud.engine.jobs.job_table import JobTable, cut_off, ended_with, with_attempt
+from local_cloud.engine.jobs.job_runner import JobRunner, Shared
+from local_cloud.engine.jobs.job_table import JobTable, cut_off, ended_with
 from local_cloud.engine.jobs.remover import Remover
-from local_cloud.engine.jobs.replica import ReplicaContext, environment, log_path
+from local_cloud.engine.jobs.replica import ReplicaContext, log_path
 from local_cloud.engine.jobs.scheduler import Scheduler
 from local_cloud.engine.rehearsals import spot_stop
 from local_cloud.engine.rehearsals.failures import Failures
 from local_cloud.engine.rental import Rented
-from local_cloud.engine.spec import Attempt, EngineError, Job, Outcome, Plan, State
+from local_cloud.engine.spec import Attempt, EngineError, Job, Outcome, State
 from local_cloud.store import clock
-from local_cloud.store.errors import StoreError
 from local_cloud.store.records import NOT_WRITTEN, Records
 from local_cloud.store.space import Space, limit
 
 LEFTOVER_GRACE = 5.0  # seconds between SIGTERM and SIGKILL for what a killed server left behind
-# Whatever interrupts a job here is a rehearsal.
-INTERRUPTED = "local cloud: spot stop rehearsed at epoch {}: the replicas were sent SIGTERM"
 LOST = Outcome(
     State.FAILED,
     "lost",
@@ -83,8 +78,7 @@ class Engine:
         self.failures = Failures(records)
         self._jobs = JobTable(records)
         self._turn = 0  # of the latest job
-        self._runs: dict[str, AttemptRunner] = {}
-        self._collecting: dict[str, Collecting] = {}
+        self._runners: dict[str, JobRunner] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._looking: asyncio.Task[None] | None = None
         self._remover = Remover(self._folder)
@@ -120,6 +114,18 @@ class Engine:
                 await self._recover(job)
         self._rehearsals = spot_stop.Rehearsals(self._records)
         self.reaper = reaper.Reaper(reaper.entries(self._run_mark))
+        self._shared = Shared(
+            jobs=self._jobs,
+            dialects=dialects,
+            rehearsals=self._rehearsals,
+            reaper=self.reaper,
+            fork_server=self._fork_server,
+            ports=self.ports,
+            space=self.space,
+            door=self._door,
+            base=self.base,
+            prepare=self.make_environment,
+        )
         self._open = True
         self._next()
 
@@ -132,10 +138,8 @@ class Engine:
     async def close(self) -> None:
         """Stop the running jobs, whose outcome is "lost"; queued ones wait for the next start."""
         self._open = False
-        for run in self._runs.values():
-            run.decide(LOST)
-        for collecting in self._collecting.values():
-            collecting.stop(LOST)
+        for runner in self._runners.values():
+            runner.stop(LOST)
         if self._looking:
             self._looking.cancel()
         if self._tasks:
@@ -190,10 +194,7 @@ class Engine:
         if job.state is State.QUEUED:
             loop = asyncio.get_running_loop()
             self._jobs.put(ended_with(job, STOPPED), then=lambda: loop.call_soon(self._next))
-        elif job_id in self._runs and self._runs[job_id].decide(STOPPED):
-            self._jobs.update(replace(self._jobs.latest(job_id), state=State.STOPPING))
-        elif job_id in self._collecting:
-            self._collecting[job_id].stop(STOPPED)
+        elif job_id in self._runners and self._runners[job_id].stop(STOPPED):
             self._jobs.update(replace(self._jobs.latest(job_id), state=State.STOPPING))
         return self.get(job_id)
 
@@ -203,11 +204,8 @@ class Engine:
         It can be if it runs, is one that may be interrupted, and nothing has ended it yet. note:
         a line for the logs.
         """
-        job = self.get(job_id)
-        if job_id not in self._runs or not self._runs[job_id].interrupt(note):
-            return False
-        self._jobs.update(with_attempt(self._jobs.latest(job.id), interrupted=time.time()))
-        return True
+        self.get(job_id)
+        return job_id in self._runners and self._runners[job_id].interrupt(note)
 
     def rehearse(self, epochs: Sequence[object]) -> bool:
         """Interrupt a job at these epochs of its log; none: take it back. Whether it replaces one.
@@ -298,114 +296,19 @@ class Engine:
             hidden=self.hidden,
         )  # fmt: skip
 
-    def _network(self, size: int) -> JobNetwork | None:
-        """Return the network that so many replicas share; None: this machine's."""
-        return JobNetwork(self._door) if size > 1 and job_network.available() else None
-
     def _begin(self, job: Job, gpus: tuple[int, ...]) -> None:
+        """Run a job whose turn it is."""
         context = self.replica_context(job.id, self._folder / job.id, job.size, gpus)
-        failure = self.failures.of(job.id)
-        self._runs[job.id] = AttemptRunner(
-            job, context, self.reaper, failure, self._network(job.size)
-        )
-        task = asyncio.get_running_loop().create_task(self._live(job.id, context))
+        runner = JobRunner(job, context, self._shared, self.failures.of(job.id))
+        self._runners[job.id] = runner
+        task = asyncio.get_running_loop().create_task(runner.run())
         self._tasks[job.id] = task
         task.add_done_callback(functools.partial(self._left, job.id))
-
-    async def _live(self, job_id: str, context: ReplicaContext) -> None:
-        """Run a job from its turn to its end, in one attempt or several."""
-        outcome = await self._attempt(job_id, context)
-        ran = self._runs[job_id].ran
-        while self._runs[job_id].again:
-            # Nothing is awaited before the next one is there, for stop() to find.
-            job = with_attempt(self._jobs.latest(job_id), ended=time.time())
-            self._runs[job_id] = AttemptRunner(
-                job, context, self.reaper, network=self._network(job.size)
-            )
-            self._jobs.update(replace(job, state=State.STAGING))
-            outcome = await self._attempt(job_id, context)
-        ended = time.time()
-        if ran:
-            outcome = await self._collect(job_id, outcome)
-        await asyncio.to_thread(context.pythons.remove)
-        self._rehearsals.forget(job_id)
-        self._finish(with_attempt(self._jobs.latest(job_id), ended=ended), outcome)
-
-    async def _attempt(self, job_id: str, context: ReplicaContext) -> Outcome:
-        """Run the job once, with ports of its own."""
-        run, ports = self._runs[job_id], set[int]()
-        watching: list[asyncio.Task[None]] = []
-
-        def port() -> int:
-            ports.add(fresh := self.ports.take())
-            return fresh
-
-        def running() -> None:
-            self._running(job_id)
-            watching.append(asyncio.create_task(watch_space(run, context.folder, self.space)))
-            if reader := run.reader():
-                watching.append(asyncio.create_task(self._watch(job_id, run, reader)))
-
-        async def stage() -> Plan:
-            if (job := self._jobs.latest(job_id)).attempts[-1].ended:
-                attempt = Attempt(clock.now_after(job.attempts[-1].ended))
-                self._jobs.update(replace(job, attempts=(*job.attempts, attempt)))
-            job_context = context.of_job(port)
-            await self.make_environment(context)
-            plan = await asyncio.to_thread(self._dialects[job.dialect].stage, job_id, job_context)
-            if many := [
-                one for one in plan.replicas if one.forkable and self.base(one.image).is_servers
-            ]:
-                await self._fork_server.ready(environment(many[0], context, context.folder))
-            return plan
-
-        try:
-            return await run.live(stage, running)
-        finally:
-            for task in watching:
-                task.cancel()
-            self.ports.give_back(ports)
-
-    async def _watch(self, job_id: str, run: AttemptRunner, reader: spot_stop.Reader) -> None:
-        """Interrupt the job as soon as its log gets to an epoch at which it is to be."""
-        while run.reader():
-            more = await asyncio.to_thread(reader.news)
-            await asyncio.sleep(0 if more else spot_stop.PERIOD)
-            epoch = self._rehearsals.due(job_id, reader.epoch)
-            if epoch is None or not run.reader():
-                continue
-            try:
-                self._rehearsals.use(job_id)  # first on the disk, then done
-            except NOT_WRITTEN:
-                await asyncio.sleep(job_table.RETRY)
-                continue
-            self.interrupt(job_id, INTERRUPTED.format(epoch))
-
-    def _running(self, job_id: str) -> None:
-        job = with_attempt(self._jobs.latest(job_id), started=time.time())
-        job = replace(job, started=job.started or job.attempts[-1].started)
-        if job.state is State.STAGING:
-            job = replace(job, state=State.RUNNING)
-        self._jobs.update(job)
-
-    async def _collect(self, job_id: str, outcome: Outcome) -> Outcome:
-        """Let the dialect take the results; a success that cannot be taken away is none."""
-        final = ended_with(self._jobs.latest(job_id), outcome)
-        collecting = self._collecting[job_id] = Collecting()
-        try:
-            return await collecting.run(self._dialects[final.dialect].collect, final)
-        except (EngineError, StoreError, *NOT_WRITTEN) as problem:
-            if outcome.state is State.SUCCEEDED:
-                return replace(outcome, state=State.FAILED, reason="collect", message=str(problem))
-            logging.getLogger(__name__).error("job %s: collecting failed: %s", job_id, problem)
-            return outcome
-        finally:
-            del self._collecting[job_id]
 
     def _left(self, job_id: str, task: asyncio.Task[None]) -> None:
         """Free the cores of a job that has left the machine."""
         self._tasks.pop(job_id)
-        self._runs.pop(job_id, None)
+        self._runners.pop(job_id)
         self._scheduler.release(job_id)
         if task.cancelled():  # the loop is being torn down; the next start puts things in order
             return

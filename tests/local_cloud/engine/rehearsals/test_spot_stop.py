@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from local_cloud.engine.jobs import attempt_runner
 from local_cloud.engine.jobs.attempt_runner import AGAIN
-from local_cloud.engine.jobs.queue import INTERRUPTED, Engine
+from local_cloud.engine.jobs.job_runner import INTERRUPTED
+from local_cloud.engine.jobs.queue import Engine
 from local_cloud.engine.rehearsals import spot_stop
 from local_cloud.engine.rehearsals.spot_stop import Reader
 from local_cloud.engine.spec import EngineError, Job, State

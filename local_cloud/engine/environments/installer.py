@@ -57,7 +57,7 @@ class Wish:
 
     @property
     def words(self) -> list[str]:
-        """What is asked for, as words of pip and of uv."""
+        """Return what is asked for, as words of pip and of uv."""
         files = [word for file in self.files for word in ("-r", file)]
         return [*self.targets, *(f"--editable={each}" for each in self.editable), *files]
 
@@ -214,7 +214,7 @@ def _sentence(environment: JobEnvironment, wish: Wish, problem: uv.UvFailed) -> 
 
 
 def _check_folder(folder: Path) -> None:
-    """The job may write where it likes, but not into the server's environment."""
+    """Refuse a folder of the server's environment; the job may write anywhere else."""
     there = folder.resolve()
     if any(there.is_relative_to(Path(each).resolve()) for each in (sys.prefix, sys.base_prefix)):
         raise InstallError(

@@ -68,29 +68,29 @@ class JobEnvironment:
 
     @classmethod
     def at(cls, folder: Path) -> JobEnvironment:
-        """The environment that was made in this folder."""
+        """Return the environment that was made in this folder."""
         fields = json.loads((folder / BASE).read_text(encoding="utf-8"))
         listed = {name: tuple(fields[name]) for name in ("sites", "commands", "unchanged")}
         return cls(folder, Base(**{**fields, **listed, "python": Path(fields["python"])}))
 
     @property
     def python(self) -> Path:
-        """The interpreter of the job."""
+        """Return the interpreter of the job."""
         return self.folder / "bin" / "python"
 
     @property
     def scripts(self) -> Path:
-        """What goes first on the job's PATH."""
+        """Return the folder that goes first on the job's PATH."""
         return self.folder / "bin"
 
     @property
     def packages(self) -> Path:
-        """Its site-packages, where only what the job installs is."""
+        """Return its site-packages, where only what the job installs is."""
         return self.folder / "lib" / f"python{self.base.version}" / "site-packages"
 
     @property
     def path(self) -> list[str]:
-        """The folders in which the job finds packages, its own first."""
+        """Return the folders in which the job finds packages, its own first."""
         return [str(self.packages), *self.base.sites]
 
     def make(self, hook: Path | None = None) -> None:
@@ -133,7 +133,7 @@ class JobEnvironment:
             _write_script(self.scripts / name, PIP_SCRIPT)
 
     def variables(self) -> dict[str, str]:
-        """What tells tools that this is their environment, and that there is no network."""
+        """Return what tells tools that this is their environment, and that there is no network."""
         python = str(self.python)
         return {
             "VIRTUAL_ENV": str(self.folder),
@@ -148,12 +148,15 @@ class JobEnvironment:
         }
 
     def uv_variables(self) -> dict[str, str]:
-        """The variables with which uv finds the cache and the index of the server's user."""
+        """Return the variables with which uv finds the cache and the index of the server's user."""
         found: dict[str, str] = json.loads((self.folder / SETTINGS).read_text(encoding="utf-8"))
         return found
 
     def installed(self) -> list[str]:
-        """The files that describe what the job has installed; none for an untouched environment."""
+        """Return the files that describe what the job has installed.
+
+        An untouched environment has none.
+        """
         return [str(entry) for entry in self.packages.glob("*.dist-info")]
 
 
@@ -177,7 +180,7 @@ def write_scripts(folder: Path, installed: Path | None = None) -> Path:
 
 
 def _without_interpreter(script: bytes) -> str:
-    """A script of Python without the lines that name the interpreter; "" if it is none."""
+    """Return a script of Python without the lines that name the interpreter; "" if it is none."""
     head, _, body = script.partition(b"\n")
     if head == b"#!/bin/sh" and body.startswith(b"'''exec'"):  # a path too long for the first line
         head, _, body = body.partition(b"\n' '''\n")

@@ -33,7 +33,7 @@ class UvFailed(EngineError):
 
 
 def program() -> Path:
-    """Where uv is; EngineError if it is not installed."""
+    """Return where uv is; EngineError if it is not installed."""
     beside = Path(sys.executable).parent / "uv"
     found = str(beside) if beside.exists() else shutil.which("uv")
     if not found:
@@ -45,7 +45,7 @@ def program() -> Path:
 
 
 def variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """What of a user's environment uv has to know."""
+    """Return what of a user's environment uv has to know."""
     return {
         name: text
         for name, text in environment.items()

@@ -8,6 +8,7 @@ instead, by read-only calls; what it asks of each is in the helpers' readiness.p
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import re
 import shutil
@@ -92,6 +93,7 @@ def _named(project: str) -> list[str]:
 
     table = tomllib.loads(project)
     found = table["project"]["dependencies"] + table["dependency-groups"]["lesson"]
+    found += itertools.chain(*table["project"]["optional-dependencies"].values())
     return [re.split(r"[=<>]", each)[0].strip() for each in found]
 
 

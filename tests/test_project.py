@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import tomllib
@@ -37,7 +38,9 @@ def normal(name: str) -> str:
 def wanted() -> set[str]:
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())
     groups = table["dependency-groups"]
-    direct = table["project"]["dependencies"] + groups["lesson"] + groups["dev"]
+    extras = table["project"]["optional-dependencies"].values()
+    direct = [*table["project"]["dependencies"], *itertools.chain(*extras)]
+    direct += groups["lesson"] + groups["dev"]
     return {normal(re.split(r"[=<>]", item)[0]) for item in direct}
 
 

@@ -51,7 +51,8 @@ def direct_requirements() -> set[str]:
     """Return the names in pyproject.toml: the local cloud's, the lesson's, development's."""
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())
     groups = [table["dependency-groups"][name] for name in lock.GROUPS]
-    listed = [*table["project"]["dependencies"], *itertools.chain(*groups)]
+    extras = table["project"]["optional-dependencies"].values()
+    listed = [*table["project"]["dependencies"], *itertools.chain(*extras, *groups)]
     return {canonicalize_name(Requirement(each).name) for each in listed}
 
 

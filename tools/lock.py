@@ -37,7 +37,14 @@ def resolve(uv: Path, upgrade: bool) -> list[str]:
         command = [str(uv), "pip", "compile", "--quiet", "pyproject.toml"]
         command += [word for name in GROUPS for word in ("--group", name)]
         command += ["--universal", "--python-version", "3.11", "--fork-strategy", "fewest"]
-        command += ["--generate-hashes", "--no-annotate", "--no-header", "--output-file", str(lock)]
+        command += [
+            "--all-extras",
+            "--generate-hashes",
+            "--no-annotate",
+            "--no-header",
+            "--output-file",
+            str(lock),
+        ]
         command += ["--upgrade"] if upgrade else []
         subprocess.run(command, cwd=ROOT, check=True)
         entries = re.split(r"\n(?=\S)", lock.read_text().strip())

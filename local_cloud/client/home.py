@@ -70,23 +70,23 @@ def _environment(who: dict[str, Any]) -> str:
     return str(who.get("environment") or os.path.realpath(interpreter.parent.parent))
 
 
-# What the server imports beside the standard library; a client does without.
+# What the server imports beside the standard library; a client does without. `extras` has more.
 SERVER_NEEDS = (
-    *(
-        "anyio",
-        "botocore",
-        "duckdb",
-        "filelock",
-        "google.cloud.aiplatform_v1",
-        "google_crc32c",
-        "h11",
-        "httptools",
-        "jinja2",
-        "numpy",
-        "optuna",
-    ),
-    *("packaging", "pandas", "PIL", "psutil", "pyarrow", "sklearn", "sqlglot", "starlette"),
-    *("tensorboard", "uvicorn"),
+    "anyio",
+    "botocore",
+    "filelock",
+    "google.cloud.aiplatform_v1",
+    "google_crc32c",
+    "h11",
+    "httptools",
+    "jinja2",
+    "numpy",
+    "optuna",
+    "packaging",
+    "psutil",
+    "starlette",
+    "tensorboard",
+    "uvicorn",
 )
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from local_cloud import extras
 from local_cloud.automl.errors import BadData
 from local_cloud.bounded import process
 from local_cloud.bounded.errors import CannotRead, Damaged
@@ -72,6 +73,8 @@ def _statistics(files: tuple[tuple[str, int, int], ...]) -> Json | CannotRead:
 
 def describe(paths: list[str]) -> Json:
     """Return the statistics of CSV files: a function for a process with limits."""
+    if why := extras.missing("automl"):
+        raise Damaged(f"there are no statistics {why}")
     from local_cloud.automl import columns, statistics
 
     try:

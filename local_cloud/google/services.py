@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from local_cloud.google.bigquery import service as bigquery
+from local_cloud import extras
+from local_cloud.google.bigquery import absent
 from local_cloud.google.gcs import service as gcs
 from local_cloud.google.logging import service as cloud_logging
 from local_cloud.google.projects import NotingProjects, Projects
@@ -13,8 +14,18 @@ from local_cloud.google.resourcemanager import service as resourcemanager
 from local_cloud.google.vertex import service as vertex
 from local_cloud.platform import Platform, Service
 
+
+def bigquery(platform: Platform) -> Service:
+    """Return BigQuery, or what says how to install it."""
+    if why := extras.missing("bigquery"):
+        return absent.service(platform, why)
+    from local_cloud.google.bigquery import service  # its libraries are an extra
+
+    return service.service(platform)
+
+
 SERVICES: tuple[Callable[[Platform], Service], ...] = (
-    bigquery.service,
+    bigquery,
     cloud_logging.service,
     gcs.service,
     resourcemanager.service,

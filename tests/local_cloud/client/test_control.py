@@ -16,6 +16,7 @@ import pytest
 from local_cloud import LocalCloudError
 from local_cloud.client import control
 from local_cloud.client.home import CHECKOUT, SERVER_NEEDS, Home, identity
+from local_cloud.extras import LIBRARIES
 from tests.local_cloud.client.command_line import command_line
 from tests.test_architecture import modules
 
@@ -161,6 +162,7 @@ def test_the_list_of_what_a_server_needs_is_what_it_imports() -> None:
         if name.partition(".")[0] not in {*sys.stdlib_module_names, "local_cloud", "__future__"}
     }
     needed = {"google.protobuf", *SERVER_NEEDS}  # which google.cloud.aiplatform_v1 brings
+    needed |= {name for names in LIBRARIES.values() for name in names}  # where they are installed
     needed.remove("httptools")  # which uvicorn imports
     assert not {name for name in foreign if not name.startswith(tuple(needed))}
     assert not {name for name in needed if not any(each.startswith(name) for each in foreign)}

@@ -11,7 +11,8 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from local_cloud.amazon.protocols.errors import ServiceError
+from local_cloud import extras
+from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.sagemaker import launch, listing
 from local_cloud.amazon.sagemaker.autopilot import request as autopilot_request
 from local_cloud.amazon.sagemaker.autopilot import status as autopilot_status
@@ -99,6 +100,8 @@ class Autopilot:
 
     # ---- inside ---------------------------------------------------------------------------------
     def _create(self, request: Json, tags: Sequence[Json]) -> Json:
+        if why := extras.missing("automl"):
+            raise not_implemented(f"Autopilot {why}")
         name = request[NAME]
         autopilot_request.check(request, self.objects)
         if self.records.get(AUTOPILOT, name):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import local_cloud
+from local_cloud import extras
 from local_cloud.engine.spec import EngineError, Job, JobContext, Plan, Refused, Replica, State
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex import billing
@@ -49,6 +50,9 @@ class AutoMl:
         config, inputs = pipeline.get("inputDataConfig", {}), pipeline.get("trainingTaskInputs")
         if not isinstance(inputs, dict):
             raise ApiError("INVALID_ARGUMENT", "trainingTaskInputs: an object is needed")
+        if why := extras.missing("automl"):
+            message = f"not implemented in the local cloud: AutoML {why}"
+            raise ApiError("UNIMPLEMENTED", message)
         dataset = self.datasets.get(f"{parent}/datasets/{config.get('datasetId', '')}")
         task = pipeline["trainingTaskDefinition"]
         if dataset["metadataSchemaUri"] != SCHEMAS[task]:

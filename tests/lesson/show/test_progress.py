@@ -154,7 +154,7 @@ CELLS = {
         "display.close()"
     ),
     "training": (
-        "from lesson import this_machine\n"
+        "from lesson.machines import this_machine\n"
         "from lesson.preparation import prepare\n"
         f"data = prepare({str(ROOT / 'data/titanic_train.csv')!r}, 'data')\n"
         "run = this_machine.train({'train': data.train, 'val': data.val, 'epochs': 20})"

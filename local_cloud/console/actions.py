@@ -28,15 +28,21 @@ class Verb:
 
 VERBS = {
     "cancel-study": Verb(
-        *("study", "study", ("POST", ":cancel")),
+        "study",
+        "study",
+        ("POST", ":cancel"),
         ("SageMaker.StopHyperParameterTuningJob", "HyperParameterTuningJobName"),
     ),
     "delete-study": Verb(
-        *("study", "studies", ("DELETE", "")),
+        "study",
+        "studies",
+        ("DELETE", ""),
         ("SageMaker.DeleteHyperParameterTuningJob", "HyperParameterTuningJobName"),
     ),
     "cancel-pipeline": Verb(
-        *("pipeline", "pipeline", ("POST", ":cancel")),
+        "pipeline",
+        "pipeline",
+        ("POST", ":cancel"),
         ("SageMaker.StopPipelineExecution", "PipelineExecutionArn"),
         once=True,
     ),

@@ -90,7 +90,10 @@ class BucketPages:
                 rows.append([Cell(each.removeprefix(prefix), link), Cell("folder"), Cell("")])
         more = bucket_link(scheme, name, prefix, listed[-1]) if len(found) > PAGE else ""
         table = Table(
-            *("list", "", ("Name", "Size", "Written"), rows),
+            "list",
+            "",
+            ("Name", "Size", "Written"),
+            rows,
             "Nothing is here. A job writes here when it ends; upload() puts files here at once.",
         )
         crumbs = [(bucket_link(scheme, name), name)] if prefix else []

@@ -427,7 +427,7 @@ class Objects:
             content_type, attributes = change(found)
             bucket, name = target
             return self.put(
-                *(bucket, name, body), content_type=content_type, attributes=attributes, when=when
+                bucket, name, body, content_type=content_type, attributes=attributes, when=when
             )
         finally:
             body.unlink(missing_ok=True)

@@ -75,7 +75,9 @@ class Records:
             rows = self._execute(
                 f"SELECT name, document FROM record WHERE kind = ? AND name {comparison} ?"
                 " ORDER BY name LIMIT ?",
-                *(kind, after, _PAGE),
+                kind,
+                after,
+                _PAGE,
             )
             for name, text in rows:
                 if not name.startswith(prefix):

@@ -50,7 +50,9 @@ class Contents:
         if sums:
             attributes |= sums | {"ChecksumType": "FULL_OBJECT"}
         made = self._objects.put(
-            *(params["Bucket"], key, params["Body"].path),
+            params["Bucket"],
+            key,
+            params["Body"].path,
             content_type=content_type,
             attributes=attributes,
             when=conditions.of_write(self._objects, params),
@@ -76,7 +78,9 @@ class Contents:
             elif found.attributes.get("ChecksumType") == "FULL_OBJECT":
                 attributes |= described.checksums(found.attributes)
             made = self._objects.put(
-                *(bucket, key, body),
+                bucket,
+                key,
+                body,
                 content_type=content_type,
                 attributes=attributes,
                 when=conditions.of_write(self._objects, params),
@@ -322,7 +326,7 @@ def _range(header: str | None, size: int) -> tuple[int, int] | None:
     except Unsatisfiable:
         message = "The requested range is not satisfiable"
         refusal = Refusal(
-            *("InvalidRange", message, 416), RangeRequested=header, ActualObjectSize=size
+            "InvalidRange", message, 416, RangeRequested=header, ActualObjectSize=size
         )
         refusal.headers = {"content-range": f"bytes */{size}"}
         raise refusal from None

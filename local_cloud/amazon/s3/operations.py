@@ -88,8 +88,12 @@ def _rules() -> Iterator[Rule]:
         if fixed:
             needed["header"].clear()  # the address tells; what is missing is said
         yield Rule(
-            *(name, operation.http["method"], _PATHS[path], fixed),
-            *(frozenset(needed["querystring"]), frozenset(needed["header"])),
+            name,
+            operation.http["method"],
+            _PATHS[path],
+            fixed,
+            frozenset(needed["querystring"]),
+            frozenset(needed["header"]),
         )
 
 

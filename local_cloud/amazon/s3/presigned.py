@@ -26,7 +26,9 @@ def check(query: Mapping[str, str]) -> None:
         return
     if time.time() > ends:
         raise Refusal(
-            *("AccessDenied", "Request has expired", 403),
+            "AccessDenied",
+            "Request has expired",
+            403,
             Expires=_shown(ends),
             ServerTime=_shown(time.time()),
         )

@@ -96,7 +96,9 @@ class Uploads:
             attributes["UploadId"] = upload
             _check_announced(params, attributes, sum(part["size"] for part in parts))
             made = self._objects.put(
-                *(bucket, document["key"], body),
+                bucket,
+                document["key"],
+                body,
                 content_type=document["content_type"],
                 attributes=attributes,
                 when=when,

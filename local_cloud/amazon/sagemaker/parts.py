@@ -61,10 +61,19 @@ class Parts:
         kinds = StepKinds(training, processing, models, registry)
         executions = PipelineExecutions(table, pipelines, kinds, platform.s3)
         return cls(
-            *(platform, tags, registry, notebooks, training, processing),
+            platform,
+            tags,
+            registry,
+            notebooks,
+            training,
+            processing,
             Tuning(training, platform.studies),
-            *(models, configs, endpoints, Predictions(endpoints)),
-            *(batches, Deployed(platform, endpoints, batches)),
+            models,
+            configs,
+            endpoints,
+            Predictions(endpoints),
+            batches,
+            Deployed(platform, endpoints, batches),
             pipelines,
             executions,
             Autopilot(training),

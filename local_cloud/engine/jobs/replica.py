@@ -136,7 +136,10 @@ def start(
             unchanged = context.pythons.base(replica.image).unchanged
             process = _forked(replica, context, temporary, log, network) or _spawned(
                 mounts.mounted(replica, unchanged) if replica.mounts else replica,
-                *(context, temporary, log, network),
+                context,
+                temporary,
+                log,
+                network,
             )
         except (OSError, ValueError, IndexError) as problem:
             log.write(f"The replica cannot be started: {problem}\n".encode(errors="replace"))

@@ -125,7 +125,9 @@ class Catalog:
         """Return the document of a table, view or model; None if there is none."""
         found = self.database.documents(
             f"SELECT document FROM catalog.item WHERE {_ITEM}",
-            *(name.project, name.dataset, name.table),
+            name.project,
+            name.dataset,
+            name.table,
         )
         return found[0] if found else None
 
@@ -141,7 +143,8 @@ class Catalog:
         """Return the items of a dataset, by name."""
         rows = self.database.rows(
             f"SELECT name, document FROM catalog.item WHERE {_DATASET} ORDER BY 1",
-            *(project, dataset),
+            project,
+            dataset,
         )
         return [(Name(project, dataset, name), json.loads(text)) for name, text in rows]
 

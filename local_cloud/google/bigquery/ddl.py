@@ -94,7 +94,10 @@ class Change:
                 sql = self._rename(sql, fields)
             check_columns(more, fields or fields_of(self.cursor, sql))
             self.writer.fill(
-                *(self.cursor, name, sql, "WRITE_TRUNCATE"),
+                self.cursor,
+                name,
+                sql,
+                "WRITE_TRUNCATE",
                 more=more,
                 schema=fields or None,
                 afresh=True,

@@ -147,7 +147,8 @@ def _require_billed(found: dict[str, Any], request: Request) -> None:
     billed = int(found["totalBytesBilled"])
     if request.most_billed is not None and billed > request.most_billed:
         raise Problem(
-            *(400, "bytesBilledLimitExceeded"),
+            400,
+            "bytesBilledLimitExceeded",
             f"Query exceeded limit for bytes billed: {request.most_billed}."
             f" {billed} or higher required.",
         )

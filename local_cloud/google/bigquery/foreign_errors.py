@@ -120,7 +120,8 @@ def problem_of(error: Any) -> Problem:
 def damaged(said: str) -> Problem:
     """Return the refusal that says that DuckDB's file is not what DuckDB has written."""
     return Problem(
-        *(500, "fault"),
+        500,
+        "fault",
         f"BigQuery's tables cannot be read: their file is damaged ({said}). It is left unchanged:"
         " put a whole copy in its place, or move it and its .wal file away to start without tables",
     )

@@ -105,7 +105,9 @@ class Queries:
         await self._wait(project, job, call.whole("timeoutMs"))
         return await run_in_threadpool(
             self._results,
-            *(project, job, call.whole("maxResults")),
+            project,
+            job,
+            call.whole("maxResults"),
             rows.token(call.query.get("pageToken")) or call.whole("startIndex") or 0,
             call.flag("formatOptions.useInt64Timestamp"),
         )

@@ -50,8 +50,15 @@ class Parts:
         tuning = Tuning(training, platform.studies)
         endpoints = Endpoints(platform, models)
         return cls(
-            *(platform, models, metadata, tensorboards, training, tuning),
-            *(endpoints, Predictions(endpoints), BatchPredictions(platform, models)),
+            platform,
+            models,
+            metadata,
+            tensorboards,
+            training,
+            tuning,
+            endpoints,
+            Predictions(endpoints),
+            BatchPredictions(platform, models),
             PipelineJobs(training, metadata),
             datasets,
         )

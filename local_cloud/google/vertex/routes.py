@@ -40,8 +40,12 @@ def training(parts: Parts) -> list[Resource]:
     return [
         _jobs("customJobs", CustomJob, jobs, jobs.create_custom_job, jobs.custom_job, change),
         _jobs(
-            *("trainingPipelines", TrainingPipeline, jobs),
-            *(jobs.create_training_pipeline, jobs.training_pipeline, change),
+            "trainingPipelines",
+            TrainingPipeline,
+            jobs,
+            jobs.create_training_pipeline,
+            jobs.training_pipeline,
+            change,
         ),
     ]
 

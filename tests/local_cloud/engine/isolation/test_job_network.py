@@ -54,7 +54,7 @@ def test_another_user_of_the_machine_reaches_no_port_of_a_job_with_two_replicas(
         async with engine(tmp_path, cloud) as here:
             here.submit("cloud", job_id, 2)
             await written(here.log(job_id, "r1"))
-            pid = str(here._runs[job_id]._started[0].process.pid)
+            pid = str(here._runners[job_id]._attempt._started[0].process.pid)
             return await asyncio.to_thread(stranger.run, SCAN, pid, str(PORT))
 
     async def story() -> None:

@@ -18,6 +18,7 @@ from lesson.jobs import sending, tuning
 from lesson.jobs.request import Request, Result, copied
 from lesson.jobs.studies import Between, OneOf, Space, Study
 from lesson.money import budget
+from lesson.money.costs import Estimate
 
 if TYPE_CHECKING:
     from sagemaker.core.shapes import HyperParameterTuningJobStrategyConfig
@@ -89,8 +90,11 @@ def tune(
     )  # fmt: skip
     if dry_run:
         return request
-    at_once = min(trials, parallel)
-    budget.require(lambda: tuning.times(an_hour(), at_once), budget.HOUR, spending.spent)
+
+    def hour_of_all() -> Estimate:
+        return tuning.times(an_hour(), min(trials, parallel))
+
+    budget.require(hour_of_all, budget.HOUR, spending.spent)
     job = send(request)
     return studies.follow(job, request) if wait else studies.study_of(job, request)
 

@@ -9,6 +9,7 @@ import logging
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +91,8 @@ def run_pipeline(
     request = _request(definition, code, table, caching)
     if dry_run:
         return request
-    budget.require(_an_hour, budget.HOUR, spending.spent, also=lambda: _besides(definition))
+    besides = partial(_besides, definition)
+    budget.require(_an_hour, budget.HOUR, spending.spent, also=besides)
     bucket = client().bucket(session.bucket)
     with refusals("uploading the code of the pipeline"):
         for path, name in _files():

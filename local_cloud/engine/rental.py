@@ -63,7 +63,7 @@ class Rental:
         """Return how many there are now."""
         return self.spans[-1].times if self.is_running else 0
 
-    def changed(self, times: int, now: float) -> Rental:
+    def with_count(self, times: int, now: float) -> Rental:
         """Return the rental as it stands when there are so many from now on; 0: none."""
         if times == self.times:
             return self

@@ -132,7 +132,7 @@ class BatchPredictions:
         return found
 
     def start(self) -> None:
-        """Do nothing: a job goes on when its replicas are ready again (settled)."""
+        """Do nothing: a job goes on when its replicas are ready again (settle)."""
 
     async def close(self) -> None:
         """Score no further; after the next start each job begins again."""
@@ -142,7 +142,7 @@ class BatchPredictions:
         await asyncio.gather(*running, return_exceptions=True)
 
     # ---- the work -------------------------------------------------------------------------------
-    def settled(self, deployment: Deployment, name: str) -> None:
+    def settle(self, deployment: Deployment, name: str) -> None:
         """React: the job's replicas are ready, or will never be."""
         if self._get(name)["TransformJobStatus"] != "InProgress":
             self._release(deployment.id)

@@ -136,7 +136,7 @@ class Endpoints:
         return next(name for name, one in found.items() if one == chosen), chosen
 
     # ---- what the engine asks -------------------------------------------------------------------
-    def settled(self, deployment: Deployment) -> None:
+    def settle(self, deployment: Deployment) -> None:
         """See what it means for its endpoint that a variant is ready, or has failed."""
         self._find(deployment.endpoint)
 

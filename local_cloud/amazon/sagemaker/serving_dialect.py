@@ -30,10 +30,10 @@ class Deployed:
         )
         return replace(plan, answer_seconds=facts.get("answer_seconds", plan.answer_seconds))
 
-    def settled(self, deployment: Deployment) -> None:
+    def settle(self, deployment: Deployment) -> None:
         """Have requests sent to it, or the job's files."""
         facts = self._platform.records.get(FACTS, deployment.id)
         if facts and "job" in facts:
-            self._batches.settled(deployment, facts["job"])
+            self._batches.settle(deployment, facts["job"])
         else:
-            self._endpoints.settled(deployment)
+            self._endpoints.settle(deployment)

@@ -43,7 +43,7 @@ class Network(Entered, Protocol):
 
     port: int  # on which the replica is to listen
 
-    async def entered(self) -> None:
+    async def confirm_entry(self) -> None:
         """Check, once the process has been started, that it got there; OSError if it did not."""
 
     async def dial(self) -> socket.socket:
@@ -67,7 +67,7 @@ class Shared:
         """Return the command as it is."""
         return command
 
-    async def entered(self) -> None:
+    async def confirm_entry(self) -> None:
         """Do nothing: there is nothing to enter."""
 
     async def dial(self) -> socket.socket:
@@ -98,7 +98,7 @@ class Own:
         words = (str(self.fds[0]), json.dumps(self._outside))
         return (sys.executable, "-I", "-S", str(LAUNCHER), "serve", *words, *command)
 
-    async def entered(self) -> None:
+    async def confirm_entry(self) -> None:
         """Take the sockets on which the replica reaches this machine's ports, and serve them."""
         self._theirs.close()
         async with asyncio.timeout(ENTERING):

@@ -61,7 +61,7 @@ class JobTable:
         """Return the job as it stands, whether or not that could be recorded yet."""
         return self._unwritten.get(job_id) or self._jobs[job_id]
 
-    async def changed(self, job: Job, timeout: float) -> Job:
+    async def wait_for_change(self, job: Job, timeout: float) -> Job:
         """Return the job as soon as its state is not that of `job`, or after timeout seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):

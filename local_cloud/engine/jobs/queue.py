@@ -225,9 +225,9 @@ class Engine:
         """Return all jobs in the order in which they came."""
         return iter(self._jobs)
 
-    async def changed(self, job: Job, timeout: float) -> Job:
+    async def wait_for_change(self, job: Job, timeout: float) -> Job:
         """Return the job as soon as its state is not that of `job`, or after timeout seconds."""
-        return await self._jobs.changed(job, timeout)
+        return await self._jobs.wait_for_change(job, timeout)
 
     def log(self, job_id: str, replica: str) -> Path:
         """Return the file with what a replica wrote; it appears when the replica starts."""

@@ -28,19 +28,19 @@ class Rentals:
 
     def open(self, rental_id: str, rented: Rented, times: int = 1) -> None:
         """Note that so many are rented from now on."""
-        self._put(Rental(rental_id, rented).changed(times, time.time()))
+        self._put(Rental(rental_id, rented).with_count(times, time.time()))
 
     def change(self, rental_id: str, times: int) -> None:
         """Note that there are so many from now on; do nothing if there is no such rental."""
         if (rental := self.get(rental_id)) and rental.times != times:
-            self._put(rental.changed(times, time.time()))
+            self._put(rental.with_count(times, time.time()))
 
     def close(self, rental_id: str) -> None:
         """Note that it is given back now; the name may be used again."""
         if rental := self.get(rental_id):
             with self._records.transaction():
                 self._records.delete(OPEN, rental_id)
-                self._keep(rental.changed(0, time.time()))
+                self._keep(rental.with_count(0, time.time()))
 
     def keep_job(self, job: Job) -> None:
         """Remember what a job has cost whose record is about to be deleted."""

@@ -82,7 +82,7 @@ class ServedReplica:
         """Watch the replica's health; end it if it is not ready in time."""
         bad = 0
         try:
-            await self._network.entered()
+            await self._network.confirm_entry()
             async with asyncio.timeout(self._plan.start_seconds):
                 while not await self._is_well():
                     await asyncio.sleep(LOOK)

@@ -1,7 +1,7 @@
 """Serving: deployments of models, the endpoints whose requests they share, and their records.
 
     serving.deploy("cloud", "endpoint-1", "blue", minimum=1, maximum=3)  # recorded, starts replicas
-    ... the dialect's settled(deployment) is called when it is READY, or FAILED ...
+    ... the dialect's settle(deployment) is called when it is READY, or FAILED ...
     serving.set_traffic("endpoint-1", {"blue": 90, "green": 10})         # recorded, at once
     deployment_id, response = await serving.send("endpoint-1", HttpRequest("POST", path, body))
     await serving.remove("blue")                                         # drained, then ended
@@ -151,7 +151,7 @@ class Serving:
             if endpoint in (None, each.endpoint):
                 yield each
 
-    async def changed(self, deployment: Deployment, timeout: float) -> Deployment:
+    async def wait_for_change(self, deployment: Deployment, timeout: float) -> Deployment:
         """Return the deployment as soon as its state is another, or after timeout seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
@@ -306,7 +306,7 @@ class Serving:
             self._records.put(KIND, made.id, made.document())
             if state is ServingState.FAILED:  # its machines are given back
                 self._rentals.close(made.id)
-            self._dialects[made.dialect].settled(made)
+            self._dialects[made.dialect].settle(made)
         except NOT_WRITTEN as problem:
             logging.getLogger(__name__).error("deployment %s: %s", made.id, problem)
         self._wake(made.id)

@@ -75,7 +75,7 @@ class ServingDialect(Protocol):
         Called in a thread, for the first replica, and again after a restart of the server.
         """
 
-    def settled(self, deployment: Deployment) -> None:
+    def settle(self, deployment: Deployment) -> None:
         """React to a deployment that is READY or FAILED: now is the time to send traffic to it.
 
         Called on the loop, where Serving's methods may be called; again after a restart.

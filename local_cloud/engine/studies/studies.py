@@ -72,9 +72,9 @@ class Studies:
         """Return all studies, by name."""
         return iter(self._table)
 
-    async def changed(self, study: Study, timeout: float) -> Study:
+    async def wait_for_change(self, study: Study, timeout: float) -> Study:
         """Return the study as soon as it differs from this, or after timeout seconds."""
-        return await self._table.changed(study, timeout)
+        return await self._table.wait_for_change(study, timeout)
 
     def delete(self, study_id: str) -> None:
         """Forget a study that has ended; its jobs stay."""

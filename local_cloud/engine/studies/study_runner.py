@@ -173,7 +173,7 @@ class StudyRunner:
     async def _end_of(self, job_id: str) -> None:
         job = self._engine.get(job_id)
         while not job.state.ended:
-            job = await self._engine.changed(job, 3600)
+            job = await self._engine.wait_for_change(job, 3600)
 
 
 def _ending(study: Study) -> State:

@@ -54,7 +54,7 @@ class StudyTable:
         except KeyError:
             raise EngineError(f"there is no study {study_id}") from None
 
-    async def changed(self, study: Study, timeout: float) -> Study:
+    async def wait_for_change(self, study: Study, timeout: float) -> Study:
         """Return the study as soon as it differs from this, or after timeout seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):

@@ -93,11 +93,11 @@ class BatchPredictions:
             self._serving.deploy(DIALECT, name, chosen, *replicas(deployed), machine)
         return job
 
-    def shown(self, document: Json) -> Json:
+    def render(self, document: Json) -> Json:
         """Return the job as the service tells it."""
         return document
 
-    async def changed(self, document: Json, seconds: float) -> None:
+    async def wait_for_end(self, document: Json, seconds: float) -> None:
         """Wait until the job has ended, at most so long."""
         if document["state"] not in ENDED:
             event = self._changed.setdefault(document["name"], asyncio.Event())
@@ -121,7 +121,7 @@ class BatchPredictions:
         self.records.delete("vertex", name)
 
     def start(self) -> None:
-        """Do nothing: a job goes on when its replicas are ready again (settled)."""
+        """Do nothing: a job goes on when its replicas are ready again (settle)."""
 
     async def close(self) -> None:
         """Score no further; after the next start each job begins again."""
@@ -131,7 +131,7 @@ class BatchPredictions:
         await asyncio.gather(*running, return_exceptions=True)
 
     # ---- the work -------------------------------------------------------------------------------
-    def settled(self, deployment: Deployment, name: str) -> None:
+    def settle(self, deployment: Deployment, name: str) -> None:
         """React: the job's replicas are ready, or will never be."""
         job = self.records.get("vertex", name)
         if job is None or job["state"] in ENDED:

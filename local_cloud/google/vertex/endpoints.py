@@ -198,13 +198,13 @@ class Endpoints(Collection):
         return self._facts[deployed_id]
 
     async def operation(self, document: Json, seconds: float) -> Json:
-        """Return an operation as it stands, at the latest when its deployment has settled."""
+        """Return an operation, at the latest when its deployment is ready or has failed."""
         if not document.get("done") and (chosen := document.get("deployment")):
             with contextlib.suppress(NoSuchDeployment):  # it has failed, and is gone
-                await self.serving.changed(self.serving.get(chosen), seconds)
+                await self.serving.wait_for_change(self.serving.get(chosen), seconds)
         return documents.show_operation(documents.get(self.records, document["name"]))
 
-    def settled(self, deployment: Deployment) -> None:
+    def settle(self, deployment: Deployment) -> None:
         """List a deployed model that is ready, and move traffic to it; forget one that failed."""
         facts = self.records.get(DEPLOYED, deployment.id)
         if facts is None or "operation" not in facts:  # settled already, before a restart

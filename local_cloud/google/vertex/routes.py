@@ -35,7 +35,7 @@ def training(parts: Parts) -> list[Resource]:
     async def change(document: Json) -> None:
         job = jobs.engine_job(document)
         if not job.state.ended:
-            await jobs.engine.changed(job, HOLD_SECONDS)
+            await jobs.engine.wait_for_change(job, HOLD_SECONDS)
 
     return [
         _jobs("customJobs", CustomJob, jobs, jobs.create_custom_job, jobs.custom_job, change),
@@ -57,10 +57,10 @@ def tuning(parts: Parts) -> list[Resource]:
     async def change(document: Json) -> None:
         study = jobs.studies.get(document["name"])
         if not study.state.ended:
-            await jobs.studies.changed(study, HOLD_SECONDS)
+            await jobs.studies.wait_for_change(study, HOLD_SECONDS)
 
     collection, proto = "hyperparameterTuningJobs", HyperparameterTuningJob
-    return [_jobs(collection, proto, jobs, jobs.create, jobs.shown, change)]
+    return [_jobs(collection, proto, jobs, jobs.create, jobs.render, change)]
 
 
 def batch_predictions(parts: Parts) -> list[Resource]:
@@ -68,10 +68,10 @@ def batch_predictions(parts: Parts) -> list[Resource]:
     jobs = parts.batches
 
     async def change(document: Json) -> None:
-        await jobs.changed(document, HOLD_SECONDS)
+        await jobs.wait_for_end(document, HOLD_SECONDS)
 
     collection, proto = "batchPredictionJobs", BatchPredictionJob
-    return [_jobs(collection, proto, jobs, jobs.create, jobs.shown, change)]
+    return [_jobs(collection, proto, jobs, jobs.create, jobs.render, change)]
 
 
 def pipelines(parts: Parts) -> list[Resource]:
@@ -79,8 +79,8 @@ def pipelines(parts: Parts) -> list[Resource]:
     jobs = parts.pipelines
 
     async def get(call: Call) -> Json:
-        await jobs.changed(jobs.get(call.name), HOLD_SECONDS)
-        return jobs.shown(jobs.get(call.name))
+        await jobs.wait_for_end(jobs.get(call.name), HOLD_SECONDS)
+        return jobs.render(jobs.get(call.name))
 
     methods: dict[str, Method] = {
         "create": lambda call: jobs.create(

@@ -27,10 +27,10 @@ class Deployed:
         own = {"GOOGLE_CLOUD_PROJECT": project, "CLOUD_ML_REGION": location}
         return serving_launch.plan(facts, context, self._platform.environment | own)
 
-    def settled(self, deployment: Deployment) -> None:
+    def settle(self, deployment: Deployment) -> None:
         """Have traffic sent to it, or the job's files."""
         facts = self._platform.records.get(DEPLOYED, deployment.id)
         if facts and "job" in facts:
-            self._batches.settled(deployment, facts["job"])
+            self._batches.settle(deployment, facts["job"])
         else:
-            self._endpoints.settled(deployment)
+            self._endpoints.settle(deployment)

@@ -143,7 +143,7 @@ class Training:
         """Return the resource with the state of its backing custom job, or of its own job."""
         if "automl" in document:
             own = self.engine_job(document)
-            shown = trainings.shown(document, own)
+            shown = trainings.render(document, own)
             return shown | status.progress(own, "PIPELINE_", self.message)
         resource = {name: value for name, value in document.items() if name != "job"}
         job = documents.get(self.records, document["job"])

@@ -68,9 +68,9 @@ class Tuning:
             self.records.put("vertex", job["name"], job)
             self._failures.meet((WRONG_METRIC,), job["displayName"], job["name"])
             self.studies.begin(DIALECT, job["name"], wanted)
-        return self.shown(job)
+        return self.render(job)
 
-    def shown(self, job: Json) -> Json:
+    def render(self, job: Json) -> Json:
         """Return the resource with its state and its trials."""
         study = self.studies.get(job["name"])
         trials = [self._trial(job, number, trial) for number, trial in enumerate(study.trials, 1)]

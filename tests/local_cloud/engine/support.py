@@ -89,7 +89,7 @@ async def until(engine: Engine, job_id: str, *states: State) -> Job:
     """The job as soon as it is in one of these states; no states: as soon as it has ended."""
     job = engine.get(job_id)
     while not (job.state in states if states else job.state.ended):
-        job = await engine.changed(job, 10)
+        job = await engine.wait_for_change(job, 10)
     return job
 
 

@@ -56,10 +56,10 @@ def test_the_steps_of_a_training_job_keep_their_order(set_back: None) -> None:
 
 
 def test_no_bill_has_a_negative_time(set_back: None) -> None:
-    rental = Rental("r", Rented("vertex", "endpoint", "e", ())).changed(2, BEFORE)
-    rental = rental.changed(1, AFTER).changed(0, AFTER + 1)
+    rental = Rental("r", Rented("vertex", "endpoint", "e", ())).with_count(2, BEFORE)
+    rental = rental.with_count(1, AFTER).with_count(0, AFTER + 1)
     assert all(run.until >= run.since for run in rental.runs(AFTER))  # type: ignore[operator]
-    running = Rental("r", Rented("vertex", "endpoint", "e", ())).changed(1, BEFORE)
+    running = Rental("r", Rented("vertex", "endpoint", "e", ())).with_count(1, BEFORE)
     for each in (running, of_job(started())):
         assert all(run.until >= run.since for run in each.runs(AFTER))  # type: ignore[operator]
 

@@ -266,7 +266,7 @@ class PipelineRunner:
     async def _end_of(self, document: Json) -> None:
         job = self._kinds.job(document["kind"], document["job"])
         while not job.state.ended:
-            job = await self._engine.changed(job, 3600)
+            job = await self._engine.wait_for_change(job, 3600)
 
 
 def _iso(seconds: float) -> str:

@@ -136,7 +136,7 @@ class AutoMl:
             self.records.put("vertex", document["name"], document)
 
 
-def shown(document: Json, job: Job) -> Json:
+def render(document: Json, job: Job) -> Json:
     """Return a pipeline as the service tells it, without its state."""
     found = {key: value for key, value in document.items() if key not in ("job", "automl")}
     if job.ended and job.started:

@@ -142,7 +142,7 @@ class DataItems:
         return [f"gs://{bucket}/{name}"]
 
 
-def shown(document: Json) -> Json:
+def render(document: Json) -> Json:
     """Return an item as the service tells it."""
     return {name: value for name, value in document.items() if name != "classes"}
 

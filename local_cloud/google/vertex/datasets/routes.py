@@ -24,7 +24,7 @@ def resources(parts: Parts) -> list[Resource]:
     def items(call: Call) -> Json:
         datasets.get(call.parent)
         found, token = pages.page(
-            datasets.records, call.name, call.page, data_items.shown, kind=data_items.KIND
+            datasets.records, call.name, call.page, data_items.render, kind=data_items.KIND
         )
         return {"dataItems": found, "nextPageToken": token}
 

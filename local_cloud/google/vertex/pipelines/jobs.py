@@ -112,7 +112,7 @@ class PipelineJobs:
             self.records.put(KIND, job["name"], job)
             run_records.note(self.records, billing.run_of(job["name"]))
             self.records.when_written(lambda: self._run(job))
-        return self.shown(job)
+        return self.render(job)
 
     def _root(self, job: Json, spec: PipelineSpec, store: str) -> Task:
         """Return the task that is the pipeline itself, with its inputs."""
@@ -148,14 +148,14 @@ class PipelineJobs:
         found, token = documents.page(self.records, place, query, dict, kind=KIND)
         return {"pipelineJobs": found, "nextPageToken": token}
 
-    def shown(self, job: Json) -> Json:
+    def render(self, job: Json) -> Json:
         """Return the job with its tasks."""
         lineage = Lineage(self._metadata, job, PipelineSpec(job["pipelineSpec"]).name)
         tasks = TaskTable(self.records, job["name"]).all()
         details = [self._detail(task, lineage) for task in tasks]
         return job | {"jobDetail": lineage.contexts() | {"taskDetails": details}}
 
-    async def changed(self, job: Json, seconds: float) -> None:
+    async def wait_for_end(self, job: Json, seconds: float) -> None:
         """Wait until the job has ended, at most so long."""
         if job["state"] not in ENDED:
             event = self._changed.setdefault(job["name"], asyncio.Event())

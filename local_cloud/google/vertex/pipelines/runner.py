@@ -111,7 +111,7 @@ class PipelineRunner:
     async def _change_of(self, job_id: str, state: str) -> None:
         job = self._engine.get(job_id)
         while not job.state.ended and not (state == "PENDING" and job.started):
-            job = await self._engine.changed(job, 3600)
+            job = await self._engine.wait_for_change(job, 3600)
         self._news.set()
 
     def _put(self, task: Task) -> None:

@@ -36,13 +36,13 @@ def resources(parts: Parts) -> list[Resource]:
 
 def _boards(boards: Tensorboards) -> dict[str, Method]:
     def list_all(call: Call) -> Json:
-        found = boards.boards.page(call.parent, call.page, render=boards.shown)
+        found = boards.boards.page(call.parent, call.page, render=boards.render)
         return render_list(boards.boards, found)
 
     return {
         "create": lambda call: boards.create(call.parent, call.body),
         "list": list_all,
-        "get": lambda call: boards.shown(boards.boards.get(call.name)),
+        "get": lambda call: boards.render(boards.boards.get(call.name)),
         "patch": lambda call: boards.patch(call.name, call.body, call.mask),
         "delete": lambda call: boards.delete(boards.boards, call.name),
     }

@@ -47,7 +47,7 @@ class Tensorboards:
         with self.records.transaction():
             board = self.boards.create(parent, body, "", blobStoragePathPrefix=place)
             self._only_default(board)
-            return self.shown(board)
+            return self.render(board)
 
     def _only_default(self, board: Json) -> None:
         """Keep one default Tensorboard: a new one takes the place of the old one.
@@ -59,7 +59,7 @@ class Tensorboards:
             if other["name"] != board["name"] and other.pop("isDefault", False):
                 self.records.put(self.boards.kind, other["name"], other)
 
-    def shown(self, board: Json) -> Json:
+    def render(self, board: Json) -> Json:
         """Return a Tensorboard with the number of runs in it."""
         runs = sum(1 for _ in self.records.list(self.runs.kind, f"{board['name']}/"))
         return {**board, **({"runCount": runs} if runs else {})}
@@ -69,7 +69,7 @@ class Tensorboards:
         with self.records.transaction():
             board = self.boards.patch(name, body, mask)
             self._only_default(board)
-            return self.shown(board)
+            return self.render(board)
 
     def delete(self, kind: Collection, name: str) -> None:
         """Delete a Tensorboard or what is in one, with all that is below it."""

@@ -108,7 +108,7 @@ class Served:
         async def story() -> Job:
             job = self.engine.get(job_id)
             while not job.state.ended:
-                job = await self.engine.changed(job, 10)
+                job = await self.engine.wait_for_change(job, 10)
             return job
 
         job: Job = self.on_loop(story())

@@ -76,7 +76,7 @@ class Service:
         """The job's description as soon as it has ended, which is to be like this."""
         job = self.engine.get(name)
         while not job.state.ended:
-            job = await self.engine.changed(job, 60)
+            job = await self.engine.wait_for_change(job, 60)
         found = self("DescribeTrainingJob", TrainingJobName=name)
         assert found["TrainingJobStatus"] == status, (found.get("FailureReason"), self._logs(name))
         return found

@@ -195,7 +195,7 @@ def test_scripts_find_their_folders_with_and_without_mounts(how: str, tmp_path: 
             sagemaker("CreateProcessingJob", **wanted | {"Environment": {"COLOUR": how}})
             job = sagemaker.engine.get("processing.a-job")
             while not job.state.ended:
-                job = await sagemaker.engine.changed(job, 60)
+                job = await sagemaker.engine.wait_for_change(job, 60)
             found = sagemaker("DescribeProcessingJob", ProcessingJobName="a-job")
             assert found["ProcessingJobStatus"] == "Completed", found.get("FailureReason")
             assert sagemaker.read("done/deep/answer.txt").decode() == f"2 [] {how}"

@@ -122,7 +122,7 @@ async def end(sagemaker: Service, name: str = "tuned") -> Json:
     studies = sagemaker.studies
     study = studies.get(name)
     while not study.state.ended:
-        study = await studies.changed(study, 60)
+        study = await studies.wait_for_change(study, 60)
     return sagemaker("DescribeHyperParameterTuningJob", HyperParameterTuningJobName=name)
 
 
@@ -296,7 +296,7 @@ def test_a_stopped_tuning_job_stops_its_trials(tmp_path: Path) -> None:
             send(sagemaker, config(), definition(sagemaker, "import time; time.sleep(600)"))
             studies = sagemaker.studies
             while len(studies.get("tuned").trials) < 2:
-                await studies.changed(studies.get("tuned"), 20)
+                await studies.wait_for_change(studies.get("tuned"), 20)
             with pytest.raises(Refusal, match="stop it first"):
                 sagemaker("DeleteHyperParameterTuningJob", **NAME)
             sagemaker("StopHyperParameterTuningJob", **NAME)

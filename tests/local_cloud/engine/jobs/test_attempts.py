@@ -107,7 +107,7 @@ class TestInterruption:
                 assert not here.interrupt("a", NOTE)  # it is being ended already
                 seen = [State.RUNNING]
                 while len(seen) < 3:
-                    job = await here.changed(job, 10)
+                    job = await here.wait_for_change(job, 10)
                     seen.append(job.state)
                 assert seen == [State.RUNNING, State.STAGING, State.RUNNING]
                 assert job.started == began

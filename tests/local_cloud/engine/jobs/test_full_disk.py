@@ -211,7 +211,7 @@ def test_a_study_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
             assert isinstance(records, Full)
             studies.begin("lab", "s", SPEC)
             while not studies.get("s").best:
-                await studies.changed(studies.get("s"), 10)
+                await studies.wait_for_change(studies.get("s"), 10)
             records.full = True
             await asyncio.sleep(1)
             assert [trial.ended for trial in studies.get("s").trials].count(False)

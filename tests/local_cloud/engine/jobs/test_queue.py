@@ -54,7 +54,7 @@ class TestSuccess:
                 job = here.submit("cloud", "a", 1)
                 seen = [job.state]
                 while not job.state.ended:
-                    job = await here.changed(job, 10)
+                    job = await here.wait_for_change(job, 10)
                     seen.append(job.state)
                 assert seen == [State.QUEUED, State.STAGING, State.RUNNING, State.SUCCEEDED]
                 assert job.outcome and job.outcome.reason == "succeeded"
@@ -565,7 +565,7 @@ class TestWaiting:
             async with engine(tmp_path, Cloud(a=plan(SLEEP))) as here:
                 here.submit("cloud", "a", 1)
                 job = await until(here, "a", State.RUNNING)
-                assert await here.changed(job, 0.1) == job
+                assert await here.wait_for_change(job, 0.1) == job
 
         run(story())
 
@@ -574,7 +574,7 @@ class TestWaiting:
             async with engine(tmp_path, Cloud(a=plan(python("")))) as here:
                 queued = here.submit("cloud", "a", 1)
                 done = await until(here, "a")
-                assert await here.changed(queued, 60) == done
+                assert await here.wait_for_change(queued, 60) == done
 
         run(story())
 
@@ -582,7 +582,7 @@ class TestWaiting:
         async def story() -> None:
             async with engine(tmp_path, Cloud(a=plan(python("")))) as here:
                 job = await ended(here, "a")
-                waiting = asyncio.create_task(here.changed(job, 60))
+                waiting = asyncio.create_task(here.wait_for_change(job, 60))
                 await asyncio.sleep(0)
                 here.delete("a")
                 with pytest.raises(NoSuchJob):

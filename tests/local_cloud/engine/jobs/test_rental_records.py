@@ -21,7 +21,7 @@ CHANGES = st.lists(st.tuples(st.integers(1, 100), st.integers(0, 5)), max_size=2
 def test_its_runs_are_as_long_as_its_spans_together(changes: list[tuple[int, int]]) -> None:
     rental, at, machine_seconds = Rental("x", ENDPOINT), 1000.0, 0.0
     for seconds, times in changes:
-        rental = rental.changed(times, at)
+        rental = rental.with_count(times, at)
         assert rental.times == times
         machine_seconds += seconds * times
         at += seconds

@@ -60,7 +60,7 @@ class Models:
             raise found
         return found
 
-    def settled(self, deployment: Deployment) -> None:
+    def settle(self, deployment: Deployment) -> None:
         self.settled_ones.append((deployment.id, deployment.state))
 
 
@@ -96,7 +96,7 @@ async def ready(here: Serving, *names: str) -> None:
     for name in names:
         found = here.get(name)
         while found.state is ServingState.STARTING:
-            found = await here.changed(found, 10)
+            found = await here.wait_for_change(found, 10)
 
 
 async def ask(here: Serving, deployment: str | None = None, **wish: Any) -> Any:

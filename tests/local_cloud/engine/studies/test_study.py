@@ -80,7 +80,7 @@ async def laboratory(
 async def end(studies: Studies, study_id: str = "s") -> Study:
     study = studies.get(study_id)
     while not study.state.ended:
-        study = await studies.changed(study, 20)
+        study = await studies.wait_for_change(study, 20)
     return study
 
 
@@ -88,7 +88,7 @@ async def sent(studies: Studies, count: int) -> Study:
     """The study as soon as so many trials have been sent."""
     study = studies.get("s")
     while len(study.trials) < count:
-        study = await studies.changed(study, 20)
+        study = await studies.wait_for_change(study, 20)
     return study
 
 
@@ -99,7 +99,7 @@ def test_trials_run_side_by_side_and_the_best_is_known(tmp_path: Path) -> None:
             study = studies.begin("lab", "s", SPEC)
             assert study.state is State.RUNNING
             while not study.state.ended:
-                study = await studies.changed(study, 20)
+                study = await studies.wait_for_change(study, 20)
                 most = max(most, sum(not trial.ended for trial in study.trials))
             assert most == SPEC.parallel_trials
             assert study.state is State.SUCCEEDED and study.ended is not None
@@ -337,7 +337,7 @@ def test_more_trials_than_cores_wait_for_their_turn_and_all_end(tmp_path: Path, 
             spec = replace(SPEC, max_trials=count, parallel_trials=count, algorithm="random")
             study = studies.begin("lab", "s", spec)
             while not study.state.ended:
-                study = await studies.changed(study, 20)
+                study = await studies.wait_for_change(study, 20)
                 waiting = (State.QUEUED, State.SUCCEEDED)
                 most = max(most, sum(job.state not in waiting for job in lab.engine.jobs()))
             assert 1 <= most <= 2

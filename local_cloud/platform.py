@@ -129,6 +129,7 @@ class Platform:
         """Start the engine and the studies, with the dialects of these services."""
         self.require_understood()
         dialects = [service.dialect for service in services if service.dialect]
+        self.engine.failures.start({one.name: one.failures for one in dialects if one.failures})
         await self.engine.start({name: run for one in dialects for name, run in one.jobs.items()})
         self.studies.start({one.name: one.tuning for one in dialects})
         self.serving.start({one.name: one.serving for one in dialects if one.serving})

@@ -75,7 +75,7 @@ ENGINE_ROOMS = {
     "jobs": {*WORDS, "environments", "isolation", "rehearsals"},
     "serving": {*WORDS, "isolation", "jobs"},
     "studies": {*WORDS, "jobs"},
-    "dialect": {"serving", "spec", "studies"},
+    "dialect": {"rehearsals", "serving", "spec", "studies"},
     "base": set(),
     "machine": {"spec"},
     "rental": set(),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from local_cloud.engine.rehearsals.failures import FailureDialect
 from local_cloud.engine.serving.spec import ServingDialect
 from local_cloud.engine.spec import Job, JobContext, Plan
 from local_cloud.engine.studies.early_stopping import Curve
@@ -52,6 +53,7 @@ class Dialect:
     tuning: TuningDialect
     serving: ServingDialect | None = None
     other_jobs: Mapping[str, TrainingDialect] = field(default_factory=dict)  # under further names
+    failures: FailureDialect | None = None
 
     @property
     def jobs(self) -> dict[str, TrainingDialect]:

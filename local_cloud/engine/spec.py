@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from local_cloud.engine.base import Base
 from local_cloud.engine.rental import Rented
@@ -62,6 +62,14 @@ class Replica:
     hosts: tuple[str, ...] = ()  # names of loopback, where the machine allows mounts
 
 
+class Kill(NamedTuple):
+    """A replica that is ended by SIGKILL on purpose, as on a machine that breaks down."""
+
+    replica: int  # its index
+    after: float  # seconds for which it runs
+    reason: str  # of the outcome
+
+
 @dataclass(frozen=True)
 class Plan:
     """How a job runs, worked out when its turn comes."""
@@ -75,6 +83,8 @@ class Plan:
     retries: int = 0  # so often, at most
     interruptions: int | None = None  # after so many the job runs again; None: there are none
     notes: tuple[str, ...] = ()  # lines at the head of every replica's log
+    delay: float = 0.0  # seconds from the staging to the start
+    kill: Kill | None = None
 
 
 ANY_NUMBER = 1 << 30  # of interruptions

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ class Records:
         self.path = path
         self._lock = threading.RLock()
         self._actions: list[Callable[[], None]] = []  # once the transaction is on the disk
+        self._at_end = ExitStack()  # once it is on the disk or rolled back
         self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
@@ -112,7 +113,7 @@ class Records:
                 yield
                 return
             self._actions = []
-            with self._database:  # commits, or rolls back
+            with ExitStack() as self._at_end, self._database:  # commits, or rolls back
                 self._database.execute("BEGIN IMMEDIATE")
                 yield
             actions, self._actions = self._actions, []
@@ -127,6 +128,17 @@ class Records:
         with self._lock:
             if self._database.in_transaction:
                 self._actions.append(action)
+                return
+        action()
+
+    def at_end(self, action: Callable[[], object]) -> None:
+        """Call the action after this thread's transaction, also after one that is rolled back.
+
+        Outside a transaction that is now.
+        """
+        with self._lock:
+            if self._database.in_transaction:
+                self._at_end.callback(action)
                 return
         action()
 

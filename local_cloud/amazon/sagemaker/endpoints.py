@@ -16,7 +16,6 @@ from local_cloud.amazon.sagemaker import billing, listing, status
 from local_cloud.amazon.sagemaker.endpoint_configs import EndpointConfigs, check_size, size
 from local_cloud.amazon.sagemaker.names import arn
 from local_cloud.amazon.sagemaker.request import invalid
-from local_cloud.client.failures import NEVER_HEALTHY
 from local_cloud.engine.serving.spec import Deployment, NoSuchDeployment, ServingState
 from local_cloud.engine.spec import EngineError
 from local_cloud.platform import Platform
@@ -35,7 +34,6 @@ class Endpoints:
     def __init__(self, platform: Platform, configs: EndpointConfigs) -> None:
         """configs: which an endpoint names."""
         self.records, self.serving = platform.records, platform.serving
-        self._failures = platform.engine.failures
         self.configs, self.models, self.tags = configs, configs.models, configs.tags
 
     # ---- requests -------------------------------------------------------------------------------
@@ -149,9 +147,13 @@ class Endpoints:
             container = self.models.container(variant["ModelName"])
             variant["image"] = container["Image"]
             isolated = bool(model.get("EnableNetworkIsolation"))
-            facts = {"container": container, "variant": variant, "isolated": isolated}
+            facts = {
+                "endpoint": endpoint,
+                "container": container,
+                "variant": variant,
+                "isolated": isolated,
+            }
             self.records.put(FACTS, variant["deployment"], facts)
-            self._failures.meet((NEVER_HEALTHY,), endpoint, variant["deployment"])
             try:
                 machine = billing.of_instances("endpoint", endpoint, variant)
                 made = variant["deployment"]

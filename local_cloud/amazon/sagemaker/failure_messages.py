@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
 
 from local_cloud.amazon.protocols.errors import ServiceError
-from local_cloud.client.failures import IMAGE, LOST_WORKER, MEMORY, NO_QUOTA, REGION, ROLE, SLOW
-from local_cloud.engine.rehearsals.failures import Failures
+from local_cloud.client.failures import DEPLOYMENT, FAILURES, IMAGE, NO_QUOTA, REGION, ROLE, STUDY
 from local_cloud.engine.spec import Refused
-
-Json = dict[str, Any]
-
-AT_ONCE = (NO_QUOTA, ROLE)  # the request is refused
-LATER = (IMAGE, REGION, MEMORY, LOST_WORKER, SLOW)  # the job is taken, and fails or waits
+from local_cloud.store.records import Records
 
 # https://github.com/zenml-io/zenml/issues/847 (2022-08-15).
 QUOTA = (
@@ -42,26 +37,33 @@ BUCKET = (
 INTERNAL = "InternalServerError: We encountered an internal error. Please try again."
 
 
-def refuse(failures: Failures, request: Json) -> None:
-    """Refuse the request for a training job if it is to meet a failure that shows at once."""
-    met = failures.meet(AT_ONCE, request["TrainingJobName"])
-    if met and met.failure == NO_QUOTA:
-        wanted = request["ResourceConfig"]
-        message = QUOTA.format(wanted["InstanceType"], wanted["InstanceCount"])
-        raise ServiceError("ResourceLimitExceeded", message)
-    if met:
-        raise ServiceError("ValidationException", ASSUME.format(request["RoleArn"]))
+class FailureMessages:
+    """What can meet a failure, and how it shows (engine/rehearsals/failures.py)."""
 
+    def __init__(self, records: Records) -> None:
+        """Take the records of what is submitted."""
+        self._records = records
 
-def begin(failures: Failures, name: str) -> None:
-    """Note the failure that a job which is taken is to meet."""
-    failures.meet(LATER, name, name)
+    def candidates(self, kind: str, key: str) -> tuple[str, Collection[str]]:
+        """Return the name, and the failures: a part of another job is never refused."""
+        if kind == STUDY:
+            return key, FAILURES
+        if kind == DEPLOYMENT:
+            facts = self._records.get("sagemaker-deployment", key) or {}
+            return (facts["endpoint"], FAILURES) if "endpoint" in facts else ("", ())
+        document = self._records.get("training-job", key) or {}
+        is_part = document["tuning"] or "autopilot" in document
+        return key, FAILURES.keys() - ((NO_QUOTA, ROLE) if is_part else ())
 
-
-def check(failures: Failures, name: str) -> None:
-    """Fail a job that is about to start, if it has met a failure that shows then."""
-    met = failures.of(name)
-    if met and met.failure == IMAGE:
-        raise Refused(CONTAINER)
-    if met and met.failure == REGION:
-        raise Refused(BUCKET)
+    def problem(self, failure: str, job_id: str) -> ServiceError | Refused | None:
+        """Return how a training job fails before it runs."""
+        if failure in (IMAGE, REGION):
+            return Refused(CONTAINER if failure == IMAGE else BUCKET)
+        request = (self._records.get("training-job", job_id) or {})["request"]
+        if failure == ROLE:
+            return ServiceError("ValidationException", ASSUME.format(request["RoleArn"]))
+        if failure == NO_QUOTA:
+            wanted = request["ResourceConfig"]
+            message = QUOTA.format(wanted["InstanceType"], wanted["InstanceCount"])
+            return ServiceError("ResourceLimitExceeded", message)
+        return None

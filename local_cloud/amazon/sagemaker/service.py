@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from local_cloud.amazon.protocols.dispatcher import AmazonService
 from local_cloud.amazon.protocols.json_protocol import JsonService, Operation
 from local_cloud.amazon.sagemaker import routes
+from local_cloud.amazon.sagemaker.failure_messages import FailureMessages
 from local_cloud.amazon.sagemaker.parts import Parts
 from local_cloud.amazon.sagemaker.processing import jobs as processing
 from local_cloud.amazon.sagemaker.training import DIALECT
@@ -40,6 +41,7 @@ def service(platform: Platform) -> AmazonService:
             parts.tuning,
             parts.deployed,
             {processing.DIALECT: parts.processing},
+            FailureMessages(platform.records),
         ),
         runners=[parts.executions, parts.batch_predictions],
     )

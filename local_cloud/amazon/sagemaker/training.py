@@ -9,7 +9,6 @@ from typing import Any
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.sagemaker import (
     billing,
-    failure_messages,
     failure_reason,
     launch,
     layout,
@@ -62,7 +61,6 @@ class Training:
                 "Training job names must be unique within an AWS account and region, and a"
                 f" training job with this name already exists ({_arn(name)})",
             )
-        failure_messages.refuse(self.engine.failures, request)
         self.queue(request, request.pop("Tags", []))
         return {"TrainingJobArn": _arn(name)}
 
@@ -80,7 +78,6 @@ class Training:
         with self.records.transaction():
             self.records.put(KIND, name, document)
             self.tags.make(_arn(name), list(tags))
-            failure_messages.begin(self.engine.failures, name)
             try:
                 machines = billing.of_job(request, tuning, autopilot)
                 count = resources["InstanceCount"]
@@ -227,7 +224,6 @@ class Training:
     # ---- what the engine asks -------------------------------------------------------------------
     def stage(self, job_id: str, context: JobContext) -> Plan:
         """Make what the instances of this job need, when its turn has come."""
-        failure_messages.check(self.engine.failures, job_id)
         return launch.plan(self._document(job_id), context, self.objects, self.environment)
 
     def collect(self, job: Job) -> None:

@@ -18,7 +18,6 @@ from local_cloud.amazon.sagemaker.failure_reason import MOST
 from local_cloud.amazon.sagemaker.names import arn
 from local_cloud.amazon.sagemaker.request import check, invalid
 from local_cloud.amazon.sagemaker.training import DIALECT, TUNING, Training
-from local_cloud.client.failures import WRONG_METRIC
 from local_cloud.engine.spec import Job, State
 from local_cloud.engine.studies.early_stopping import Curve
 from local_cloud.engine.studies.search import Value
@@ -51,7 +50,6 @@ class Tuning:
         self.training = training
         self.studies = studies
         self.records = training.records
-        self._failures = training.engine.failures
 
     # ---- requests -------------------------------------------------------------------------------
     def create(self, params: Json) -> Json:
@@ -72,7 +70,6 @@ class Tuning:
         with self.records.transaction():
             self.records.put(TUNING, name, params)
             self.training.tags.make(_arn(name), params.get("Tags", []))
-            self._failures.meet((WRONG_METRIC,), name, name)
             self.studies.begin(DIALECT, name, spec)
         return {"HyperParameterTuningJobArn": _arn(name)}
 
@@ -153,7 +150,6 @@ class Tuning:
             self.records.delete(TUNING, study.id)
             self.training.tags.forget(_arn(study.id))
             self.studies.delete(study.id)
-            self._failures.forget(study.id)
         return {}
 
     def _warmed(self, spec: StudySpec, params: Json) -> StudySpec:
@@ -277,8 +273,8 @@ class Tuning:
             return str(found["FailureReason"])
         metric = self._objective(study.id)["MetricName"]
         values = {one["MetricName"]: one["Value"] for one in found.get("FinalMetricDataList", [])}
-        if self._failures.is_met(WRONG_METRIC, study.id) and metric in values:
-            values[f"{metric}-2"] = values.pop(metric)  # as if the definition had another name
+        failures = self.training.engine.failures
+        values = failures.rename_metric(study.id, metric, f"{metric}-2", values)
         if metric in values:
             return float(values[metric])
         others = f"those that did: {', '.join(values)}" if values else "no metric did"

@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from local_cloud.client.failures import LOST_WORKER, MEMORY, SLOW
 from local_cloud.engine import system
 from local_cloud.engine.isolation import job_network
 from local_cloud.engine.isolation.job_network import JobNetwork
@@ -29,10 +28,8 @@ from local_cloud.engine.jobs.replica import (
     log_path,
     start,
 )
-from local_cloud.engine.rehearsals import failures
-from local_cloud.engine.rehearsals.failures import Rehearsed
 from local_cloud.engine.rehearsals.spot_stop import Reader
-from local_cloud.engine.spec import EngineError, Job, Outcome, Plan, Refused, State
+from local_cloud.engine.spec import EngineError, Job, Kill, Outcome, Plan, Refused, State
 from local_cloud.store import files, trees
 from local_cloud.store.errors import StoreError
 from local_cloud.store.interruption import interruptible
@@ -45,7 +42,6 @@ LOST_GRACE = 10.0
 PAUSE = 3.0
 AGAIN = "local cloud: the job is started again: attempt "  # and its number, in every log
 NOT_FOUND = 127  # what a shell gives for a command that is not there
-KILLED = {MEMORY: "memory", LOST_WORKER: "machine"}  # the outcome's reason, by the failure
 
 
 def check_name(name: str) -> str:
@@ -72,16 +68,14 @@ class AttemptRunner:
         job: Job,
         context: ReplicaContext,
         guard: reaper.Reaper,
-        failure: Rehearsed | None = None,
         network: JobNetwork | None = None,
     ) -> None:
         """job: with its earlier attempts; context: what the replicas get.
 
-        guard: what ends the replicas if this process is killed. failure: is rehearsed, by the
-        first attempt. network: that the replicas share; None: this machine's.
+        guard: what ends the replicas if this process is killed. network: that the replicas share;
+        None: this machine's.
         """
         self._job = job
-        self._failure = failure if failure and not job.attempts else None
         self._context = context
         self._guard = guard
         self._network = network
@@ -184,8 +178,6 @@ class AttemptRunner:
         try:
             if self._job.attempts and await self._paused():
                 return
-            if self._failure and self._failure.failure == SLOW and await self._provisioned():
-                return
             with interruptible(self._stop_staging):
                 plan = await self._staged(stage)
             for one in plan.replicas:
@@ -197,6 +189,8 @@ class AttemptRunner:
                     f" {', '.join(sorted(names))}: report this as a fault of the local cloud"
                 )
             self._plan = plan
+            if plan.delay and await self._ended_within(plan.delay):
+                return
             self._limit(plan, self._decide_now)
         except (EngineError, StoreError, *NOT_WRITTEN) as problem:
             reason = problem.reason if isinstance(problem, Refused) else "staging"
@@ -219,12 +213,6 @@ class AttemptRunner:
         await asyncio.to_thread(clear, self._context.folder)
         return await self._ended_within(PAUSE)
 
-    async def _provisioned(self) -> bool:
-        """Wait for machines as long as a cloud's take to start; whether the job ends meanwhile."""
-        assert self._failure
-        seconds = self._failure.seconds
-        return await self._ended_within(failures.PROVISIONING if seconds is None else seconds)
-
     async def _ended_within(self, seconds: float) -> bool:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._decided.wait(), seconds)
@@ -236,8 +224,6 @@ class AttemptRunner:
             self._begun[one.name] = log.stat().st_size if log.exists() else 0
         number = len(self._job.attempts) + 1
         notes = plan.notes if number == 1 else (f"{AGAIN}{number}",)
-        if self._failure:
-            notes = (*notes, failures.NOTE.format(self._failure.failure))
         for index, one in enumerate(plan.replicas):
             try:
                 started = start(one, notes, self._context, self._network)
@@ -253,14 +239,12 @@ class AttemptRunner:
             self._started.append(started)
             self._living.add(index)
             system.when_ended(started.process, functools.partial(self._exited, index))
-        if self._failure and self._failure.failure in KILLED:
+        if plan.kill:
             loop = asyncio.get_running_loop()
-            self._timers.append(loop.call_later(failures.KILLED_AFTER, self._kill))
+            self._timers.append(loop.call_later(plan.kill.after, self._kill, plan.kill.replica))
 
-    def _kill(self) -> None:
-        """End the replica that a rehearsed failure hits, as the kernel would."""
-        assert self._failure
-        index = failures.victim(self._failure.failure, self._job.size)
+    def _kill(self, index: int) -> None:
+        """End a replica as the kernel would."""
         if index in self._living:
             with suppress(ProcessLookupError):
                 os.killpg(self._started[index].process.pid, signal.SIGKILL)
@@ -297,8 +281,8 @@ class AttemptRunner:
         if not self._living:
             self._all_ended.set()
         name = self._plan.replicas[index].name
-        if self._failure and self._failure.failure in KILLED:
-            self._settle(self._killed(self._failure.failure))
+        if self._plan.kill:
+            self._settle(self._killed(self._plan, self._plan.kill))
         elif code:
             self._settle(Outcome(State.FAILED, "exit", self._failed(name, code), name, code))
         elif index == self._plan.primary or len(self._codes) == len(self._plan.replicas):
@@ -307,12 +291,10 @@ class AttemptRunner:
                 message = f"The primary replica {name} exited with 0."
             self._settle(Outcome(State.SUCCEEDED, "succeeded", message))
 
-    def _killed(self, failure: str) -> Outcome:
-        """Return the end of a replica that a rehearsed failure hits, even if it was too fast."""
-        assert self._plan
-        name = self._plan.replicas[failures.victim(failure, self._job.size)].name
-        code = -signal.SIGKILL
-        return Outcome(State.FAILED, KILLED[failure], self._failed(name, code), name, code)
+    def _killed(self, plan: Plan, kill: Kill) -> Outcome:
+        """Return the end of the replica that is killed, even if it was too fast."""
+        name, code = plan.replicas[kill.replica].name, -signal.SIGKILL
+        return Outcome(State.FAILED, kill.reason, self._failed(name, code), name, code)
 
     def _failed(self, name: str, code: int) -> str:
         ended = f"exited with code {code}"

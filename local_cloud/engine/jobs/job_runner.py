@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -22,7 +23,7 @@ from local_cloud.engine.jobs.job_table import JobTable, ended_with, with_attempt
 from local_cloud.engine.jobs.reaper import Reaper
 from local_cloud.engine.jobs.replica import ReplicaContext, environment
 from local_cloud.engine.rehearsals import spot_stop
-from local_cloud.engine.rehearsals.failures import Rehearsed
+from local_cloud.engine.rehearsals.failures import Failures
 from local_cloud.engine.spec import Attempt, EngineError, Job, Outcome, Plan, State
 from local_cloud.store import clock
 from local_cloud.store.errors import StoreError
@@ -39,6 +40,7 @@ class Shared:
 
     jobs: JobTable
     dialects: Mapping[str, TrainingDialect]
+    failures: Failures
     rehearsals: spot_stop.Rehearsals
     reaper: Reaper
     fork_server: ForkServer
@@ -52,12 +54,10 @@ class Shared:
 class JobRunner:
     """A job that has left the queue."""
 
-    def __init__(
-        self, job: Job, context: ReplicaContext, shared: Shared, failure: Rehearsed | None
-    ) -> None:
-        """context: what the replicas get; failure: is rehearsed, by the first attempt."""
+    def __init__(self, job: Job, context: ReplicaContext, shared: Shared) -> None:
+        """context: what the replicas get."""
         self._id, self._context, self._shared = job.id, context, shared
-        self._attempt = self._new_attempt(job, failure)
+        self._attempt = self._new_attempt(job)
         self._collecting: Collecting | None = None  # while the results are brought away
 
     def stop(self, outcome: Outcome) -> bool:
@@ -96,11 +96,11 @@ class JobRunner:
         self._shared.rehearsals.forget(self._id)
         self._update(ended_with(with_attempt(self._latest(), ended=ended), outcome))
 
-    def _new_attempt(self, job: Job, failure: Rehearsed | None = None) -> AttemptRunner:
+    def _new_attempt(self, job: Job) -> AttemptRunner:
         """Return the next attempt; several replicas get a network that they share."""
         is_apart = job.size > 1 and job_network.available()
         network = JobNetwork(self._shared.door) if is_apart else None
-        return AttemptRunner(job, self._context, self._shared.reaper, failure, network)
+        return AttemptRunner(job, self._context, self._shared.reaper, network)
 
     async def _run_attempt(self) -> Outcome:
         """Run the job once, with ports of its own."""
@@ -133,10 +133,12 @@ class JobRunner:
         job, context, shared = self._latest(), self._context, self._shared
         if job.attempts[-1].ended:
             attempt = Attempt(clock.now_after(job.attempts[-1].ended))
-            self._update(replace(job, attempts=(*job.attempts, attempt)))
-        job_context = context.of_job(port)
+            job = replace(job, attempts=(*job.attempts, attempt))
+            self._update(job)
         await shared.prepare(context)
-        plan = await asyncio.to_thread(shared.dialects[job.dialect].stage, job.id, job_context)
+        dialect = shared.dialects[job.dialect]
+        stage = functools.partial(dialect.stage, job.id, context.of_job(port))
+        plan = await asyncio.to_thread(shared.failures.stage_job, job, stage)
         if many := [
             one for one in plan.replicas if one.forkable and shared.base(one.image).is_servers
         ]:

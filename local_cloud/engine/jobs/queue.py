@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from local_cloud.client.failures import JOB
 from local_cloud.engine import machine
 from local_cloud.engine.base import Base, BaseOf, own_only, server_base
 from local_cloud.engine.dialect import TrainingDialect
@@ -117,6 +118,7 @@ class Engine:
         self._shared = Shared(
             jobs=self._jobs,
             dialects=dialects,
+            failures=self.failures,
             rehearsals=self._rehearsals,
             reaper=self.reaper,
             fork_server=self._fork_server,
@@ -179,6 +181,7 @@ class Engine:
             raise EngineError(f"there is a job {job_id} already: choose another name")
         if dialect not in self._dialects or size < 1:
             raise EngineError(f"no job of {size} replicas can be sent to {dialect!r}")
+        self.failures.submit(JOB, dialect, job_id)
         self._turn = turn = self._turn + 1
         job = Job(job_id, dialect, size, State.QUEUED, time.time(), turn, gpus, rented=rented)
         loop = asyncio.get_running_loop()  # the caller answers its client before the next starts
@@ -299,7 +302,7 @@ class Engine:
     def _begin(self, job: Job, gpus: tuple[int, ...]) -> None:
         """Run a job whose turn it is."""
         context = self.replica_context(job.id, self._folder / job.id, job.size, gpus)
-        runner = JobRunner(job, context, self._shared, self.failures.of(job.id))
+        runner = JobRunner(job, context, self._shared)
         self._runners[job.id] = runner
         task = asyncio.get_running_loop().create_task(runner.run())
         self._tasks[job.id] = task

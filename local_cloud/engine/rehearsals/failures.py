@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from local_cloud.client.failures import FAILURES, MEMORY, NEVER_HEALTHY
+from local_cloud.client.failures import (
+    FAILURES,
+    JOB,
+    LOST_WORKER,
+    MEMORY,
+    NEVER_HEALTHY,
+    SLOW,
+    WRONG_METRIC,
+)
 from local_cloud.engine.serving.spec import ServingPlan
-from local_cloud.engine.spec import EngineError
+from local_cloud.engine.spec import EngineError, Job, Kill, Plan, Refused
 from local_cloud.store.records import Records
 
 WAITING = "rehearsed-failure"  # those that nothing has met yet
@@ -19,9 +28,12 @@ MET = "met-failure"  # by the id of the job, study or deployment
 PROVISIONING = 134.0
 LONGEST_WAIT = 3600.0
 KILLED_AFTER = 0.5  # seconds for which a replica runs before it is killed
+KILLED = {MEMORY: "memory", LOST_WORKER: "machine"}  # the outcome's reason, by the failure
 UNHEALTHY = "/rehearsed-failure"  # no server has this path
 UNHEALTHY_SECONDS = 3.0
 NOTE = "local cloud: rehearsed failure: {}"  # a line of the log
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,10 @@ class Rehearsed:
     name: str = ""  # of the job, tuning job or endpoint; "": of any
     every: bool = False  # all that are sent, until it is taken back
     seconds: float | None = None  # of slow provisioning; None: as long as the service takes
+
+    def is_for(self, name: str, among: Collection[str]) -> bool:
+        """Return whether something of this name meets it, if that can meet these failures."""
+        return self.failure in among and self.name in ("", name)
 
 
 def checked(document: dict[str, Any]) -> Rehearsed:
@@ -54,12 +70,87 @@ def checked(document: dict[str, Any]) -> Rehearsed:
     return wanted
 
 
+class FailureDialect(Protocol):
+    """What the engine asks of a cloud about what is rehearsed."""
+
+    def candidates(self, kind: str, key: str) -> tuple[str, Collection[str]]:
+        """Return the name of a job, tuning job or deployment, and the failures that it can meet.
+
+        kind: JOB, STUDY or DEPLOYMENT; key: its id. It is on record when this is called, at least
+        in the transaction that submits it.
+        """
+
+    def problem(self, failure: str, job_id: str) -> Exception | None:
+        """Return how a job fails before it runs; None: it runs.
+
+        Refused: it is taken, and fails when it starts. Another exception: its request is refused.
+        """
+
+
 class Failures:
-    """All that is to be rehearsed and all that was; on the disk."""
+    """All that is to be rehearsed and all that was; on the disk.
+
+    What is submitted passes submit(), and what starts passes stage_job() or stage_deployment().
+    """
 
     def __init__(self, records: Records) -> None:
         """Read and write these records."""
         self._records = records
+        self._dialects: Mapping[str, FailureDialect] = {}
+
+    def start(self, dialects: Mapping[str, FailureDialect]) -> None:
+        """Take the clouds that rehearse failures, by the names under which they submit."""
+        self._dialects = dialects
+
+    def submit(self, kind: str, dialect: str, key: str) -> None:
+        """Let what is submitted meet a failure, if one waits for it; raises the cloud's refusal."""
+        cloud = self._dialects.get(dialect)
+        waiting = [one for one in self.waiting() if FAILURES[one.failure].meets == kind]
+        if not cloud or not waiting:
+            return
+        name, among = cloud.candidates(kind, key)
+        met = next((one for one in waiting if one.is_for(name, among)), None)
+        if met is None:
+            return
+        problem = cloud.problem(met.failure, key) if kind == JOB else None
+        if problem and not isinstance(problem, Refused):
+            # The transaction is rolled back, and the failure is used up all the same.
+            self._records.at_end(lambda: self.meet((met.failure,), name))
+            raise problem
+        self.meet((met.failure,), name, key)
+
+    def stage_job(self, job: Job, stage: Callable[[], Plan]) -> Plan:
+        """Return the plan of an attempt; the first one has the failure that the job has met.
+
+        Raises Refused if the job fails before it runs.
+        """
+        met = self.of(job.id)
+        if met is None or len(job.attempts) > 1:
+            return stage()
+        cloud = self._dialects.get(job.dialect)
+        if cloud and (problem := cloud.problem(met.failure, job.id)):
+            raise problem
+        return _with_failure(stage(), met)
+
+    def stage_deployment(self, plan: ServingPlan, deployment_id: str) -> ServingPlan:
+        """Return how a deployment is served: one that is never healthy waits on a wrong path."""
+        if not self.is_met(NEVER_HEALTHY, deployment_id):
+            return plan
+        note = NOTE.format(NEVER_HEALTHY)
+        return replace(
+            plan, health=UNHEALTHY, start_seconds=UNHEALTHY_SECONDS, notes=(*plan.notes, note)
+        )
+
+    def rename_metric(
+        self, study_id: str, metric: str, another: str, values: dict[str, T]
+    ) -> dict[str, T]:
+        """Return a trial's values by metric, as if the script had another name for this one.
+
+        So they are if the study has met that failure; else as they were.
+        """
+        if not self.is_met(WRONG_METRIC, study_id):
+            return values
+        return {another if name == metric else name: value for name, value in values.items()}
 
     def add(self, wanted: Rehearsed) -> None:
         """Have it met by what comes next."""
@@ -75,14 +166,14 @@ class Failures:
         self._records.clear(WAITING)
         return found
 
-    def meet(self, among: tuple[str, ...], name: str, key: str = "") -> Rehearsed | None:
+    def meet(self, among: Collection[str], name: str, key: str = "") -> Rehearsed | None:
         """Return which failure of these something of this name meets now, if any.
 
         key: the id under which of() finds it later. Each is met once, except those for all.
         """
         for place, document in self._records.list(WAITING):
             wanted = Rehearsed(**document)
-            if wanted.failure not in among or wanted.name not in ("", name):
+            if not wanted.is_for(name, among):
                 continue
             with self._records.transaction():
                 if not wanted.every:
@@ -106,16 +197,13 @@ class Failures:
         """Forget what was met by something that is deleted."""
         self._records.delete(MET, key)
 
-    def plan(self, plan: ServingPlan, deployment_id: str) -> ServingPlan:
-        """Return how a deployment is served: one that is never healthy waits on a wrong path."""
-        if not self.is_met(NEVER_HEALTHY, deployment_id):
-            return plan
-        note = NOTE.format(NEVER_HEALTHY)
-        return replace(
-            plan, health=UNHEALTHY, start_seconds=UNHEALTHY_SECONDS, notes=(*plan.notes, note)
-        )
 
-
-def victim(failure: str, size: int) -> int:
-    """Return the index of the replica that is killed: the first, or the last of several."""
-    return 0 if failure == MEMORY else size - 1
+def _with_failure(plan: Plan, met: Rehearsed) -> Plan:
+    """Return a plan in which the machines take their time, or a replica is killed."""
+    plan = replace(plan, notes=(*plan.notes, NOTE.format(met.failure)))
+    if met.failure == SLOW:
+        return replace(plan, delay=PROVISIONING if met.seconds is None else met.seconds)
+    if met.failure in KILLED:
+        victim = 0 if met.failure == MEMORY else len(plan.replicas) - 1
+        return replace(plan, kill=Kill(victim, KILLED_AFTER, KILLED[met.failure]))
+    return plan

@@ -23,6 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from local_cloud.client.failures import DEPLOYMENT
 from local_cloud.engine.isolation import network
 from local_cloud.engine.jobs import job_space, log_timestamps
 from local_cloud.engine.jobs.attempt_runner import check_name
@@ -131,6 +132,7 @@ class Serving:
 
         unknown = Rented(dialect, "deployment", endpoint, (Machines(""),))
         with self._records.transaction():
+            self._engine.failures.submit(DEPLOYMENT, dialect, made.id)
             self._records.put(KIND, made.id, made.document())
             self._rentals.open(made.id, rented or unknown, minimum)
             self._records.when_written(begin)
@@ -287,7 +289,7 @@ class Serving:
         job_context = context.of_job(self._engine.ports.take)
         stage = self._dialects[deployment.dialect].stage
         plan = await asyncio.to_thread(stage, deployment.id, job_context)
-        return self._engine.failures.plan(plan, deployment.id)
+        return self._engine.failures.stage_deployment(plan, deployment.id)
 
     def _network(self, plan: ServingPlan) -> network.Network:
         if network.available():

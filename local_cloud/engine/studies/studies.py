@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from local_cloud.client.failures import STUDY
 from local_cloud.engine.dialect import TuningDialect
 from local_cloud.engine.jobs.queue import Engine
 from local_cloud.engine.spec import EngineError, State
@@ -54,6 +55,7 @@ class Studies:
         """Begin a study; it is on the disk when this returns."""
         if study_id in self._table:
             raise EngineError(f"there is a study {study_id} already: choose another name")
+        self._engine.failures.submit(STUDY, cloud, study_id)
         study = Study(study_id, cloud, spec, State.RUNNING, time.time())
         self._table.put(study, then=lambda: self._run(study_id))
         return study
@@ -81,6 +83,7 @@ class Studies:
         study = self.get(study_id)
         if not study.state.ended:
             raise EngineError(f"study {study_id} has not ended: stop it first")
+        self._engine.failures.forget(study_id)
         self._table.remove(study)
 
     def _run(self, study_id: str) -> None:

@@ -18,7 +18,6 @@ from google.cloud.aiplatform_v1.types.endpoint_service import (
     UndeployModelRequest,
 )
 
-from local_cloud.client.failures import NEVER_HEALTHY
 from local_cloud.engine.serving.deployment_runner import LATE
 from local_cloud.engine.serving.spec import Deployment, NoSuchDeployment, ServingState
 from local_cloud.engine.spec import EngineError
@@ -61,7 +60,6 @@ class Endpoints(Collection):
         super().__init__(platform.records, "endpoints", Endpoint, fixed=fixed)
         self.serving = platform.serving
         self._base_of = platform.engine.base
-        self._failures = platform.engine.failures
         self._facts: dict[str, Json] = {}  # of deployed models, which do not change
         self.models = models
 
@@ -129,7 +127,6 @@ class Endpoints(Collection):
             self.records.put(
                 DEPLOYED, chosen, facts | {"trafficSplit": split, "operation": operation["name"]}
             )
-            self._failures.meet((NEVER_HEALTHY,), endpoint["displayName"], chosen)
             try:
                 machine = billing.of_deployed("endpoint", name, deployed)
                 self.serving.deploy(DIALECT, name, chosen, minimum, maximum, machine)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from local_cloud.client.failures import IMAGE, LOST_WORKER, MEMORY, NO_QUOTA, REGION, ROLE, SLOW
-from local_cloud.engine.rehearsals.failures import Failures
+from collections.abc import Collection
+
+from local_cloud.client.failures import DEPLOYMENT, FAILURES, IMAGE, NO_QUOTA, REGION, ROLE, STUDY
 from local_cloud.engine.spec import Refused
 from local_cloud.google.rest import ApiError
+from local_cloud.google.vertex import documents
+from local_cloud.google.vertex.model_registry import DEPLOYED
 from local_cloud.google.vertex.schema import Json
-
-AT_ONCE = (NO_QUOTA, ROLE, REGION)  # the request is refused
-LATER = (IMAGE, MEMORY, LOST_WORKER, SLOW)  # the job is taken, and fails or waits
+from local_cloud.store.records import Records
 
 # Of a custom job, a 429: https://github.com/google-deepmind/xmanager/issues/29 (2022-08-03) and
 # https://github.com/GoogleCloudPlatform/stable-diffusion-on-gcp/issues/12 (2023-12-03). A training
@@ -33,47 +34,62 @@ OUT_OF_MEMORY = "The replica {} ran out-of-memory and exited with a non-zero sta
 INTERNAL = "Internal error occurred for the current attempt."
 
 
-def refuse(failures: Failures, parent: str, job: Json, *, pipeline: bool) -> None:
-    """Refuse the request for a custom job if it is to meet a failure that shows at once.
+class FailureMessages:
+    """What can meet a failure, and how it shows (engine/rehearsals/failures.py)."""
 
-    pipeline: a training pipeline's, whose lack of quota shows later.
-    """
-    among = tuple(one for one in AT_ONCE if not (pipeline and one == NO_QUOTA))
-    met = failures.meet(among, job["displayName"])
-    if met is None:
-        return
-    spec = job["jobSpec"]
-    _, number, _, location = parent.split("/")
-    if met.failure == NO_QUOTA:
-        raise ApiError("RESOURCE_EXHAUSTED", quota(spec))
-    if met.failure == ROLE:
-        account = spec.get("serviceAccount") or f"{number}-compute@developer.gserviceaccount.com"
-        raise ApiError("INVALID_ARGUMENT", ACT_AS.format(account))
-    bucket = spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "gs://your-bucket")
-    raise ApiError("FAILED_PRECONDITION", LOCATION.format(bucket, location))
+    def __init__(self, records: Records) -> None:
+        """Take the records of what is submitted."""
+        self._records = records
+
+    def candidates(self, kind: str, key: str) -> tuple[str, Collection[str]]:
+        """Return the display name, and the failures: a trial or a task is never refused."""
+        if kind == STUDY:
+            return documents.get(self._records, key)["displayName"], FAILURES
+        if kind == DEPLOYMENT:
+            facts = self._records.get(DEPLOYED, key) or {}
+            endpoint = self._records.get("vertex-endpoints", facts["endpoint"])
+            return (endpoint["displayName"], FAILURES) if endpoint else ("", ())
+        document = self._document(key)
+        if "automl" in document:
+            return "", ()
+        is_part = "tuning" in document or "pipelineJob" in document
+        at_once = (NO_QUOTA, ROLE, REGION) if is_part else ()
+        return document["resource"]["displayName"], FAILURES.keys() - at_once
+
+    def problem(self, failure: str, job_id: str) -> ApiError | Refused | None:
+        """Return how a job fails before it runs; a training pipeline is taken without quota."""
+        document = self._document(job_id)
+        _, number, _, location, *_ = document["resource"]["name"].split("/")
+        spec = document["resource"]["jobSpec"]
+        if failure == IMAGE:
+            pool = spec["workerPoolSpecs"][0]
+            image = pool.get("containerSpec", {}).get("imageUri")
+            image = image or pool.get("pythonPackageSpec", {}).get("executorImageUri")
+            return Refused(CONTAINER.format(image))
+        if failure == NO_QUOTA:
+            is_taken = "pipeline" in document
+            message = QUOTA.format(_quota(spec))
+            return (
+                Refused(message, "quota") if is_taken else ApiError("RESOURCE_EXHAUSTED", message)
+            )
+        if failure == ROLE:
+            account = (
+                spec.get("serviceAccount") or f"{number}-compute@developer.gserviceaccount.com"
+            )
+            return ApiError("INVALID_ARGUMENT", ACT_AS.format(account))
+        if failure == REGION:
+            bucket = spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "gs://your-bucket")
+            return ApiError("FAILED_PRECONDITION", LOCATION.format(bucket, location))
+        return None
+
+    def _document(self, job_id: str) -> Json:
+        place = self._records.get("vertex-job", job_id) or {}
+        return documents.get(self._records, place["name"])
 
 
-def begin(failures: Failures, job: Json, key: str, *, pipeline: bool) -> None:
-    """Note the failure that a job which is taken is to meet, under the engine's id of it."""
-    among = (*LATER, NO_QUOTA) if pipeline else LATER
-    failures.meet(among, job["displayName"], key)
-
-
-def check(failures: Failures, job_id: str, spec: Json) -> None:
-    """Fail a job that is about to start, if it has met a failure that shows then."""
-    met = failures.of(job_id)
-    if met and met.failure == IMAGE:
-        pool = spec["workerPoolSpecs"][0]
-        image = pool.get("containerSpec", {}).get("imageUri")
-        image = image or pool.get("pythonPackageSpec", {}).get("executorImageUri")
-        raise Refused(CONTAINER.format(image))
-    if met and met.failure == NO_QUOTA:
-        raise Refused(quota(spec), "quota")
-
-
-def quota(spec: Json) -> str:
-    """Return the message for want of the GPUs, or else the CPUs, of the first worker pool."""
+def _quota(spec: Json) -> str:
+    """Return the name of the quota of the GPUs, or else the CPUs, of the first worker pool."""
     gpu = spec["workerPoolSpecs"][0].get("machineSpec", {}).get("acceleratorType", "")
     named = isinstance(gpu, str) and gpu.startswith("NVIDIA_")
     kind = gpu.lower().replace("_tesla_", "_") + "_gpus" if named else "cpus"
-    return QUOTA.format(f"custom_model_training_{kind}")
+    return f"custom_model_training_{kind}"

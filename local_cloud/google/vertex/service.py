@@ -13,6 +13,7 @@ from local_cloud.google.rest import VERBS, refuse_unknown
 from local_cloud.google.vertex import documents, policies, rest, routes
 from local_cloud.google.vertex.datasets import routes as dataset_routes
 from local_cloud.google.vertex.errors import REFUSED, render
+from local_cloud.google.vertex.failure_messages import FailureMessages
 from local_cloud.google.vertex.parts import Parts
 from local_cloud.google.vertex.resource import Resource
 from local_cloud.google.vertex.serving_dialect import Deployed
@@ -58,6 +59,7 @@ def service(platform: Platform) -> Service:
             parts.training,
             parts.tuning,
             Deployed(platform, parts.endpoints, parts.batches),
+            failures=FailureMessages(platform.records),
         ),
         errors=dict.fromkeys(REFUSED, render),
         runners=[parts.pipelines, parts.batches],

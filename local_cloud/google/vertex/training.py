@@ -8,7 +8,7 @@ from typing import Any
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
 from local_cloud.google.projects import Projects
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex import billing, documents, failure_messages, launch, status
+from local_cloud.google.vertex import billing, documents, launch, status
 from local_cloud.google.vertex.automl import inputs as automl_inputs
 from local_cloud.google.vertex.automl import trainings
 from local_cloud.google.vertex.automl.trainings import AutoMl
@@ -75,9 +75,6 @@ class Training:
         spec = job.get("jobSpec", {})
         check_job_spec(spec)
         self.tracking.check(spec)
-        failures, chained = self.engine.failures, pipeline is not None
-        if not more:  # trials and tasks have been accepted with their tuning job or pipeline
-            failure_messages.refuse(failures, parent, job, pipeline=chained)
         now = timestamp(time.time())
         job |= {"name": f"{parent}/customJobs/{new_id()}", "createTime": now, "updateTime": now}
         document: Json = {"resource": job, **more}
@@ -93,7 +90,6 @@ class Training:
                 self.records.put("vertex", pipeline["name"], pipeline | {"job": job["name"]})
             self.records.put("vertex", job["name"], document)
             self.records.put("vertex-job", _id(job["name"]), {"name": job["name"]})
-            failure_messages.begin(failures, job, _id(job["name"]), pipeline=chained)
             machines = billing.of_job(document)
             size = launch.size(spec)
             self.engine.submit(DIALECT, _id(job["name"]), size, device.gpus, machines)
@@ -184,7 +180,6 @@ class Training:
         document = self._by_id(job_id)
         if "automl" in document:
             return self.automl.stage(document, context, self.environment)
-        failure_messages.check(self.engine.failures, job_id, document["resource"]["jobSpec"])
         _, number, _, location, *_ = document["resource"]["name"].split("/")
         # A job's clients work in the project and in the region that it was sent to.
         own = {"GOOGLE_CLOUD_PROJECT": self.projects.id_of(number), "CLOUD_ML_REGION": location}

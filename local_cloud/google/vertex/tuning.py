@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Mapping
 
-from local_cloud.client.failures import WRONG_METRIC
 from local_cloud.engine.spec import Job, State
 from local_cloud.engine.studies.early_stopping import Curve
 from local_cloud.engine.studies.search import Value
@@ -49,7 +48,6 @@ class Tuning:
         self.training = training
         self.studies = studies
         self.records = training.records
-        self._failures = training.engine.failures
 
     # ---- requests -------------------------------------------------------------------------------
     def create(self, parent: str, body: Json) -> Json:
@@ -66,7 +64,6 @@ class Tuning:
         job |= {"createTime": now, "updateTime": now}
         with self.records.transaction():
             self.records.put("vertex", job["name"], job)
-            self._failures.meet((WRONG_METRIC,), job["displayName"], job["name"])
             self.studies.begin(DIALECT, job["name"], wanted)
         return self.render(job)
 
@@ -98,7 +95,6 @@ class Tuning:
             raise ApiError("FAILED_PRECONDITION", f"{name} is still running; cancel it first.")
         with self.records.transaction():
             self.studies.delete(name)
-            self._failures.forget(name)
             self.records.delete("vertex", name)
 
     def _trial(self, job: Json, number: int, trial: TrialJob) -> Json:
@@ -157,14 +153,17 @@ class Tuning:
             return self.training.message(job, job.outcome)
         spec = documents.get(self.records, study.id)["studySpec"]
         tag = spec["metrics"][0]["metricId"]
-        values = [value for _, value in self._reports(job.id, tag)]
-        tags = sorted({name for line in self._lines(job.id) for name in line.metrics})
-        if self._failures.is_met(WRONG_METRIC, study.id):  # as if the script had another name
-            values, tags = [], [f"{name}_2" if name == tag else name for name in tags]
+        reported: dict[str, list[float]] = {}
+        for line in self._lines(job.id):
+            for name, value in line.metrics.items():
+                reported.setdefault(name, []).append(value)
+        reported = self.training.engine.failures.rename_metric(study.id, tag, f"{tag}_2", reported)
+        values = [value for value in reported.get(tag, []) if math.isfinite(value)]
         if not values:
-            if tag in tags:
+            if tag in reported:
                 return f"The metric {tag} was reported, but never as a finite number."
-            arrived = f"those that arrived: {', '.join(tags)}" if tags else "none arrived at all"
+            arrived = f"those that arrived: {', '.join(sorted(reported))}"
+            arrived = arrived if reported else "none arrived at all"
             return f"No metric of the tag {tag} was reported; {arrived}."
         if spec.get("measurementSelectionType") == "BEST_MEASUREMENT":
             return max(values) if study.spec.maximize else min(values)

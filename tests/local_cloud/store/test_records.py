@@ -83,6 +83,18 @@ def test_what_waits_for_a_transaction_happens_once_that_is_on_the_disk(records: 
     assert done == ["at once", "later"]
 
 
+def test_what_waits_for_the_end_of_a_transaction_happens_though_that_is_rolled_back(
+    records: Records,
+) -> None:
+    records.put("job", "a", {"state": "queued"})
+    with pytest.raises(KeyError), records.transaction():
+        records.delete("job", "a")
+        records.at_end(lambda: records.put("job", "b", {}))
+        raise KeyError
+    assert [name for name, _ in records.list("job")] == ["a", "b"]
+    records.at_end(records.close)
+
+
 def test_a_transaction_for_which_there_is_no_room_leaves_no_trace(records: Records) -> None:
     done: list[str] = []
     (pages,) = records._database.execute("PRAGMA page_count").fetchone()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud.client.failures import FAILURES, LOST_WORKER, MEMORY, NO_QUOTA, SLOW
+from local_cloud.client.failures import FAILURES, JOB, LOST_WORKER, MEMORY, NO_QUOTA, SLOW, STUDY
 from local_cloud.engine.rehearsals.failures import Failures, Rehearsed, checked
 from local_cloud.engine.spec import EngineError, State
 from local_cloud.store.records import Records
@@ -48,6 +48,28 @@ def test_a_transaction_that_fails_leaves_it_to_the_next(failures: Failures) -> N
         raise RuntimeError
     assert failures.of("a") is None
     assert failures.meet((MEMORY,), "b", "b")
+
+
+class Service:
+    """A cloud that refuses what has no quota, and gives no trial to refuse."""
+
+    def candidates(self, kind: str, key: str) -> tuple[str, list[str]]:
+        return key, [MEMORY] if key == "trial" else [NO_QUOTA, MEMORY]
+
+    def problem(self, failure: str, job_id: str) -> Exception | None:
+        return PermissionError(job_id) if failure == NO_QUOTA else None
+
+
+def test_a_request_is_refused_once_though_nothing_of_it_stays(failures: Failures) -> None:
+    failures.start({"cloud": Service()})
+    failures.add(Rehearsed(NO_QUOTA))
+    failures.submit(JOB, "cloud", "trial")
+    failures.submit(STUDY, "cloud", "a-study")
+    failures.submit(JOB, "another cloud", "a-job")
+    with pytest.raises(PermissionError), failures._records.transaction():
+        failures.submit(JOB, "cloud", "a-job")
+    assert failures.waiting() == []
+    failures.submit(JOB, "cloud", "a-job")
 
 
 @given(st.dictionaries(st.text(max_size=8), st.none() | st.booleans() | st.text() | st.floats()))

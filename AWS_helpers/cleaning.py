@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import describe, serving
-from AWS_helpers.session import boto, client, connected, refusals
+from AWS_helpers.session import boto, client, current_session, refusals
 from lesson.services import cleaning
 from lesson.services.cleaning import Bucket, Thing
 from lesson.services.sessions import MARK
@@ -28,7 +28,7 @@ def cleanup(dry_run: bool = True) -> None:
     """
     with refusals("cleaning up"):
         bucket = _bucket()
-        others = [*_served(), *_pipelines(), *_groups()]
+        others = [*_find_served(), *_pipelines(), *_groups()]
         cleaning.cleanup(bucket, list(_jobs(bucket)), others, dry_run=dry_run)
 
 
@@ -43,7 +43,7 @@ def _jobs(bucket: Bucket) -> Iterator[cleaning.Job]:
 
 
 def _bucket() -> Bucket:
-    session = connected()
+    session = current_session()
     tags = _tags(session.bucket)
     ours = tags is not None and tags.get(MARK) == "true"
     bucket = boto().resource("s3").Bucket(session.bucket)
@@ -67,12 +67,12 @@ def _tags(bucket: str) -> dict[str, str] | None:
 def _is_ours(arn: str) -> bool:
     """Tell whether something in the account has the tag of this session."""
     answer = client("sagemaker").list_tags(ResourceArn=arn)
-    return {"Key": MARK, "Value": connected().bucket} in answer["Tags"]
+    return {"Key": MARK, "Value": current_session().bucket} in answer["Tags"]
 
 
 def _objects(prefix: str) -> Thing | None:
     """Return the objects with a prefix as one thing."""
-    session = connected()
+    session = current_session()
     found = boto().resource("s3").Bucket(session.bucket).objects.filter(Prefix=prefix)
     sizes: list[Any] = [each.size for each in found]
     name = f"{len(sizes)} objects in {session.uri}/{prefix}, {sum(sizes) / 2**20:.1f} MiB"
@@ -87,7 +87,7 @@ def _delete_job(job: Job) -> None:
         client("sagemaker").delete_training_job(TrainingJobName=trial["TrainingJobName"])
 
 
-def _served() -> Iterator[Thing]:
+def _find_served() -> Iterator[Thing]:
     """Yield what serves models and has the lesson's tag: first what costs money."""
     api = client("sagemaker")
     for kind in ("endpoint", "endpoint_config", "model"):

@@ -8,7 +8,7 @@ from typing import Any
 
 from AWS_helpers import images
 from AWS_helpers.machines import MACHINE, choose
-from AWS_helpers.session import connected
+from AWS_helpers.session import current_session
 from lesson.jobs import sending
 from lesson.machines import kubernetes
 from lesson.machines.kubernetes import Kind
@@ -33,7 +33,7 @@ def write_manifest(
     `kind` is "TrainJob", which needs Kubeflow Trainer in the cluster, or "Job". The nodes' labels
     are those of EKS. Nothing is sent. Raises LessonError for what is not there.
     """
-    session = connected()
+    session = current_session()
     sending.check_readable(args, "s3://")
     machine, gpus = choose(machine, gpu, gpu_count, session.region)
     node_labels = {kubernetes.TYPE: machine}

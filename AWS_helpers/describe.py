@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from AWS_helpers.session import boto, client, connected, refusals
+from AWS_helpers.session import boto, client, current_session, refusals
 from lesson.jobs import states
 from lesson.jobs.lookup import job_in, no_such_job, not_a_job
 from lesson.jobs.spec import JobSpec, JobStatus, Times
@@ -47,7 +47,7 @@ OWN_SENTENCE = "train_nn.py: "  # so begins what the script says when it refuses
 
 
 # ---- which job ----------------------------------------------------------------------------------
-def named(name: str) -> Job:
+def find_job(name: str) -> Job:
     """Return the training job, or else the tuning job, of this name; LessonError without one."""
     from botocore.exceptions import ClientError
     from sagemaker.core.resources import HyperParameterTuningJob, TrainingJob
@@ -55,7 +55,7 @@ def named(name: str) -> Job:
     with refusals(f"looking for {name}"):
         for kind in (TrainingJob, HyperParameterTuningJob):
             try:
-                return kind.get(name, session=boto(), region=connected().region)
+                return kind.get(name, session=boto(), region=current_session().region)
             except ClientError as answer:
                 code = answer.response["Error"]["Code"]
                 if code not in ("ValidationException", "ResourceNotFound"):
@@ -67,7 +67,7 @@ def job_of(run_or_job: Any) -> Job:
     """Return the SDK's object: of a run or study, by a job's name, or as it is given."""
     job = job_in(run_or_job)
     if isinstance(job, str):
-        return named(job)
+        return find_job(job)
     if not is_job(job):
         raise not_a_job(job)
     found: Job = job
@@ -97,8 +97,10 @@ def every() -> Iterator[Job]:
     from sagemaker.core.resources import HyperParameterTuningJob, TrainingJob
 
     order: Any = {"sort_by": "CreationTime", "sort_order": "Descending"}
-    order |= {"session": boto(), "region": connected().region}
-    trainings = (job for job in TrainingJob.get_all(**order) if not known(job.tuning_job_arn))
+    order |= {"session": boto(), "region": current_session().region}
+    trainings = (
+        job for job in TrainingJob.get_all(**order) if not value_or_none(job.tuning_job_arn)
+    )
     tunings = HyperParameterTuningJob.get_all(**order)
     return heapq.merge(trainings, tunings, key=lambda job: job.creation_time, reverse=True)
 
@@ -122,7 +124,7 @@ def spec(job: Job) -> JobSpec:
     """Return what the job was asked to do; of a tuning job, what each of its trials was."""
     found, name = _definition(job), name_of(job)
     flags = found.static_hyper_parameters if is_tuning(job) else found.hyper_parameters
-    checkpoints = known(found.checkpoint_config)
+    checkpoints = value_or_none(found.checkpoint_config)
     machine, replicas = _instances(found)
     base = str(found.output_data_config.s3_output_path).rstrip("/")
     own = f"{base}/" if is_tuning(job) else f"{base}/{name}/"  # a tuning job's base is its own
@@ -130,8 +132,8 @@ def spec(job: Job) -> JobSpec:
         name=name,
         machine=machine,
         replicas=replicas,
-        spot=known(found.enable_managed_spot_training) or False,
-        flags=known(flags) or {},
+        spot=value_or_none(found.enable_managed_spot_training) or False,
+        flags=value_or_none(flags) or {},
         base=base,
         output=f"{base}/{name}/output/model.tar.gz",
         written=(own, f"{str(checkpoints.s3_uri).rstrip('/')}/") if checkpoints else (own,),
@@ -142,7 +144,9 @@ def _definition(job: Job) -> Any:
     """Return what has the job's fields; a tuning job has one for each algorithm, mostly one."""
     if not is_tuning(job):
         return job
-    return known(job.training_job_definition) or known(job.training_job_definitions)[0]
+    return (
+        value_or_none(job.training_job_definition) or value_or_none(job.training_job_definitions)[0]
+    )
 
 
 def _instances(what: Any) -> tuple[str, int]:
@@ -153,11 +157,11 @@ def _instances(what: Any) -> tuple[str, int]:
     given = (
         getattr(what, f"{kind}resource_config", None) for kind in ("", "hyper_parameter_tuning_")
     )
-    resources = next(filter(None, map(known, given)), None)
+    resources = next(filter(None, map(value_or_none, given)), None)
     if resources is None:
         return "serverless", 0
     for field in ("instance_groups", "instance_configs"):
-        if several := known(getattr(resources, field, None)):
+        if several := value_or_none(getattr(resources, field, None)):
             parts = several if field == "instance_groups" else several[:1]
             types = dict.fromkeys(str(part.instance_type) for part in parts)
             return " and ".join(types), sum(int(part.instance_count) for part in parts)
@@ -175,7 +179,7 @@ def arn_of(job: Job) -> str:
     return str(job.hyper_parameter_tuning_job_arn if tuning else job.training_job_arn)
 
 
-def known(value: Any) -> Any:
+def value_or_none(value: Any) -> Any:
     """Return a field of the SDK's object; None where the service has not said anything."""
     from sagemaker.core.utils.utils import Unassigned
 
@@ -195,25 +199,25 @@ def status(job: Job) -> JobStatus:
     """
     if is_tuning(job):
         name = str(job.hyper_parameter_tuning_job_status)
-        ended = known(job.hyper_parameter_tuning_end_time)
+        ended = value_or_none(job.hyper_parameter_tuning_end_time)
         times = Times(job.creation_time, job.creation_time, ended)
         counts = vars(job.training_job_status_counters).values()
-        trials = sum(known(count) or 0 for count in counts)
+        trials = sum(value_or_none(count) or 0 for count in counts)
         return JobStatus(STATES[name], name, name, times, trials=trials)
     name = str(job.training_job_status)
-    word = str(known(job.secondary_status) or name)
+    word = str(value_or_none(job.secondary_status) or name)
     state = STAGES.get(word, states.RUNNING) if name == "InProgress" else STATES[name]
-    steps = known(job.secondary_status_transitions) or []
+    steps = value_or_none(job.secondary_status_transitions) or []
     interruptions = sum(step.status == "Interrupted" for step in steps)
     return JobStatus(state, name, word, _times(job, state), interruptions)
 
 
 def _times(job: TrainingJob, state: str) -> Times:
     """Return when the job was made, when its machines started and when it ended."""
-    ended: datetime | None = known(job.training_end_time)
+    ended: datetime | None = value_or_none(job.training_end_time)
     if state in ENDED and ended is None:  # one that was stopped before it had machines
         ended = job.last_modified_time
-    return Times(job.creation_time, known(job.training_start_time), ended)
+    return Times(job.creation_time, value_or_none(job.training_start_time), ended)
 
 
 class Log:
@@ -244,7 +248,7 @@ def failure_reason(job: TrainingJob) -> str:
     The service's reason holds the traceback of the SDK's driver, which only says that the script
     failed; what the script itself said last is in the log.
     """
-    said = essence(known(job.failure_reason) or "the service gives no reason")
+    said = essence(value_or_none(job.failure_reason) or "the service gives no reason")
     own = last_words(Log(job.training_job_name).news())
     return " ".join(
         [

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from AWS_helpers import jobs, vm
-from AWS_helpers.session import boto, connected, refusals
+from AWS_helpers.session import boto, current_session, refusals
 from lesson import LessonError
 from lesson.jobs.request import Request
 
@@ -30,7 +30,7 @@ def write_job(request: Request, path: str = "job.json") -> str:
     checks the request against the service's model; the request is written down instead of sent. A
     name serves for one job: to send the file again, add `--training-job-name` and another one.
     """
-    region = connected().region
+    region = current_session().region
     if "run_instances" in request:
         service, call, body = "ec2", "run-instances", request["run_instances"]
         vm.upload_source(**request["upload_source"])

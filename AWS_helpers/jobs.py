@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import images, spending, waiting
 from AWS_helpers.costs import MACHINE, estimate_cost, machine_with
-from AWS_helpers.session import boto, connected, refusals, sagemaker
+from AWS_helpers.session import boto, current_session, refusals, sagemaker
 from lesson import ROOT, LessonError
 from lesson.jobs import sending
-from lesson.jobs.request import Request, copied
+from lesson.jobs.request import Request, copy_arguments
 from lesson.jobs.runs import Run
 from lesson.money import budget, costs
 
@@ -57,7 +57,7 @@ def train(
     SDK's object at .job and the request at .request; with dry_run=True the request alone, unsent:
     print it to read it. Raises LessonError for what cannot be sent, and for a job that fails.
     """
-    session = connected()
+    session = current_session()
     sending.check_readable(args, "s3://")
     machine = machine_with(machine, gpu)
     an_hour = partial(price, machine, replicas)
@@ -68,7 +68,7 @@ def train(
     request = training_request(args, machine, replicas, spot, torchrun, image)
     if dry_run:
         return request
-    budget.require(an_hour, budget.HOUR, spending.spent)
+    budget.require(an_hour, budget.HOUR, spending.estimate_spending)
     run = waiting.run_of(send(request), request)
     return waiting.follow(run) if wait else run
 
@@ -81,7 +81,7 @@ def training_request(
     from sagemaker.train.distributed import Torchrun
 
     flags, data = channels(args)
-    session, now = connected(), datetime.now()
+    session, now = current_session(), datetime.now()
     # What a job keeps for after a stop: its own name is not known before it is sent.
     stops = f"{session.uri}/runs/train-nn-{now:%Y%m%d-%H%M%S-%f}/checkpoints"
     events = None
@@ -150,7 +150,7 @@ def trainer(
             max_runtime_in_seconds=seconds, max_wait_time_in_seconds=seconds if spot else None
         ),
         "tags": tags(),
-        "role": connected().role,
+        "role": current_session().role,
         "sagemaker_session": sagemaker(),
     }
 
@@ -161,13 +161,15 @@ def send(request: Request) -> TrainingJob:
     from sagemaker.train import ModelTrainer
 
     with sending.explain_interrupts(), refusals("sending the job"):
-        trainer = ModelTrainer(**copied(request["ModelTrainer"]))
-        trainer.with_metric_definitions(**copied(request["with_metric_definitions"]))
+        trainer = ModelTrainer(**copy_arguments(request["ModelTrainer"]))
+        trainer.with_metric_definitions(**copy_arguments(request["with_metric_definitions"]))
         if "with_tensorboard_output_config" in request:
-            events = copied(request["with_tensorboard_output_config"])
+            events = copy_arguments(request["with_tensorboard_output_config"])
             trainer.with_tensorboard_output_config(**events)
-        trainer.train(**copied(request["train"]))
-        return TrainingJob.get(name_of_sent(trainer), session=boto(), region=connected().region)
+        trainer.train(**copy_arguments(request["train"]))
+        return TrainingJob.get(
+            name_of_sent(trainer), session=boto(), region=current_session().region
+        )
 
 
 def name_of_sent(trainer: ModelTrainer) -> str:
@@ -179,7 +181,7 @@ def name_of_sent(trainer: ModelTrainer) -> str:
     try:
         return str(trainer.output_data.split("/")[-3])
     except ValueError:  # the SDK catches more than it should, an interrupt too
-        raise sending.interrupted() from None
+        raise sending.interruption() from None
 
 
 # ---- before a job is sent -----------------------------------------------------------------------
@@ -187,7 +189,7 @@ def tags() -> list[Tag]:
     """Return what is put on jobs, so that cleanup() finds them."""
     from sagemaker.core.training.configs import Tag
 
-    return [Tag(key=key, value=value) for key, value in connected().tags.items()]
+    return [Tag(key=key, value=value) for key, value in current_session().tags.items()]
 
 
 def channels(args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -207,4 +209,4 @@ def channels(args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
 
 def price(machine: str, replicas: int) -> costs.Estimate:
     """Return what an hour of these instances costs in the session's region."""
-    return estimate_cost(machine, replicas=replicas, region=connected().region)
+    return estimate_cost(machine, replicas=replicas, region=current_session().region)

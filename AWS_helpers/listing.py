@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import describe
-from AWS_helpers.session import connected, refusals
+from AWS_helpers.session import current_session, refusals
 from lesson.jobs import table
 from lesson.jobs.states import ENDED
 from lesson.jobs.watching import NEWEST, SEEN
@@ -24,7 +24,7 @@ def list_jobs(mine: bool = False) -> pd.DataFrame:
     In an account that several people share, `mine` leaves out the jobs that write elsewhere
     than into this session's bucket; it looks at the newest 1,000.
     """
-    connected()
+    current_session()
     with refusals("listing the jobs"):
         found = _own() if mine else describe.every()
         return table.table([_row(job) for job in islice(found, NEWEST)])
@@ -38,7 +38,7 @@ def own_jobs() -> pd.DataFrame:
 
 def cancel(run_or_job: Any) -> None:
     """Ask the service to end a job; takes what wait() takes. A job that has ended stays so."""
-    connected()
+    current_session()
     job = describe.job_of(run_or_job)
     name = describe.spec(job).name
     with refusals(f"cancelling {name}"):
@@ -53,7 +53,7 @@ def cancel(run_or_job: Any) -> None:
 
 def _own() -> Iterator[Job]:
     """Yield the jobs that write into the session's bucket."""
-    uri = f"{connected().uri}/"
+    uri = f"{current_session().uri}/"
     for job in islice(describe.every(), SEEN):
         if f"{describe.spec(job).base}/".startswith(uri):
             yield job

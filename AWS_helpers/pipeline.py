@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from AWS_helpers import pipeline_steps, spending
 from AWS_helpers.costs import MACHINE
 from AWS_helpers.jobs import channels, price
-from AWS_helpers.session import boto, client, connected, refusals
+from AWS_helpers.session import boto, client, current_session, refusals
 from lesson import LessonError
 from lesson.jobs import sending
 from lesson.jobs.request import Request
@@ -57,7 +57,7 @@ def pipeline(
     from sagemaker.core.workflow.pipeline_context import PipelineSession
 
     _check(args, table)
-    session = PipelineSession(boto_session=boto(), default_bucket=connected().bucket)
+    session = PipelineSession(boto_session=boto(), default_bucket=current_session().bucket)
     least = ParameterFloat("BetterThan", better_than)
     parameters: list[Any] = [least]
     if isinstance(args.get("epochs"), int):
@@ -91,7 +91,7 @@ def run_pipeline(
     Raises LessonError for what cannot be sent or would exceed LESSON_BUDGET, and for a pipeline
     that fails.
     """
-    session = connected()
+    session = current_session()
     an_hour = partial(price, definition.machine, 1)  # its steps run one after the other
     costs.state("SageMaker", an_hour, spot=False)
     print("while a step runs; a step whose result is reused costs nothing")
@@ -104,7 +104,7 @@ def run_pipeline(
     )
     if dry_run:
         return request
-    budget.require(an_hour, budget.HOUR, spending.spent)
+    budget.require(an_hour, budget.HOUR, spending.estimate_spending)
     with (
         sending.explain_interrupts(),
         refusals(f"sending the pipeline {definition.name}"),
@@ -150,7 +150,7 @@ def steps(execution: PipelineExecution) -> dict[str, str]:
     return {step["StepName"]: step["StepStatus"] for step in reversed(execution.list_steps())}
 
 
-def registered(execution: PipelineExecution) -> str | None:
+def find_model_package(execution: PipelineExecution) -> str | None:
     """Return the ARN of the model package that an execution has registered; None without one."""
     for step in execution.list_steps():
         if found := step.get("Metadata", {}).get("RegisterModel"):
@@ -185,7 +185,7 @@ def _check(args: Mapping[str, Any], table: str | Path) -> None:
 
 
 def _tags() -> list[dict[str, str]]:
-    return [{"Key": key, "Value": value} for key, value in connected().tags.items()]
+    return [{"Key": key, "Value": value} for key, value in current_session().tags.items()]
 
 
 def _make_group(name: str) -> None:

@@ -11,7 +11,7 @@ from AWS_helpers import images
 from AWS_helpers.costs import MACHINE
 from AWS_helpers.jobs import CHANNELS, DAY, FOLDER, METRICS, SCRIPT, tags
 from AWS_helpers.serving import JSON, PROGRAM, default_region
-from AWS_helpers.session import connected
+from AWS_helpers.session import current_session
 from AWS_helpers.storage import send
 from lesson import ROOT
 
@@ -37,7 +37,7 @@ def prepare(session: PipelineSession, table: Path, machine: str) -> ProcessingSt
         name="prepare",
         step_args=_processor(session, machine).run(
             code=str(STEPS / "prepare.py"),
-            inputs=[_input("table", _sent(table)), _input("lesson", _sent(*LESSON))],
+            inputs=[_input("table", _upload(table)), _input("lesson", _upload(*LESSON))],
             outputs=[_output("train"), _output("val")],
             arguments=[table.name],
         ),
@@ -55,15 +55,15 @@ def train(
 
     files = {name: f"{CHANNELS}/{name}/{name}_data.npz" for name in ("train", "val")}
     trainer = ModelTrainer(
-        training_image=images.image_for(machine, connected().region),
+        training_image=images.image_for(machine, current_session().region),
         source_code=configs.SourceCode(source_dir=str(FOLDER), entry_script=SCRIPT),
         hyperparameters={**args, **files},
         compute=configs.Compute(instance_type=machine, instance_count=1),
         stopping_condition=configs.StoppingCondition(max_runtime_in_seconds=DAY),
         input_s3_key_prefix="pipelines",
-        output_data_config=configs.OutputDataConfig(s3_output_path=f"{connected().uri}/runs"),
+        output_data_config=configs.OutputDataConfig(s3_output_path=f"{current_session().uri}/runs"),
         tags=tags(),
-        role=connected().role,
+        role=current_session().role,
         sagemaker_session=session,
     ).with_metric_definitions(
         [configs.MetricDefinition(name=name, regex=regex) for name, regex in METRICS.items()]
@@ -92,7 +92,7 @@ def evaluate(
             inputs=[
                 _input("model", trained.properties.ModelArtifacts.S3ModelArtifacts),
                 _input("val", _uri(prepared, "val")),
-                _input("training", _sent(*sorted(FOLDER.glob("*.py")))),
+                _input("training", _upload(*sorted(FOLDER.glob("*.py")))),
             ],
             outputs=[_output("report"), _output("packed")],
         ),
@@ -113,9 +113,9 @@ def register(session: PipelineSession, judged: ProcessingStep, group: str) -> Mo
 
     builder = ModelBuilder(
         s3_model_data_url=Join(on="/", values=[_uri(judged, "packed"), "model.tar.gz"]),
-        image_uri=images.serving_image_for(MACHINE, connected().region),
+        image_uri=images.serving_image_for(MACHINE, current_session().region),
         env_vars={"SAGEMAKER_PROGRAM": PROGRAM},
-        role_arn=connected().role,
+        role_arn=current_session().role,
         sagemaker_session=session,
         dependencies={"auto": False},
         log_level=30,  # logging.WARNING
@@ -145,8 +145,9 @@ def _processor(session: PipelineSession, machine: str) -> ScriptProcessor:
     from sagemaker.core.processing import ScriptProcessor
 
     return ScriptProcessor(
-        role=connected().role,
-        image_uri=images.image_for(machine, connected().region),  # has pandas and scikit-learn
+        role=current_session().role,
+        # It has pandas and scikit-learn.
+        image_uri=images.image_for(machine, current_session().region),
         command=["python3"],
         instance_type=machine,
         instance_count=1,
@@ -188,7 +189,7 @@ def _cache() -> CacheConfig:
     return CacheConfig(enable_caching=True, expire_after=KEPT)
 
 
-def _sent(*files: Path) -> str:
+def _upload(*files: Path) -> str:
     """Upload files; return the URI of their folder.
 
     It changes with the contents: a step that is given the same URI is given the same files.
@@ -198,5 +199,5 @@ def _sent(*files: Path) -> str:
         found.update(path.read_bytes())
     folder = f"pipelines/{files[0].parent.name}-{found.hexdigest()[:12]}"
     for path in files:
-        send(path, connected().bucket, f"{folder}/{path.name}")
-    return f"{connected().uri}/{folder}"
+        send(path, current_session().bucket, f"{folder}/{path.name}")
+    return f"{current_session().uri}/{folder}"

@@ -101,8 +101,8 @@ class Amazon:
 
     def check_permissions(self) -> str:
         """Check that these credentials may send, list and cancel jobs, and pass the role."""
-        denied = self._denied(self.own_role, ACTIONS)
-        denied += self._denied(self.own_role, ["iam:PassRole"], self.role_arn)
+        denied = self._find_denied(self.own_role, ACTIONS)
+        denied += self._find_denied(self.own_role, ["iam:PassRole"], self.role_arn)
         if denied:
             raise Fix(f"missing: {', '.join(denied)}; ask for a policy that allows them")
         return "these credentials may send, list and cancel jobs, and pass the role"
@@ -110,7 +110,7 @@ class Amazon:
     def check_bucket(self) -> str:
         """Check that the bucket is where the jobs are, and that the role may use it."""
         name = bucket_name(None, "s3://", BUCKET_NAME)
-        where = self._guarded("s3", lambda client: region_of(client, name))
+        where = self._call("s3", lambda client: region_of(client, name))
         if where is None:
             return f"s3://{name} is not there yet; connect() makes it in {self.region}"
         if where != self.region:
@@ -119,8 +119,8 @@ class Amazon:
                 f"LESSON_BUCKET, or connect(region={where!r})"
             )
         try:
-            denied = self._denied(self.role_arn, ["s3:ListBucket"], f"arn:aws:s3:::{name}")
-            denied += self._denied(self.role_arn, IN_BUCKET, f"arn:aws:s3:::{name}/*")
+            denied = self._find_denied(self.role_arn, ["s3:ListBucket"], f"arn:aws:s3:::{name}")
+            denied += self._find_denied(self.role_arn, IN_BUCKET, f"arn:aws:s3:::{name}/*")
         except Skip as reason:
             return f"s3://{name} in {where}; whether the role may write is not known: {reason}"
         if denied:
@@ -228,14 +228,14 @@ class Amazon:
 
     def _ask(self, service: str, call: str, region: str | None = None, **parameters: Any) -> Any:
         """Return a service's answer; LookupError for what is not there, Skip for what is denied."""
-        return self._guarded(service, lambda client: getattr(client, call)(**parameters), region)
+        return self._call(service, lambda client: getattr(client, call)(**parameters), region)
 
     def _pages(self, service: str, call: str, **parameters: Any) -> Any:
-        return self._guarded(
+        return self._call(
             service, lambda client: list(client.get_paginator(call).paginate(**parameters))
         )
 
-    def _guarded(self, service: str, call: Callable[[Any], Any], region: str | None = None) -> Any:
+    def _call(self, service: str, call: Callable[[Any], Any], region: str | None = None) -> Any:
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
@@ -256,7 +256,7 @@ class Amazon:
                 f"{service}: {' '.join(str(problem).split())}; look at your network"
             ) from None
 
-    def _denied(self, role: str, actions: Iterable[str], *resources: str) -> list[str]:
+    def _find_denied(self, role: str, actions: Iterable[str], *resources: str) -> list[str]:
         """Return which actions the policies of a role or user do not allow."""
         where: dict[str, Any] = {"ResourceArns": [*resources]} if resources else {}
         question = {

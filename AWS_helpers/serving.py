@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from AWS_helpers import describe, images, spending
 from AWS_helpers.costs import estimate_endpoint
 from AWS_helpers.jobs import FOLDER
-from AWS_helpers.session import boto, client, connected, refusals, sagemaker
+from AWS_helpers.session import boto, client, current_session, refusals, sagemaker
 from lesson import LessonError
-from lesson.jobs.request import Request, copied
+from lesson.jobs.request import Request, copy_arguments
 from lesson.jobs.runs import Run
 from lesson.jobs.watching import pause
 from lesson.money import budget
@@ -51,7 +51,7 @@ def deploy(
     alone, unsent. Raises LessonError for a run without results, and for a model that does not
     start. Nobody has run it on the real service yet.
     """
-    session = connected()
+    session = current_session()
     package = run if isinstance(run, str) and run.startswith("arn:") else ""
     uri = package or describe.spec(serving.require_trained(run).job).output
     serving.require_share(endpoint, traffic)
@@ -78,7 +78,7 @@ def deploy(
         )
         if dry_run:
             return request
-        budget.require(an_hour, budget.DAY, spending.spent)
+        budget.require(an_hour, budget.DAY, spending.estimate_spending)
         send(request)
         return _ready(old or name, name)
 
@@ -102,7 +102,7 @@ def _build(request: Request) -> Model:
     with default_region():
         from sagemaker.serve import ModelBuilder
 
-    builder = ModelBuilder(**copied(request["ModelBuilder"]))
+    builder = ModelBuilder(**copy_arguments(request["ModelBuilder"]))
     model: Model = builder.build(**request["build"])
     return model
 
@@ -113,7 +113,7 @@ def register(run: Run, machine: str = "ml.m5.large", *, container_uri: str | Non
     deploy() does this too; alone it is for batch transforms. `machine` is the one that it will run
     on. cleanup() deletes the model. Raises LessonError for a run without results.
     """
-    session = connected()
+    session = current_session()
     uri = describe.spec(serving.require_trained(run).job).output
     image = container_uri or images.serving_image_for(machine, session.region)
     with refusals(f"registering {uri}"):
@@ -168,7 +168,7 @@ def _registration(uri: str, name: str, machine: str, image: str) -> dict[str, di
             "s3_model_data_url": uri,
             "source_code": SourceCode(source_dir=os.path.relpath(FOLDER), entry_script=PROGRAM),
             "instance_type": machine,
-            "role_arn": connected().role,
+            "role_arn": current_session().role,
             "sagemaker_session": sagemaker(),
             "dependencies": {"auto": False},
             "log_level": 30,  # logging.WARNING
@@ -182,7 +182,7 @@ def _of_package(arn: str, name: str) -> dict[str, dict[str, Any]]:
     create = {
         "ModelName": name,
         "Containers": [{"ModelPackageName": arn}],
-        "ExecutionRoleArn": connected().role,
+        "ExecutionRoleArn": current_session().role,
         "Tags": _tags(),
     }
     return {"create_model": create}
@@ -197,7 +197,7 @@ def _endpoint_call(name: str, endpoint: str | None) -> dict[str, dict[str, Any]]
 
 
 def _tags() -> list[dict[str, str]]:
-    return [{"Key": key, "Value": value} for key, value in connected().tags.items()]
+    return [{"Key": key, "Value": value} for key, value in current_session().tags.items()]
 
 
 @contextmanager
@@ -205,7 +205,7 @@ def default_region() -> Iterator[None]:
     """Have a default region, which the SDK's module needs when it is imported."""
     name = "AWS_DEFAULT_REGION"
     known = os.environ.get(name)
-    os.environ[name] = connected().region
+    os.environ[name] = current_session().region
     try:
         yield
     finally:
@@ -231,7 +231,7 @@ def _ready(name: str, config: str) -> Endpoint:
 def _endpoint(name: str) -> Endpoint:
     from sagemaker.core.resources import Endpoint
 
-    found: Any = Endpoint.get(name, session=boto(), region=connected().region)
+    found: Any = Endpoint.get(name, session=boto(), region=current_session().region)
     return found
 
 
@@ -242,8 +242,8 @@ def predict(endpoint: Any, instances: Iterable[Any]) -> list[dict[str, Any]]:
     is what deploy() returned, or its name. Raises LessonError with the index and the reason of each
     instance that is refused.
     """
-    connected()
-    body = json.dumps({"instances": serving.listed(instances)})
+    current_session()
+    body = json.dumps({"instances": serving.as_list(instances)})
     with refusals("predicting"):
         found = _endpoint(endpoint) if isinstance(endpoint, str) else endpoint
         answer = found.invoke(body=body, content_type=JSON, accept=JSON).body.read()
@@ -252,7 +252,7 @@ def predict(endpoint: Any, instances: Iterable[Any]) -> list[dict[str, Any]]:
 
 def price(machine: str, replicas: int) -> Estimate:
     """Return what an hour of these instances costs in the session's region."""
-    return estimate_endpoint(machine, replicas, region=connected().region)
+    return estimate_endpoint(machine, replicas, region=current_session().region)
 
 
 # ---- what still bills ----------------------------------------------------------------------------

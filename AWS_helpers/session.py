@@ -82,24 +82,24 @@ def point_sdks() -> None:
     sessions.activate("AWS_ENDPOINT_URL")
 
 
-def connected() -> Session:
+def current_session() -> Session:
     """Return the session that connect() made; raise LessonError before that."""
     return sessions.require(_session)
 
 
 def client(service: str) -> Any:
     """boto3's client of a service ("s3", "logs", "sagemaker") in the session's region."""
-    return _client(service, connected().region)
+    return _client(service, current_session().region)
 
 
 def boto() -> boto3.Session:
     """boto3's session, for the classes of the SageMaker SDK that take one."""
-    return _boto(connected().region)
+    return _boto(current_session().region)
 
 
 def sagemaker() -> SageMakerSession:
     """Return the SageMaker SDK's session, which keeps what it uploads in the session's bucket."""
-    return _sagemaker(connected().region, connected().bucket)
+    return _sagemaker(current_session().region, current_session().bucket)
 
 
 @cache

@@ -6,20 +6,20 @@ from datetime import UTC, datetime
 
 from AWS_helpers.costs import estimate_cost, estimate_endpoint
 from AWS_helpers.listing import own_jobs
-from AWS_helpers.session import client, connected, refusals
+from AWS_helpers.session import client, current_session, refusals
 from lesson.money import budget
 from lesson.money.costs import PriceUnknown
 from lesson.services.sessions import MARK
 
 
-def spent() -> float:
+def estimate_spending() -> float:
     """Return the dollars of the session's jobs, and of its endpoints that are there now."""
     return budget.of_jobs(own_jobs(), estimate_cost) + _endpoints()
 
 
 def _endpoints() -> float:
     dollars, api = 0.0, client("sagemaker")
-    tag = {"Key": MARK, "Value": connected().bucket}
+    tag = {"Key": MARK, "Value": current_session().bucket}
     with refusals("listing the endpoints"):
         for page in api.get_paginator("list_endpoints").paginate():
             for each in page["Endpoints"]:

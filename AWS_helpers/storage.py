@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 
 import local_cloud
-from AWS_helpers.session import client, connected, refusals
+from AWS_helpers.session import client, current_session, refusals
 from lesson import LessonError
-from lesson.services.uploads import HowFar, named
+from lesson.services.uploads import HowFar, name_objects
 
 CHUNK = 8 * 2**20  # bytes: up to here the SDK sends a file at once; a larger one can be followed
 ARCHIVE = "model.tar.gz"  # SageMaker packs what a job leaves in its model folder into this
@@ -21,8 +21,8 @@ def upload(*files: str | Path, prefix: str = "") -> list[str]:
     An object of the same name is replaced. Raises LessonError for a file that is not there, and
     for two of the same name.
     """
-    session = connected()
-    found = named(files, prefix)
+    session = current_session()
+    found = name_objects(files, prefix)
     for path, name in found:
         with refusals(f"uploading {path}"):
             send(path, session.bucket, name)
@@ -36,7 +36,7 @@ def send(path: Path, bucket: str, name: str) -> None:
         return
     followed = _Followed(path)
     client("s3").upload_file(str(path), bucket, name, Callback=followed)
-    followed.done()
+    followed.finish()
 
 
 class _Followed(HowFar):

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import describe, waiting
-from AWS_helpers.describe import known
-from AWS_helpers.session import boto, connected, refusals
+from AWS_helpers.describe import value_or_none
+from AWS_helpers.session import boto, current_session, refusals
 from lesson import target
 from lesson.jobs import results, states, studies, tuning, watching
 from lesson.jobs.spec import Times
@@ -59,7 +59,7 @@ def follow(job: Tuning, request: Mapping[str, Any]) -> Study:
     name = describe.spec(job).name
     with refusals(f"watching {name}"):
         study = tuning.follow(look, watching.PAUSE[target()], trial_reason, name)
-        if not study.finished:
+        if not study.trials_with_result:
             return study
         best = waiting.complete(waiting.run_of(trial_job(study.best.name), request))
         return replace(study, run=best)
@@ -69,7 +69,7 @@ def trial_job(name: str) -> TrainingJob:
     """Return the training job that a trial is."""
     from sagemaker.core.resources import TrainingJob
 
-    found: TrainingJob = TrainingJob.get(name, session=boto(), region=connected().region)
+    found: TrainingJob = TrainingJob.get(name, session=boto(), region=current_session().region)
     return found
 
 
@@ -99,7 +99,7 @@ def _trial(number: int, seen: Mapping[str, Any], space: Space, base: str) -> Tri
         service_state=word,
         values=studies.values(space, seen["TunedHyperParameters"]),
         result=final.get("Value"),
-        seconds=Times(seen["CreationTime"], started, seen.get("TrainingEndTime")).running(),
+        seconds=Times(seen["CreationTime"], started, seen.get("TrainingEndTime")).machine_seconds(),
         reason=describe.essence(seen.get("FailureReason", "")),
         artefacts=f"{base}/{name}/output/model.tar.gz",
     )
@@ -108,12 +108,12 @@ def _trial(number: int, seen: Mapping[str, Any], space: Space, base: str) -> Tri
 def _space(ranges: Any) -> Space:
     """Return the space; SageMaker sends numbers to choose from back as texts."""
     space: dict[str, Between | OneOf] = {}
-    for one in known(ranges.continuous_parameter_ranges) or []:
-        scale = SCALES.get(known(one.scaling_type), "linear")
+    for one in value_or_none(ranges.continuous_parameter_ranges) or []:
+        scale = SCALES.get(value_or_none(one.scaling_type), "linear")
         space[one.name] = Between(float(one.min_value), float(one.max_value), scale)
-    for one in known(ranges.integer_parameter_ranges) or []:
-        scale = SCALES.get(known(one.scaling_type), "linear")
+    for one in value_or_none(ranges.integer_parameter_ranges) or []:
+        scale = SCALES.get(value_or_none(one.scaling_type), "linear")
         space[one.name] = Between(int(one.min_value), int(one.max_value), scale)
-    for one in known(ranges.categorical_parameter_ranges) or []:
+    for one in value_or_none(ranges.categorical_parameter_ranges) or []:
         space[one.name] = OneOf(tuple(one.values))
     return space

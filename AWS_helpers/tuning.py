@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from AWS_helpers import images, spending, studies
 from AWS_helpers.costs import MACHINE, machine_with
 from AWS_helpers.jobs import channels, price, trainer
-from AWS_helpers.session import connected, refusals
+from AWS_helpers.session import current_session, refusals
 from lesson import LessonError
 from lesson.jobs import sending, tuning
-from lesson.jobs.request import Request, Result, copied
+from lesson.jobs.request import Request, Result, copy_arguments
 from lesson.jobs.studies import Between, OneOf, Space, Study
 from lesson.money import budget
 from lesson.money.costs import Estimate
@@ -69,7 +69,7 @@ def tune(
     request alone, unsent: print it to read it. Raises LessonError for what cannot
     be sent, and NoResult, which is one, for a study none of whose trials came to a result.
     """
-    session = connected()
+    session = current_session()
     sending.check_readable(args, "s3://")
     tuning.check(space, args, trials=trials, parallel=parallel)
     tuning.check_algorithm(algorithm, ALGORITHMS, space, "SageMaker")
@@ -94,7 +94,7 @@ def tune(
     def hour_of_all() -> Estimate:
         return tuning.times(an_hour(), min(trials, parallel))
 
-    budget.require(hour_of_all, budget.HOUR, spending.spent)
+    budget.require(hour_of_all, budget.HOUR, spending.estimate_spending)
     job = send(request)
     return studies.follow(job, request) if wait else studies.study_of(job, request)
 
@@ -118,7 +118,7 @@ def tuning_request(
     from sagemaker.core.training import configs
 
     flags, data = channels(args)
-    session, name = connected(), f"tune-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
+    session, name = current_session(), f"tune-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
     folder = f"{session.uri}/runs/{name}"  # all that belongs to the study is stored below it
     return Request(
         {
@@ -166,7 +166,7 @@ def send(request: Request) -> Tuning:
     """Send what tune(..., dry_run=True) returned, and return the SDK's object of the study."""
     with sending.explain_interrupts(), refusals("sending the tuning job"):
         tuner = make(request)
-        tuner.tune(**copied(request["tune"]))
+        tuner.tune(**copy_arguments(request["tune"]))
         job: Tuning = tuner.latest_tuning_job
     return job
 
@@ -176,8 +176,8 @@ def make(request: Request) -> HyperparameterTuner:
     from sagemaker.train import ModelTrainer
     from sagemaker.train.tuner import HyperparameterTuner
 
-    trainer = ModelTrainer(**copied(request["ModelTrainer"]))
-    search = copied(request["HyperparameterTuner"]) | {"model_trainer": trainer}
+    trainer = ModelTrainer(**copy_arguments(request["ModelTrainer"]))
+    search = copy_arguments(request["HyperparameterTuner"]) | {"model_trainer": trainer}
     return HyperparameterTuner(**search)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from AWS_helpers import spending, storage
 from AWS_helpers.machines import MACHINE, choose, estimate_vm
-from AWS_helpers.session import client, connected, refusals
+from AWS_helpers.session import client, current_session, refusals
 from lesson import LessonError, target
 from lesson.jobs import sending
 from lesson.jobs.request import Request
@@ -66,7 +66,7 @@ def train_on_vm(
     request alone, unsent. Under LESSON_TARGET=local this machine runs the same script. Raises
     LessonError for what cannot be sent, and for a training that fails.
     """
-    session = connected()
+    session = current_session()
     sending.check_readable(args, "s3://")
     machine, count = choose(machine, gpu, gpu_count, session.region)
     price = partial(estimate_vm, machine, region=session.region)
@@ -78,7 +78,7 @@ def train_on_vm(
     request = vm_request(rented, machine, zone, spot, profile)
     if dry_run:
         return request
-    budget.require(price, budget.HOUR, spending.spent)
+    budget.require(price, budget.HOUR, spending.estimate_spending)
     spec = JobSpec(name, machine, 1, spot, {}, base, rented.results)
     run = Run("EC2", str(spec), None, None, None, rented.results, request=request)
     begun = time.time()
@@ -103,9 +103,9 @@ def wait_for(run: Run) -> Run:
     machine = run.job.machine
     code = vm.wait_for_exit_code(run.job, partial(storage.read_text, machine.exit_code))
     if code != "0":
-        raise vm.failed(machine, code, storage.read_text(f"{machine.base}/{vm.LOG}"))
+        raise vm.failure(machine, code, storage.read_text(f"{machine.base}/{vm.LOG}"))
     copy = storage.fetch(machine.results, machine.folder)
-    return vm.completed(run, run.job, copy)
+    return vm.complete(run, run.job, copy)
 
 
 def vm_request(
@@ -119,7 +119,7 @@ def vm_request(
     script = rented.script().write()
     if (size := len(script.encode())) > LARGEST:
         raise LessonError(f"the start-up script has {size} bytes, and EC2 takes {LARGEST}")
-    tags = [{"Key": key, "Value": value} for key, value in connected().tags.items()]
+    tags = [{"Key": key, "Value": value} for key, value in current_session().tags.items()]
     tags.append({"Key": "Name", "Value": rented.name})
     disk = {"VolumeSize": DISK_GB, "VolumeType": "gp3", "DeleteOnTermination": True}
     stops = {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from AWS_helpers import describe, storage
 from AWS_helpers.costs import estimate_cost
-from AWS_helpers.session import connected, refusals
+from AWS_helpers.session import current_session, refusals
 from lesson import LessonError
 from lesson.jobs import results, watching
 from lesson.jobs.runs import Run
@@ -42,7 +42,7 @@ def wait(run_or_job: Any) -> Run | Study:
     from lesson.jobs.studies import Study
     from lesson.machines.vm import Rented
 
-    connected()
+    current_session()
     if isinstance(run_or_job, Run) and isinstance(run_or_job.job, Rented):
         return vm.wait_for(run_or_job)
     job = describe.job_of(run_or_job)
@@ -82,7 +82,7 @@ def complete(run: Run) -> Run:
 
 def estimate(spec: JobSpec, hours: float) -> Estimate:
     """Return what a job's machines cost in the session's region."""
-    region = connected().region
+    region = current_session().region
     return estimate_cost(spec.machine, replicas=spec.replicas, hours=hours, region=region)
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from GCP_helpers import describe, serving
-from GCP_helpers.session import client, connected, refusals
+from GCP_helpers.session import client, current_session, refusals
 from lesson.services import cleaning
 from lesson.services.cleaning import Bucket, Thing
 from lesson.services.sessions import MARK
@@ -29,7 +29,7 @@ def cleanup(dry_run: bool = True) -> None:
     """
     with refusals("cleaning up"), _quiet_sdk():
         bucket = _bucket()
-        cleaning.cleanup(bucket, list(_jobs(bucket)), _labelled(), dry_run=dry_run)
+        cleaning.cleanup(bucket, list(_jobs(bucket)), _find_labelled(), dry_run=dry_run)
 
 
 def _jobs(bucket: Bucket) -> Iterator[cleaning.Job]:
@@ -43,7 +43,7 @@ def _jobs(bucket: Bucket) -> Iterator[cleaning.Job]:
 
 
 def _bucket() -> Bucket:
-    session = connected()
+    session = current_session()
     found = client().lookup_bucket(session.bucket)
     ours = found is not None and found.labels.get(MARK) == "true"
     bucket = client().bucket(session.bucket)
@@ -52,7 +52,7 @@ def _bucket() -> Bucket:
 
 def _objects(prefix: str) -> Thing | None:
     """Return the objects with a prefix as one thing."""
-    session = connected()
+    session = current_session()
     bucket = client().bucket(session.bucket)
     blobs = list(client().list_blobs(bucket, prefix=prefix))
     size = sum(blob.size for blob in blobs) / 2**20
@@ -61,7 +61,7 @@ def _objects(prefix: str) -> Thing | None:
 
 
 def _is_labelled(job: Job) -> bool:
-    return bool(job.labels.get(MARK) == connected().labels[MARK])
+    return bool(job.labels.get(MARK) == current_session().labels[MARK])
 
 
 def _delete_job(job: Job) -> None:
@@ -72,14 +72,14 @@ def _delete_job(job: Job) -> None:
         each.delete()
 
 
-def _labelled() -> Iterator[Thing]:
+def _find_labelled() -> Iterator[Thing]:
     """Yield the endpoints, the models, the Tensorboards and the pipelines with the lesson's label.
 
     Endpoints first: a model that is deployed cannot be deleted.
     """
     from google.cloud import aiplatform
 
-    label = f"labels.{MARK}={connected().labels[MARK]}"
+    label = f"labels.{MARK}={current_session().labels[MARK]}"
     for endpoint in aiplatform.Endpoint.list(filter=label):
         name = f"Endpoint {endpoint.display_name} ({serving.costs_of(endpoint)})"
         yield Thing(name, partial(endpoint.delete, force=True))

@@ -8,7 +8,7 @@ from typing import Any
 from GCP_helpers import images
 from GCP_helpers.jobs import new_name
 from GCP_helpers.machines import accelerator_name, choose
-from GCP_helpers.session import connected
+from GCP_helpers.session import current_session
 from lesson.jobs import sending
 from lesson.machines import kubernetes
 from lesson.machines.kubernetes import Kind
@@ -33,7 +33,7 @@ def write_manifest(
     `kind` is "TrainJob", which needs Kubeflow Trainer in the cluster, or "Job". The nodes' labels
     are those of GKE. Nothing is sent. Raises LessonError for what is not there.
     """
-    session = connected()
+    session = current_session()
     sending.check_readable(args, "gs://")
     machine, _ = choose(machine, gpu, gpu_count, session.region, None)
     node_labels = {kubernetes.TYPE: machine}

@@ -43,7 +43,7 @@ STATES = {
 
 
 # ---- which job ----------------------------------------------------------------------------------
-def named(name: str) -> Job:
+def find_job(name: str) -> Job:
     """Return the newest job of this name; raise LessonError if there is none."""
     with refusals(f"looking for {name}"):
         found = every(f'display_name="{name}"')
@@ -56,7 +56,7 @@ def job_of(run_or_job: Any) -> Job:
     """Return the SDK's object: of a run or study, by a job's name, or as it is given."""
     job = job_in(run_or_job)
     if isinstance(job, str):
-        return named(job)
+        return find_job(job)
     if not is_job(job):
         raise not_a_job(job)
     found: Job = job
@@ -118,7 +118,7 @@ def spec(job: Job) -> JobSpec:
     found = _custom_job_spec(job)
     pools = [each for each in found.worker_pool_specs if each.replica_count]
     machine, package = pools[0].machine_spec, pools[0].python_package_spec
-    container, mixed = pools[0].container_spec, _mixed(pools)
+    container, mixed = pools[0].container_spec, _name_machines(pools)
     words = [*package.args, *container.args]
     words += [word for part in container.command for word in part.split()]
     # types/custom_job.py, base_output_directory, says where below it a job leaves what.
@@ -138,7 +138,7 @@ def spec(job: Job) -> JobSpec:
     )
 
 
-def _mixed(pools: Sequence[Any]) -> str:
+def _name_machines(pools: Sequence[Any]) -> str:
     """Name the machines of pools that differ, as `costs` reads them; "" if all are equal."""
     names = []
     for machine in (pool.machine_spec for pool in pools):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from GCP_helpers import jobs, vm
-from GCP_helpers.session import connected, refusals
+from GCP_helpers.session import current_session, refusals
 from lesson import LessonError
 from lesson.jobs.request import Request
 
@@ -41,7 +41,7 @@ def write_job(request: Request, path: str = "config.yaml") -> str:
 
     if "insert" in request:
         return vm.command(request, path)
-    session = connected()
+    session = current_session()
     message = _message(request)
     spec = _spec(message)
     for pool in spec["workerPoolSpecs"]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from GCP_helpers import describe, images, spending, waiting
 from GCP_helpers.costs import accelerator_type, estimate_cost
-from GCP_helpers.session import connected, refusals
+from GCP_helpers.session import current_session, refusals
 from lesson import ROOT
 from lesson.jobs import sending
 from lesson.jobs.request import Request
@@ -55,7 +55,7 @@ def train(
     """
     from google.cloud.aiplatform.gapic import Scheduling
 
-    session = connected()
+    session = current_session()
     sending.check_readable(args, "gs://", "/gcs/")
     an_hour = partial(price, machine, gpu, replicas, gpu_count)
     costs.state("Vertex AI", an_hour, spot)
@@ -89,7 +89,7 @@ def train(
     if dry_run:
         return request
 
-    budget.require(an_hour, budget.HOUR, spending.spent)
+    budget.require(an_hour, budget.HOUR, spending.estimate_spending)
     run = waiting.run_of(send(request), request)
     return waiting.follow(run) if wait else run
 
@@ -145,7 +145,7 @@ def tpu(machine: str) -> dict[str, Any]:
 
 def price(machine: str, gpu: str | None, replicas: int, gpu_count: int) -> costs.Estimate:
     """Return what an hour of these machines costs in the session's region."""
-    region = connected().region
+    region = current_session().region
     return estimate_cost(machine, gpu, replicas, gpu_count=gpu_count, region=region)
 
 

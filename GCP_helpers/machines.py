@@ -88,7 +88,7 @@ def gpu_zones(gpu: str, region: str | None = None) -> list[str]:
 
     Raises LessonError for a GPU that the table does not hold.
     """
-    entries = (each.split(" ") for each in ZONES[_known(gpu)].split(", "))
+    entries = (each.split(" ") for each in ZONES[_require_accelerator(gpu)].split(", "))
     return [
         f"{name}-{letter}"
         for name, letters in entries
@@ -99,7 +99,7 @@ def gpu_zones(gpu: str, region: str | None = None) -> list[str]:
 
 def accelerator_name(gpu: str | None) -> str:
     """Return Compute Engine's name of a GPU's type; empty for None."""
-    return ACCELERATORS[_known(gpu)] if gpu else ""
+    return ACCELERATORS[_require_accelerator(gpu)] if gpu else ""
 
 
 def choose(
@@ -115,7 +115,7 @@ def choose(
     """
     if gpu is None:
         return machine, zone or f"{region}-b"  # each region has a zone b
-    name = _known(gpu)
+    name = _require_accelerator(gpu)
     if name in BUILT_IN and not machine.startswith(FAMILIES[name]):
         if gpu_count not in BUILT_IN[name]:
             counts = ", ".join(map(str, BUILT_IN[name]))
@@ -155,7 +155,7 @@ def estimate_vm(
         notes.append(f"Priced as in {REGION}; {region} may cost more.")
     if spot:
         notes.append(SPOT)
-    name = gpu and _known(gpu)
+    name = gpu and _require_accelerator(gpu)
     return costs.estimate(
         (machine, price(MACHINES, machine, "machine", PAGE)),
         gpu=(name, price(GPUS, name, "GPU", PAGE)) if name else None,
@@ -166,7 +166,7 @@ def estimate_vm(
     )
 
 
-def _known(gpu: str) -> str:
+def _require_accelerator(gpu: str) -> str:
     name = costs.short_name(gpu.upper())
     if name not in ACCELERATORS:
         raise LessonError(f"gpu={gpu!r}: known here are {', '.join(ACCELERATORS)}")

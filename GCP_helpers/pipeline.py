@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from GCP_helpers import serving, spending
 from GCP_helpers.costs import PIPELINE_RUN, TASK_MACHINE, estimate_cost
 from GCP_helpers.jobs import new_name
-from GCP_helpers.session import client, connected, refusals
+from GCP_helpers.session import client, current_session, refusals
 from GCP_helpers.storage import send
 from lesson import ROOT, LessonError, target
 from lesson.jobs import sending
@@ -85,14 +85,14 @@ def run_pipeline(
     """
     from google.cloud.aiplatform import PipelineJob
 
-    session = connected()
+    session = current_session()
     _state_price(definition)
     code, table = _places(definition)
     request = _request(definition, code, table, caching)
     if dry_run:
         return request
     besides = partial(_besides, definition)
-    budget.require(_an_hour, budget.HOUR, spending.spent, also=besides)
+    budget.require(_an_hour, budget.HOUR, spending.estimate_spending, also=besides)
     bucket = client().bucket(session.bucket)
     with refusals("uploading the code of the pipeline"):
         for path, name in _files():
@@ -148,7 +148,7 @@ def tasks(job: PipelineJob) -> dict[str, str]:
 
 # ---- the request ----------------------------------------------------------------------------
 def _request(definition: Definition, code: str, table: str, caching: bool | None) -> Request:
-    session = connected()
+    session = current_session()
     mounted = f"/gcs/{session.bucket}"  # where a task finds the bucket
     given = _parameters(definition, f"{mounted}/{code}", f"{mounted}/{table}", _place(definition))
     name = new_name("pipeline")
@@ -183,7 +183,7 @@ def _parameters(
 
 def _place(definition: Definition) -> dict[str, Any]:
     """Return where and how the model is deployed."""
-    session = connected()
+    session = current_session()
     return {
         "project": session.project,
         "region": session.region,
@@ -228,7 +228,7 @@ def _state_price(definition: Definition) -> None:
 
 def _an_hour() -> costs.Estimate:
     """Return what an hour of the tasks costs: they run one after the other."""
-    return estimate_cost(TASK_MACHINE, region=connected().region)
+    return estimate_cost(TASK_MACHINE, region=current_session().region)
 
 
 def _besides(definition: Definition) -> dict[str, float]:

@@ -90,17 +90,17 @@ class Google:
         return project_in_use(None)
 
     @cached_property
-    def found_project(self) -> dict[str, Any]:
+    def project_resource(self) -> dict[str, Any]:
         """Return what Resource Manager says of the project."""
         return self._ask("GET", f"{RESOURCES}/{self.project}")
 
     @property
-    def numbered(self) -> str:
+    def project_name(self) -> str:
         """Return the project by its number, as Service Usage names it: projects/123."""
-        return str(self.found_project["name"])
+        return str(self.project_resource["name"])
 
     @cached_property
-    def found_credentials(self) -> Any:
+    def own_credentials(self) -> Any:
         """Return the credentials of this machine."""
         import google.auth
 
@@ -112,7 +112,7 @@ class Google:
         from google.auth.transport.requests import AuthorizedSession
 
         make: Any = AuthorizedSession  # without types
-        made: requests.Session = make(self.found_credentials)
+        made: requests.Session = make(self.own_credentials)
         return made
 
     def credentials(self) -> str:
@@ -122,7 +122,7 @@ class Google:
 
         sessions.activate("STORAGE_EMULATOR_HOST")
         try:
-            found = self.found_credentials
+            found = self.own_credentials
             if not found.valid:
                 found.refresh(Request())
         except DefaultCredentialsError:
@@ -136,18 +136,18 @@ class Google:
 
     def check_project(self) -> str:
         """Check that the project exists and is active."""
-        state = self.found_project.get("state")
+        state = self.project_resource.get("state")
         if state != "ACTIVE":
             raise Fix(f"{self.project} is {state}: name another project in GOOGLE_CLOUD_PROJECT")
-        return f"{self.project}, {self.numbered}"
+        return f"{self.project}, {self.project_name}"
 
     def check_apis(self) -> str:
         """Check that the project has the APIs enabled."""
         wanted = [f"{name}.googleapis.com" for name in APIS]
         if self._is_in_registry(self.image):
             wanted.append("artifactregistry.googleapis.com")
-        names = "&".join(f"names={self.numbered}/services/{name}" for name in wanted)
-        url = f"{USAGE}/v1/{self.numbered}/services:batchGet?{names}"
+        names = "&".join(f"names={self.project_name}/services/{name}" for name in wanted)
+        url = f"{USAGE}/v1/{self.project_name}/services:batchGet?{names}"
         found = self._ask("GET", url).get("services", [])
         enabled = {each["config"]["name"] for each in found if each.get("state") == "ENABLED"}
         if missing := [name for name in wanted if name not in enabled]:
@@ -169,7 +169,7 @@ class Google:
         from google.cloud import storage
 
         name = bucket_name(None, "gs://", BUCKET_NAME)
-        client = storage.Client(project=self.project, credentials=self.found_credentials)
+        client = storage.Client(project=self.project, credentials=self.own_credentials)
         try:
             bucket = client.lookup_bucket(name, timeout=TIMEOUT, retry=None)
         except Forbidden:
@@ -289,7 +289,7 @@ class Google:
         """Return a quota's limit in the region; -1 is no limit."""
         found = self._ask(
             "GET",
-            f"{USAGE}/v1beta1/{self.numbered}/services/"
+            f"{USAGE}/v1beta1/{self.project_name}/services/"
             f"aiplatform.googleapis.com/consumerQuotaMetrics/aiplatform.googleapis.com%2F{metric}",
         )
         limits = found.get("consumerQuotaLimits", [])

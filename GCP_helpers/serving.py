@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from GCP_helpers import describe, images, spending
 from GCP_helpers.costs import estimate_endpoint
 from GCP_helpers.jobs import new_name
-from GCP_helpers.session import client, connected, refusals
+from GCP_helpers.session import client, current_session, refusals
 from GCP_helpers.storage import send, split
 from lesson.jobs.request import Request, Result
 from lesson.jobs.runs import Run
@@ -61,7 +61,7 @@ def deploy(
     """
     from google.cloud import aiplatform
 
-    connected()
+    current_session()
     uri = describe.spec(serving.require_trained(run).job).output.rstrip("/")
     serving.require_share(endpoint, traffic)
     an_hour = partial(price, machine, replicas)
@@ -71,7 +71,7 @@ def deploy(
     name = new_name("serve")
     request = Request(
         {
-            "Endpoint.create": {"display_name": name, "labels": connected().labels},
+            "Endpoint.create": {"display_name": name, "labels": current_session().labels},
             "Model.upload": _registration(uri, name, image),
             "deploy": {
                 "endpoint": endpoint or Result("Endpoint.create"),
@@ -88,7 +88,7 @@ def deploy(
     if dry_run:
         return request
 
-    budget.require(an_hour, budget.DAY, spending.spent)
+    budget.require(an_hour, budget.DAY, spending.estimate_spending)
     with refusals(f"deploying {uri}"):
         _send_program(uri)
         model = aiplatform.Model.upload(**request["Model.upload"])
@@ -106,7 +106,7 @@ def register(run: Run, *, container_uri: str | None = None) -> aiplatform.Model:
     """
     from google.cloud import aiplatform
 
-    connected()
+    current_session()
     uri = describe.spec(serving.require_trained(run).job).output.rstrip("/")
     image = container_uri or images.image_for(None)
     images.warn(image)
@@ -131,7 +131,7 @@ def _registration(uri: str, name: str, image: str) -> dict[str, Any]:
         "artifact_uri": uri,
         "serving_container_image_uri": image,
         "serving_container_command": ["python3", "-c", START],
-        "labels": connected().labels,
+        "labels": current_session().labels,
     }
 
 
@@ -144,8 +144,8 @@ def predict(endpoint: Any, instances: Iterable[Any]) -> list[dict[str, Any]]:
     """
     from google.cloud.aiplatform import Endpoint
 
-    connected()
-    asked = serving.listed(instances)
+    current_session()
+    asked = serving.as_list(instances)
     with refusals("predicting"):
         found = Endpoint(endpoint) if isinstance(endpoint, str) else endpoint
         return serving.whole_classes(found.predict(instances=asked).predictions)
@@ -153,7 +153,7 @@ def predict(endpoint: Any, instances: Iterable[Any]) -> list[dict[str, Any]]:
 
 def price(machine: str, replicas: int) -> Any:
     """Return what an hour of these machines costs in the session's region."""
-    return estimate_endpoint(machine, replicas, region=connected().region)
+    return estimate_endpoint(machine, replicas, region=current_session().region)
 
 
 # ---- what still bills ----------------------------------------------------------------------------

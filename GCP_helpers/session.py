@@ -79,14 +79,14 @@ def connect(
     return session
 
 
-def connected() -> Session:
+def current_session() -> Session:
     """Return the session that connect() made; raise LessonError before that."""
     return sessions.require(_session)
 
 
 def client() -> storage.Client:
     """Return the storage client of the session's project."""
-    return _client(connected().project)
+    return _client(current_session().project)
 
 
 @cache

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 from GCP_helpers.costs import estimate_cost, estimate_endpoint
 from GCP_helpers.listing import own_jobs
-from GCP_helpers.session import connected, refusals
+from GCP_helpers.session import current_session, refusals
 from lesson.money import budget
 from lesson.money.costs import PriceUnknown
 from lesson.services.sessions import MARK
 
 
-def spent() -> float:
+def estimate_spending() -> float:
     """Return the dollars of the session's jobs, and of its endpoints that are there now."""
     return budget.of_jobs(own_jobs(), estimate_cost) + _endpoints()
 
@@ -20,7 +20,7 @@ def spent() -> float:
 def _endpoints() -> float:
     from google.cloud import aiplatform
 
-    dollars, session = 0.0, connected()
+    dollars, session = 0.0, current_session()
     with refusals("listing the endpoints"):
         for endpoint in aiplatform.Endpoint.list(filter=f"labels.{MARK}={session.labels[MARK]}"):
             hours = (datetime.now(UTC) - endpoint.create_time).total_seconds() / 3600

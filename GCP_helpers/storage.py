@@ -6,8 +6,8 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from GCP_helpers.session import client, connected, refusals
-from lesson.services.uploads import HowFar, named
+from GCP_helpers.session import client, current_session, refusals
+from lesson.services.uploads import HowFar, name_objects
 
 if TYPE_CHECKING:
     import google.cloud.storage as storage
@@ -21,8 +21,8 @@ def upload(*files: str | Path, prefix: str = "") -> list[str]:
     An object of the same name is replaced. Raises LessonError for a file that is not there, and
     for two of the same name.
     """
-    session = connected()
-    found = named(files, prefix)
+    session = current_session()
+    found = name_objects(files, prefix)
     bucket = client().bucket(session.bucket)
     for path, name in found:
         blob = bucket.blob(name)
@@ -40,7 +40,7 @@ def send(blob: storage.Blob, path: Path) -> None:
     blob.chunk_size = CHUNK
     with _Followed(path) as file:
         blob.upload_from_file(file, size=size)
-    file.how_far.done()
+    file.how_far.finish()
 
 
 class _Followed(io.FileIO):

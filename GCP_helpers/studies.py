@@ -62,7 +62,7 @@ def follow(job: Tuning, request: Mapping[str, Any]) -> Study:
     name = describe.spec(job).name
     with refusals(f"watching {name}"):
         study = tuning.follow(look, watching.PAUSE[target()], trial_reason, name)
-        if not study.finished:
+        if not study.trials_with_result:
             return study
         best = waiting.complete(waiting.run_of(trial_job(study.best.name), request))
         return replace(study, run=best)
@@ -91,7 +91,7 @@ def _trial(seen: Any, space: Space, base: str) -> Trial:
         service_state=seen.state.name,
         values=studies.values(space, {one.parameter_id: one.value for one in seen.parameters}),
         result=measured[0].value if measured else None,
-        seconds=when.running(),
+        seconds=when.machine_seconds(),
         reason=describe.in_short(seen.infeasible_reason),
         artefacts=f"{base}/{seen.id}/model/",
     )

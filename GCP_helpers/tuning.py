@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from GCP_helpers import images, spending, studies
 from GCP_helpers.costs import accelerator_type
 from GCP_helpers.jobs import FOLDER, new_name, price
-from GCP_helpers.session import connected, refusals
+from GCP_helpers.session import current_session, refusals
 from lesson.jobs import sending, tuning
 from lesson.jobs.request import Request, Result
 from lesson.jobs.studies import Between, OneOf, Space, Study
@@ -65,7 +65,7 @@ def tune(
     request alone, unsent: print it to read it. Raises LessonError for what cannot
     be sent, and NoResult, which is one, for a study none of whose trials came to a result.
     """
-    connected()
+    current_session()
     sending.check_readable(args, "gs://", "/gcs/")
     tuning.check(space, args, trials=trials, parallel=parallel)
     tuning.check_algorithm(algorithm, [*ALGORITHMS], space, "Vertex AI")
@@ -86,7 +86,7 @@ def tune(
     def hour_of_all() -> Estimate:
         return tuning.times(an_hour(), min(trials, parallel))
 
-    budget.require(hour_of_all, budget.HOUR, spending.spent)
+    budget.require(hour_of_all, budget.HOUR, spending.estimate_spending)
     job = send(request)
     return studies.follow(job, request) if wait else studies.study_of(job, request)
 
@@ -115,7 +115,7 @@ def tuning_request(
     """
     from google.cloud.aiplatform.gapic import Scheduling, StudySpec
 
-    session, name = connected(), new_name("tune")
+    session, name = current_session(), new_name("tune")
     early = StudySpec.MedianAutomatedStoppingSpec(use_elapsed_duration=False)
     trial = {
         "display_name": name,

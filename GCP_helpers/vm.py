@@ -13,7 +13,7 @@ from typing import Any
 from GCP_helpers import spending, storage
 from GCP_helpers.jobs import new_name
 from GCP_helpers.machines import accelerator_name, choose, estimate_vm
-from GCP_helpers.session import client, connected, refusals
+from GCP_helpers.session import client, current_session, refusals
 from lesson import LessonError, target
 from lesson.jobs import sending
 from lesson.jobs.request import Request
@@ -68,7 +68,7 @@ def train_on_vm(
     this machine runs the same script. Raises LessonError for what cannot be sent, and for a
     training that fails.
     """
-    session = connected()
+    session = current_session()
     sending.check_readable(args, "gs://")
     machine, zone = choose(machine, gpu, gpu_count, session.region, zone)
     count = gpu_count if gpu else 0
@@ -82,7 +82,7 @@ def train_on_vm(
     request = vm_request(rented, machine, gpu, zone, spot)
     if dry_run:
         return request
-    budget.require(price, budget.HOUR, spending.spent)
+    budget.require(price, budget.HOUR, spending.estimate_spending)
     spec = JobSpec(name, machine, 1, spot, {}, base, rented.results, gpu, count)
     run = Run("Compute Engine", str(spec), None, None, None, rented.results, request=request)
     begun = time.time()
@@ -107,9 +107,9 @@ def wait_for(run: Run) -> Run:
     machine = run.job.machine
     code = vm.wait_for_exit_code(run.job, partial(storage.read_text, machine.exit_code))
     if code != "0":
-        raise vm.failed(machine, code, storage.read_text(f"{machine.base}/{vm.LOG}"))
+        raise vm.failure(machine, code, storage.read_text(f"{machine.base}/{vm.LOG}"))
     copy = storage.fetch(machine.results, machine.folder)
-    return vm.completed(run, run.job, copy)
+    return vm.complete(run, run.job, copy)
 
 
 def vm_request(rented: vm.Machine, machine: str, gpu: str | None, zone: str, spot: bool) -> Request:
@@ -117,7 +117,7 @@ def vm_request(rented: vm.Machine, machine: str, gpu: str | None, zone: str, spo
 
     https://cloud.google.com/compute/docs/reference/rest/v1/instances/insert has the fields.
     """
-    url = f"{API}/projects/{connected().project}/zones/{zone}/instances"
+    url = f"{API}/projects/{current_session().project}/zones/{zone}/instances"
     body = instance(rented, machine, gpu, zone, spot)
     return Request(
         {
@@ -141,7 +141,7 @@ def instance(
         "name": rented.name,
         "machineType": f"zones/{zone}/machineTypes/{machine}",
         **({"guestAccelerators": [accelerator]} if gpu else {}),
-        "labels": connected().labels,
+        "labels": current_session().labels,
         "disks": [
             {
                 "boot": True,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from GCP_helpers import describe, storage
 from GCP_helpers.costs import estimate_cost
-from GCP_helpers.session import connected, refusals
+from GCP_helpers.session import current_session, refusals
 from lesson import LessonError
 from lesson.jobs import results, watching
 from lesson.jobs.runs import Run
@@ -40,7 +40,7 @@ def wait(run_or_job: Any) -> Run | Study:
     from lesson.jobs.studies import Study
     from lesson.machines.vm import Rented
 
-    connected()
+    current_session()
     if isinstance(run_or_job, Run) and isinstance(run_or_job.job, Rented):
         return vm.wait_for(run_or_job)
     job = describe.job_of(run_or_job)
@@ -86,7 +86,7 @@ def estimate(spec: JobSpec, hours: float) -> Estimate:
         spec.replicas,
         hours,
         gpu_count=spec.gpu_count or 1,
-        region=connected().region,
+        region=current_session().region,
     )
 
 
@@ -102,7 +102,7 @@ class Stops:
         self.count = 0
         self._ran = False
 
-    def seen(self, state: str, started: bool = False) -> int:
+    def note(self, state: str, started: bool = False) -> int:
         """Return how many there were, now that the job is in this state; started: it has run."""
         unseen = started and not self.count
         self.count += state == STARTING and (self._ran or unseen)
@@ -117,7 +117,7 @@ def looks_at(job: Job) -> Iterator[tuple[JobStatus, Epoch | None]]:
     def look(at: Job) -> tuple[JobStatus, Epoch | None]:
         now = describe.status(at)
         started = bool(now.times.started)
-        count = stops.seen(now.state, started)
+        count = stops.note(now.state, started)
         return replace(now, interruptions=count), last_epoch(output) if started and output else None
 
     yield describe.status(job), None

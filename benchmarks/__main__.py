@@ -47,7 +47,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
 }
 
 
-def measured(name: str) -> str:
+def measure_section(name: str) -> str:
     """Return a section's heading, when and where it was measured, and its table."""
     import torch
 
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="into benchmarks/README.md")
     flags = parser.parse_args()
     for name in flags.only:
-        section = measured(name)
+        section = measure_section(name)
         print(section, flush=True)
         if flags.write:
             page = replace(README.read_text(encoding="utf-8"), name, section)

@@ -57,10 +57,10 @@ def stepper(
         loss.backward()
         optimizer.step()
 
-    return recorded(step, features, batch) if graph else step
+    return record_graph(step, features, batch) if graph else step
 
 
-def recorded(
+def record_graph(
     step: Callable[[Any, Any], None], features: int, batch: int
 ) -> Callable[[Any, Any], object]:
     """Return the step as a CUDA graph, as torch's notes on graphs record one."""

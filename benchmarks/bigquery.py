@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.jobs import timed
+from benchmarks.jobs import measure_seconds
 from benchmarks.measure import as_table, last_line, ratio, say
 
 ROWS, ROUNDS = 10_000_000, 3
@@ -66,7 +66,9 @@ def by_client(client: Any, file: Path) -> dict[str, Callable[[], float]]:
     def train() -> None:
         client.query_and_wait(MODEL.format(", ".join([*FEATURES, "tipped"])))
 
-    return {name: partial(timed, run) for name, run in named(load, aggregate, train)}
+    return {
+        name: partial(measure_seconds, run) for name, run in name_measures(load, aggregate, train)
+    }
 
 
 def by_libraries(database: Any, file: Path) -> dict[str, Callable[[], float]]:
@@ -89,10 +91,12 @@ def by_libraries(database: Any, file: Path) -> dict[str, Callable[[], float]]:
         scaled = StandardScaler().fit_transform(x)
         LogisticRegression(C=1, max_iter=20).fit(scaled, columns["tipped"])
 
-    return {name: partial(timed, run) for name, run in named(load, aggregate, train)}
+    return {
+        name: partial(measure_seconds, run) for name, run in name_measures(load, aggregate, train)
+    }
 
 
-def named(
+def name_measures(
     load: Callable[[], None], aggregate: Callable[[], None], train: Callable[[], None]
 ) -> list[tuple[str, Callable[[], None]]]:
     """Return the measures, by name."""

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.jobs import timed
+from benchmarks.jobs import measure_seconds
 from benchmarks.measure import as_table, last_line, ratio, say
 
 LARGE = 64 * 2**20  # bytes: boto3 sends and fetches it in parts of 8 MiB, several at a time
@@ -46,11 +46,15 @@ def by_boto3(client: Any, folder: Path) -> dict[str, Callable[[], float]]:
 
     fetched = str(folder / "fetched")
     return {
-        "upload 64 MiB": lambda: timed(lambda: client.upload_file(str(large), BUCKET, "large")),
-        "download 64 MiB": lambda: timed(lambda: client.download_file(BUCKET, "large", fetched)),
-        "put 200 of 1 KiB": lambda: timed(put_small),
-        "get 200 of 1 KiB": lambda: timed(get_small),
-        "list 200, ten times": lambda: timed(list_small),
+        "upload 64 MiB": lambda: measure_seconds(
+            lambda: client.upload_file(str(large), BUCKET, "large")
+        ),
+        "download 64 MiB": lambda: measure_seconds(
+            lambda: client.download_file(BUCKET, "large", fetched)
+        ),
+        "put 200 of 1 KiB": lambda: measure_seconds(put_small),
+        "get 200 of 1 KiB": lambda: measure_seconds(get_small),
+        "list 200, ten times": lambda: measure_seconds(list_small),
     }
 
 
@@ -67,7 +71,10 @@ def on_disk(folder: Path) -> dict[str, Callable[[], float]]:
             (folder / f"{number}.small").write_bytes(small)
             sync(folder / f"{number}.small")
 
-    return {"upload 64 MiB": lambda: timed(copy), "put 200 of 1 KiB": lambda: timed(write_small)}
+    return {
+        "upload 64 MiB": lambda: measure_seconds(copy),
+        "put 200 of 1 KiB": lambda: measure_seconds(write_small),
+    }
 
 
 def sync(path: Path) -> None:

@@ -55,18 +55,18 @@ def main() -> None:
     clock = {"train": 0.0, "save": 0.0, "saves": 0.0}
     train, save = script.fit, script.save_checkpoint
 
-    def timed_train(*arguments: Any) -> None:
+    def time_train(*arguments: Any) -> None:
         begun = time.perf_counter()
         train(*arguments)
         clock["train"] = time.perf_counter() - begun
 
-    def timed_save(*arguments: Any) -> None:
+    def time_save(*arguments: Any) -> None:
         begun = time.perf_counter()
         save(*arguments)
         clock["save"] += time.perf_counter() - begun
         clock["saves"] += 1
 
-    script.fit, script.save_checkpoint = timed_train, timed_save
+    script.fit, script.save_checkpoint = time_train, time_save
     with tempfile.TemporaryDirectory() as folder:
         flags = write_table(folder, int(rows))
         flags += ["--hidden", hidden, "--batch_size", batch, "--epochs", epochs, "--patience", "0"]

@@ -42,7 +42,7 @@ def loop(model: nn.Module, batch: int, X: Any, y: Any) -> tuple[Callable[[], obj
     return epoch, optimiser
 
 
-def held(model: nn.Module, optimiser: Any) -> dict[str, int]:
+def count_bytes(model: nn.Module, optimiser: Any) -> dict[str, int]:
     """Return the bytes of this replica's own parts, once there has been a step."""
 
     def size(tensor: Any) -> int:
@@ -60,7 +60,7 @@ def ddp(hidden: list[int], batch: int, X: Any, y: Any) -> tuple[Callable[[], obj
     model = DistributedDataParallel(network(X.shape[1], hidden))
     epoch, optimiser = loop(model, batch, X, y)
     epoch()
-    return epoch, held(model, optimiser)
+    return epoch, count_bytes(model, optimiser)
 
 
 def fsdp(hidden: list[int], batch: int, X: Any, y: Any) -> tuple[Callable[[], object], Any]:
@@ -76,4 +76,4 @@ def fsdp(hidden: list[int], batch: int, X: Any, y: Any) -> tuple[Callable[[], ob
     fully_shard(model, mesh=mesh)
     epoch, optimiser = loop(model, batch, X, y)
     epoch()
-    return epoch, held(model, optimiser)
+    return epoch, count_bytes(model, optimiser)

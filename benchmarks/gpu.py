@@ -146,7 +146,7 @@ def identical(one: Path, other: Path) -> str:
     return "identical" if same else "**different**"
 
 
-def repeated(at: Setting) -> str:
+def compare_repeats(at: Setting) -> str:
     """Compare two runs of the same command, and one that is stopped and resumed."""
     table, lines = command.write_table(at.folder / "repeated.npz", 64 * 256, 7), []
     for precision in at.precisions or PRECISIONS[:1]:
@@ -202,7 +202,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         sizes = SMALL if flags.small else LARGE
         at = Setting(Path(folder), flags.device, script, sizes, precisions(script))
-        sections = {"narrow": narrow, "wide": wide, "repeated": repeated}
+        sections = {"narrow": narrow, "wide": wide, "repeated": compare_repeats}
         for section in flags.only.split(","):
             print(sections[section](at), flush=True)
 

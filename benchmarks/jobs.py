@@ -46,7 +46,7 @@ JOBS = {
 }
 
 
-def timed(measure: Callable[[], object]) -> float:
+def measure_seconds(measure: Callable[[], object]) -> float:
     begun = time.perf_counter()
     measure()
     return time.perf_counter() - begun
@@ -113,17 +113,25 @@ def measures(folder: Path) -> dict[str, Callable[[], float]]:
     flags_there = {**channels, "epochs": 50, "patience": 0}
     ddp = ["dist.ddp", "-j", "1x2", "--script", str(SCRIPT), "--", *local]
     return {
-        "trivial": lambda: timed(lambda: vertex(trivial, [])),
-        "trivial, torchx": lambda: timed(lambda: torchx("utils.python", "--script", str(trivial))),
-        "one replica": lambda: timed(lambda: vertex(SCRIPT, there)),
-        "bare script": lambda: timed(lambda: subprocess.run(bare, check=True, capture_output=True)),
-        "two replicas": lambda: timed(lambda: vertex(SCRIPT, there, replicas=2)),
-        "trivial, SageMaker": lambda: timed(lambda: sagemaker(trivial.parent, trivial.name, {})),
-        "one instance": lambda: timed(lambda: sagemaker(SCRIPT.parent, SCRIPT.name, flags_there)),
-        "two instances": lambda: timed(
+        "trivial": lambda: measure_seconds(lambda: vertex(trivial, [])),
+        "trivial, torchx": lambda: measure_seconds(
+            lambda: torchx("utils.python", "--script", str(trivial))
+        ),
+        "one replica": lambda: measure_seconds(lambda: vertex(SCRIPT, there)),
+        "bare script": lambda: measure_seconds(
+            lambda: subprocess.run(bare, check=True, capture_output=True)
+        ),
+        "two replicas": lambda: measure_seconds(lambda: vertex(SCRIPT, there, replicas=2)),
+        "trivial, SageMaker": lambda: measure_seconds(
+            lambda: sagemaker(trivial.parent, trivial.name, {})
+        ),
+        "one instance": lambda: measure_seconds(
+            lambda: sagemaker(SCRIPT.parent, SCRIPT.name, flags_there)
+        ),
+        "two instances": lambda: measure_seconds(
             lambda: sagemaker(SCRIPT.parent, SCRIPT.name, flags_there, instances=2)
         ),
-        "two replicas, torchx": lambda: timed(lambda: torchx(*ddp)),
+        "two replicas, torchx": lambda: measure_seconds(lambda: torchx(*ddp)),
     }
 
 

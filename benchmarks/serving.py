@@ -26,7 +26,7 @@ BODY = json.dumps({"instances": [[0.8, -0.7, 0.1, 0.4, -0.4, 0.5, 0.2]]})
 TURNS, SECONDS, CLIENTS = 5, 4, (1, 64)  # seconds of a turn
 
 
-def trained(folder: Path) -> Path:
+def train_model(folder: Path) -> Path:
     """Train a small model in a folder."""
     made = prepare(ROOT / "data/titanic_train.csv", folder)
     flags = ("--train", made.train, "--val", made.val, "--epochs", 50, "--model_dir", folder / "m")
@@ -104,7 +104,7 @@ def section() -> str:
     """Return the section of the page."""
     say("serving ...")
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        model = trained(Path(folder))
+        model = train_model(Path(folder))
         plain = stack.enter_context(server("-m", "benchmarks.plain_server", str(model), "{}"))
         alone = stack.enter_context(
             server("training/serve_nn.py", "--model_dir", str(model), "--port", "{}")

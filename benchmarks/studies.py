@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.jobs import BUCKET, IMAGE, SAGEMAKER_IMAGE, timed, warm
+from benchmarks.jobs import BUCKET, IMAGE, SAGEMAKER_IMAGE, measure_seconds, warm
 from benchmarks.measure import ROOT, SCRIPT, as_table, last_line, ratio, say
 from lesson import preparation
 
@@ -127,7 +127,8 @@ def speed(rounds: int, folder: Path) -> dict[str, list[float]]:
         ],
     }
     taken = [
-        {name: timed(measure) for name, measure in measures.items()} for _ in [0] * (rounds + 1)
+        {name: measure_seconds(measure) for name, measure in measures.items()}
+        for _ in [0] * (rounds + 1)
     ]
     return {name: [one[name] for one in taken[1:]] for name in measures}
 
@@ -156,10 +157,10 @@ def worth(seed: int, folder: Path) -> dict[str, Worth]:
     for file in ("model.pt", "metrics.json", "preparation.json"):
         blob = storage.Client().bucket(BUCKET).blob(f"{name}/{best.id}/model/{file}")
         blob.download_to_filename(str(folder / "best" / file))
-    return {each: judged(folder / each) for each in ("defaults", "best")}
+    return {each: judge(folder / each) for each in ("defaults", "best")}
 
 
-def judged(results: Path) -> Worth:
+def judge(results: Path) -> Worth:
     """Judge what a trained model is worth, from its own results and on the table's test part."""
     import torch
 

@@ -149,7 +149,7 @@ def pick(rng: Random, values: Sequence[T]) -> T:
     return values[int(rng.random() * len(values))]
 
 
-def shuffled(rng: Random, values: Sequence[T]) -> list[T]:
+def shuffle(rng: Random, values: Sequence[T]) -> list[T]:
     """Return ``values`` in a random order."""
     return sorted(values, key=lambda _: rng.random())
 
@@ -175,7 +175,7 @@ def draw_cell(rng: Random, cell: Cell) -> list[Passenger]:
     ports = [port for port, count in zip("SCQ?", cell.ports, strict=True) for _ in range(count)]
     for person, port in zip(by_port, ports, strict=True):
         person.port = port.strip("?")
-    for person in shuffled(rng, people)[: cell.cabins]:
+    for person in shuffle(rng, people)[: cell.cabins]:
         person.cabin = "recorded"  # its number comes with the ticket
     return people
 
@@ -210,8 +210,8 @@ def draw_ages(rng: Random, people: list[Passenger], cell: Cell) -> None:
         parent = person.parch >= 3 or (person.sibsp == 1 and person.parch > 0)
         return rng.random() + (0.5 if parent else 0.0)
 
-    children = shuffled(rng, [p for p in people if p.child])
-    grown = shuffled(rng, [p for p in people if not p.child])[cell.no_age :]
+    children = shuffle(rng, [p for p in people if p.child])
+    grown = shuffle(rng, [p for p in people if not p.child])[cell.no_age :]
     key = (cell.pclass, cell.sex)
     figures = AGES.get((*key, "any")) or AGES[(*key, cell.survived)]
     for person, age in zip(sorted(grown, key=rank), spread(figures, len(grown)), strict=True):
@@ -240,10 +240,10 @@ def parties(people: list[Passenger]) -> list[list[Passenger]]:
 
 def draw_tickets(rng: Random, people: list[Passenger]) -> None:
     """Give each party one surname, ticket, cabin number and fare."""
-    numbers = shuffled(rng, range(400_000, 410_000))  # the real list has none of these
+    numbers = shuffle(rng, range(400_000, 410_000))  # the real list has none of these
     free = dict(FREE)
     by_figures = defaultdict(list)
-    for party in shuffled(rng, parties(people)):
+    for party in shuffle(rng, parties(people)):
         p = party[0]
         relatives = p.sibsp + p.parch
         surname = pick(rng, STEMS) + pick(rng, ENDINGS)
@@ -298,7 +298,7 @@ def make_twin(seed: int = SEED) -> list[Passenger]:
     for cell, members in cells:
         draw_ages(rng, members, cell)
     draw_tickets(rng, people)
-    people = shuffled(rng, people)
+    people = shuffle(rng, people)
     taken = {""}
     for number, person in enumerate(people, start=1):
         person.number = number

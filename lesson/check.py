@@ -68,8 +68,8 @@ def python() -> str:
 def packages() -> str:
     """Check whether the packages of requirements.txt are here, those pinned as pinned."""
     pins = _pins((ROOT / "requirements.txt").read_text(encoding="utf-8"))
-    named = _named((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    found = {name: _installed(name) for name in pins}
+    named = _package_names((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    found = {name: _version_of(name) for name in pins}
     missing = [name for name, version in found.items() if version is None]
     if missing:
         raise Fix(f"{_some(missing)} not in {sys.executable}: {_enter()}")
@@ -84,7 +84,7 @@ def _pins(lock: str) -> dict[str, str]:
     return dict(re.findall(r"^([\w.-]+)==(\S+)$", lock, re.MULTILINE))
 
 
-def _named(project: str) -> list[str]:
+def _package_names(project: str) -> list[str]:
     """Return the packages that pyproject.toml asks for.
 
     Others may differ, as they do with conda.
@@ -97,7 +97,7 @@ def _named(project: str) -> list[str]:
     return [re.split(r"[=<>]", each)[0].strip() for each in found]
 
 
-def _installed(name: str) -> str | None:
+def _version_of(name: str) -> str | None:
     """Return its version without the build, which differs from machine to machine.
 
     Return None if the package is missing.

@@ -63,7 +63,7 @@ def empty() -> Iterator[Platform]:
         platform.close_records()
 
 
-def answered(routes: Sequence[BaseRoute], method: str, path: str) -> bool:
+def is_answered(routes: Sequence[BaseRoute], method: str, path: str) -> bool:
     """Return whether a route other than the last ones, which refuse everything, takes it."""
     scope = {"type": "http", "method": method, "path": path, "root_path": ""}
     own = [route for route in routes if "{rest:path}" not in str(getattr(route, "path", ""))]
@@ -79,9 +79,9 @@ def of_definition(name: str, routes: Sequence[BaseRoute]) -> list[str]:
         uploads = method.get("mediaUpload", {}).get("protocols", {})
         paths += [protocol["path"] for protocol in uploads.values()]
         works[method["id"].partition(".")[2]] = any(
-            answered(routes, method["httpMethod"], _example(path)) for path in paths
+            is_answered(routes, method["httpMethod"], _example(path)) for path in paths
         )
-    works["batch"] = answered(routes, "POST", f"/{api['batchPath']}")
+    works["batch"] = is_answered(routes, "POST", f"/{api['batchPath']}")
     collections = ", ".join(f"`{each}`" for each in sorted(api["missing"]))
     count = sum(api["missing"].values())
     *lines, last = _paragraphs(works)
@@ -107,7 +107,7 @@ def by_service(package: str, routes: Sequence[BaseRoute]) -> dict[str, dict[str,
     """
     return {
         service: {
-            name: any(answered(routes, method, path) for method, path in rules)
+            name: any(is_answered(routes, method, path) for method, path in rules)
             for name, rules in calls
         }
         for service, calls in _services(package)

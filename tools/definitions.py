@@ -40,7 +40,7 @@ def main(wheel: str) -> None:
 def definition(document: Any, collections: tuple[str, ...]) -> Any:
     """Return the methods of these collections, and the schemas to which they refer."""
     methods = [
-        {name: _kept(name, method[name]) for name in OF_METHOD if name in method}
+        {name: _drop_prose(name, method[name]) for name in OF_METHOD if name in method}
         for collection in collections
         for method in _methods(document["resources"][collection])
     ]
@@ -49,14 +49,14 @@ def definition(document: Any, collections: tuple[str, ...]) -> Any:
         "servicePath": document["servicePath"],
         "batchPath": document["batchPath"],
         "revision": document["revision"],
-        "parameters": _kept("parameters", document["parameters"]),
+        "parameters": _drop_prose("parameters", document["parameters"]),
         "methods": methods,
         "missing": {  # the number of methods of each collection that the local cloud lacks
             name: len(_methods(collection))
             for name, collection in document["resources"].items()
             if name not in collections
         },
-        "schemas": _needed(document["schemas"], roots),
+        "schemas": _with_references(document["schemas"], roots),
     }
 
 
@@ -67,7 +67,7 @@ def _methods(collection: Any) -> list[Any]:
     return own + [method for each in inner for method in _methods(each)]
 
 
-def _kept(name: str, value: Any) -> Any:
+def _drop_prose(name: str, value: Any) -> Any:
     """Return a member without prose; the names in `properties` and `parameters` are not ours."""
     if name in ("properties", "parameters"):
         return {each: _value(one) for each, one in value.items()}
@@ -77,10 +77,10 @@ def _kept(name: str, value: Any) -> Any:
 
 
 def _value(schema: Any) -> Any:
-    return {name: _kept(name, schema[name]) for name in OF_VALUE if name in schema}
+    return {name: _drop_prose(name, schema[name]) for name in OF_VALUE if name in schema}
 
 
-def _needed(schemas: Any, names: list[str]) -> dict[str, Any]:
+def _with_references(schemas: Any, names: list[str]) -> dict[str, Any]:
     """Return these schemas, and those to which they refer."""
     found: dict[str, Any] = {}
     while names:

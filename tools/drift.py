@@ -63,12 +63,12 @@ def requirements(direct: set[str], locked: Mapping[str, str]) -> tuple[str, ...]
     return tuple(name if name in free else f"{name}=={locked[name]}" for name in names)
 
 
-def locked_versions(text: str) -> dict[str, str]:
+def read_lock(text: str) -> dict[str, str]:
     """Return the versions in requirements.txt of packages that every machine has in one version."""
     return dict(re.findall(r"^([\w.-]+)==(\S+)$", text, re.MULTILINE))
 
 
-def installed(python: Path) -> dict[str, str]:
+def list_installed(python: Path) -> dict[str, str]:
     """Return the versions in an environment."""
     code = (
         "import json, importlib.metadata as m;"
@@ -129,13 +129,13 @@ def main() -> int:
     parser = argparse.ArgumentParser("tools.drift", description=__doc__)
     parser.add_argument("tests", nargs="*", default=TESTS, help="other tests than the usual ones")
     tests = list(parser.parse_args().tests)
-    before = locked_versions(environment.LOCK.read_text(encoding="utf-8"))
+    before = read_lock(environment.LOCK.read_text(encoding="utf-8"))
     shutil.rmtree(FOLDER, ignore_errors=True)  # the newest of today, not of the last time
     try:
         wanted = environment.Wanted((), requirements(direct_requirements(), before))
         environment.make(FOLDER, wanted)
         python = FOLDER / "bin" / "python"
-        changes = find_moved(before, installed(python))
+        changes = find_moved(before, list_installed(python))
         count, failures = broken(run_tests(python, tests))
     except environment.SetupError as problem:
         print(f"make: {problem}")

@@ -46,7 +46,7 @@ def lesson_root(start: Path) -> Path | None:
     return next((p for p in (start, *start.parents) if (p / "config.yaml").is_file()), None)
 
 
-def linked_file(root: Path, page: Path, target: str) -> Path | None:
+def resolve_link(root: Path, page: Path, target: str) -> Path | None:
     """Return the file that a relative link's path means, or None.
 
     The Workbench puts the pages of all its folders side by side, so a link may leave the folder

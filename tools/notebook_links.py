@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from tools.folder import Lesson, PageError, linked_file
+from tools.folder import Lesson, PageError, resolve_link
 from tools.links import Link, definitions, heading_names, links, outermost, page_links
 from tools.scanner import Page
 
@@ -59,7 +59,7 @@ def read_episodes(root: Path) -> Episodes:
         for _, link in page_links(page, {**shared, **definitions(page)}):
             name, hash_mark, fragment = (link.target or "").partition("#")
             if hash_mark and not _SCHEME.match(name):
-                target = linked_file(root, path, name) if name else path
+                target = resolve_link(root, path, name) if name else path
                 lesson.linked.add((target or path, fragment))
     return lesson
 
@@ -102,7 +102,7 @@ class Links:
         name, _, fragment = target.partition("#")
         if _SCHEME.match(name):
             return target
-        found = linked_file(self.lesson.root, self.path, name) if name else self.path
+        found = resolve_link(self.lesson.root, self.path, name) if name else self.path
         found = found or self.path.parent / name
         if found in self.lesson.pages:
             cell_id = f"#cell-id={id_of(fragment)}" if fragment else ""

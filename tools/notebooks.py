@@ -84,11 +84,11 @@ def _notebook_cell(cell: Cell, identity: str, number: int, folder: Path) -> dict
         "metadata": metadata | ({"scrolled": True} if cell.scrolled else {}),
         "source": cell.text,
         "execution_count": number if known or cell.shown else None,
-        "outputs": _shown(cell.shown, folder) if cell.shown else _outputs(cell.output or ""),
+        "outputs": _render_shown(cell.shown, folder) if cell.shown else _outputs(cell.output or ""),
     }
 
 
-def _shown(shown: Shown, folder: Path) -> list[dict[str, object]]:
+def _render_shown(shown: Shown, folder: Path) -> list[dict[str, object]]:
     """Return what a run has shown; a picture's file is below the folder."""
     if not shown.picture:
         return _outputs(shown.text)

@@ -57,20 +57,20 @@ def split(blocks: Iterable[Block]) -> tuple[list[Block], list[Block]]:
     return parts
 
 
-def shown(blocks: Iterable[Block]) -> Iterator[Block]:
+def visible_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
     """Yield what everybody reads, in page order; an exercise is one block."""
     for block in blocks:
         kinds = set(block.classes) if isinstance(block, Div) else set()
         if not isinstance(block, Div) or kinds & EXERCISES:
             yield block
         elif not kinds & NOT_SHOWN:
-            yield from shown(block.children)
+            yield from visible_blocks(block.children)
 
 
 def minutes_of(blocks: Iterable[Block]) -> float:
     """Return the minutes that the formula gives for blocks, without their exercises."""
     words = lines = cells = 0
-    for block in shown(blocks):
+    for block in visible_blocks(blocks):
         if isinstance(block, Code) and (block.language or "").startswith("python"):
             lines += sum(bool(line.strip()) for line in block.text.split("\n"))
             cells += block.live
@@ -89,7 +89,7 @@ def count_words(text: str) -> int:
     return len(_WORD.findall(_HIDDEN.sub("", without_definitions(without_comments(text)))))
 
 
-def stated(challenge: Div) -> int | None:
+def minutes_in_title(challenge: Div) -> int | None:
     """Return the minutes in a challenge's title, `### Exercise: … (5 minutes)`; None without."""
     title = next((block for block in challenge.children if isinstance(block, Heading)), None)
     found = MINUTES.search(title.text) if title else None
@@ -98,8 +98,8 @@ def stated(challenge: Div) -> int | None:
 
 def sum_of_exercises(blocks: Sequence[Block]) -> int:
     """Return the minutes that the challenges among blocks state."""
-    found = [block for block in shown(blocks) if isinstance(block, Div)]
-    return sum(stated(div) or 0 for div in found if "challenge" in div.classes)
+    found = [block for block in visible_blocks(blocks) if isinstance(block, Div)]
+    return sum(minutes_in_title(div) or 0 for div in found if "challenge" in div.classes)
 
 
 def pace(page: Page) -> Pace:

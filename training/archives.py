@@ -44,7 +44,7 @@ class Header(NamedTuple):
 # ---- which archives a path means -----------------------------------------------------------------
 def find(path: str) -> dict[str, str]:
     """Return the archives that a path means, sorted by name: name below the folder to path."""
-    path = mounted(path)
+    path = local_path(path)
     is_remote = "://" in path
     is_folder = path.endswith("/") if is_remote else Path(path).is_dir()
     if is_folder:
@@ -74,7 +74,7 @@ def choose(names: Sequence[str], pattern: str) -> list[str]:
     return chosen
 
 
-def mounted(path: str) -> str:
+def local_path(path: str) -> str:
     """Return a gs:// URI as a file's path if its bucket is mounted, as in Vertex AI's jobs."""
     bucket, _, name = path.removeprefix("gs://").partition("/")
     if path.startswith("gs://") and Path("/gcs", bucket).is_dir():
@@ -123,7 +123,7 @@ def read_object(uri: str) -> bytes:
 
 # ---- what an archive holds -----------------------------------------------------------------------
 @contextlib.contextmanager
-def named(name: str) -> Iterator[None]:
+def name_in_errors(name: str) -> Iterator[None]:
     """Put an archive's name before the reason why it cannot be used."""
     try:
         yield
@@ -137,7 +137,9 @@ def named(name: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def opened(path: str, fetch: Callable[[str], bytes] = read_object) -> Iterator[zipfile.ZipFile]:
+def open_archive(
+    path: str, fetch: Callable[[str], bytes] = read_object
+) -> Iterator[zipfile.ZipFile]:
     """Open the archive in a file or in an object, which `fetch` reads."""
     with open_binary(path, fetch) as file:
         if not zipfile.is_zipfile(file):

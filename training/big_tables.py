@@ -387,7 +387,7 @@ def describe(
     """Return what all replicas must know of the archives, which have their paths by name."""
     described = []
     for name, path in paths.items():
-        with archives.named(path), archives.opened(path, fetch) as archive:
+        with archives.name_in_errors(path), archives.open_archive(path, fetch) as archive:
             described.append(archives.describe(archive, name, part))
     return described
 
@@ -403,7 +403,7 @@ def load(
 ) -> Part:
     """Return rows of an archive as float32, or mapped if that is wanted and possible."""
     content = None
-    with archives.named(path), archives.opened(path, fetch) as archive:
+    with archives.name_in_errors(path), archives.open_archive(path, fetch) as archive:
         if mapped and "://" not in path:
             content = np.asarray(np.memmap(path, mode="r"))
         X_header, y_header = archives.read_headers(archive, part)

@@ -100,7 +100,7 @@ def learning_rate_at(epoch: int, epochs: int, learning_rate: float) -> float:
 
 
 # ---- 2. Files, and objects in buckets ------------------------------------------------------------
-def mounted(path: str) -> str:
+def local_path(path: str) -> str:
     """Return a gs:// URI as a file's path if its bucket is mounted, as in Vertex AI's jobs."""
     bucket, _, name = path.removeprefix("gs://").partition("/")
     if path.startswith("gs://") and Path("/gcs", bucket).is_dir():
@@ -119,7 +119,7 @@ def split_uri(uri: str) -> tuple[str, str, str]:
 
 def read_bytes(path: str) -> bytes:
     """Return the content of a file or an object; FileNotFoundError if it is not there."""
-    path = mounted(path)
+    path = local_path(path)
     if "://" not in path:
         file = Path(path)
         if file.exists() and not file.is_file():  # a named pipe, for example, may never end
@@ -145,7 +145,7 @@ def read_bytes(path: str) -> bytes:
 
 def write_files(folder: str, files: Mapping[str, bytes]) -> None:
     """Write files or objects; on a disk under other names first, so that all appear or none."""
-    folder = mounted(folder.rstrip("/"))
+    folder = local_path(folder.rstrip("/"))
     if "://" not in folder:
         write_to_disk(Path(folder), files)
         return
@@ -179,7 +179,7 @@ def write_to_disk(folder: Path, files: Mapping[str, bytes]) -> None:
 
 def delete(path: str) -> None:
     """Delete a file or an object, if it is there."""
-    path = mounted(path)
+    path = local_path(path)
     if "://" not in path:
         Path(path).unlink(missing_ok=True)
         return
@@ -210,7 +210,7 @@ HOW_TO_GET = {
 
 
 @contextlib.contextmanager
-def refused_with(where: str, advice: str) -> Iterator[None]:
+def refuse_with(where: str, advice: str) -> Iterator[None]:
     """Refuse with one sentence whatever cannot be read, written or imported in the block."""
     try:
         yield
@@ -328,7 +328,7 @@ def read_table(path: str, part: str, rank: int, replicas: int, device: torch.dev
         "check the name and your permissions, and give an npz archive of numbers, with "
         f"X_{part} and y_{part}, as numpy.savez writes it"
     )
-    with refused_with(f"--{part} {path}", advice):
+    with refuse_with(f"--{part} {path}", advice):
         if [True] in gather([is_several(path)]):  # for one of the replicas at least
             return read_parts(path, part, rank, replicas, device)
         content = read_bytes(path)
@@ -351,7 +351,7 @@ def read_table(path: str, part: str, rank: int, replicas: int, device: torch.dev
 
 def is_several(path: str) -> bool:
     """Return whether a path means several archives, or one that is better read in pieces."""
-    file = Path(mounted(path))
+    file = Path(local_path(path))
     if path.endswith("/") or file.is_dir():
         return True
     if file.is_file():
@@ -383,16 +383,16 @@ def find_replicas(env: Mapping[str, str]) -> Replica:
     """Return which replica this is, from the variables of torchrun, Vertex AI or SageMaker."""
     advice = "unset it to train alone"
     if "TORCHELASTIC_RUN_ID" in env:  # torchrun first: it may have started several in one job
-        with refused_with("WORLD_SIZE and RANK cannot be used", advice):
+        with refuse_with("WORLD_SIZE and RANK cannot be used", advice):
             return find_under_torchrun(env)
     if env.get("CLUSTER_SPEC"):
-        with refused_with("CLUSTER_SPEC cannot be used", advice):
+        with refuse_with("CLUSTER_SPEC cannot be used", advice):
             return find_on_vertex_ai(env)
     if env.get("WORLD_SIZE"):  # another launcher that sets torchrun's variables
-        with refused_with("WORLD_SIZE and RANK cannot be used", advice):
+        with refuse_with("WORLD_SIZE and RANK cannot be used", advice):
             return find_under_torchrun(env)
     if env.get("SM_HOSTS"):
-        with refused_with("SM_HOSTS cannot be used", advice):
+        with refuse_with("SM_HOSTS cannot be used", advice):
             return find_on_sagemaker(env)
     return Replica()
 
@@ -552,7 +552,7 @@ class Run:
             print(line, flush=True)
 
     @contextlib.contextmanager
-    def said_if_it_fails(self, what: str) -> Iterator[None]:
+    def warn_if_it_fails(self, what: str) -> Iterator[None]:
         """Say once what fails, and continue: a failed report must not end the training."""
         try:
             yield
@@ -734,7 +734,7 @@ def save_checkpoint(run: Run) -> None:
 
 def write_checkpoint(run: Run, name: str, content: bytes) -> None:
     """Write a checkpoint to the disk or the bucket."""
-    with run.said_if_it_fails(f"no checkpoint, --checkpoint_dir {run.flags.checkpoint_dir}"):
+    with run.warn_if_it_fails(f"no checkpoint, --checkpoint_dir {run.flags.checkpoint_dir}"):
         write_files(run.flags.checkpoint_dir, {name: content})
 
 
@@ -832,7 +832,7 @@ def resume(run: Run) -> None:
     """Take the newest checkpoint, if there is one; refuse that of another training."""
     folder = run.flags.checkpoint_dir
     advice = "its checkpoint is not one of this script; delete it, or name another folder"
-    with refused_with(f"--checkpoint_dir {folder}", advice):
+    with refuse_with(f"--checkpoint_dir {folder}", advice):
         content = receive_from_first(read_checkpoint(folder) if run.replica.rank == 0 else b"")
         if not content:
             return
@@ -862,9 +862,9 @@ def delete_checkpoints(flags: argparse.Namespace) -> None:
     for name in CHECKPOINTS:
         delete(within(folder, name))
         delete(within(folder, f"{name}.part"))  # half written when an earlier run was killed
-    if folder == within(flags.model_dir, "checkpoints") and "://" not in mounted(folder):
+    if folder == within(flags.model_dir, "checkpoints") and "://" not in local_path(folder):
         with contextlib.suppress(OSError):  # the folder holds other files
-            Path(mounted(folder)).rmdir()
+            Path(local_path(folder)).rmdir()
 
 
 # ---- 7. Reports ----------------------------------------------------------------------------------
@@ -906,7 +906,7 @@ class Reports:
     def add(self, run: Run, line: Epoch) -> None:
         """Add an epoch to the curves and to the tuner's metrics, which both keep only some."""
         if self.board and (line.epoch == 1 or is_due(line.epoch, run.flags.epochs, 999)):
-            with run.said_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
+            with run.warn_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
                 self.board.add(line)
         # cloudml-hypertune keeps the latest 100 lines: two for each of 47 epochs and the model.
         if line.epoch < run.flags.epochs and is_due(line.epoch, run.flags.epochs, 47):
@@ -915,17 +915,17 @@ class Reports:
     def write(self, run: Run) -> None:
         """Write the history and the curves so far, for those who watch the run."""
         folder = run.flags.model_dir
-        with run.said_if_it_fails(f"--model_dir {folder}"):
+        with run.warn_if_it_fails(f"--model_dir {folder}"):
             delete(within(folder, "metrics.json"))  # that of an earlier run
             write_files(folder, {"history.csv": as_csv(run.history)})
         if self.board:
-            with run.said_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
+            with run.warn_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
                 self.board.write()
 
     def tell_tuner(self, run: Run, epoch: int, loss: float, accuracy: float) -> None:
         """Report to the tuner, if this is one of its trials."""
         if self.tuner:
-            with run.said_if_it_fails("a metric was not reported to the tuner"):
+            with run.warn_if_it_fails("a metric was not reported to the tuner"):
                 report = self.tuner.report_hyperparameter_tuning_metric
                 report("validation_loss", loss, epoch)
                 report("validation_accuracy", accuracy, epoch)
@@ -934,7 +934,7 @@ class Reports:
         """Report the model that is written."""
         self.tell_tuner(run, len(run.history), loss, accuracy)
         if self.board:
-            with run.said_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
+            with run.warn_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
                 self.board.end(run, loss, accuracy)
 
 
@@ -955,7 +955,7 @@ def open_tuner(run: Run) -> "hypertune.HyperTune | None":
     except ImportError as problem:
         run.say(f"nothing is reported to the tuner ({problem}); pip install cloudml-hypertune")
         return None
-    with run.said_if_it_fails("nothing is reported to the tuner"):
+    with run.warn_if_it_fails("nothing is reported to the tuner"):
         return hypertune.HyperTune()
     return None
 
@@ -994,7 +994,7 @@ class Board:
         """Begin a file of events, in a bucket by way of a folder on this machine."""
         from torch.utils.tensorboard import SummaryWriter
 
-        folder = mounted(run.flags.tensorboard_dir)
+        folder = local_path(run.flags.tensorboard_dir)
         self.uri = ""
         if "://" in folder:
             self.uri = folder
@@ -1002,7 +1002,7 @@ class Board:
             folder = self.copies.name
         self.begun = time.time() - (run.history[-1].seconds if run.history else 0)
         self.last = 0
-        with refused_with(f"--tensorboard_dir {run.flags.tensorboard_dir}", "name another folder"):
+        with refuse_with(f"--tensorboard_dir {run.flags.tensorboard_dir}", "name another folder"):
             # purge_step: TensorBoard discards what an earlier run wrote of the epochs from 1 on.
             self.writer = SummaryWriter(folder, purge_step=1)
             self.writer.add_text("network", f"```\n{run.model}\n```")
@@ -1129,7 +1129,7 @@ def describe_replicas(run: Run) -> list[dict[str, object]]:
 
 def write_results(folder: str, files: Mapping[str, bytes]) -> None:
     """Write the results, metrics.json last, and leave no preparation of an earlier model."""
-    with refused_with(f"--model_dir {folder}", "name another folder"):
+    with refuse_with(f"--model_dir {folder}", "name another folder"):
         write_files(folder, {name: content for name, content in files.items() if content})
         if not files["preparation.json"]:
             delete(within(folder, "preparation.json"))
@@ -1312,7 +1312,7 @@ def start_run(
     """Build the model and its optimizer."""
     model = build_model(train.X.shape[1], flags.hidden, flags.seed)
     if train.replicas < replica.size:
-        with refused_with("--parallelism model", "choose other widths in --hidden"):
+        with refuse_with("--parallelism model", "choose other widths in --hidden"):
             import shared_layers
         try:
             model = shared_layers.share(model, replica.rank, replica.size)
@@ -1358,7 +1358,7 @@ def train_model(flags: argparse.Namespace, replica: Replica) -> None:
         write_results(flags.model_dir, files)
         reports.end(run, loss, accuracy)
         if flags.checkpoint_every:
-            with run.said_if_it_fails(f"--checkpoint_dir {flags.checkpoint_dir}"):
+            with run.warn_if_it_fails(f"--checkpoint_dir {flags.checkpoint_dir}"):
                 delete_checkpoints(flags)
     for line in last_lines(flags.model_dir, loss, accuracy):
         run.say(line)
@@ -1385,7 +1385,7 @@ def introduce(run: Run) -> None:
 
 def require_writable(flag: str, folder: str) -> None:
     """Refuse a folder that cannot be written to, now and not after the training."""
-    with refused_with(f"{flag} {folder}", "name another folder"):
+    with refuse_with(f"{flag} {folder}", "name another folder"):
         write_files(folder, {"write-test": b""})
         delete(within(folder, "write-test"))
 

@@ -8,7 +8,7 @@ from typing import Any
 from lesson.exercises import Exercise
 from lesson.exercises.kinds.coded import function, number
 from lesson.exercises.kinds.lettered import choice, in_order, some
-from lesson.exercises.kinds.sent import Record, not_succeeded, sent
+from lesson.exercises.kinds.sent import Record, job_to_send, not_succeeded
 
 # The job of the exercise “How often?”: seconds of an epoch, of a checkpoint, stops in an hour.
 EPOCH, CHECKPOINT, STOPS = 40.0, 10.0, 0.5
@@ -58,7 +58,7 @@ def _judge_spot_job(record: Record) -> str:
     return ""
 
 
-spot_job = sent(
+spot_job = job_to_send(
     _judge_spot_job,
     "It was interrupted, found its checkpoint in the bucket, and ended as if nothing had happened.",
     "the call for Vertex AI, above, shows how flags and names are joined, and which argument asks "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from lesson.exercises import Exercise
 from lesson.exercises.kinds.lettered import choice
-from lesson.exercises.kinds.sent import Record, not_cancelled, not_succeeded, sent
+from lesson.exercises.kinds.sent import Record, job_to_send, not_cancelled, not_succeeded
 from lesson.jobs.states import CANCELLED
 
 HOURLY = 0.115  # US dollars, of ml.m5.large, as in AWS_helpers/costs.py, which a test compares
@@ -95,7 +95,7 @@ def _judge_stopped(record: Record) -> str:
     return not_cancelled(record)
 
 
-stopped = sent(
+stopped = job_to_send(
     _judge_stopped,
     "It trained until you stopped it, and these seconds would be billed.",
     "first send it, then a loop with refresh() until it trains, and only then stop() and wait().",
@@ -110,7 +110,7 @@ def _judge_limited(record: Record) -> str:
     return not_succeeded(record) or "it has ended before its limit: give it the settings LONG."
 
 
-limited = sent(
+limited = job_to_send(
     _judge_limited,
     "It is stopped as you would stop it, and what it has left in /opt/ml/model is kept.",
     "the description of the first job has a limit, too: which class holds its seconds?",
@@ -123,7 +123,7 @@ def _judge_fixed(record: Record) -> str:
     return not_succeeded(record)
 
 
-fixed = sent(
+fixed = job_to_send(
     _judge_fixed,
     "The folder has the name of the channel, and the hyperparameter has to name that folder.",
     "the sentence names a folder below /opt/ml/input/data; which channels does this job have, and "

@@ -8,7 +8,7 @@ from typing import Any
 from lesson.exercises import Exercise
 from lesson.exercises.kinds.coded import call, function, number
 from lesson.exercises.kinds.lettered import choice, in_order
-from lesson.exercises.kinds.sent import Record, not_succeeded, sent
+from lesson.exercises.kinds.sent import Record, job_to_send, not_succeeded
 from lesson.jobs.runs import Run
 
 HOURLY = 0.23  # ml.m5.xlarge, as in AWS_helpers/costs.py, which a test compares
@@ -99,7 +99,7 @@ def _judge_proof(record: Record) -> str:
     return ""
 
 
-proof = sent(
+proof = job_to_send(
     _judge_proof,
     "Each had other rows, and there is one model: copies that exchange nothing would be three.",
     "the cell that made `together` has the call, and the variable `two` what has to change.",

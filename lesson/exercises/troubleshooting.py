@@ -8,7 +8,7 @@ from typing import Any
 
 from lesson.exercises.kinds.coded import call, function
 from lesson.exercises.kinds.lettered import one_each
-from lesson.exercises.kinds.sent import Record, not_succeeded, sent
+from lesson.exercises.kinds.sent import Record, job_to_send, not_succeeded
 
 # Messages as the page shows them, some in other capitals, and whether a retry helps.
 MESSAGES = {
@@ -63,7 +63,7 @@ def _judge_larger(record: Record) -> str:
     return ""
 
 
-larger = sent(
+larger = job_to_send(
     _judge_larger,
     "The next size has twice the memory for twice the price; smaller batches cost nothing.",
     "give train() a machine=; within a family, the next size has twice the memory.",

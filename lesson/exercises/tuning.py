@@ -9,7 +9,7 @@ from typing import Any
 from lesson.exercises import Exercise
 from lesson.exercises.kinds.coded import function, number
 from lesson.exercises.kinds.lettered import choice
-from lesson.exercises.kinds.sent import Record, not_succeeded, sent
+from lesson.exercises.kinds.sent import Record, job_to_send, not_succeeded
 from lesson.jobs.states import FAILED, SUCCEEDED
 from lesson.jobs.studies import Between, Study, Trial, Value, between, one_of
 
@@ -133,7 +133,7 @@ def _judge_tag(record: Record) -> str:
     return not_succeeded(record)
 
 
-tag = sent(
+tag = job_to_send(
     _judge_tag,
     "The tag of the study and the tag of the script have to be the same, letter by letter.",
     "print the reasons of the trials again: what do they say about those that arrived? The study "
@@ -155,7 +155,7 @@ def _judge_own_study(record: Record) -> str:
     return not_succeeded(record)
 
 
-own_study = sent(
+own_study = job_to_send(
     _judge_own_study,
     "Six trials of one parameter; each of them is a training job that the service has sent.",
     "the call for Vertex AI, above, is the model: flags, space, trials, parallel.",

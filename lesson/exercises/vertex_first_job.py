@@ -6,7 +6,7 @@ import re
 
 from lesson.exercises import Exercise
 from lesson.exercises.kinds.lettered import choice
-from lesson.exercises.kinds.sent import Record, not_cancelled, not_succeeded, sent
+from lesson.exercises.kinds.sent import Record, job_to_send, not_cancelled, not_succeeded
 
 HOURLY = 0.21849885  # of n1-standard-4, as in GCP_helpers/costs.py, which a test compares
 
@@ -93,7 +93,7 @@ def _judge_cancelled(record: Record) -> str:
     return not_cancelled(record)
 
 
-cancelled = sent(
+cancelled = job_to_send(
     _judge_cancelled,
     "It ran until you cancelled it; on the real service you pay for these seconds.",
     "the cells above do all of this with the job slow; which line names the machine type?",
@@ -106,7 +106,7 @@ def _judge_fixed(record: Record) -> str:
     return not_succeeded(record)
 
 
-fixed = sent(
+fixed = job_to_send(
     _judge_fixed,
     "The last line of the log named the flag, the archive, and what was missing in it.",
     "find the line that begins with train_nn.py: and ask which archive has an array X_train.",
@@ -121,7 +121,7 @@ def _judge_compared(record: Record) -> str:
     return not_succeeded(record)
 
 
-compared = sent(
+compared = job_to_send(
     _judge_compared,
     "Only the training has grown: a small job pays mostly for its start, a large one for its "
     "epochs.",

@@ -6,7 +6,7 @@ import re
 
 from lesson.exercises import Exercise
 from lesson.exercises.kinds.lettered import choice, one_each
-from lesson.exercises.kinds.sent import Record, not_succeeded, sent
+from lesson.exercises.kinds.sent import Record, job_to_send, not_succeeded
 
 CPU_HOURLY = 0.21849885  # n1-standard-4, as in GCP_helpers/costs.py, which a test compares
 GPU_HOURLY = CPU_HOURLY + 0.4025  # the same with one T4
@@ -46,7 +46,7 @@ def _judge_ran_on(record: Record) -> str:
     return not_succeeded(record)
 
 
-ran_on = sent(
+ran_on = job_to_send(
     _judge_ran_on,
     "The record says what a job asked for, and its metrics say on what it computed.",
     "help(train) lists the arguments; afterwards, look among the names in the metrics of the run.",
@@ -92,7 +92,7 @@ def _judge_third(record: Record) -> str:
     return not_succeeded(record)
 
 
-third = sent(
+third = job_to_send(
     _judge_third,
     "Three parts without a gap, and no row twice: replica r of n starts at row 569 * r // n.",
     "the argument has the name that the picture uses for the machines of a job.",

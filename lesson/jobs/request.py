@@ -50,17 +50,17 @@ class Request(dict[str, dict[str, Any]]):
         return written.removeprefix("\n") or "Request()"
 
 
-def copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def copy_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return a call's arguments, with copies of the SDK's models among them.
 
     The SageMaker SDK fills in defaults where it finds none: the request is to stay what it was.
     """
-    return {name: _copied(value) for name, value in arguments.items()}
+    return {name: _copy(value) for name, value in arguments.items()}
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     if isinstance(value, list):
-        return [_copied(each) for each in value]
+        return [_copy(each) for each in value]
     return value.model_copy(deep=True) if hasattr(value, "model_copy") else value
 
 
@@ -73,7 +73,7 @@ def _makes_an_object(name: str) -> bool:
 
 
 # ---- as Python ----------------------------------------------------------------------------------
-def _written(request: Request, value: Any, margin: str, before: str = "") -> str:
+def _write(request: Request, value: Any, margin: str, before: str = "") -> str:
     """Write a value as Python, a long one over several lines; these begin with the margin.
 
     `before` is what stands before it in its first line.
@@ -85,7 +85,7 @@ def _written(request: Request, value: Any, margin: str, before: str = "") -> str
         return line
     inner = margin + "    "
     if isinstance(value, list):
-        return _block("[", [_written(request, each, inner) for each in value], "]", margin)
+        return _block("[", [_write(request, each, inner) for each in value], "]", margin)
     if isinstance(value, dict):
         rows = [_row(request, f"{key!r}: ", each, inner) for key, each in value.items()]
         return _block("{", rows, "}", margin)
@@ -102,7 +102,7 @@ def _arguments(request: Request, arguments: Mapping[str, Any], margin: str) -> s
 
 
 def _row(request: Request, before: str, value: Any, margin: str) -> str:
-    return before + _written(request, value, margin, before)
+    return before + _write(request, value, margin, before)
 
 
 def _block(opening: str, rows: list[str], closing: str, margin: str) -> str:

@@ -47,8 +47,8 @@ def row_of_ended(
     """Return the row of a job that has ended; `machines` says when its machines ran."""
     if now.state == CANCELLED:
         print(f"{spec.name} was cancelled ({now.word}); its results are not fetched")
-    dollars = cost(estimate, machines.running())
-    return replace(run, seconds=machines.seconds(), queued=machines.queued(), cost=dollars)
+    dollars = cost(estimate, machines.machine_seconds())
+    return replace(run, seconds=machines.seconds(), queued=machines.queue_seconds(), cost=dollars)
 
 
 def with_results(run: Run, name: str, when: Times, copy: Path) -> Run:
@@ -64,7 +64,7 @@ def with_results(run: Run, name: str, when: Times, copy: Path) -> Run:
     training = metrics["seconds"]["training"]
     return replace(
         run,
-        starting=max(0.0, when.running() - training),
+        starting=max(0.0, when.machine_seconds() - training),
         training=training,
         accuracy=metrics["accuracy"],
         loss=metrics["loss"],

@@ -26,7 +26,7 @@ def warn_of_stops(args: Mapping[str, Any], spot: bool) -> None:
         print("no checkpoint_every among args: a stop of the spot machines costs all that was done")
 
 
-def interrupted() -> LessonError:
+def interruption() -> LessonError:
     """Return what to say when nobody knows whether a job has been sent."""
     return LessonError(
         "interrupted while the job was being sent: list_jobs() shows whether it arrived, and "
@@ -48,4 +48,4 @@ def explain_interrupts() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise interrupted() from None
+        raise interruption() from None

@@ -21,11 +21,11 @@ class Times:
         """Return the seconds from its making to its end, or until now."""
         return _between(self.created, self.ended)
 
-    def queued(self) -> float:
+    def queue_seconds(self) -> float:
         """Return the seconds until the machines started, or ended without, or until now."""
         return _between(self.created, self.started or self.ended)
 
-    def running(self) -> float:
+    def machine_seconds(self) -> float:
         """Return the seconds of the machines so far."""
         return _between(self.started, self.ended) if self.started else 0.0
 

@@ -149,7 +149,7 @@ class Study:
     space: Space = field(default_factory=dict)
 
     @property
-    def finished(self) -> tuple[Trial, ...]:
+    def trials_with_result(self) -> tuple[Trial, ...]:
         """Return the trials that succeeded, with a result."""
         return tuple(
             one for one in self.trials if one.state == SUCCEEDED and one.result is not None
@@ -158,9 +158,9 @@ class Study:
     @property
     def best(self) -> Trial:
         """Return the trial with the best result; raise LessonError while there is none."""
-        if not self.finished:
+        if not self.trials_with_result:
             raise LessonError(f"{self.name}: no trial has a result; wait({self.name!r}) shows why")
-        return min(self.finished, key=lambda trial: self.sign * (trial.result or 0.0))
+        return min(self.trials_with_result, key=lambda trial: self.sign * (trial.result or 0.0))
 
     @property
     def sign(self) -> int:
@@ -191,17 +191,17 @@ class Study:
     @property
     def share(self) -> float:
         """Return which part is done, from 0 to 1; all of it, if it has ended with fewer trials."""
-        return 1.0 if self.state in ENDED else self._ended() / max(1, self.planned)
+        return 1.0 if self.state in ENDED else self._count_ended() / max(1, self.planned)
 
     def words(self) -> str:
         """Return how far the study is, in words."""
         states = [trial.state for trial in self.trials]
         state = with_word(self.state, self.service_state)
-        parts = [state, f"{self._ended()} of {self.planned} trials"]
+        parts = [state, f"{self._count_ended()} of {self.planned} trials"]
         parts += [
             f"{n} {state}" for state in (RUNNING, FAILED, CANCELLED) if (n := states.count(state))
         ]
-        if self.finished:
+        if self.trials_with_result:
             parts.append(f"best {self.metric} {self.best.result:.4f} (trial {self.best.number})")
         parts.append(f"{self.seconds:.0f} s")
         if self.cost is not None:
@@ -225,7 +225,7 @@ class Study:
     def _repr_html_(self) -> str:
         return self.markup()
 
-    def _ended(self) -> int:
+    def _count_ended(self) -> int:
         return sum(trial.state in ENDED for trial in self.trials)
 
     def _heads(self) -> list[str]:
@@ -237,12 +237,12 @@ class Study:
         return list(dict.fromkeys([*self.space, *tried]))
 
     def _rows(self) -> list[list[Value]]:
-        best = self.best if self.finished else None
+        best = self.best if self.trials_with_result else None
         return [
             [
                 trial.number,
                 with_word(trial.state, trial.service_state),
-                *(_rounded(trial.values.get(name, "")) for name in self._names()),
+                *(_round(trial.values.get(name, "")) for name in self._names()),
                 "" if trial.result is None else round(trial.result, 4),
                 round(trial.seconds, 1),
                 "best" if trial is best else trial.reason,
@@ -270,7 +270,7 @@ class NoResult(LessonError):
         super().__init__(f"{study.name}: {count}.{last} {again}")
 
 
-def _rounded(value: Value) -> Value:
+def _round(value: Value) -> Value:
     """Return a number with the four digits that a reader compares."""
     return float(f"{value:.4g}") if isinstance(value, float) else value
 

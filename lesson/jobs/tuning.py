@@ -103,7 +103,7 @@ def follow(
     `explain` says why a trial has no result. An interrupt ends the watching, not the study.
     """
     study = watching.watch_in_place(name, lambda display: watch(look, pause, display))
-    if study.finished:
+    if study.trials_with_result:
         return study
     if study.state == CANCELLED:
         print(f"{name} was cancelled before a trial had succeeded")

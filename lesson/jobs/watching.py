@@ -42,7 +42,7 @@ def follow(
         for now, epoch in looks:
             if epoch:
                 curve[epoch.number] = epoch.loss
-            shown = progress(spec, now, epoch, cost(estimate, now.times.running()))
+            shown = progress(spec, now, epoch, cost(estimate, now.times.machine_seconds()))
             display.show(replace(shown, curve=sorted(curve.items())))
             interruptions = now.interruptions
         return interruptions

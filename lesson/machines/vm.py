@@ -99,8 +99,8 @@ class Machine:
             "GPUS": self.gpus,
             "DEADLINE": self.deadline,
             "GRACE": self.grace,
-            "UV": locked("uv"),
-            "PACKAGES": " ".join(map(locked, packages)),
+            "UV": find_locked("uv"),
+            "PACKAGES": " ".join(map(find_locked, packages)),
             "OFF": self.off,
         }
         lines = [f"{name}={shlex.quote(str(value))}" for name, value in settings.items()]
@@ -125,7 +125,7 @@ def lock() -> str:
     return "".join(f"{line}\n" for line in lines if not line.startswith("#"))
 
 
-def locked(package: str) -> str:
+def find_locked(package: str) -> str:
     """Return a package with its version in the lock, as `torch==2.13.0`."""
     found = re.search(rf"^{re.escape(package)}==\S+", lock(), re.MULTILINE)
     assert found, package
@@ -194,14 +194,14 @@ def wait_for_exit_code(rented: Rented, read: Callable[[], str | None]) -> str | 
     return code.strip() if code else None
 
 
-def failed(machine: Machine, code: str | None, log: str | None) -> LessonError:
+def failure(machine: Machine, code: str | None, log: str | None) -> LessonError:
     """Return what to say of a machine that failed, with the last lines of its log."""
     ended = f"ended with code {code}" if code else "left no exit code"
     last = (log or "").splitlines()[-5:]
     return LessonError("\n".join([f"{machine.name} {ended}; its log ends with:", *last]))
 
 
-def completed(run: Run, rented: Rented, copy: Path) -> Run:
+def complete(run: Run, rented: Rented, copy: Path) -> Run:
     """Return the run with what the copy of its results says, and what the machine has cost."""
     metrics = read_metrics(copy)
     seconds, training = time.time() - rented.begun, metrics["seconds"]["training"]

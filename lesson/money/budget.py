@@ -84,7 +84,7 @@ def require(
         made, more = estimated(), also()
     except PriceUnknown as unknown:
         raise PriceUnknown(f"not sent, because {VARIABLE} is set and {unknown}") from None
-    so_far = spent_locally() if target() == "local" else spent()
+    so_far = local_spending() if target() == "local" else spent()
     if problem := excess(limit, so_far, made, hours, more):
         raise LessonError(problem)
 
@@ -110,15 +110,15 @@ def excess(
 
 
 # ---- what is spent ------------------------------------------------------------------------------
-def spent_locally() -> float:
+def local_spending() -> float:
     """Return the dollars of the local cloud's bill, and those that its running jobs commit."""
     import local_cloud
 
     bill = local_cloud.bill()
-    return bill.dollars + promised([*bill.leaks, *bill.queued])
+    return bill.dollars + estimate_commitments([*bill.leaks, *bill.queued])
 
 
-def promised(leaks: Iterable[Leak]) -> float:
+def estimate_commitments(leaks: Iterable[Leak]) -> float:
     """Return what is missing to the first hour of each job that runs or waits, in US dollars.
 
     Of an endpoint it is the first day; what has no known price counts nothing.

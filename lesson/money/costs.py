@@ -55,7 +55,7 @@ class Increment:
     read: str  # as in Price
     sure: str
 
-    def billed(self, seconds: float) -> float:
+    def round_up(self, seconds: float) -> float:
         """Return the seconds that are billed: an increment that has begun counts in full."""
         # Rounded first, because hours that are given as a fraction are not whole seconds exactly.
         return math.ceil(round(seconds / self.seconds, 6)) * self.seconds
@@ -103,7 +103,7 @@ class Estimate:
         """Return the hours in whole increments of the service."""
         if self.increment is None:
             return self.hours
-        return self.increment.billed(self.hours * 3600) / 3600
+        return self.increment.round_up(self.hours * 3600) / 3600
 
     @property
     def usd_per_hour(self) -> float:

@@ -53,7 +53,7 @@ def per_day(made: Estimate) -> str:
     return f"{dollars(24 * made.usd_per_hour)} a day"
 
 
-def listed(instances: Any) -> list[Any]:
+def as_list(instances: Any) -> list[Any]:
     """Return instances as a list; raise LessonError for what is none, such as one passenger."""
     if isinstance(instances, Mapping | str) or not isinstance(instances, Iterable):
         raise LessonError("predict() takes a list of instances: write [passenger]")

@@ -12,7 +12,7 @@ from lesson.show.progress import note
 QUIET = 2.0  # seconds after which an upload begins to say how far it is
 
 
-def named(files: Sequence[str | Path], prefix: str) -> list[tuple[Path, str]]:
+def name_objects(files: Sequence[str | Path], prefix: str) -> list[tuple[Path, str]]:
     """Return each file with the object's name: its own, below `prefix`.
 
     Raises LessonError for what is no file, or is not there, and for two of the same name.
@@ -47,6 +47,6 @@ class HowFar:
             self._said = time.monotonic()
             note(f"uploading {self._path.name}: {sent / self._size:.0%}")
 
-    def done(self) -> None:
+    def finish(self) -> None:
         """Say that all of it has been sent."""
         note(f"uploaded {self._path.name}")

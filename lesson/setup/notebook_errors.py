@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lesson.jobs.sending import interrupted, still_runs
+from lesson.jobs.sending import interruption, still_runs
 
 # The SDK's classes of jobs. SageMaker's SDK never shows an interrupt: AWS_helpers/interrupts.py.
 JOBS = {
@@ -76,7 +76,7 @@ def of_interrupt(trace: TracebackType | None) -> str:
     try:
         return still_runs(job.display_name, "GCP_helpers")
     except RuntimeError:  # the SDK has not been told yet that the job exists
-        return str(interrupted())
+        return str(interruption())
 
 
 def _job(trace: TracebackType | None) -> Any:
@@ -97,7 +97,7 @@ def of_missing_name(name: str, trace: TracebackType | None) -> str:
     if not frames or frames[-1].f_globals.get("__name__") != "__main__":
         return ""  # not in a cell, nor in a function that a cell defines
     for source in _cells_of_this_notebook():
-        if name in _defined(source):
+        if name in _names_defined(source):
             first = next(line for line in source.splitlines() if line and line[0] != "#")
             return (
                 f"{name} is not defined. Did the kernel restart? Run the notebook's first code "
@@ -117,7 +117,7 @@ def _cells_of_this_notebook() -> list[str]:
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
-def _defined(source: str) -> set[str]:
+def _names_defined(source: str) -> set[str]:
     """Return the names that a cell defines; none if it is not plain Python."""
     try:
         nodes = list(ast.walk(ast.parse(source)))

@@ -30,7 +30,7 @@ def vertex() -> float:
     from google.cloud import aiplatform_v1, storage
 
     bucket = storage.Client(project=NAME).create_bucket(f"{NAME}-{uuid.uuid4().hex[:12]}")
-    bucket.blob("code.tar.gz").upload_from_string(packed(f"code/{MODULE}.py"))
+    bucket.blob("code.tar.gz").upload_from_string(pack(f"code/{MODULE}.py"))
     client = aiplatform_v1.JobServiceClient(
         client_options={"api_endpoint": os.environ["LOCAL_CLOUD_VERTEX_URL"]},
         credentials=AnonymousCredentials(),  # type: ignore[no-untyped-call]
@@ -73,7 +73,7 @@ def sagemaker() -> float:
 
     client, name = boto3.client("sagemaker"), f"{NAME}-{uuid.uuid4().hex[:12]}"
     bucket = boto3.resource("s3").create_bucket(Bucket=name)  # a job has to name an output
-    bucket.put_object(Key="code.tar.gz", Body=packed(f"{MODULE}.py"))
+    bucket.put_object(Key="code.tar.gz", Body=pack(f"{MODULE}.py"))
     role = boto3.client("iam").get_role(RoleName="SageMakerExecutionRole")["Role"]["Arn"]
     begun = time.monotonic()
     client.create_training_job(
@@ -105,7 +105,7 @@ def sagemaker() -> float:
     return seconds
 
 
-def packed(name: str) -> bytes:
+def pack(name: str) -> bytes:
     """Return a .tar.gz with the job's code, as a file of this name."""
     made, member = io.BytesIO(), tarfile.TarInfo(name)
     member.size = len(CODE)

@@ -47,7 +47,7 @@ class TensorBoard:
                 f"--logdir {self.folder}` in a terminal: it says why"
             )
 
-    def shown_at(self) -> str:
+    def browser_url(self) -> str:
         """Return the URL as the reader's browser sees it.
 
         A browser on another machine needs a way through Jupyter, which jupyter-server-proxy makes:
@@ -62,7 +62,7 @@ class TensorBoard:
         return proxy.replace("%PORT%", str(parts.port)).rstrip("/") + parts.path
 
     def _repr_html_(self) -> str:
-        url = html.escape(self.shown_at())
+        url = html.escape(self.browser_url())
         return (
             f'<p>TensorBoard: <a href="{url}" target="_blank">{url}</a></p>'
             f'<iframe src="{url}" width="100%" height="700" title="TensorBoard"></iframe>'
@@ -70,7 +70,7 @@ class TensorBoard:
 
     def __repr__(self) -> str:
         """Return where it is, and what it shows."""
-        return f"TensorBoard of {self.folder} at {self.shown_at()}"
+        return f"TensorBoard of {self.folder} at {self.browser_url()}"
 
     def stop(self) -> None:
         """End it; it does no harm to do so twice."""

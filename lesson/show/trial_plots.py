@@ -33,7 +33,7 @@ def plot_trials(study: Study, path: Path | None = None) -> Picture:
     """
     from matplotlib.figure import Figure
 
-    if not study.finished:
+    if not study.trials_with_result:
         raise LessonError(f"{study.name}: no trial has a result, so there is nothing to draw")
     path = path or Path("runs") / f"{study.name}.png"
     shares = importance(study)
@@ -52,7 +52,7 @@ def importance(study: Study) -> dict[str, float]:
 
     Optuna's fANOVA: a forest of trees is fitted to the results, and its variance is shared out.
     """
-    done = [trial for trial in study.finished if set(study.space) <= set(trial.values)]
+    done = [trial for trial in study.trials_with_result if set(study.space) <= set(trial.values)]
     if len(done) < FEWEST or len({trial.result for trial in done}) == 1:
         return {}
     import optuna
@@ -85,11 +85,11 @@ def _distribution(what: Between | OneOf) -> Distribution:
 def _draw_results(axes: Axes, study: Study) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    numbers = [trial.number for trial in study.finished]
-    results = [trial.result or 0.0 for trial in study.finished]
+    numbers = [trial.number for trial in study.trials_with_result]
+    results = [trial.result or 0.0 for trial in study.trials_with_result]
     axes.scatter(numbers, results, color=DARK, label="trial", zorder=2)
     axes.step(numbers, best_so_far(study), color=RED, where="post", ls="--", label="best so far")
-    others = [trial.number for trial in study.trials if trial not in study.finished]
+    others = [trial.number for trial in study.trials if trial not in study.trials_with_result]
     if others:
         low = axes.get_ylim()[0]
         axes.scatter(others, [low] * len(others), color=BLACK, marker="x", label="no result")
@@ -101,7 +101,7 @@ def _draw_results(axes: Axes, study: Study) -> None:
 def best_so_far(study: Study) -> list[float]:
     """Return the best of the results up to each trial that has one."""
     found: list[float] = []
-    for trial in study.finished:
+    for trial in study.trials_with_result:
         better = min if study.goal == "minimize" else max
         found.append(better([*found[-1:], trial.result or 0.0]))
     return found
@@ -114,7 +114,7 @@ def _draw_values(axes: Axes, study: Study) -> None:
     The best trial is on top.
     """
     names = list(study.space)
-    order = sorted(study.finished, key=lambda trial: -study.sign * (trial.result or 0.0))
+    order = sorted(study.trials_with_result, key=lambda trial: -study.sign * (trial.result or 0.0))
     for rank, trial in enumerate(order):
         share = rank / max(1, len(order) - 1)  # 1 is the best
         colour = tuple((b + share * (g - b)) / 255 for g, b in zip(GOOD, BAD, strict=True))
@@ -174,14 +174,15 @@ def _too_few() -> str:
 
 def _describe(study: Study, shares: dict[str, float]) -> str:
     """Return the picture in words."""
-    best, first = study.best, study.finished[0]
+    best, first = study.best, study.trials_with_result[0]
     values = ", ".join(f"{name} {_word(best, name)}" for name in best.values)
     parts = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
-    lost = len(study.trials) - len(study.finished)
+    lost = len(study.trials) - len(study.trials_with_result)
     without = f", and {lost} without a result" if lost else ""
     return (
-        f"{len(study.finished)} trials{without}: {study.metric} goes from {first.result:.4f} in "
-        f"the first to {best.result:.4f} in the best, trial {best.number}, with {values}. "
+        f"{len(study.trials_with_result)} trials{without}: {study.metric} goes from"
+        f" {first.result:.4f} in the first to {best.result:.4f} in the best, trial {best.number},"
+        f" with {values}. "
         + (f"Importance: {parts}." if parts else f"Importance {_too_few()}.".replace("\n", " "))
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from AWS_helpers import session
-from AWS_helpers.session import connect, connected, refusals
+from AWS_helpers.session import connect, current_session, refusals
 from lesson import LessonError
 from local_cloud.client.control import Status
 
@@ -19,7 +19,7 @@ def test_the_role_and_the_bucket_are_found_and_told_in_words(
 ) -> None:
     made = connect()
     assert made.role == "arn:aws:iam::000000000000:role/SageMakerExecutionRole"
-    assert connected() is made
+    assert current_session() is made
     said = capsys.readouterr().out
     assert said.endswith(
         "local: role SageMakerExecutionRole, region us-east-1, bucket s3://lesson; nothing leaves "

@@ -42,7 +42,7 @@ def test_what_a_stop_costs_is_not_said_of_a_job_with_checkpoints(
 def test_a_stop_is_a_wait_for_machines_after_the_job_has_run(states: list[str]) -> None:
     stops = Stops()
     for state in states:
-        stops.seen(state)
+        stops.note(state)
     kept = [state for state in states if state in ("starting", "running")]
     assert stops.count == sum(pair == ("running", "starting") for pair in itertools.pairwise(kept))
 
@@ -50,8 +50,8 @@ def test_a_stop_is_a_wait_for_machines_after_the_job_has_run(states: list[str]) 
 def test_a_job_that_waits_and_has_a_start_has_run_before_anybody_looked() -> None:
     stops = Stops()
     looks = [("starting", True), ("starting", True), ("running", True), ("starting", True)]
-    assert [stops.seen(state, started) for state, started in looks] == [1, 1, 1, 2]
-    assert Stops().seen("starting", started=False) == 0
+    assert [stops.note(state, started) for state, started in looks] == [1, 1, 1, 2]
+    assert Stops().note("starting", started=False) == 0
 
 
 def test_a_job_of_another_script_is_waited_for_too(

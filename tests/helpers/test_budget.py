@@ -58,7 +58,7 @@ def test_no_paid_verb_sends_what_the_budget_does_not_hold(
 def test_a_job_that_runs_has_used_up_its_first_hour(
     side: Side, data: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spent, hour = budget.spent_locally(), side.helpers.estimate_cost(side.machine).usd
+    spent, hour = budget.local_spending(), side.helpers.estimate_cost(side.machine).usd
     monkeypatch.setenv(budget.VARIABLE, f"{spent + 1.5 * hour}")
     long = side.helpers.train(data | {"epochs": 10_000_000, "patience": 0}, wait=False)
     with pytest.raises(LessonError, match=f"and the first hour of 1 × {side.machine} would add"):
@@ -76,12 +76,14 @@ def test_under_cloud_the_sessions_own_jobs_and_endpoints_count(
     helpers = side.helpers
     helpers.connect(bucket=f"{data['train'].split('/')[2]}-budget")
     spending = importlib.import_module(f"{helpers.__name__}.spending")
-    assert spending.spent() == 0
+    assert spending.estimate_spending() == 0
     run = helpers.train(data | {"epochs": 3})
-    job = spending.spent()
+    job = spending.estimate_spending()
     assert 0 < job < 0.05
     endpoint = helpers.deploy(run)
-    assert spending.spent() == pytest.approx(job + float(side.served_cost[1:]), abs=0.01)
+    assert spending.estimate_spending() == pytest.approx(
+        job + float(side.served_cost[1:]), abs=0.01
+    )
     helpers.cleanup(dry_run=False)
     if side.cloud == "Amazon":
         gone(endpoint.endpoint_name)
@@ -93,7 +95,7 @@ def test_a_pipeline_is_not_sent_beyond_the_budget(
     helpers = importlib.import_module(f"{side.helpers.__name__}.pipeline")
     definition = helpers.pipeline({"epochs": 3}, ROOT / "data/titanic_train.csv")
     monkeypatch.setenv(
-        budget.VARIABLE, f"{budget.spent_locally() + 0.20}"
+        budget.VARIABLE, f"{budget.local_spending() + 0.20}"
     )  # Google: an hour and the fee, no endpoint
     assert isinstance(helpers.run_pipeline(definition, dry_run=True), Request)
     monkeypatch.setattr(

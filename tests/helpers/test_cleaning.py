@@ -37,7 +37,7 @@ def job_without_the_lesson(side: Side, data: Data, folder: Path) -> Any:
     script = folder / "sleep.py"
     script.write_text("import time; time.sleep(10_000)")
     job = aiplatform.CustomTrainingJob("no-lesson", str(script), side.images.image_for(None))
-    job.submit(base_output_dir=f"{side.session.connected().uri}/runs/no-lesson")
+    job.submit(base_output_dir=f"{side.session.current_session().uri}/runs/no-lesson")
     return job
 
 

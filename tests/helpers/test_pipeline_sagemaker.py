@@ -48,7 +48,7 @@ def weights(path: Path) -> dict[str, torch.Tensor]:
 def test_the_pipeline_trains_as_train_does_and_what_it_registers_answers(
     aws: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from AWS_helpers.pipeline import pipeline, registered, run_pipeline, steps
+    from AWS_helpers.pipeline import find_model_package, pipeline, run_pipeline, steps
     from lesson.preparation import prepare
 
     definition = pipeline(ARGS, TABLE, better_than=0.5)
@@ -72,7 +72,7 @@ def test_the_pipeline_trains_as_train_does_and_what_it_registers_answers(
     for name, tensor in weights(of_step.folder / "model.pt").items():
         torch.testing.assert_close(tensor, expected[name], rtol=0, atol=1e-5)
 
-    package = registered(execution)
+    package = find_model_package(execution)
     assert package
     endpoint = aws.deploy(package)
     rows, chances = own_predictions(run.folder / "model.pt")
@@ -85,7 +85,7 @@ def test_the_pipeline_trains_as_train_does_and_what_it_registers_answers(
     assert not isinstance(again, Request)
     used = {step["StepName"] for step in again.list_steps() if "CacheHitResult" in step}
     assert used == {"prepare", "train", "evaluate"}
-    assert registered(again) is None and list(steps(again)) == [*steps(execution)][:4]
+    assert find_model_package(again) is None and list(steps(again)) == [*steps(execution)][:4]
 
     capsys.readouterr()
     aws.cleanup()

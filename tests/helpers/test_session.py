@@ -57,10 +57,10 @@ def test_a_change_of_target_asks_for_a_new_kernel(
 ) -> None:
     session = side.session
     monkeypatch.setattr(session, "_session", session.Session(*settled))
-    assert session.connected().uri == f"{side.scheme}://b"
+    assert session.current_session().uri == f"{side.scheme}://b"
     monkeypatch.setenv("LESSON_TARGET", "cloud")
     with pytest.raises(LessonError, match="connected to local, but LESSON_TARGET is now cloud"):
-        session.connected()
+        session.current_session()
 
 
 def test_the_cloud_target_needs_a_bucket(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:

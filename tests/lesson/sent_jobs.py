@@ -107,7 +107,7 @@ def on_google(
     """
     from google.cloud import aiplatform, storage
 
-    session = gcp_session.connected()
+    session = gcp_session.current_session()
     blob = storage.Client().bucket(session.bucket).blob("runs/small.tar.gz")
     blob.upload_from_string(packed(folder))
     package = {
@@ -142,7 +142,7 @@ def on_amazon(
     """A job as the pages on SageMaker send it; it has only begun."""
     from sagemaker.core.resources import TrainingJob
 
-    session, name = aws_session.connected(), f"{name}-{uuid.uuid4().hex[:8]}"
+    session, name = aws_session.current_session(), f"{name}-{uuid.uuid4().hex[:8]}"
     s3 = aws_session.client("s3")
     s3.put_object(Bucket=session.bucket, Key="runs/small.tar.gz", Body=packed(folder))
     stopping: dict[str, Any] = {"MaxRuntimeInSeconds": limit}

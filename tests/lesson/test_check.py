@@ -107,16 +107,16 @@ def test_an_old_python_is_told_which_one_to_take(monkeypatch: Patch) -> None:
 
 
 def test_a_package_that_is_missing_or_in_another_version_is_named(monkeypatch: Patch) -> None:
-    real = check._installed
-    monkeypatch.setattr(check, "_installed", lambda name: None if name == "torch" else real(name))
+    real = check._version_of
+    monkeypatch.setattr(check, "_version_of", lambda name: None if name == "torch" else real(name))
     assert line("packages").word == "FIX" and line("packages").text.startswith("torch not in")
-    monkeypatch.setattr(check, "_installed", lambda name: "0.1" if name == "torch" else real(name))
+    monkeypatch.setattr(check, "_version_of", lambda name: "0.1" if name == "torch" else real(name))
     assert line("packages").text.startswith("torch 0.1: other versions")
 
 
 def test_what_the_lesson_does_not_name_may_differ_as_it_does_with_conda(monkeypatch: Patch) -> None:
-    real = check._installed
-    monkeypatch.setattr(check, "_installed", lambda n: "0.1" if n == "certifi" else real(n))
+    real = check._version_of
+    monkeypatch.setattr(check, "_version_of", lambda n: "0.1" if n == "certifi" else real(n))
     assert line("packages").word == "PASS"
 
 

@@ -29,9 +29,9 @@ def test_the_page_in_git_is_up_to_date() -> None:
 
 def test_a_call_counts_as_working_only_with_a_route_of_its_own() -> None:
     routes = [Route("/v1/a/{id}", nothing), Route("/v1/{rest:path}", nothing)]
-    assert coverage.answered(routes, "GET", "/v1/a/b")
-    assert not coverage.answered(routes, "POST", "/v1/a/b")
-    assert not coverage.answered(routes, "GET", "/v1/b/c")
+    assert coverage.is_answered(routes, "GET", "/v1/a/b")
+    assert not coverage.is_answered(routes, "POST", "/v1/a/b")
+    assert not coverage.is_answered(routes, "GET", "/v1/b/c")
 
 
 def test_the_calls_of_an_api_are_those_of_its_definition() -> None:

@@ -388,13 +388,13 @@ def test_a_mounted_bucket_is_an_ordinary_folder(
         ("s3://bucket/a.npz", "s3://bucket/a.npz"),
         ("folder/a.npz", "folder/a.npz"),
     ]:
-        assert module.mounted(uri) == path
+        assert module.local_path(uri) == path
 
 
 @given(st.text(max_size=30))
 def test_any_path_that_is_not_a_uri_stays_unchanged(path: str) -> None:
     if "://" not in path:
-        assert train_nn.mounted(path) == path
+        assert train_nn.local_path(path) == path
 
 
 # ---- progress -----------------------------------------------------------------------------------

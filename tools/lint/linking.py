@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from tools.folder import PAGE_FOLDERS, PageError, linked_file
+from tools.folder import PAGE_FOLDERS, PageError, resolve_link
 from tools.links import Link, anchors, blank_code, normal, page_links
 from tools.lint.registry import Doc, episode_rule, page_rule
 from tools.scanner import Heading, Prose
@@ -100,7 +100,7 @@ def link_target(doc: Doc) -> Found:
 def link_file(doc: Doc) -> Found:
     """Require that a linked file exists in the page's folder, the root or a page folder."""
     for line, _, path, _ in _local(doc):
-        if path and linked_file(doc.lesson.root, doc.path, path) is None:
+        if path and resolve_link(doc.lesson.root, doc.path, path) is None:
             yield line, f"there is no file `{path}` in the lesson; fix the link or add the file"
 
 
@@ -110,7 +110,7 @@ def link_asset(doc: Doc) -> Found:
     root = doc.lesson.root
     pages = {folder: root / folder for folder in PAGE_FOLDERS}.values()
     for line, _, path, _ in _local(doc):
-        found = linked_file(root, doc.path, path) if path else None
+        found = resolve_link(root, doc.path, path) if path else None
         if found is None:
             continue
         is_page = found.suffix == ".md" and found.parent in (root, *pages)
@@ -128,7 +128,7 @@ def link_fragment(doc: Doc) -> Found:
     need an `{#id}` to be linked to.
     """
     for line, _, path, fragment in _local(doc):
-        target = linked_file(doc.lesson.root, doc.path, path) if path else doc.path
+        target = resolve_link(doc.lesson.root, doc.path, path) if path else doc.path
         if not fragment or target is None or target.suffix != ".md":
             continue
         try:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from tools.lint.registry import Doc, episode_rule
-from tools.pace import LONGEST_CORE, minutes_of, shown, split
+from tools.pace import LONGEST_CORE, minutes_of, split, visible_blocks
 from tools.scanner import Block, Code, Div, walk
 
 MARGIN = 1  # minutes by which the front matter may differ from the formula
@@ -51,7 +51,7 @@ def pace_optional(doc: Doc) -> Found:
 
 def _cells(blocks: Iterable[Block]) -> Iterator[Code]:
     """Yield the live cells, those of the exercises included."""
-    for block in shown(blocks):
+    for block in visible_blocks(blocks):
         inside = walk(block.children) if isinstance(block, Div) else [(block, ())]
         for each, around in inside:
             solved = any("solution" in outer.classes for outer in around)

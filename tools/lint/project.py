@@ -184,24 +184,27 @@ def gitignore(lesson: Lesson) -> Found:
 # --- config.yaml ---
 
 
-def _filled(value: Any) -> bool:
+def _is_filled(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
 def _names(value: Any) -> bool:
-    return value is None or (isinstance(value, list) and all(_filled(name) for name in value))
+    return value is None or (isinstance(value, list) and all(_is_filled(name) for name in value))
 
 
 CONFIG: dict[str, tuple[Callable[[Any], bool], str]] = {
     "carpentry": (lambda v: v in CARPENTRIES, f"one of {', '.join(CARPENTRIES)}"),
-    "title": (_filled, "the lesson's title"),
+    "title": (_is_filled, "the lesson's title"),
     "created": (lambda v: type(v) is datetime.date, "a date, YYYY-MM-DD"),
-    "keywords": (_filled, "words separated by commas"),
+    "keywords": (_is_filled, "words separated by commas"),
     "life_cycle": (lambda v: v in LIFE_CYCLES, f"one of {', '.join(LIFE_CYCLES)}"),
-    "license": (_filled, "the licence's name, such as CC-BY 4.0"),
-    "source": (lambda v: _filled(v) and v.startswith("https://"), "the repository's https address"),
-    "branch": (_filled, "the repository's main branch"),
-    "contact": (lambda v: _filled(v) and "@" in v, "an e-mail address"),
+    "license": (_is_filled, "the licence's name, such as CC-BY 4.0"),
+    "source": (
+        lambda v: _is_filled(v) and v.startswith("https://"),
+        "the repository's https address",
+    ),
+    "branch": (_is_filled, "the repository's main branch"),
+    "contact": (lambda v: _is_filled(v) and "@" in v, "an e-mail address"),
     **{folder: (_names, "a list of file names, or nothing") for folder in PAGE_FOLDERS},
 }
 

@@ -7,7 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from tools.lint.registry import Doc, episode_rule, page_rule
 from tools.lint.structure import divs
-from tools.pace import EXERCISES, minutes_of, shown, split, stated, sum_of_exercises
+from tools.pace import (
+    EXERCISES,
+    minutes_in_title,
+    minutes_of,
+    split,
+    sum_of_exercises,
+    visible_blocks,
+)
 from tools.scanner import Block, Div, Prose, walk
 
 VAGUE_VERBS = re.compile(
@@ -60,7 +67,7 @@ def _gaps(blocks: Sequence[Block]) -> Iterator[tuple[int, list[Block]]]:
     """Yield the stretches between exercises: the line where each begins, and its blocks."""
     start: int = 1
     stretch: list[Block] = []
-    for block in shown(blocks):
+    for block in visible_blocks(blocks):
         if isinstance(block, Div):
             yield start, stretch
             start, stretch = block.end, []
@@ -83,7 +90,7 @@ def episode_length(doc: Doc) -> Found:
 def exercise_minutes(doc: Doc) -> Found:
     """Require that every challenge's title says how long it takes."""
     for challenge, _ in divs(doc, "challenge"):
-        if stated(challenge) is None:
+        if minutes_in_title(challenge) is None:
             yield challenge.line, "the title says no time; write `### Exercise: … (5 minutes)`"
 
 
@@ -93,7 +100,12 @@ def exercise_sum(doc: Doc) -> Found:
     challenges = [challenge for challenge, _ in divs(doc, "challenge")]
     said = (doc.page.front_matter or {}).get("exercises")
     total = sum_of_exercises(split(doc.page.blocks)[0])
-    if challenges and all(map(stated, challenges)) and type(said) is int and said != total:
+    if (
+        challenges
+        and all(map(minutes_in_title, challenges))
+        and type(said) is int
+        and said != total
+    ):
         yield 1, f"the exercises take {total} minutes, not {said}; write `exercises: {total}`"
 
 

@@ -100,7 +100,7 @@ CONTRACTIONS_ALLOWED = 3  # in a page; readers whose English is new stumble over
 Found = Iterator[tuple[int, str]]
 
 
-def _spoken(text: str) -> str:
+def _read_aloud(text: str) -> str:
     """Return what is read aloud of a text.
 
     That is not where links lead, but what pictures are said to show.
@@ -109,7 +109,7 @@ def _spoken(text: str) -> str:
     """
     for link in reversed(outermost(links(text, {}))):
         alt = link.attributes.pairs.get("alt", "")
-        words = f"{_spoken(link.text)} {alt}" if link.form == "markdown" else alt
+        words = f"{_read_aloud(link.text)} {alt}" if link.form == "markdown" else alt
         lines = text.count("\n", link.start, link.end) - words.count("\n")
         text = text[: link.start] + words + "\n" * lines + text[link.end :]
     return text
@@ -120,7 +120,7 @@ def _texts(doc: Doc) -> Iterator[tuple[int, str]]:
     yield 1, str((doc.page.front_matter or {}).get("title"))
     for block, _ in doc.page.walk():
         if isinstance(block, Prose | Heading):
-            text = _spoken(without_definitions(blank_code(block.text)))
+            text = _read_aloud(without_definitions(blank_code(block.text)))
             yield block.line, re.sub(r"(?<!\w)_|_(?!\w)", " ", text)
 
 
@@ -131,7 +131,7 @@ def _find(doc: Doc, pattern: re.Pattern[str]) -> Found:
             yield first + text.count("\n", 0, found.start()), " ".join(found[0].split())
 
 
-def _written(doc: Doc) -> Found:
+def _own_words(doc: Doc) -> Found:
     """Yield the page's own words: not those that it quotes (`> …`), as a licence."""
     for first, text in _texts(doc):
         yield first, re.sub(r"^[ ]*>.*$", "", text, flags=re.MULTILINE)
@@ -154,7 +154,7 @@ def word_idiom(doc: Doc) -> Found:
 @page_rule("word-plain")
 def word_plain(doc: Doc) -> Found:
     """Require words that people say, and that the services' documentation uses."""
-    for first, text in _written(doc):
+    for first, text in _own_words(doc):
         for pattern, better in BETTER.items():
             for found in pattern.finditer(text):
                 line = first + text.count("\n", 0, found.start())
@@ -167,7 +167,7 @@ def word_subject(doc: Doc) -> Found:
 
     The subject comes first, and is a noun.
     """
-    for first, text in _written(doc):
+    for first, text in _own_words(doc):
         for found in SENTENCE.finditer(text):
             if found["end"] != "?":
                 line = first + text.count("\n", 0, found.start("word"))

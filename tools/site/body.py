@@ -41,7 +41,9 @@ class Body:
         pieces = []
         for sort, group in groupby(blocks, key=_sort):
             if sort == "prose":
-                run = [self._linked(block) for block in group if isinstance(block, Prose | Code)]
+                run = [
+                    self._rewrite_links(block) for block in group if isinstance(block, Prose | Code)
+                ]
                 pieces.append(html_of(run))
             elif sort == "overview":
                 boxes = "\n".join(self._div(div) for div in group if isinstance(div, Div))
@@ -59,7 +61,7 @@ class Body:
         """Return what a heading says."""
         return inline(self.targets.rewrite(heading.text))
 
-    def _linked(self, block: Prose | Code) -> Prose | Code:
+    def _rewrite_links(self, block: Prose | Code) -> Prose | Code:
         if isinstance(block, Code):
             return block
         self._refuse(block)

@@ -83,21 +83,21 @@ class Plan:
 
     def _entries(self) -> list[Entry]:
         """Return home and set-up, the episodes, what stands beside them, and the small print."""
-        learners = self._listed("learners")
+        learners = self._list_pages("learners")
         setup = [path for path in learners if path.stem == "setup"]
-        beside = [path for path in learners if path not in setup] + self._listed("profiles")
+        beside = [path for path in learners if path not in setup] + self._list_pages("profiles")
         about = [path for name in _ABOUT if (path := self.root / name).is_file()]
         return [
             Entry(INDEX, str(self.config.get("title", "")), "Start", self.root / "index.md"),
             *(self._entry(path, "Start") for path in setup),
-            *(self._entry(path, "Episodes") for path in self._listed("episodes")),
+            *(self._entry(path, "Episodes") for path in self._list_pages("episodes")),
             Entry(KEY_POINTS, "Key points", "More"),
             *(self._entry(path, "More") for path in beside),
-            *(self._entry(path, "For instructors") for path in self._listed("instructors")),
+            *(self._entry(path, "For instructors") for path in self._list_pages("instructors")),
             *(self._entry(path, "About") for path in about),
         ]
 
-    def _listed(self, folder: str) -> list[Path]:
+    def _list_pages(self, folder: str) -> list[Path]:
         """Return the pages of a folder that config.yaml lists; an empty list means all of them."""
         names = self.config.get(folder) or [p.name for p in (self.root / folder).glob("*.md")]
         if not isinstance(names, list):

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from tools.folder import PageError, linked_file
+from tools.folder import PageError, resolve_link
 from tools.links import Link, definitions, links, outermost
 from tools.site.plan import Plan
 
@@ -70,7 +70,7 @@ class Targets:
         path, mark, fragment = target.partition("#")
         if not path or _SCHEME.match(path):
             return target
-        found = linked_file(self.plan.root, self.path, path)
+        found = resolve_link(self.plan.root, self.path, path)
         folder = self.plan.root / "episodes"
         for name in ASSETS:
             if found and found.is_relative_to(folder / name):

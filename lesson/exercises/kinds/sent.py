@@ -61,7 +61,7 @@ class Record:
         return float(given) if given.replace(".", "", 1).isdigit() else 0.0
 
 
-def sent(judge: Callable[[Record], str], praise: str, advice: str) -> Exercise:
+def job_to_send(judge: Callable[[Record], str], praise: str, advice: str) -> Exercise:
     """Make an exercise of a job that the learner sends; `judge` says what is wrong with its record.
 
     The cell hands the cloud's describe.py to check(), which asks the service.
@@ -115,6 +115,6 @@ def not_cancelled(record: Record) -> str:
         return f"it has failed. {record.reason}"
     if state == SUCCEEDED:
         return "it has trained to its end; with patience 0 it would not have stopped early."
-    if not record.status.times.running():
+    if not record.status.times.machine_seconds():
         return "it was cancelled before its machines had started: wait until it runs."
     return ""

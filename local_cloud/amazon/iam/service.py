@@ -53,7 +53,7 @@ def _get_caller_identity(form: Form) -> Json:
 
 
 def _get_role(form: Form) -> Json:
-    name = _needed(form, "RoleName")
+    name = _require(form, "RoleName")
     if name != ROLE:
         raise _no_role(name)
     return {"Role": THE_ROLE}
@@ -68,7 +68,7 @@ def _list_roles(form: Form) -> Json:
 
 def _simulate_principal_policy(form: Form) -> Json:
     """Allow everything, because the local cloud forbids nothing."""
-    source = _needed(form, "PolicySourceArn")
+    source = _require(form, "PolicySourceArn")
     if source != ROLE_ARN:
         raise _no_role(source.rpartition("/")[2])
     for part in ("Marker", "MaxItems", "PolicyInputList.member.1"):
@@ -82,7 +82,7 @@ def _simulate_principal_policy(form: Form) -> Json:
     return {"EvaluationResults": results, "IsTruncated": False}
 
 
-def _needed(form: Form, name: str) -> str:
+def _require(form: Form, name: str) -> str:
     """Return a parameter that must be there."""
     if not form.get(name):
         own = name[:1].lower() + name[1:]

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterable
 
 from local_cloud.amazon.account import ACCOUNT
-from local_cloud.amazon.logs.patterns import compiled
+from local_cloud.amazon.logs.patterns import compile_pattern
 from local_cloud.amazon.logs.streams import Event, Stream, events, events_before, streams
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.protocols.json_protocol import JsonService
@@ -63,7 +63,9 @@ class Logs:
         by_time = params.get("orderBy") == "LastEventTime"
         if by_time and prefix:
             raise _invalid("Cannot order by LastEventTime with a logStreamNamePrefix.")
-        found = [_shown(one) for one in self._group(params) if one.name.startswith(prefix)]
+        found = [
+            _describe_stream(one) for one in self._group(params) if one.name.startswith(prefix)
+        ]
         if by_time:
             found.sort(key=lambda shown: shown.get("lastEventTimestamp", 0))
         if params.get("descending"):
@@ -103,7 +105,7 @@ class Logs:
             first = page[0].start if page else place or 0
             last = page[-1].end if page else place or 0
         return {
-            "events": [_written(event) for event in page],
+            "events": [_describe_event(event) for event in page],
             "nextForwardToken": _token("f", last),
             "nextBackwardToken": _token("b", first),
         }
@@ -116,13 +118,13 @@ class Logs:
         """
         if params.get("startFromHead") is False:
             raise not_implemented("CloudWatch Logs FilterLogEvents startFromHead=False")
-        matches = compiled(params.get("filterPattern", ""))
+        matches = compile_pattern(params.get("filterPattern", ""))
         offsets = _read_offsets(params["nextToken"]) if "nextToken" in params else {}
         before = params["endTime"] + 1 if "endTime" in params else None  # this one is included
         merged = heapq.merge(
             *(
                 events(stream, offsets.get(stream.name, 0), params.get("startTime"), before)
-                for stream in self._chosen(params)
+                for stream in self._select_streams(params)
             ),
             key=lambda event: event.stamp,
         )
@@ -140,7 +142,7 @@ class Logs:
                 page.append(event)
             offsets[event.stream] = event.end
         found = [
-            {"logStreamName": event.stream, "eventId": _identity(event)} | _written(event)
+            {"logStreamName": event.stream, "eventId": _identity(event)} | _describe_event(event)
             for event in page
         ]
         token = {"nextToken": _token_of(offsets)} if more else {}
@@ -157,7 +159,7 @@ class Logs:
             raise _missing("group")
         return group
 
-    def _chosen(self, params: Json) -> list[Stream]:
+    def _select_streams(self, params: Json) -> list[Stream]:
         """Return the streams that FilterLogEvents is to look at."""
         names, prefix = params.get("logStreamNames"), params.get("logStreamNamePrefix")
         if names and prefix:
@@ -228,7 +230,7 @@ def _group(name: str, found: list[Stream]) -> Json:
     }
 
 
-def _shown(stream: Stream) -> Json:
+def _describe_stream(stream: Stream) -> Json:
     """Return a stream as DescribeLogStreams shows it.
 
     The service has long ceased to count its bytes.
@@ -246,7 +248,7 @@ def _shown(stream: Stream) -> Json:
     return shown
 
 
-def _written(event: Event) -> Json:
+def _describe_event(event: Event) -> Json:
     return {"timestamp": event.stamp, "message": event.message, "ingestionTime": event.stamp}
 
 

@@ -17,7 +17,7 @@ TERM = re.compile(r'([-?]?)(?:"((?:[^"\\]|\\.)*)"|(\w+))(?:\s+|$)')
 OTHER_SYNTAX = {"{": "JSON", "[": "columns", "%": "regular expressions"}
 
 
-def compiled(pattern: str) -> Callable[[str], bool]:
+def compile_pattern(pattern: str) -> Callable[[str], bool]:
     """Return whether a message matches the pattern; the empty one matches everything.
 
     ServiceError for what is no pattern, and for the kinds of pattern that are missing here.

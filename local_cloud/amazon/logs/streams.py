@@ -80,7 +80,7 @@ def streams(engine: Engine, serving: Serving) -> list[Stream]:
         )
         for deployment in serving.deployments()
         if deployment.dialect == "sagemaker"
-        for replica, log in _served_logs(serving, deployment.id).items()
+        for replica, log in _deployment_logs(serving, deployment.id).items()
     ]
     return sorted(found, key=lambda stream: stream.name)
 
@@ -95,7 +95,7 @@ def _job_logs(engine: Engine, job_id: str) -> dict[str, Path]:
     return {}
 
 
-def _served_logs(serving: Serving, deployment_id: str) -> dict[str, Path]:
+def _deployment_logs(serving: Serving, deployment_id: str) -> dict[str, Path]:
     """Return the logs of a deployment; none if it has been removed meanwhile."""
     with suppress(NoSuchDeployment):
         return serving.logs(deployment_id)

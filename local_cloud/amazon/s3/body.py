@@ -10,7 +10,7 @@ from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
 
-from local_cloud.amazon.s3.checksums import HASHERS, Hasher, encoded, known
+from local_cloud.amazon.s3.checksums import HASHERS, Hasher, encode, require_algorithm
 from local_cloud.amazon.s3.chunked import Chunked
 from local_cloud.amazon.s3.errors import Refusal
 from local_cloud.store.space import Counted, Space
@@ -44,7 +44,7 @@ class Incoming:
         trailers = self._headers.get("x-amz-trailer", "").lower().split(",")
         names = [name for name in self._headers if name not in trailers] + trailers
         names = [name.strip().removeprefix(_CHECKSUM) for name in names if _CHECKSUM in name]
-        found = {known(name.upper()) for name in names if name not in _ABOUT}
+        found = {require_algorithm(name.upper()) for name in names if name not in _ABOUT}
         if len(found) > 1:
             message = "Expecting a single x-amz-checksum- header. Multiple checksum Types are not"
             raise Refusal("InvalidRequest", message + " allowed.")
@@ -84,7 +84,7 @@ class Incoming:
             sent = self._headers.get(key) or trailers.get(key)
             if sent is not None:
                 _compare(name, key, sent, hasher)
-                found[f"Checksum{name}"] = encoded(hasher.digest())
+                found[f"Checksum{name}"] = encode(hasher.digest())
         if "content-md5" in self._headers:
             _compare_md5(self._headers["content-md5"], self._hashers["MD5"])
         return found
@@ -122,7 +122,7 @@ def _compare(name: str, key: str, sent: str, hasher: Hasher) -> None:
         is_possible = False
     if not is_possible:
         raise Refusal("InvalidRequest", f"Value for {key} header is invalid.")
-    if sent != encoded(hasher.digest()):
+    if sent != encode(hasher.digest()):
         message = f"The {name} you specified did not match the calculated checksum."
         raise Refusal("BadDigest", message)
 

@@ -74,7 +74,7 @@ class Buckets:
         if not 1 <= most <= _MOST_BUCKETS:
             raise invalid(f"max-buckets must be between 1 and {_MOST_BUCKETS}")
         page = list(islice(found, most + 1))
-        result: Json = {"Buckets": [_described(bucket) for bucket in page[:most]], "Owner": OWNER}
+        result: Json = {"Buckets": [_describe(bucket) for bucket in page[:most]], "Owner": OWNER}
         if len(page) > most:
             result["ContinuationToken"] = base64.b64encode(page[most - 1].name.encode()).decode()
         if prefix:
@@ -132,7 +132,7 @@ def _region_of(bucket: Bucket) -> str:
     return str(bucket.attributes.get("region", HOME))
 
 
-def _described(bucket: Bucket) -> Json:
+def _describe(bucket: Bucket) -> Json:
     return {
         "Name": bucket.name,
         "CreationDate": bucket.created,

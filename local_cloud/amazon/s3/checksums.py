@@ -80,7 +80,7 @@ HASHERS: dict[str, Callable[[], Hasher]] = {
 MEMBERS = {f"Checksum{name}" for name in HASHERS}
 
 
-def known(algorithm: str) -> str:
+def require_algorithm(algorithm: str) -> str:
     """Return the algorithm itself. Raises Refusal for one that is not there."""
     if algorithm not in HASHERS:
         raise Refusal(
@@ -91,7 +91,7 @@ def known(algorithm: str) -> str:
     return algorithm
 
 
-def encoded(digest: bytes) -> str:
+def encode(digest: bytes) -> str:
     """Encode it as headers and XML carry it."""
     return base64.b64encode(digest).decode()
 
@@ -102,7 +102,7 @@ def of_file(path: Path, algorithm: str) -> str:
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
             hasher.update(block)
-    return encoded(hasher.digest())
+    return encode(hasher.digest())
 
 
 def of_parts(algorithm: str, parts: list[str]) -> str:
@@ -110,4 +110,4 @@ def of_parts(algorithm: str, parts: list[str]) -> str:
     hasher = HASHERS[algorithm]()
     for part in parts:
         hasher.update(base64.b64decode(part))
-    return f"{encoded(hasher.digest())}-{len(parts)}"
+    return f"{encode(hasher.digest())}-{len(parts)}"

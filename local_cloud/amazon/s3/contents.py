@@ -19,7 +19,7 @@ from local_cloud.amazon.s3.errors import (
     Refusal,
     from_store,
     invalid,
-    malformed,
+    invalid_xml,
     precondition_failed,
 )
 from local_cloud.amazon.s3.operations import model
@@ -57,7 +57,7 @@ class Contents:
             attributes=attributes,
             when=conditions.of_write(self._objects, params),
         )
-        return _written(made)
+        return _describe_write(made)
 
     def copy(self, params: Json) -> Json:
         """CopyObject"""
@@ -70,10 +70,14 @@ class Contents:
                 "without changing the object's metadata, storage class, website redirect location "
                 "or encryption attributes.",
             )
-        with extracted(self._objects, params) as (found, body):
-            content_type, attributes = _copied(params, found)
+        with open_source(self._objects, params) as (found, body):
+            content_type, attributes = _settings_of_copy(params, found)
             if algorithm := params.get("ChecksumAlgorithm"):
-                sums = {f"Checksum{algorithm}": checksums.of_file(body, checksums.known(algorithm))}
+                sums = {
+                    f"Checksum{algorithm}": checksums.of_file(
+                        body, checksums.require_algorithm(algorithm)
+                    )
+                }
                 attributes |= sums | {"ChecksumType": "FULL_OBJECT"}
             elif found.attributes.get("ChecksumType") == "FULL_OBJECT":
                 attributes |= described.checksums(found.attributes)
@@ -99,7 +103,7 @@ class Contents:
         """DeleteObjects"""
         bucket, wanted = params["Bucket"], params["Delete"]["Objects"]
         if not 1 <= len(wanted) <= _MOST_DELETED:
-            raise malformed()
+            raise invalid_xml()
         self._objects.bucket(bucket)
         deleted, errors = [], []
         for each in wanted:
@@ -205,7 +209,7 @@ def copy_source(text: str) -> tuple[str, str]:
 
 
 @contextmanager
-def extracted(objects: Objects, params: Json) -> Iterator[tuple[Object, Path]]:
+def open_source(objects: Objects, params: Json) -> Iterator[tuple[Object, Path]]:
     """Yield the source of a copy, and a file with its bytes (or a range), which is then removed."""
     found, file = objects.open(*copy_source(params["CopySource"]))
     body = objects.upload_file()
@@ -254,7 +258,7 @@ def _changes(params: Json) -> bool:
     )
 
 
-def _copied(params: Json, found: Object) -> tuple[str, Attributes]:
+def _settings_of_copy(params: Json, found: Object) -> tuple[str, Attributes]:
     """Return a copy's content type and attributes: its source's, or those in the request."""
     for name in ("MetadataDirective", "TaggingDirective"):
         if params.get(name, "COPY") not in ("COPY", "REPLACE"):
@@ -269,7 +273,7 @@ def _copied(params: Json, found: Object) -> tuple[str, Attributes]:
     return content_type, attributes
 
 
-def _written(made: Object) -> Json:
+def _describe_write(made: Object) -> Json:
     """Return what is said of an object that has just been written."""
     return {
         "ETag": etag(made),

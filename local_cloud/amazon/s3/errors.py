@@ -46,7 +46,7 @@ def precondition_failed(condition: str) -> Refusal:
     return Refusal("PreconditionFailed", message, 412, Condition=condition)
 
 
-def malformed() -> Refusal:
+def invalid_xml() -> Refusal:
     """Return the refusal of XML that is none, or not what this call takes."""
     message = "The XML you provided was not well-formed or did not validate against our published"
     return Refusal("MalformedXML", message + " schema")

@@ -29,8 +29,8 @@ def check(query: Mapping[str, str]) -> None:
             "AccessDenied",
             "Request has expired",
             403,
-            Expires=_shown(ends),
-            ServerTime=_shown(time.time()),
+            Expires=_format_time(ends),
+            ServerTime=_format_time(time.time()),
         )
 
 
@@ -59,5 +59,5 @@ def _wrong(message: str) -> Refusal:
     return Refusal("AuthorizationQueryParametersError", message)
 
 
-def _shown(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

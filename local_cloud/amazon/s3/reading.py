@@ -10,7 +10,7 @@ from botocore.model import ListShape, OperationModel, Shape, StructureShape
 
 from local_cloud.amazon.protocols import rest_parameters
 from local_cloud.amazon.protocols.model import Json
-from local_cloud.amazon.s3.errors import Refusal, invalid, malformed
+from local_cloud.amazon.s3.errors import Refusal, invalid, invalid_xml
 
 
 def parameters(
@@ -37,18 +37,18 @@ def document(operation: OperationModel, body: bytes) -> Json:
         return {}
     root = parse(body)
     if _tag(root) != member.serialization.get("name", name):
-        raise malformed()
+        raise invalid_xml()
     return {name: _structure(member, root)}
 
 
 def parse(body: bytes) -> ElementTree.Element:
     """Return the root of a document in UTF-8 without a DTD: no entity is there to expand."""
     if b"<!DOCTYPE" in body or b"<!ENTITY" in body:
-        raise malformed()
+        raise invalid_xml()
     try:
         return ElementTree.fromstring(body, ElementTree.XMLParser(encoding="utf-8"))
     except (ElementTree.ParseError, ValueError):
-        raise malformed() from None
+        raise invalid_xml() from None
 
 
 def _structure(shape: StructureShape, element: ElementTree.Element) -> Json:
@@ -56,14 +56,14 @@ def _structure(shape: StructureShape, element: ElementTree.Element) -> Json:
     found: Json = {}
     for child in element:
         if _tag(child) not in names:
-            raise malformed()
+            raise invalid_xml()
         name, member = names[_tag(child)]
         if isinstance(member, ListShape) and member.serialization.get("flattened"):
             found.setdefault(name, []).append(_value(member.member, child))
         else:
             found[name] = _value(member, child)
     if not found.keys() >= set(shape.required_members):
-        raise malformed()
+        raise invalid_xml()
     return found
 
 
@@ -75,7 +75,7 @@ def _value(shape: Shape, element: ElementTree.Element) -> Any:
     try:
         return rest_parameters.value(shape, element.text or "", _tag(element), _no_number)
     except Refusal:
-        raise malformed() from None
+        raise invalid_xml() from None
 
 
 def _list_name(name: str, member: Shape) -> str:

@@ -174,17 +174,17 @@ async def _answer(
     if not operation.has_streaming_input:
         body = await _xml(operation, headers, chunks)
         params |= reading.document(operation, body)
-        return await run_in_threadpool(_done, operation, call, params)
+        return await run_in_threadpool(_perform, operation, call, params)
     await run_in_threadpool(objects.bucket, params["Bucket"])
     path_of_body = await run_in_threadpool(objects.upload_file)
     try:
         params["Body"] = await Incoming(headers).to_file(chunks, path_of_body, objects.space)
-        return await run_in_threadpool(_done, operation, call, params)
+        return await run_in_threadpool(_perform, operation, call, params)
     finally:
         path_of_body.unlink(missing_ok=True)
 
 
-def _done(operation: OperationModel, call: Call, params: Json) -> Response:
+def _perform(operation: OperationModel, call: Call, params: Json) -> Response:
     try:
         result = call.function(params)
     except PreconditionFailed:  # between the look and the write

@@ -16,7 +16,7 @@ _ALLOWED = re.compile(r"[\w\s+\-=._:/@]*")
 def of_set(tagging: Json, most: int) -> Tags:
     """Return the tags in a TagSet. Raises Refusal."""
     pairs = [(tag["Key"], tag["Value"]) for tag in tagging["TagSet"]]
-    return _checked(pairs, most, "System tags cannot be added/updated by requester")
+    return _check(pairs, most, "System tags cannot be added/updated by requester")
 
 
 def of_header(text: str) -> Tags:
@@ -26,7 +26,7 @@ def of_header(text: str) -> Tags:
     except ValueError:
         message = "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query"
         raise invalid(message + " parameters without tag name duplicates.") from None
-    return _checked(pairs, 10, "Your TagKey cannot be prefixed with aws:")
+    return _check(pairs, 10, "Your TagKey cannot be prefixed with aws:")
 
 
 def to_set(tags: Tags) -> Json:
@@ -34,7 +34,7 @@ def to_set(tags: Tags) -> Json:
     return {"TagSet": [{"Key": key, "Value": value} for key, value in tags.items()]}
 
 
-def _checked(pairs: list[tuple[str, str]], most: int, reserved: str) -> Tags:
+def _check(pairs: list[tuple[str, str]], most: int, reserved: str) -> Tags:
     if len(pairs) > most:
         what = "Object" if most == 10 else "Bucket"
         raise Refusal("BadRequest", f"{what} tags cannot be greater than {most}")

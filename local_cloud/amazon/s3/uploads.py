@@ -17,8 +17,8 @@ from typing import Any
 from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.s3 import checksums, conditions, described
 from local_cloud.amazon.s3.buckets import OWNER
-from local_cloud.amazon.s3.contents import extracted
-from local_cloud.amazon.s3.errors import Refusal, invalid, malformed
+from local_cloud.amazon.s3.contents import open_source
+from local_cloud.amazon.s3.errors import Refusal, invalid, invalid_xml
 from local_cloud.amazon.s3.listing import page_size, whole
 from local_cloud.store import files
 from local_cloud.store.errors import NoSuchObject
@@ -76,7 +76,7 @@ class Uploads:
 
     def part_copy(self, params: Json) -> Json:
         """UploadPartCopy"""
-        with extracted(self._objects, params) as (_, body):
+        with open_source(self._objects, params) as (_, body):
             part = self._add(params, body, {})
         result = {"ETag": f'"{part["md5"]}"', "LastModified": part["modified"], **part["checksums"]}
         return {"CopyPartResult": result}
@@ -84,10 +84,10 @@ class Uploads:
     def complete(self, params: Json) -> Json:
         """CompleteMultipartUpload; a client that asks again gets the same answer."""
         bucket, upload = params["Bucket"], params["UploadId"]
-        if earlier := self._completed(params):
+        if earlier := self._find_completed(params):
             return _result(earlier)
         document = self._upload(params)
-        parts = self._chosen(params)
+        parts = self._select_parts(params)
         when = conditions.of_write(self._objects, params)
         body = self._objects.upload_file()
         try:
@@ -205,7 +205,7 @@ class Uploads:
             raise _no_such_upload(params["UploadId"])
         return document
 
-    def _completed(self, params: Json) -> Object | None:
+    def _find_completed(self, params: Json) -> Object | None:
         """Return the object that this upload has become, as long as it is there."""
         if self._records.get(_uploads(params["Bucket"]), params["UploadId"]):
             return None
@@ -250,11 +250,11 @@ class Uploads:
     def _all_parts(self, upload: str) -> list[Json]:
         return [part for _, part in self._records.list(_parts(upload))]
 
-    def _chosen(self, params: Json) -> list[Json]:
+    def _select_parts(self, params: Json) -> list[Json]:
         """Return the parts that the client names, in their order. Raises Refusal."""
         named = params.get("MultipartUpload", {}).get("Parts", [])
         if not named or any("PartNumber" not in one or "ETag" not in one for one in named):
-            raise malformed()
+            raise invalid_xml()
         if any(one["PartNumber"] >= other["PartNumber"] for one, other in pairwise(named)):
             message = "The list of parts was not in ascending order. Parts must be ordered by part"
             raise Refusal("InvalidPartOrder", f"{message} number.", UploadId=params["UploadId"])
@@ -360,7 +360,7 @@ def _checksum_type(algorithm: str | None, requested: str | None) -> str | None:
             message = "The x-amz-checksum-type header can only be used with the"
             raise Refusal("InvalidRequest", message + " x-amz-checksum-algorithm header.")
         return None
-    checksums.known(algorithm)
+    checksums.require_algorithm(algorithm)
     kind = requested or ("FULL_OBJECT" if algorithm == "CRC64NVME" else "COMPOSITE")
     is_crc = algorithm.startswith("CRC")
     if kind not in ("FULL_OBJECT", "COMPOSITE"):

@@ -70,9 +70,9 @@ class Endpoints:
         """ListEndpoints: the newest first, unless the request says otherwise."""
         names = [name for name, _ in self.records.list(KIND)]
         endpoints = [one for name in names if (one := self._find(name))]
-        chosen = listing.chosen(endpoints, params, NAME, "EndpointStatus")
+        chosen = listing.select(endpoints, params, NAME, "EndpointStatus")
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": "EndpointStatus"}
-        ordered = listing.ordered(chosen, params, fields, "Descending")
+        ordered = listing.sort(chosen, params, fields, "Descending")
         short = [{field: item[field] for field in SUMMARY} for item in ordered]
         return listing.page(short, params, "Endpoints")
 
@@ -84,7 +84,7 @@ class Endpoints:
         with self.records.transaction():
             document = self._in_service(request[NAME])
             old = {variant["VariantName"]: variant for variant in document["variants"]}
-            variants = [_kept(dict(v), old, request) for v in config[VARIANTS]]
+            variants = [_retain_properties(dict(v), old, request) for v in config[VARIANTS]]
             pending = self._begin(request[NAME], config, variants)
             self._put(document, EndpointStatus="Updating", pending=pending)
         return {"EndpointArn": document["EndpointArn"]}
@@ -251,7 +251,7 @@ def _resize(variant: Json, count: int | None) -> None:
         variant["InitialInstanceCount"] = count
 
 
-def _kept(variant: Json, old: Json, request: Json) -> Json:
+def _retain_properties(variant: Json, old: Json, request: Json) -> Json:
     """Return the variant with what the request lets it keep of the one that had its name."""
     before = old.get(variant["VariantName"])
     if not request.get("RetainAllVariantProperties") or before is None:

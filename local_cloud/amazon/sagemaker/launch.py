@@ -228,38 +228,38 @@ def _command(request: Json, host: Host, objects: Objects, context: JobContext) -
 
 
 # ---- the framework containers' way: a program among the hyperparameters ----------------------
-def decoded(hyperparameters: Mapping[str, str]) -> Json:
+def decode_hyperparameters(hyperparameters: Mapping[str, str]) -> Json:
     """Decode values as the toolkit reads them: JSON where it is JSON, else the text itself."""
-    return {name: _decoded(value) for name, value in hyperparameters.items()}
+    return {name: _decode(value) for name, value in hyperparameters.items()}
 
 
-def _decoded(value: str) -> Any:
+def _decode(value: str) -> Any:
     try:
         return json.loads(value)
     except ValueError:
         return value
 
 
-def _said(request: Json, name: str) -> str:
+def _read_setting(request: Json, name: str) -> str:
     """Return what the request says in the environment, else among the hyperparameters."""
     environment = request.get("Environment") or {}
-    hyperparameters = decoded(request.get("HyperParameters") or {})
+    hyperparameters = decode_hyperparameters(request.get("HyperParameters") or {})
     return str(environment.get(name.upper()) or hyperparameters.get(name) or "")
 
 
 def _program(request: Json) -> str:
     """Return the script that the framework's container is to run; "" if there is none."""
-    return _said(request, "sagemaker_program")
+    return _read_setting(request, "sagemaker_program")
 
 
 def _bring_code(request: Json, host: Host, objects: Objects) -> None:
     """Unpack the code of the job where the toolkit looks for it."""
     for name, launcher in OTHER_LAUNCHERS.items():
-        if decoded(request.get("HyperParameters") or {}).get(name) is True:
+        if decode_hyperparameters(request.get("HyperParameters") or {}).get(name) is True:
             raise Refused(
                 f"{launcher} is not implemented in the local cloud; use torch_distributed"
             )
-    uri = _said(request, "sagemaker_submit_directory")
+    uri = _read_setting(request, "sagemaker_submit_directory")
     try:
         bucket, key = split_s3_uri(uri)
         archive = objects.get(bucket, key)

@@ -74,7 +74,7 @@ def _configuration(host: Host, request: Json) -> dict[str, Json]:
     return {
         "hyperparameters": request.get("HyperParameters") or {},
         "inputdataconfig": {
-            channel["ChannelName"]: _described(channel, request)
+            channel["ChannelName"]: _describe_channel(channel, request)
             for channel in request.get("InputDataConfig") or []
         },
         "resourceconfig": {
@@ -96,7 +96,7 @@ def _configuration(host: Host, request: Json) -> dict[str, Json]:
     }
 
 
-def _described(channel: Json, request: Json) -> Json:
+def _describe_channel(channel: Json, request: Json) -> Json:
     source = channel["DataSource"]["S3DataSource"]
     found = {
         "TrainingInputMode": mode(channel, request),

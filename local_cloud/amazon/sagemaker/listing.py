@@ -13,7 +13,7 @@ Json = dict[str, Any]
 PAGE = 10  # items, where MaxResults is not given
 
 
-def chosen(items: Iterable[Json], params: Json, name: str, status: str) -> list[Json]:
+def select(items: Iterable[Json], params: Json, name: str, status: str) -> list[Json]:
     """Return those that the request's filters let through; name, status: the items' fields."""
     return [item for item in items if _passes(item, params, name, status)]
 
@@ -29,7 +29,7 @@ def _passes(item: Json, params: Json, name: str, status: str) -> bool:
     return bool(params.get("StatusEquals", item[status]) == item[status])
 
 
-def ordered(items: Iterable[Json], params: Json, fields: Json, default: str) -> list[Json]:
+def sort(items: Iterable[Json], params: Json, fields: Json, default: str) -> list[Json]:
     """Sort as the request says; fields: the item's field for each value of SortBy.
 
     default: SortOrder, where it is not given.
@@ -47,9 +47,9 @@ def summaries(
     It begins with the newest, where the request is silent.
     """
     times = [{"LastModifiedTime": item["CreationTime"], **item} for item in items]
-    found = chosen(times, params, name, name)
+    found = select(times, params, name, name)
     fields = {"Name": name, "CreationTime": "CreationTime"}
-    found = ordered(found, params, fields, "Descending")
+    found = sort(found, params, fields, "Descending")
     short = [{field: item[field] for field in summary if field in item} for item in found]
     return page(short, params, member)
 

@@ -85,7 +85,9 @@ class ModelRegistry:
         if params.get("CrossAccountFilterOption") == "CrossAccount":
             raise not_implemented("ListModelPackageGroups of other accounts")
         groups = [group for _, group in self.records.list(GROUP)]
-        return _listed(groups, params, GROUP_NAME, GROUP_SUMMARY, "ModelPackageGroupSummaryList")
+        return _list_summaries(
+            groups, params, GROUP_NAME, GROUP_SUMMARY, "ModelPackageGroupSummaryList"
+        )
 
     def delete_group(self, params: Json) -> Json:
         """DeleteModelPackageGroup: one without versions."""
@@ -216,7 +218,7 @@ class ModelRegistry:
             ):
                 # The name that a list is filtered and sorted by: of a version, the group's.
                 found.append(package | {"shown": key.partition("/")[0]})
-        return _listed(found, params, "shown", SUMMARY, "ModelPackageSummaryList")
+        return _list_summaries(found, params, "shown", SUMMARY, "ModelPackageSummaryList")
 
     def update(self, params: Json) -> Json:
         """UpdateModelPackage: approval, metadata, description of the model."""
@@ -289,7 +291,7 @@ def _refuse(request: Json) -> None:
         raise not_implemented("CertifyForMarketplace (AWS Marketplace)")
 
 
-def _listed(
+def _list_summaries(
     items: list[Json], params: Json, name: str, summary: tuple[str, ...], member: str
 ) -> Json:
     """Return a page of summaries of these documents.
@@ -297,8 +299,8 @@ def _listed(
     It begins with the oldest, where the request is silent.
     """
     times = [{"LastModifiedTime": item["CreationTime"], **item} for item in items]
-    found = listing.chosen(times, params, name, "CreationTime")
+    found = listing.select(times, params, name, "CreationTime")
     fields = {"Name": name, "CreationTime": "CreationTime"}
-    found = listing.ordered(found, params, fields, "Ascending")
+    found = listing.sort(found, params, fields, "Ascending")
     short = [{field: item[field] for field in summary if field in item} for item in found]
     return listing.page(short, params, member)

@@ -85,9 +85,9 @@ class Notebooks:
             if field in params:
                 raise not_implemented(f"ListNotebookInstances by {field}")
         items = (document for _, document in self.records.list(KIND))
-        found = listing.chosen(items, params, NAME, STATUS)
+        found = listing.select(items, params, NAME, STATUS)
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": STATUS}
-        found = listing.ordered(found, {"SortBy": "Name"} | params, fields, "Ascending")
+        found = listing.sort(found, {"SortBy": "Name"} | params, fields, "Ascending")
         short = [{field: item[field] for field in SUMMARY if field in item} for item in found]
         return listing.page(short, params, "NotebookInstances")
 

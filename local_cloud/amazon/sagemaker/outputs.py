@@ -29,11 +29,11 @@ def folder(request: Json) -> str:
 
 def model(request: Json) -> str:
     """Return the URI of the model."""
-    end = "model.tar.gz" if _packed(request) else "model/"
+    end = "model.tar.gz" if _is_compressed(request) else "model/"
     return f"{folder(request)}/{end}"
 
 
-def _packed(request: Json) -> bool:
+def _is_compressed(request: Json) -> bool:
     return bool(request["OutputDataConfig"].get("CompressionType", "GZIP") == "GZIP")
 
 
@@ -48,10 +48,10 @@ def upload(request: Json, hosts: Sequence[Host], objects: Objects) -> None:
     for name, where in ARCHIVES.items():
         # A link in a folder's place would lead anywhere.
         folders = [at for host in hosts if not (at := host.ml / where).is_symlink()]
-        entries = merged(folders, f"{ML}/{where}", objects.space)
+        entries = merge(folders, f"{ML}/{where}", objects.space)
         if not entries:
             continue
-        if _packed(request):
+        if _is_compressed(request):
             body = objects.upload_file()
             try:
                 with objects.space.open(body) as file:
@@ -82,7 +82,7 @@ def upload_files(
             _put(objects, bucket, f"{prefix}/{entry.below}".lstrip("/"), path)
 
 
-def merged(folders: Sequence[Path], shown: str, space: Space) -> list[Entry]:
+def merge(folders: Sequence[Path], shown: str, space: Space) -> list[Entry]:
     """Return the files, folders and links that are in the folders, parents before children.
 
     shown: the folders' path in the job. BadTree: it cannot be walked, or it holds more than fits,

@@ -57,7 +57,7 @@ def plan(
     served = base_of_image.command((), ["serve"])
     if not served:
         _check(container, made, program, base_of_image.note)
-    notes = [*_notes(base_of_image.note, variant), *_installed(made / "code", image, context)]
+    notes = [*_notes(base_of_image.note, variant), *_install(made / "code", image, context)]
     if not mounts.available():
         drivers.rewrite_all(made / "code", {ML: folder})
     shared = {
@@ -144,7 +144,7 @@ def _check(container: Json, model: Path, program: str, note: str) -> None:
         )
 
 
-def _installed(code: Path, image: str, context: JobContext) -> list[str]:
+def _install(code: Path, image: str, context: JobContext) -> list[str]:
     file = code / "requirements.txt"
     if not file.is_file():
         return []

@@ -22,7 +22,7 @@ class Tags:
 
     def make(self, arn: str, tags: list[Json]) -> None:
         """Record a new resource, with its tags."""
-        self.records.put(KIND, arn, _merged({}, tags))
+        self.records.put(KIND, arn, _merge({}, tags))
 
     def forget(self, arn: str) -> None:
         """Forget a resource that is gone."""
@@ -30,13 +30,13 @@ class Tags:
 
     def add(self, params: Json) -> Json:
         """AddTags."""
-        merged = _merged(self._get(params), params["Tags"])
+        merged = _merge(self._get(params), params["Tags"])
         self.records.put(KIND, params["ResourceArn"], merged)
-        return {"Tags": _listed(merged)}
+        return {"Tags": _as_list(merged)}
 
     def list(self, params: Json) -> Json:
         """ListTags."""
-        return listing.page(_listed(self._get(params)), {"MaxResults": MOST} | params, "Tags")
+        return listing.page(_as_list(self._get(params)), {"MaxResults": MOST} | params, "Tags")
 
     def delete(self, params: Json) -> Json:
         """DeleteTags."""
@@ -57,12 +57,12 @@ class Tags:
         return found
 
 
-def _merged(known: Json, tags: list[Json]) -> Json:
+def _merge(known: Json, tags: list[Json]) -> Json:
     merged = known | {tag["Key"]: tag["Value"] for tag in tags}
     if len(merged) > MOST:
         raise ServiceError("ValidationException", f"a resource can have {MOST} tags at most")
     return merged
 
 
-def _listed(tags: Json) -> list[Json]:
+def _as_list(tags: Json) -> list[Json]:
     return [{"Key": key, "Value": value} for key, value in tags.items()]

@@ -123,7 +123,7 @@ class Training:
         for field in ("WarmPoolStatusEquals", "TrainingPlanArnEquals"):
             if field in params:
                 raise not_implemented(f"ListTrainingJobs by {field}")
-        found = listing.chosen(
+        found = listing.select(
             self._summaries(), params, "TrainingJobName", status="TrainingJobStatus"
         )
         fields = {
@@ -131,7 +131,7 @@ class Training:
             "CreationTime": "CreationTime",
             "Status": "TrainingJobStatus",
         }
-        found = listing.ordered(found, params, fields, "Descending")
+        found = listing.sort(found, params, fields, "Descending")
         return listing.page(found, params, "TrainingJobSummaries")
 
     def _summaries(self) -> Iterator[Json]:

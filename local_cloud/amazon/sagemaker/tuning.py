@@ -59,7 +59,7 @@ class Tuning:
         _check(params)
         spec = study_spec.of(name, params["HyperParameterTuningJobConfig"], _static(params))
         _check_hyperparameters(params, [parameter.name for parameter in spec.parameters])
-        spec = self._warmed(spec, params)
+        spec = self._warm_start(spec, params)
         check(_trial_request(params, "a-trial", {}), self.training.objects)
         if self.records.get(TUNING, name):
             raise ServiceError(
@@ -95,12 +95,12 @@ class Tuning:
     def list(self, params: Json) -> Json:
         """ListHyperParameterTuningJobs: by name, unless the request says otherwise."""
         name, word = "HyperParameterTuningJobName", "HyperParameterTuningJobStatus"
-        found = listing.chosen(self._listed(), params, name, status=word)
+        found = listing.select(self._summaries(), params, name, status=word)
         fields = {"Name": name, "Status": word, "CreationTime": "CreationTime"}
-        found = listing.ordered(found, {"SortBy": "Name"} | params, fields, "Ascending")
+        found = listing.sort(found, {"SortBy": "Name"} | params, fields, "Ascending")
         return listing.page(found, params, "HyperParameterTuningJobSummaries")
 
-    def _listed(self) -> Iterator[Json]:
+    def _summaries(self) -> Iterator[Json]:
         for study in self.studies.all():
             if study.cloud == DIALECT:
                 config = self._request_of(study.id)["HyperParameterTuningJobConfig"]
@@ -122,7 +122,7 @@ class Tuning:
             "Status": "TrainingJobStatus",
             "FinalObjectiveMetricValue": "value",
         }
-        found = listing.ordered(found, {"SortBy": "Name"} | params, fields, "Ascending")
+        found = listing.sort(found, {"SortBy": "Name"} | params, fields, "Ascending")
         for one in found:
             one.pop("value", None)
         return listing.page(found, params, "TrainingJobSummaries")
@@ -152,14 +152,14 @@ class Tuning:
             self.studies.delete(study.id)
         return {}
 
-    def _warmed(self, spec: StudySpec, params: Json) -> StudySpec:
+    def _warm_start(self, spec: StudySpec, params: Json) -> StudySpec:
         """Return the spec with what its parents have found, if it has any."""
         if not (start := params.get("WarmStartConfig")):
             return spec
         parents = [
             (self._request_of(name), self.studies.get(name)) for name in warm_start.parents(start)
         ]
-        return warm_start.warmed(spec, params, parents)
+        return warm_start.add_parents(spec, params, parents)
 
     def _overall(self, study: Study, request: Json) -> Json:
         """OverallBestTrainingJob of a tuning job and of its parents, as far as they are there."""

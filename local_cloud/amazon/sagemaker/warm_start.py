@@ -30,7 +30,7 @@ def parents(start: Json) -> list[str]:
     return found
 
 
-def warmed(spec: StudySpec, request: Json, found: Sequence[tuple[Json, Study]]) -> StudySpec:
+def add_parents(spec: StudySpec, request: Json, found: Sequence[tuple[Json, Study]]) -> StudySpec:
     """Return the spec with the trials of its parents: what was asked of each, and its study."""
     same = request["WarmStartConfig"]["WarmStartType"] == SAME
     if request["HyperParameterTuningJobConfig"]["Strategy"] not in ("Bayesian", "Random"):

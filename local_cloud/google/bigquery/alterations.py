@@ -11,7 +11,7 @@ from local_cloud.google.bigquery.database import encode
 from local_cloud.google.bigquery.definitions import field
 from local_cloud.google.bigquery.errors import duplicate, invalid_query, not_implemented
 from local_cloud.google.bigquery.outcome import Cursor
-from local_cloud.google.bigquery.types import checked, duckdb_type, quote
+from local_cloud.google.bigquery.types import check_schema, duckdb_type, quote
 
 
 class Alteration:
@@ -47,10 +47,10 @@ class Alteration:
         return None
 
     def _alter(self, words: str) -> None:
-        self.cursor.execute(f"ALTER TABLE {self.name.stored} {words}")
+        self.cursor.execute(f"ALTER TABLE {self.name.sql_name} {words}")
 
     def _add(self, action: Any) -> None:
-        (new,) = checked([field(action)])
+        (new,) = check_schema([field(action)])
         if self._find(new["name"]):
             if action.args.get("exists"):
                 return
@@ -77,7 +77,7 @@ class Alteration:
         if found is None:
             raise invalid_query(f"Column not found: {action.this.name}")
         new = action.args["to"].name
-        (changed,) = checked([found | {"name": new}])
+        (changed,) = check_schema([found | {"name": new}])
         if self._find(new):
             raise invalid_query(f"Column already exists: {new}")
         self._alter(f"RENAME COLUMN {quote(found['name'])} TO {quote(new)}")

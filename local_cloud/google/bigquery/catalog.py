@@ -35,7 +35,7 @@ class Name:
         return f"{self.project}:{self.dataset}.{self.table}"
 
     @property
-    def stored(self) -> str:
+    def sql_name(self) -> str:
         """Return where DuckDB has it, as SQL."""
         return f"{quote(self.schema)}.{quote(encode(self.table))}"
 
@@ -173,11 +173,11 @@ class Catalog:
         """Make DuckDB's table of these columns, empty."""
         # BigQuery's tables may have no column, DuckDB's must.
         columns = ", ".join(_column(one) for one in fields) or '" " INTEGER'
-        cursor.execute(f"CREATE OR REPLACE TABLE {name.stored} ({columns})")
+        cursor.execute(f"CREATE OR REPLACE TABLE {name.sql_name} ({columns})")
 
     def drop(self, cursor: Cursor, name: Name) -> None:
         """Remove a table, a view or a model."""
-        cursor.execute(f"DROP TABLE IF EXISTS {name.stored}")
+        cursor.execute(f"DROP TABLE IF EXISTS {name.sql_name}")
         self.drop_document(cursor, name)
 
     def touch(self, cursor: Cursor, name: Name) -> None:

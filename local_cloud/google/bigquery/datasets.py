@@ -7,7 +7,7 @@ import json
 
 from local_cloud.google.bigquery.call import page_of
 from local_cloud.google.bigquery.catalog import Catalog, Document, now
-from local_cloud.google.bigquery.errors import LOCATION, Problem, invalid, required
+from local_cloud.google.bigquery.errors import LOCATION, Problem, invalid, missing_parameter
 from local_cloud.google.bigquery.names import check_dataset_id
 from local_cloud.google.rest import Call
 
@@ -31,7 +31,7 @@ class Datasets:
         project = call.path("project")
         name = str((call.body.get("datasetReference") or {}).get("datasetId") or "")
         if not name:
-            raise required("datasetReference.datasetId")
+            raise missing_parameter("datasetReference.datasetId")
         check_dataset_id(name)
         at = now()
         document = {"location": LOCATION} | _settings(call.body)

@@ -15,7 +15,7 @@ from local_cloud.google.bigquery.names import check_dataset_id
 from local_cloud.google.bigquery.outcome import Cursor, Outcome
 from local_cloud.google.bigquery.resolve import Resolver, is_cte
 from local_cloud.google.bigquery.translate import name_columns, to_duckdb
-from local_cloud.google.bigquery.types import Field, checked, quote
+from local_cloud.google.bigquery.types import Field, check_schema, quote
 from local_cloud.google.bigquery.writing import Writer, fields_of
 
 
@@ -85,7 +85,7 @@ class Change:
         if clone := tree.args.get("clone"):
             tree.set("expression", exp.select("*").from_(clone.this.copy()))
         fields = [field(one) for one in definitions if isinstance(one, exp.ColumnDef)]
-        fields = checked(fields) if fields else []
+        fields = check_schema(fields) if fields else []
         if tree.expression:
             query = tree.expression
             name_columns(query)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_cloud.google.bigquery.errors import Problem, not_implemented
-from local_cloud.google.bigquery.foreign_errors import damaged, is_the_disks, problem_of
+from local_cloud.google.bigquery.foreign_errors import database_damage, is_the_disks, problem_of
 from local_cloud.google.bigquery.functions import macros
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def open_file(folder: Path, memory: int) -> duckdb.DuckDBPyConnection:
         _require_all_blocks(connection, path)
         _define(connection)
     except duckdb.Error as problem:
-        raise _unopened(path, problem) from None
+        raise _explain_opening(path, problem) from None
     for statement in SET:
         connection.execute(statement)
     return connection
@@ -79,7 +79,7 @@ def _make(path: Path, config: Config) -> None:
 
     log = path.with_name(f"{FILE}.wal")
     if log.exists():
-        raise damaged(f"there is {log}, and not {path.name}")
+        raise database_damage(f"there is {log}, and not {path.name}")
     draft = path.with_name(f"{FILE}.new")
     for left in (draft, draft.with_name(f"{draft.name}.wal")):
         left.unlink(missing_ok=True)
@@ -111,16 +111,16 @@ def _require_all_blocks(connection: duckdb.DuckDBPyConnection, path: Path) -> No
     block, count = connection.execute(size).fetchall()[0]
     missing = HEADERS + block * count - path.stat().st_size
     if count and missing > 0:
-        raise damaged(f"the last {missing} bytes of {path} are missing")
+        raise database_damage(f"the last {missing} bytes of {path} are missing")
 
 
-def _unopened(path: Path, problem: duckdb.Error) -> Problem:
+def _explain_opening(path: Path, problem: duckdb.Error) -> Problem:
     said = str(problem).splitlines()[0]
     if "lock on file" in said:
         return Problem(500, "fault", f"another process uses {path}: end it, then try again")
     if is_the_disks(said):
         return problem_of(problem)
-    return damaged(said if str(path) in said else f"{path}: {said}")
+    return database_damage(said if str(path) in said else f"{path}: {said}")
 
 
 def _define(connection: duckdb.DuckDBPyConnection) -> None:

@@ -131,7 +131,7 @@ class Runner:
             word = statement_type(tree)
             raise invalid_query(f"{word} must have a WHERE clause")
         if isinstance(tree, exp.TruncateTable):
-            return target, f"DELETE FROM {target.stored}"
+            return target, f"DELETE FROM {target.sql_name}"
         alias = table.alias or target.table
         resolver.resolve(tree)
         if isinstance(tree, exp.Insert):

@@ -32,7 +32,7 @@ def invalid(message: str) -> Problem:
     return Problem(400, "invalid", message)
 
 
-def required(field: str) -> Problem:
+def missing_parameter(field: str) -> Problem:
     """Return the refusal of a request that lacks a field."""
     return Problem(400, "required", f"Required parameter is missing: {field}")
 

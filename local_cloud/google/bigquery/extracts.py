@@ -62,7 +62,7 @@ class Extracts:
             raise invalid("Operation cannot be performed on a nested schema: CSV has flat rows")
         columns = ", ".join(_column(one, kind) for one in fields)
         said = _options(kind, compression, settings)
-        sql = f"SELECT {columns} FROM {source.stored}"
+        sql = f"SELECT {columns} FROM {source.sql_name}"
         cursor.run(write_file, sql, file, said)
 
     def _fields(self, source: Name, use: str) -> list[Field]:
@@ -101,7 +101,7 @@ class Extracts:
         schemas = [self._fields(source, "copied") for source in sources]
         if any(_types(one) != _types(schemas[0]) for one in schemas):
             raise invalid("The tables of a copy job need the same schema")
-        sql = " UNION ALL ".join(f"SELECT * FROM {source.stored}" for source in sources)
+        sql = " UNION ALL ".join(f"SELECT * FROM {source.sql_name}" for source in sources)
         count = self._writer.fill(
             cursor,
             target_of(project, inner(settings, "destinationTable")),

@@ -91,7 +91,7 @@ def problem_of(error: Any) -> Problem:
     if is_the_disks(text):
         return _disk(text)
     if isinstance(error, duckdb.IOException) and any(words in text for words in _DAMAGED):
-        return damaged(text)
+        return database_damage(text)
     if isinstance(error, (duckdb.IOException, duckdb.FatalException)):
         return _disk(text)
     if isinstance(error, duckdb.NotImplementedException):
@@ -117,7 +117,7 @@ def problem_of(error: Any) -> Problem:
     return invalid_query(text.partition(": ")[2] or text)
 
 
-def damaged(said: str) -> Problem:
+def database_damage(said: str) -> Problem:
     """Return the refusal that says that DuckDB's file is not what DuckDB has written."""
     return Problem(
         500,

@@ -98,7 +98,7 @@ class Jobs:
         """Raise Problem if this job was cancelled."""
         reference = document["jobReference"]
         if f"{reference['projectId']}/{reference['jobId']}" in self._cancelled:
-            raise _stopped()
+            raise _cancellation()
 
     def delete(self, project: str, job: str) -> None:
         """Remove it from the record."""
@@ -155,7 +155,7 @@ class Jobs:
                 outcome = self._attempt(name, document, handler)
             billed = self._finish(document, outcome)
         except Exception as problem:  # noqa: BLE001 - the job ends with it
-            reason = _stopped() if name in self._cancelled else _reason(problem)
+            reason = _cancellation() if name in self._cancelled else _reason(problem)
             document["status"] = {"errorResult": reason.entry(), "errors": [reason.entry()]}
         document["status"] = document.get("status", {}) | {"state": "DONE"}
         document["statistics"]["endTime"] = now_after(document["statistics"])
@@ -170,7 +170,7 @@ class Jobs:
                 self._cursors[name] = cursor
             try:
                 if name in self._cancelled:
-                    raise _stopped()
+                    raise _cancellation()
                 return handler(cursor, document)
             finally:
                 with self._lock:
@@ -254,7 +254,7 @@ def job_document(project: str, job: str, configuration: Document, user: str) -> 
     }
 
 
-def _stopped() -> Problem:
+def _cancellation() -> Problem:
     return Problem(499, "stopped", "Job execution was cancelled: User requested cancellation")
 
 

@@ -17,7 +17,7 @@ from local_cloud.google.bigquery.foreign_errors import unreadable
 from local_cloud.google.bigquery.names import target_of
 from local_cloud.google.bigquery.outcome import Cursor, Outcome
 from local_cloud.google.bigquery.query_files import read_files
-from local_cloud.google.bigquery.types import checked
+from local_cloud.google.bigquery.types import check_schema
 from local_cloud.google.bigquery.writing import Writer
 from local_cloud.google.rest import inner
 from local_cloud.store.errors import NoSuchBucket, NoSuchObject
@@ -48,7 +48,7 @@ class Loads:
         load_settings.check(document["configuration"])
         project = document["jobReference"]["projectId"]
         target = target_of(project, inner(settings, "destinationTable"))
-        fields = checked(inner(settings, "schema").get("fields") or [])
+        fields = check_schema(inner(settings, "schema").get("fields") or [])
         write = str(settings.get("writeDisposition") or "WRITE_APPEND")
         found = self._catalog.find(target)
         if not fields and write == "WRITE_APPEND" and found and not settings.get("autodetect"):

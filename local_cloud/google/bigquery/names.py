@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from local_cloud.google.bigquery.catalog import Document, Name
-from local_cloud.google.bigquery.errors import invalid, no_such_dataset, required
+from local_cloud.google.bigquery.errors import invalid, missing_parameter, no_such_dataset
 
 _DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]{0,1023}")
 
@@ -23,7 +23,7 @@ def reference_of(project: str, given: Document) -> Name:
     """Return the name in a tableReference."""
     for key in ("datasetId", "tableId"):
         if not given.get(key):
-            raise required(key)
+            raise missing_parameter(key)
     return Name(given.get("projectId") or project, given["datasetId"], given["tableId"])
 
 

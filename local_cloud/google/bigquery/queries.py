@@ -12,7 +12,13 @@ from local_cloud.google.bigquery import rows
 from local_cloud.google.bigquery.call import page_of
 from local_cloud.google.bigquery.catalog import Document, Name
 from local_cloud.google.bigquery.engine import Runner
-from local_cloud.google.bigquery.errors import LOCATION, Problem, invalid, not_implemented, required
+from local_cloud.google.bigquery.errors import (
+    LOCATION,
+    Problem,
+    invalid,
+    missing_parameter,
+    not_implemented,
+)
 from local_cloud.google.bigquery.jobs import Handler, Jobs, job_document
 from local_cloud.google.bigquery.names import target_of
 from local_cloud.google.bigquery.outcome import USER, Cursor, Outcome, Request
@@ -207,7 +213,7 @@ def request_of(project: str, query: Document) -> Request:
     """Return what a query's configuration asks for. Raises Problem."""
     text = query.get("query")
     if not isinstance(text, str) or not text.strip():
-        raise required("query")
+        raise missing_parameter("query")
     if query.get("useLegacySql") is True:
         raise not_implemented("legacy SQL: set useLegacySql to false (bq: --nouse_legacy_sql)")
     for key in UNKNOWN:

@@ -94,7 +94,7 @@ class QueryProcess:
             line = answers.readline()
         self._control.settimeout(None)
         if not line:
-            raise self.ended()
+            raise self.end()
         if problem := json.loads(line):
             raise Problem(problem["code"], problem["reason"], problem["message"])
 
@@ -114,7 +114,7 @@ class QueryProcess:
                     socket.send_fds(self._control, [message], [theirs.fileno()])
             except OSError:
                 ours.close()
-                raise self.ended() from None
+                raise self.end() from None
         return Cursor(self, number, Connection(ours.detach()))
 
     def interrupt(self, number: int) -> None:
@@ -122,7 +122,7 @@ class QueryProcess:
         with self._sending, contextlib.suppress(OSError):
             self._control.sendall(CONTROL.pack(INTERRUPT, number))
 
-    def ended(self) -> ProcessEnded:
+    def end(self) -> ProcessEnded:
         """End it if it has not; the error for what was to run in it."""
         self.kill()
         code = self._process.returncode
@@ -168,7 +168,7 @@ class Cursor:
             self._channel.send_bytes(pickle.dumps((function, arguments)))
             kind, value = _Values(io.BytesIO(self._channel.recv_bytes())).load()
         except (EOFError, OSError):
-            ended = self.process.ended()
+            ended = self.process.end()
             raise ProcessEnded(str(ended), committing=self.committed) from None
         finally:
             self.busy = False

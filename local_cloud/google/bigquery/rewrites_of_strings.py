@@ -81,7 +81,7 @@ def _format(node: Any) -> Any:
     values = list(node.expressions)
     given: list[Any] = []
 
-    def replaced(found: re.Match[str]) -> str:
+    def replace(found: re.Match[str]) -> str:
         flags, kind = found.groups()
         if kind == "%" and not flags:
             return "%%"
@@ -92,7 +92,7 @@ def _format(node: Any) -> Any:
         given.append(_argument(values[len(given)], kind))
         return f"%{flags}{'s' if kind == 't' else kind}"
 
-    text = _SPECIFIER.sub(replaced, node.this.name)
+    text = _SPECIFIER.sub(replace, node.this.name)
     if len(given) < len(values):
         raise invalid_query("Too many arguments to FORMAT for pattern")
     return exp.Anonymous(this="printf", expressions=[exp.Literal.string(text), *given])

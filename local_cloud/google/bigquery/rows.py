@@ -29,10 +29,10 @@ def page(
     most = MOST_ROWS if most is None else min(most, MOST_ROWS)
     columns = ", ".join(_column(one) for one in fields)
     with catalog.database.cursor() as cursor:
-        (total,) = cursor.execute(f"SELECT count(*) FROM {name.stored}").fetchall()[0]
+        (total,) = cursor.execute(f"SELECT count(*) FROM {name.sql_name}").fetchall()[0]
         rows: list[Document] = []
         if most and fields and start < total:
-            cursor.execute(f"SELECT {columns} FROM {name.stored} LIMIT {most} OFFSET {start}")
+            cursor.execute(f"SELECT {columns} FROM {name.sql_name} LIMIT {most} OFFSET {start}")
             forms = [form(one, micros=micros) for one in fields]
             size = 0
             while size < MOST_BYTES and (batch := cursor.fetchmany(500)):

@@ -37,13 +37,13 @@ def of(cursor: Any, name: Name, fields: list[Field]) -> int:
     if not fields:
         return 0
     terms = " + ".join(_bytes(one) for one in fields)
-    (row,) = cursor.execute(f"SELECT sum({terms}) FROM {name.stored}").fetchall()
+    (row,) = cursor.execute(f"SELECT sum({terms}) FROM {name.sql_name}").fetchall()
     return int(row[0] or 0)
 
 
 def rows(cursor: Any, name: Name) -> int:
     """Return how many rows a table has."""
-    (row,) = cursor.execute(f"SELECT count(*) FROM {name.stored}").fetchall()
+    (row,) = cursor.execute(f"SELECT count(*) FROM {name.sql_name}").fetchall()
     return int(row[0])
 
 

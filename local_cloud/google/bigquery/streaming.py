@@ -71,7 +71,7 @@ class Streaming:
             good = [index for index in range(len(rows)) if index not in errors]
             with self._catalog.database.transaction(cursor):
                 cursor.execute(
-                    f"INSERT INTO {name.stored} SELECT {values} FROM temp.main.raw"
+                    f"INSERT INTO {name.sql_name} SELECT {values} FROM temp.main.raw"
                     " WHERE list_contains(?, place) ORDER BY place",
                     [good],
                 )

@@ -17,14 +17,14 @@ from local_cloud.google.bigquery.errors import (
     Problem,
     duplicate,
     invalid,
+    missing_parameter,
     no_such_table,
     not_implemented,
-    required,
 )
 from local_cloud.google.bigquery.foreign_errors import problem_of
 from local_cloud.google.bigquery.resolve import Resolver
 from local_cloud.google.bigquery.statements import parse
-from local_cloud.google.bigquery.types import Field, checked, duckdb_type, quote
+from local_cloud.google.bigquery.types import Field, check_schema, duckdb_type, quote
 from local_cloud.google.bigquery.writing import Writer
 from local_cloud.google.rest import Call, inner
 
@@ -49,13 +49,13 @@ class Tables:
         reference = inner(call.body, "tableReference")
         table = str(reference.get("tableId") or "")
         if not table:
-            raise required("tableReference.tableId")
-        name = Name(call.path("project"), call.path("dataset"), checked_id(table))
+            raise missing_parameter("tableReference.tableId")
+        name = Name(call.path("project"), call.path("dataset"), check_id(table))
         for unknown in ELSEWHERE:
             if call.body.get(unknown):
                 raise not_implemented(f"{unknown} of a table")
         self._catalog.dataset(name.project, name.dataset)
-        fields = checked(inner(call.body, "schema").get("fields") or [])
+        fields = check_schema(inner(call.body, "schema").get("fields") or [])
         more = {key: call.body[key] for key in SETTABLE if key in call.body}
         view = self._view(name, call.body["view"]) if call.body.get("view") else None
         with self._catalog.database.transaction() as cursor:
@@ -95,7 +95,7 @@ class Tables:
             changes = {key: call.body[key] for key in SETTABLE if key in call.body}
             changed = merge(found, changes) | {"lastModifiedTime": now()}
             if (schema := inner(call.body, "schema").get("fields")) is not None:
-                changed["schema"] = {"fields": _extend(cursor, name, found, checked(schema))}
+                changed["schema"] = {"fields": _extend(cursor, name, found, check_schema(schema))}
             if view := call.body.get("view"):
                 changed |= self._view(name, view) | {"creationTime": found["creationTime"]}
             self._catalog.put(cursor, name, changed)
@@ -137,7 +137,7 @@ class Tables:
 
     def _view(self, name: Name, view: Any) -> Document:
         if not isinstance(view, dict) or not view.get("query"):
-            raise required("view.query")
+            raise missing_parameter("view.query")
         if view.get("useLegacySql"):
             raise not_implemented("legacy SQL: set useLegacySql to false (bq: --nouse_legacy_sql)")
         resolver = Resolver(self._catalog, name.project)
@@ -157,7 +157,7 @@ class Tables:
         return _short(name, document) | document | counts | {"etag": etag(document)}
 
 
-def checked_id(table: str) -> str:
+def check_id(table: str) -> str:
     """Return the name of a table. Raises Problem for what can be none."""
     if not _ID.fullmatch(table):
         raise invalid(f'Invalid table ID "{table}".')
@@ -192,7 +192,7 @@ def _extend(cursor: Any, name: Name, found: Document, fields: list[Field]) -> li
             )
         if (before["mode"], after["mode"]) == ("REQUIRED", "NULLABLE"):
             column = quote(before["name"])
-            cursor.execute(f"ALTER TABLE {name.stored} ALTER COLUMN {column} DROP NOT NULL")
+            cursor.execute(f"ALTER TABLE {name.sql_name} ALTER COLUMN {column} DROP NOT NULL")
     if len(fields) < len(own):
         raise Problem(
             400, "invalid", f"Provided Schema does not match Table {name}. Cannot remove fields"
@@ -201,5 +201,5 @@ def _extend(cursor: Any, name: Name, found: Document, fields: list[Field]) -> li
         if one["mode"] == "REQUIRED":
             raise invalid(f"Cannot add required fields to an existing schema ({one['name']})")
         added = f"{quote(one['name'])} {duckdb_type(one)}"
-        cursor.execute(f"ALTER TABLE {name.stored} ADD COLUMN {added}")
+        cursor.execute(f"ALTER TABLE {name.sql_name} ADD COLUMN {added}")
     return fields

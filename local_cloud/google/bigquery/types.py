@@ -73,7 +73,7 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def checked(fields: Any, depth: int = 0) -> list[Field]:
+def check_schema(fields: Any, depth: int = 0) -> list[Field]:
     """Return a schema that a client sent, with the API's own names. Raises Problem."""
     if not isinstance(fields, list) or not all(isinstance(one, dict) for one in fields):
         raise invalid("Invalid schema: a list of fields is needed")
@@ -89,10 +89,10 @@ def checked(fields: Any, depth: int = 0) -> list[Field]:
         if name.lower() in seen:
             raise invalid(f"Duplicate field name: {name}")
         seen.add(name.lower())
-    return [_checked_field(one, depth) for one in fields]
+    return [_check_field(one, depth) for one in fields]
 
 
-def _checked_field(field: Field, depth: int) -> Field:
+def _check_field(field: Field, depth: int) -> Field:
     kind = str(field.get("type", "")).upper()
     kind = SYNONYMS.get(kind, kind)
     mode = str(field.get("mode") or "NULLABLE").upper()
@@ -104,7 +104,7 @@ def _checked_field(field: Field, depth: int) -> Field:
         raise invalid(f"Invalid value for mode: {mode!r} is not a valid value")
     found: Field = {"name": field["name"], "type": kind, "mode": mode}
     if kind == "RECORD":
-        found["fields"] = checked(field.get("fields"), depth + 1)
+        found["fields"] = check_schema(field.get("fields"), depth + 1)
         if not found["fields"]:
             raise invalid(f"Field {field['name']} is type RECORD but has no schema")
     if field.get("defaultValueExpression"):
@@ -183,13 +183,13 @@ def _record(inner: list[Form], value: Any) -> dict[str, Any]:
 
 
 def _timestamp(micros: bool) -> Form:
-    def made(value: datetime) -> str:
+    def render(value: datetime) -> str:
         passed = value - datetime(1970, 1, 1, tzinfo=UTC)
         if micros:
             return str(passed // timedelta(microseconds=1))
         return repr(passed.total_seconds())
 
-    return made
+    return render
 
 
 def _float(value: float) -> str:

@@ -32,7 +32,10 @@ class Uploads:
         """folder: where files are while they come."""
         self._folder, self._queries, self._loads, self._space = folder, queries, loads, space
         for file in folder.glob("*.data"):  # of load jobs that ended with an earlier server
-            if file.stat().st_mtime < time.time() - LIFETIME or not self._known(file.stem).exists():
+            if (
+                file.stat().st_mtime < time.time() - LIFETIME
+                or not self._session_file(file.stem).exists()
+            ):
                 self._forget(file.stem)
         self.insert, self.resume = API.wrap(self._insert), API.wrap(self._resume)
         self._method = API.method("POST", "/bigquery/v2/projects/{project}/jobs")
@@ -57,22 +60,22 @@ class Uploads:
     def _begin(self, upload: str, project: str, body: Document) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._file(upload).touch()
-        self._known(upload).write_text(json.dumps([project, body]))
+        self._session_file(upload).write_text(json.dumps([project, body]))
 
     def _file(self, upload: str) -> Path:
         return self._folder / f"{upload}.data"
 
-    def _known(self, upload: str) -> Path:
+    def _session_file(self, upload: str) -> Path:
         return self._folder / f"{upload}.json"
 
     def _forget(self, upload: str) -> None:
-        self._known(upload).unlink(missing_ok=True)
+        self._session_file(upload).unlink(missing_ok=True)
         self._file(upload).unlink(missing_ok=True)
 
     async def _resume(self, request: Request) -> Response:
         """PUT ?upload_id=…: a chunk, or a question for the state."""
         upload = request.query_params.get("upload_id", "")
-        known = self._known(upload)
+        known = self._session_file(upload)
         if not upload.isalnum() or not known.exists():
             raise Problem(404, "notFound", "there is no such upload; start it again")
         header = request.headers.get("content-range")
@@ -121,7 +124,7 @@ class Uploads:
             file.unlink(missing_ok=True)
             raise
         finally:
-            self._known(upload).unlink(missing_ok=True)
+            self._session_file(upload).unlink(missing_ok=True)
         return JSONResponse(document)
 
     def _start(self, project: str, body: Document, file: Path) -> Document:

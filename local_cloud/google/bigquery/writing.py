@@ -94,7 +94,7 @@ class Writer:
             self.catalog.touch(cursor, target)
             return
         if kept and write in ("WRITE_TRUNCATE_DATA", "WRITE_EMPTY"):
-            cursor.execute(f"DELETE FROM {target.stored}")
+            cursor.execute(f"DELETE FROM {target.sql_name}")
             append(cursor, target, kept["schema"]["fields"], fields)
             self.catalog.touch(cursor, target)
             return
@@ -102,10 +102,10 @@ class Writer:
         if found:
             document = found | {"schema": {"fields": fields}, "lastModifiedTime": now()}
         self.catalog.create(cursor, target, fields, document | more)
-        cursor.execute(f"INSERT INTO {target.stored} SELECT * FROM temp.main.new_rows")
+        cursor.execute(f"INSERT INTO {target.sql_name} SELECT * FROM temp.main.new_rows")
 
     def _holds_rows(self, cursor: Cursor, name: Name) -> bool:
-        return bool(cursor.execute(f"SELECT 1 FROM {name.stored} LIMIT 1").fetchall())
+        return bool(cursor.execute(f"SELECT 1 FROM {name.sql_name} LIMIT 1").fetchall())
 
 
 def new_rows(cursor: Any, sql: str, fields: list[Field]) -> None:
@@ -137,7 +137,9 @@ def append(cursor: Cursor, target: Name, own: list[Field], given: list[Field]) -
                 f" type from {mine['type']} to {one['type']}"
             )
     names = ", ".join(quote(one["name"]) for one in given)
-    cursor.execute(f"INSERT INTO {target.stored} ({names}) SELECT {names} FROM temp.main.new_rows")
+    cursor.execute(
+        f"INSERT INTO {target.sql_name} ({names}) SELECT {names} FROM temp.main.new_rows"
+    )
 
 
 WIDENED = {

@@ -37,7 +37,7 @@ class Method:
         """Return the body in its usual form; {} where the method has none. Raises WrongValue."""
         if self.schema is None or sent is None:
             return {}
-        found: Json = self._values.checked(self.schema, sent, "")
+        found: Json = self._values.check(self.schema, sent, "")
         return found
 
 

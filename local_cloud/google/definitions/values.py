@@ -55,15 +55,15 @@ class Values:
             "any": lambda _, value, __: value,
         }
 
-    def checked(self, schema: Json, value: Any, where: str) -> Any:
+    def check(self, schema: Json, value: Any, where: str) -> Any:
         """Return the value in its usual form, without fields that the API does not know.
 
         Raises WrongValue.
         """
-        schema = self._resolved(schema)
+        schema = self._resolve(schema)
         return self._kinds[schema["type"]](schema, value, where)
 
-    def _resolved(self, schema: Json) -> Json:
+    def _resolve(self, schema: Json) -> Json:
         while "$ref" in schema:
             schema = self._schemas[schema["$ref"]]
         return schema
@@ -77,8 +77,8 @@ class Values:
             if (inner := properties.get(name, others)) is None:
                 continue
             if each is not None:
-                found[name] = self.checked(inner, each, f"{where}.{name}" if where else name)
-            elif self._keep_nulls or self._resolved(inner)["type"] == "any":
+                found[name] = self.check(inner, each, f"{where}.{name}" if where else name)
+            elif self._keep_nulls or self._resolve(inner)["type"] == "any":
                 found[name] = None
         return found
 
@@ -86,7 +86,7 @@ class Values:
         if not isinstance(value, list):
             raise WrongValue(where, "list", value)
         items = schema["items"]
-        return [self.checked(items, each, f"{where}[{place}]") for place, each in enumerate(value)]
+        return [self.check(items, each, f"{where}[{place}]") for place, each in enumerate(value)]
 
     def _integer(self, schema: Json, value: Any, where: str) -> int:
         if isinstance(value, str) and not self._texts:

@@ -93,7 +93,7 @@ class Buckets:
             }
         )
 
-    def managed_folders(self, call: Call) -> Response:
+    def list_managed_folders(self, call: Call) -> Response:
         """GET /b/{bucket}/managedFolders: none, for nothing here makes one."""
         self._objects.bucket(call.path("bucket"))
         return JSONResponse({"kind": "storage#managedFolders", "items": []})

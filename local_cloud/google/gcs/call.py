@@ -57,14 +57,14 @@ class Call(rest.Call):
 def condition(given: Any, kind: str = "") -> Condition:
     """Return the preconditions among parameters (or in a source of compose)."""
 
-    def requested(name: str) -> int | None:
+    def number(name: str) -> int | None:
         return whole(f"if{kind}{name}", given.get(f"if{kind}{name}"))
 
     return Condition(
-        generation=requested("GenerationMatch"),
-        generation_not=requested("GenerationNotMatch"),
-        metageneration=requested("MetagenerationMatch"),
-        metageneration_not=requested("MetagenerationNotMatch"),
+        generation=number("GenerationMatch"),
+        generation_not=number("GenerationNotMatch"),
+        metageneration=number("MetagenerationMatch"),
+        metageneration_not=number("MetagenerationNotMatch"),
     )
 
 

@@ -85,7 +85,7 @@ class Session:
     resource: Json | None = None  # of the object, once the upload is complete
 
     @property
-    def received(self) -> int:
+    def bytes_received(self) -> int:
         """Return how many bytes there are."""
         return self.path.stat().st_size if self.path else 0
 

@@ -50,7 +50,7 @@ def routes(objects: Objects) -> list[BaseRoute]:
         ("PUT", _BUCKET, buckets.update),
         ("DELETE", _BUCKET, buckets.delete),
         ("GET", f"{_BUCKET}/storageLayout", buckets.layout),
-        ("GET", f"{_BUCKET}/managedFolders", buckets.managed_folders),
+        ("GET", f"{_BUCKET}/managedFolders", buckets.list_managed_folders),
         ("GET", f"{_BUCKET}/iam", policies.get),
         ("PUT", f"{_BUCKET}/iam", policies.set),
         ("GET", f"{_BUCKET}/iam/testPermissions", policies.test),

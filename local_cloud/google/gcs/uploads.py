@@ -73,7 +73,7 @@ class Uploads:
                 except (OSError, NoSpace):  # nobody goes on, and the room is needed
                     await run_in_threadpool(self._sessions.forget, upload)
                     raise
-            received = session.received
+            received = session.bytes_received
             total = part.total if "content-range" in call.headers else received
             if total is None or received < total:
                 return _incomplete(received)
@@ -133,11 +133,11 @@ class Uploads:
 
     async def _append(self, session: Session, start: int, chunks: Chunks) -> None:
         """Add a chunk's bytes, without those that are there; what has come before a break stays."""
-        known = session.received - start
+        known = session.bytes_received - start
         if known < 0:
             raise invalid(
                 "Invalid request.  According to the Content-Range header, the upload offset is"
-                f" {start} byte(s), which exceeds already uploaded size of {session.received}"
+                f" {start} byte(s), which exceeds already uploaded size of {session.bytes_received}"
                 " byte(s)."
             )
         assert session.path

@@ -27,7 +27,7 @@ from typing import Any
 Predict = Callable[[list[Any], Any], Any]
 
 
-def fetched(names: tuple[str, ...]) -> Path:
+def fetch_file(names: tuple[str, ...]) -> Path:
     """Download the first of these files that the model's folder has."""
     from google.cloud.storage import Client
 
@@ -42,7 +42,7 @@ def fetched(names: tuple[str, ...]) -> Path:
     sys.exit(f"{uri} has none of {', '.join(names)}")
 
 
-def unpickled(path: Path) -> Any:
+def unpickle(path: Path) -> Any:
     """Load a model; like the image, it trusts the file."""
     return importlib.import_module("joblib").load(path)
 
@@ -51,7 +51,7 @@ def sklearn() -> Predict:
     """Return what scikit-learn's image answers with."""
     import numpy as np
 
-    model = unpickled(fetched(("model.joblib", "model.pkl")))
+    model = unpickle(fetch_file(("model.joblib", "model.pkl")))
     return lambda instances, _: np.asarray(model.predict(np.array(instances))).tolist()
 
 
@@ -60,8 +60,8 @@ def xgboost() -> Predict:
     import numpy as np
 
     library: Any = importlib.import_module("xgboost")
-    path = fetched(("model.bst", "model.joblib", "model.pkl"))
-    model = library.Booster(model_file=path) if path.suffix == ".bst" else unpickled(path)
+    path = fetch_file(("model.bst", "model.joblib", "model.pkl"))
+    model = library.Booster(model_file=path) if path.suffix == ".bst" else unpickle(path)
 
     def predict(instances: list[Any], _: Any) -> Any:
         rows = np.array(instances)
@@ -71,7 +71,7 @@ def xgboost() -> Predict:
     return predict
 
 
-def fetched_folder() -> Path:
+def fetch_folder() -> Path:
     """Download the model's folder."""
     from google.cloud.storage import Client
 
@@ -89,7 +89,7 @@ def fetched_folder() -> Path:
 def tensorflow() -> Predict:
     """Return what TensorFlow's image answers with: a value, or a dict of several, each."""
     library: Any = importlib.import_module("tensorflow")
-    model = library.saved_model.load(str(fetched_folder()))
+    model = library.saved_model.load(str(fetch_folder()))
     signature = model.signatures["serving_default"]
     _, inputs = signature.structured_input_signature
 
@@ -167,7 +167,7 @@ def _content(instance: Any) -> Any:
 def pytorch() -> Predict:
     """Return what an archive's handler answers with: a function handle(), or a class with one."""
     folder = Path(tempfile.mkdtemp())
-    with zipfile.ZipFile(fetched(("model.mar",))) as archive:
+    with zipfile.ZipFile(fetch_file(("model.mar",))) as archive:
         archive.extractall(folder)  # no member leaves the folder: ZipFile sees to that
     manifest = json.loads((folder / "MAR-INF/MANIFEST.json").read_text(encoding="utf-8"))
     name, _, entry = manifest["model"]["handler"].partition(":")

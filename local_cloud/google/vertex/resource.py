@@ -94,7 +94,7 @@ def _usual(kind: Collection) -> dict[str, Method]:
         return render_list(kind, kind.page(call.parent, call.page))
 
     return {
-        "create": lambda call: kind.create(call.parent, call.body, chosen_id(kind, call)),
+        "create": lambda call: kind.create(call.parent, call.body, id_in_query(kind, call)),
         "list": list_all,
         "get": lambda call: kind.get(call.name),
         "patch": lambda call: kind.patch(call.name, call.body, call.mask),
@@ -102,7 +102,7 @@ def _usual(kind: Collection) -> dict[str, Method]:
     }
 
 
-def chosen_id(kind: Collection, call: Call) -> str:
+def id_in_query(kind: Collection, call: Call) -> str:
     """Return the id that a create request wants: `tensorboardRunId` of a TensorboardRun."""
     return call.query.get(f"{kind.singular}Id", "")
 

@@ -123,7 +123,7 @@ def archives(
     with connected(folder), pytest.MonkeyPatch.context() as changed:
         changed.chdir(folder)
         data = prepare(ROOT / "data/titanic_train.csv", "runs/data")
-        s3, bucket = aws_session.client("s3"), aws_session.connected().bucket
+        s3, bucket = aws_session.client("s3"), aws_session.current_session().bucket
         s3.upload_file(str(data.val), bucket, "there/val_data.npz")
         answer = s3.get_object(Bucket=bucket, Key="there/val_data.npz")
         right = ([np.load(io.BytesIO(answer["Body"].read()))], [

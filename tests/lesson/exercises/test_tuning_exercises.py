@@ -107,7 +107,7 @@ def google_study(name: str, tag: str) -> Any:
         script_path=str(ROOT / "tests/GCP_helpers/trial.py"),
         container_uri=IMAGE,
         machine_type="n1-standard-4",
-        base_output_dir=f"{gcp_session.connected().uri}/runs/{name}",
+        base_output_dir=f"{gcp_session.current_session().uri}/runs/{name}",
     )
     study = aiplatform.HyperparameterTuningJob(
         display_name=name,

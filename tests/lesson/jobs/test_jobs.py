@@ -28,12 +28,14 @@ SECONDS = st.floats(0, 1e6)
 def test_the_parts_of_a_jobs_time_are_all_of_it(queued: float, running: float) -> None:
     started = THEN + timedelta(seconds=queued)
     times = Times(THEN, started, started + timedelta(seconds=running))
-    assert times.queued() + times.running() == pytest.approx(times.seconds(), abs=1e-5)
+    assert times.queue_seconds() + times.machine_seconds() == pytest.approx(
+        times.seconds(), abs=1e-5
+    )
 
 
 def test_a_job_that_ended_in_the_queue_had_no_machines() -> None:
     times = Times(THEN, None, THEN + timedelta(seconds=5))
-    assert (times.queued(), times.running(), times.seconds()) == (5, 0, 5)
+    assert (times.queue_seconds(), times.machine_seconds(), times.seconds()) == (5, 0, 5)
 
 
 def test_a_job_that_goes_on_is_counted_until_now() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lesson.jobs.request import Request, Result, copied
+from lesson.jobs.request import Request, Result, copy_arguments
 
 
 class Colour(Enum):
@@ -102,7 +102,7 @@ def test_what_an_sdk_fills_in_is_filled_into_a_copy() -> None:
             return Model(self.size)
 
     arguments: dict[str, Any] = {"compute": Model(None), "several": [Model(None)], "name": "a"}
-    copy = copied(arguments)
+    copy = copy_arguments(arguments)
     for model in (copy["compute"], *copy["several"]):
         model.size = 30
     assert arguments["compute"].size is None and arguments["several"][0].size is None

@@ -202,4 +202,4 @@ def test_the_environment_is_made_with_the_locks_versions(rented: Rented) -> None
     code, said = rented.ended(machine, VM_PYTHON="", **more)
     assert code == 0, said
     found = json.loads((Path(machine.results) / "metrics.json").read_text())
-    assert f"torch=={found['versions']['torch'].partition('+')[0]}" == vm.locked("torch")
+    assert f"torch=={found['versions']['torch'].partition('+')[0]}" == vm.find_locked("torch")

@@ -80,7 +80,7 @@ def test_what_runs_or_waits_has_promised_its_first_hour_or_day() -> None:
         leak("training job", None, 0.0),  # of an unknown price
         leak("tuning trial", 48.0, 0.0),
     ]
-    assert budget.promised(leaks) == pytest.approx(0.75 + 2.5 + 2.0)
+    assert budget.estimate_commitments(leaks) == pytest.approx(0.75 + 2.5 + 2.0)
 
 
 def test_what_has_no_price_is_not_sent_under_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:

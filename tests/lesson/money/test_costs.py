@@ -69,12 +69,12 @@ def test_time_is_billed_in_whole_increments(seconds: float, billed: float) -> No
 @given(st.integers(1, 60), st.integers(0, 100_000))
 def test_whole_increments_given_in_hours_are_not_rounded_up(step: int, count: int) -> None:
     rule = Increment("", step, "", "", "")
-    assert rule.billed(count * step / 3600 * 3600) == count * step
+    assert rule.round_up(count * step / 3600 * 3600) == count * step
 
 
 @given(st.integers(1, 60), st.floats(0, 1e6))
 def test_rounding_adds_less_than_an_increment(step: int, seconds: float) -> None:
-    billed = Increment("", step, "", "", "").billed(seconds)
+    billed = Increment("", step, "", "", "").round_up(seconds)
     assert billed % step == 0 and -1e-4 < billed - seconds < step
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from lesson.services.serving import listed, whole_classes
+from lesson.services.serving import as_list, whole_classes
 
 
 def test_rows_of_a_table_become_lists_and_every_kind_of_gap_none() -> None:
     ages = pd.DataFrame({"Age": [22.0, None], "Sex": ["male", "female"]})
     expected = [{"Age": 22, "Sex": "male"}, {"Age": None, "Sex": "female"}]
-    assert listed(ages.to_dict("records")) == expected
-    assert listed(ages.convert_dtypes().to_dict("records")) == expected
-    assert listed(np.array([[1.5, np.nan]])) == [[1.5, None]]
-    assert listed([None, pd.NaT, pd.NA, "NA"]) == [None, None, None, "NA"]
+    assert as_list(ages.to_dict("records")) == expected
+    assert as_list(ages.convert_dtypes().to_dict("records")) == expected
+    assert as_list(np.array([[1.5, np.nan]])) == [[1.5, None]]
+    assert as_list([None, pd.NaT, pd.NA, "NA"]) == [None, None, None, "NA"]
 
 
 def test_classes_become_whole_numbers_where_there_are_classes() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lesson import LessonError
-from lesson.services.uploads import HowFar, named
+from lesson.services.uploads import HowFar, name_objects
 
 
 @pytest.mark.parametrize(
@@ -17,19 +17,19 @@ from lesson.services.uploads import HowFar, named
 def test_a_file_keeps_its_name_below_the_prefix(tmp_path: Path, prefix: str, name: str) -> None:
     file = tmp_path / "x.npz"
     file.write_bytes(b"x")
-    assert named([str(file)], prefix) == [(file, name)]
+    assert name_objects([str(file)], prefix) == [(file, name)]
 
 
 def test_a_name_that_is_wrong_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
     (tmp_path / "x.npz").write_bytes(b"x")
     with pytest.raises(LessonError, match=r"y\.npz is not there; name files that exist, seen from"):
-        named([tmp_path / "x.npz", tmp_path / "y.npz"], "")
+        name_objects([tmp_path / "x.npz", tmp_path / "y.npz"], "")
 
 
 @pytest.mark.parametrize("files", [["x.npz"], ("x.npz", "y.npz"), None, 3])
 def test_what_is_no_file_is_refused_with_an_example(files: Any) -> None:
     with pytest.raises(LessonError, match=r"as in upload\('a\.npz', 'b\.npz'\)"):
-        named([files], "")
+        name_objects([files], "")
 
 
 def test_how_far_a_file_is_is_said_only_after_a_while(
@@ -42,5 +42,5 @@ def test_how_far_a_file_is_is_said_only_after_a_while(
     far.at(50)
     monkeypatch.setattr("lesson.services.uploads.QUIET", -1.0)
     far.at(100)
-    far.done()
+    far.finish()
     assert capsys.readouterr().err == "uploading x.npz: 50%\nuploaded x.npz\n"

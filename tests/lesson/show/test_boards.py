@@ -47,9 +47,9 @@ def test_a_cell_shows_it_in_a_frame(board: TensorBoard, monkeypatch: pytest.Monk
     assert f'<iframe src="{board.url}"' in board._repr_html_()
     port, path = urlsplit(board.url).port, urlsplit(board.url).path
     monkeypatch.setenv("JUPYTERHUB_SERVICE_PREFIX", "/user/ada/")
-    assert board.shown_at() == f"/user/ada/proxy/{port}{path}"
+    assert board.browser_url() == f"/user/ada/proxy/{port}{path}"
     monkeypatch.setenv("TENSORBOARD_PROXY_URL", "/jupyterlab/default/proxy/%PORT%/")
-    assert board.shown_at() == f"/jupyterlab/default/proxy/{port}{path}"
+    assert board.browser_url() == f"/jupyterlab/default/proxy/{port}{path}"
     assert f'<iframe src="/jupyterlab/default/proxy/{port}{path}"' in board._repr_html_()
 
 

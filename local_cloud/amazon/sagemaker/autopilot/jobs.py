@@ -62,9 +62,9 @@ class Autopilot:
         """ListAutoMLJobs: by name, unless the request says otherwise."""
         word = "AutoMLJobStatus"
         every = (self._summary(document) for _, document in self.records.list(AUTOPILOT))
-        found = listing.chosen(every, params, NAME, status=word)
+        found = listing.select(every, params, NAME, status=word)
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": word}
-        found = listing.ordered(found, {"SortBy": "Name"} | params, fields, "Descending")
+        found = listing.sort(found, {"SortBy": "Name"} | params, fields, "Descending")
         return listing.page(found, params, "AutoMLJobSummaries")
 
     def stop(self, params: Json) -> Json:
@@ -121,7 +121,7 @@ class Autopilot:
         """Return what describing adds to the request."""
         job, training, report = self._facts(document)
         found = self._summary(document)
-        found |= autopilot_status.resolved(document["request"], report, version)
+        found |= autopilot_status.resolve_attributes(document["request"], report, version)
         best = autopilot_status.best(autopilot_status.candidates(training, report), report)
         return found | ({"BestCandidate": best} if best and job.state.ended else {})
 

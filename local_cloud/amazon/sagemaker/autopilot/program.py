@@ -88,7 +88,7 @@ def search(ml: Path, wanted: Json) -> None:
     report = Report(ml / "output/data/report.json")
     report.tell(stage="AnalyzingData")
     rows = read(ml / "input/data/training", wanted["target"])
-    kind = wanted.get("problem") or inferred(rows[wanted["target"]])
+    kind = wanted.get("problem") or infer_problem_type(rows[wanted["target"]])
     objective = wanted.get("objective") or DEFAULTS[kind]
     problem = Problem.of(rows, wanted["target"], TASKS[kind], objective=METRICS[objective])
     print(f"{len(problem.rows)} rows, {kind}, objective {objective}", flush=True)
@@ -136,7 +136,7 @@ def read(folder: Path, target: str) -> pd.DataFrame:
     return rows
 
 
-def inferred(target: Any) -> str:
+def infer_problem_type(target: Any) -> str:
     """Return the type of problem, by the values of the target: a Series."""
     from local_cloud.automl import columns
 
@@ -170,10 +170,10 @@ def keep(problem: Problem, one: Candidate, about: Json, folder: Path, report: Re
         with tarfile.open(folder / name / "model.tar.gz", "w:gz", compresslevel=1) as archive:
             archive.add(made, ".", filter=_anonymous)
     report.add(found | {"status": "Completed", "metrics": values, "ended": time.time()})
-    print(f"{name}: {_shown(values)}", flush=True)
+    print(f"{name}: {_format(values)}", flush=True)
 
 
-def _shown(values: Mapping[str, float]) -> str:
+def _format(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.4f}" for name, value in values.items())
 
 

@@ -69,7 +69,9 @@ def of_version_1(request: Json) -> Json:
         "CompletionCriteria": config.get("CompletionCriteria"),
         "Mode": config.get("Mode"),
         "FeatureSpecificationS3Uri": generation.get("FeatureSpecificationS3Uri"),
-        "CandidateGenerationConfig": _given(AlgorithmsConfig=generation.get("AlgorithmsConfig")),
+        "CandidateGenerationConfig": _drop_empty(
+            AlgorithmsConfig=generation.get("AlgorithmsConfig")
+        ),
     }
     return {
         **{name: request[name] for name in SHARED if name in request},
@@ -77,8 +79,8 @@ def of_version_1(request: Json) -> Json:
             {field: channel[field] for field in CHANNEL if field in channel}
             for channel in request["InputDataConfig"]
         ],
-        "AutoMLProblemTypeConfig": {"TabularJobConfig": _given(**tabular)},
-        **_given(
+        "AutoMLProblemTypeConfig": {"TabularJobConfig": _drop_empty(**tabular)},
+        **_drop_empty(
             SecurityConfig=config.get("SecurityConfig"),
             DataSplitConfig=config.get("DataSplitConfig"),
         ),
@@ -91,11 +93,11 @@ def as_version_1(request: Json) -> Json:
     column = ("TargetAttributeName", "SampleWeightAttributeName")
     columns = {name: found[name] for name in column if name in found}
     generation = dict(found.get("CandidateGenerationConfig") or {})
-    generation |= _given(FeatureSpecificationS3Uri=found.get("FeatureSpecificationS3Uri"))
+    generation |= _drop_empty(FeatureSpecificationS3Uri=found.get("FeatureSpecificationS3Uri"))
     return {
         **{name: request[name] for name in SHARED if name in request},
         "InputDataConfig": [channel | columns for channel in request["AutoMLJobInputDataConfig"]],
-        "AutoMLJobConfig": _given(
+        "AutoMLJobConfig": _drop_empty(
             CompletionCriteria=found.get("CompletionCriteria"),
             Mode=found.get("Mode"),
             CandidateGenerationConfig=generation,
@@ -103,7 +105,7 @@ def as_version_1(request: Json) -> Json:
             DataSplitConfig=request.get("DataSplitConfig"),
         ),
         "GenerateCandidateDefinitionsOnly": False,
-        **_given(ProblemType=found.get("ProblemType")),
+        **_drop_empty(ProblemType=found.get("ProblemType")),
     }
 
 
@@ -202,6 +204,6 @@ def _check_channel(channel: Json, objects: Objects) -> None:
         raise invalid(f"There is no object at {source['S3Uri']}: upload the table first")
 
 
-def _given(**fields: Any) -> Json:
+def _drop_empty(**fields: Any) -> Json:
     """Return those that have a value."""
     return {name: value for name, value in fields.items() if value not in (None, {}, [])}

@@ -63,7 +63,7 @@ def failure_reason(of_training: str) -> str:
     return f"ClientError: {said[1]}" if said else of_training
 
 
-def resolved(request: Json, report: Json, version: int) -> Json:
+def resolve_attributes(request: Json, report: Json, version: int) -> Json:
     """ResolvedAttributes, once the program has looked at the table."""
     if "problem" not in report:
         return {}

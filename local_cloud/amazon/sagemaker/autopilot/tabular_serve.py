@@ -41,7 +41,7 @@ def transform_fn(model: Model, body: str, content_type: str, accept: str) -> tup
     """Answer a request."""
     for kind in (content_type, accept):
         if kind.partition(";")[0] != CSV:
-            raise _refused(415, f"{kind} is not supported; send and accept {CSV}")
+            raise _refusal(415, f"{kind} is not supported; send and accept {CSV}")
     frame = _frame(model, body)
     if not model.labels:
         columns = {"predicted_label": model.pipeline.predict(frame).tolist()}
@@ -56,7 +56,7 @@ def transform_fn(model: Model, body: str, content_type: str, accept: str) -> tup
         }
     wanted = [each.strip() for each in os.environ["SAGEMAKER_INFERENCE_OUTPUT"].split(",")]
     if unknown := [name for name in wanted if name not in columns]:
-        raise _refused(
+        raise _refusal(
             400,
             f"SAGEMAKER_INFERENCE_OUTPUT: there is no {', '.join(unknown)}, but"
             f" {', '.join(columns)}",
@@ -73,7 +73,7 @@ def _frame(model: Model, body: str) -> Any:
     rows = [row for row in csv.reader(io.StringIO(body)) if row]
     for row in rows:
         if len(row) != len(model.features):
-            raise _refused(
+            raise _refusal(
                 400,
                 f"a row has {len(row)} values; the model takes {len(model.features)}, in the order"
                 f" {', '.join(model.features)}",
@@ -84,12 +84,12 @@ def _frame(model: Model, body: str) -> Any:
         numbers = pandas.to_numeric(given[name], errors="coerce")
         wrong = given[name][numbers.isna() & (given[name].str.strip() != "")]
         if len(wrong):
-            raise _refused(400, f"{name}: {wrong.iloc[0]!r} is not a number")
+            raise _refusal(400, f"{name}: {wrong.iloc[0]!r} is not a number")
         found[name] = numbers.astype(float)
     return pandas.DataFrame(found | {name: given[name] for name in model.categories})
 
 
-def _refused(status: int, sentence: str) -> Exception:
+def _refusal(status: int, sentence: str) -> Exception:
     """Return an error that is answered with this status, in the words of the images' toolkit."""
     errors = importlib.import_module("sagemaker_inference.errors")
     problem: Exception = errors.BaseInferenceToolkitError(status, sentence, "refused")

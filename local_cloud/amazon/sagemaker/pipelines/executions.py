@@ -109,7 +109,7 @@ class PipelineExecutions:
             if one["pipeline"] == name and since < one["created"] < before
         ]
         fields = {"CreationTime": "CreationTime", "PipelineExecutionArn": "arn"}
-        found = listing.ordered(found, params, fields, "Descending")
+        found = listing.sort(found, params, fields, "Descending")
         return listing.page([_summary(one) for one in found], params, "PipelineExecutionSummaries")
 
     def stop(self, params: Json) -> Json:

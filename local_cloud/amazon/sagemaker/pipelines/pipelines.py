@@ -51,7 +51,7 @@ class Pipelines:
         tags, now = request.pop("Tags", []), time.time()
         document = {
             "PipelineDisplayName": name,
-            **self._checked(request),
+            **self._check(request),
             **found,
             "PipelineStatus": "Active",
             "CreationTime": now,
@@ -68,7 +68,7 @@ class Pipelines:
     def update(self, request: Json) -> Json:
         """UpdatePipeline: executions that run keep the definition that they began with."""
         known = self.get(request[NAME])
-        changes = self._checked(request, known["PipelineDefinition"])
+        changes = self._check(request, known["PipelineDefinition"])
         changes |= {"LastModifiedTime": time.time(), "LastModifiedBy": CALLER}
         self.records.put(KIND, known[NAME], known | changes)
         return {"PipelineArn": known["PipelineArn"]}
@@ -93,7 +93,7 @@ class Pipelines:
             if since < pipeline["CreationTime"] < before
         ]
         fields = {"Name": NAME, "CreationTime": "CreationTime"}
-        found = listing.ordered(found, params, fields, "Descending")
+        found = listing.sort(found, params, fields, "Descending")
         short = [{field: each[field] for field in SUMMARY if field in each} for each in found]
         return listing.page(short, params, "PipelineSummaries")
 
@@ -129,7 +129,7 @@ class Pipelines:
         """Note that an execution of the pipeline has been started."""
         self.records.put(KIND, name, self.get(name) | {"LastExecutionTime": time.time()})
 
-    def _checked(self, request: Json, known: str = "") -> Json:
+    def _check(self, request: Json, known: str = "") -> Json:
         """Return what to keep of a request, with its definition as text, which is in order."""
         _refuse_versions(request)
         kept = {field: value for field, value in request.items() if value != {}}

@@ -173,7 +173,7 @@ class PipelineRunner:
             else:
                 facts |= self._call(step, name, resolve(step.arguments, scope))
         except ServiceError as problem:
-            reason = pipeline_steps.refused(step.kind, problem)
+            reason = pipeline_steps.reason_of_refusal(step.kind, problem)
             facts |= {"status": "Failed", "end": time.time(), "reason": reason}
         except ValueProblem as problem:
             facts |= {"status": "Failed", "end": time.time(), "reason": f"ClientError: {problem}"}
@@ -201,7 +201,7 @@ class PipelineRunner:
         request = self._kinds.request(step.kind, arguments, name, tags)
         key = pipeline_steps.cache_key(step.kind, request)
         if key and step.keeps is not None:
-            known = self._table.cached(execution["pipeline"], step.name, key, step.keeps)
+            known = self._table.find_cached(execution["pipeline"], step.name, key, step.keeps)
             if known:
                 used = {field: known[field] for field in ("metadata", "properties")}
                 hit = {"SourcePipelineExecutionArn": known["execution"]}

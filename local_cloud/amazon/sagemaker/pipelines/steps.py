@@ -69,7 +69,7 @@ class StepKinds:
     def request(self, kind: str, arguments: Json, name: str, tags: list[Json]) -> Json:
         """Return the call's request: the resolved arguments with a name, checked as a client's."""
         operation = service_model("sagemaker").operation_model(OPERATIONS[kind])
-        request: Json = fitted(arguments, operation.input_shape)
+        request: Json = fit_to_shape(arguments, operation.input_shape)
         if field := NAMES.get(kind):
             request |= {field: name}
         if kind != "RegisterModel":  # a version has its group's tags
@@ -152,27 +152,27 @@ def cache_key(kind: str, request: Json) -> str:
     return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()
 
 
-def fitted(value: Any, shape: Shape | None) -> Any:
+def fit_to_shape(value: Any, shape: Shape | None) -> Any:
     """Return the value with numbers as texts where the service takes texts.
 
     Parameters may be numbers.
     """
     if isinstance(shape, StructureShape) and isinstance(value, dict):
         return {
-            name: fitted(each, shape.members.get(name))
+            name: fit_to_shape(each, shape.members.get(name))
             for name, each in value.items()
             if each is not None
         }
     if isinstance(shape, MapShape) and isinstance(value, dict):
-        return {name: fitted(each, shape.value) for name, each in value.items()}
+        return {name: fit_to_shape(each, shape.value) for name, each in value.items()}
     if isinstance(shape, ListShape) and isinstance(value, list):
-        return [fitted(each, shape.member) for each in value]
+        return [fit_to_shape(each, shape.member) for each in value]
     if shape is not None and shape.type_name == "string" and isinstance(value, bool | int | float):
         return as_text(value)
     return value
 
 
-def refused(kind: str, problem: ServiceError) -> str:
+def reason_of_refusal(kind: str, problem: ServiceError) -> str:
     """FailureReason of a step whose call was refused, in the service's words."""
     call = OPERATIONS.get(kind, kind)
     return f"ClientError: Failed to invoke sagemaker:{call}. Error Details: {problem}"[:1024]

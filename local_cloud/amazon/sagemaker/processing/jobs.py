@@ -81,13 +81,13 @@ class Processing:
 
     def list(self, params: Json) -> Json:
         """ListProcessingJobs: the newest first, unless the request says otherwise."""
-        found = listing.chosen(self._listed(), params, NAME, status="ProcessingJobStatus")
+        found = listing.select(self._summaries(), params, NAME, status="ProcessingJobStatus")
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": "ProcessingJobStatus"}
-        found = listing.ordered(found, params, fields, "Descending")
+        found = listing.sort(found, params, fields, "Descending")
         short = [{field: job[field] for field in SUMMARY if field in job} for job in found]
         return listing.page(short, params, "ProcessingJobSummaries")
 
-    def _listed(self) -> Iterator[Json]:
+    def _summaries(self) -> Iterator[Json]:
         for job in self.engine.jobs():
             if job.dialect == DIALECT:
                 name = job.id.removeprefix(PREFIX)

@@ -58,7 +58,7 @@ def upload(request: Json, places: Sequence[Host], objects: Objects) -> None:
     for each in outputs_of(request):
         target = each["S3Output"]
         folders = [at for host in places if not (at := _inside(host, target)).is_symlink()]
-        entries = outputs.merged(folders, target["LocalPath"], objects.space)
+        entries = outputs.merge(folders, target["LocalPath"], objects.space)
         outputs.upload_files(entries, folders, target["S3Uri"], objects)
 
 

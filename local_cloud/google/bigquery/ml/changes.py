@@ -66,7 +66,7 @@ class ModelChanges:
         if operation == "SKIP":
             return _outcome("CREATE_MODEL", name, operation)
         properties = tree.args.get("properties")
-        given = statements.given_options(properties.expressions if properties else [])
+        given = statements.read_options(properties.expressions if properties else [])
         if tree.expression is None:
             raise not_implemented("CREATE MODEL without AS SELECT")
         asked = tree.expression.copy()
@@ -83,7 +83,7 @@ class ModelChanges:
             self._registries,
         )
         made = _outcome("CREATE_MODEL", name, operation)
-        return Outcome(made.statistics | size, billed_as=_billed_as(document["modelType"]))
+        return Outcome(made.statistics | size, billed_as=_price_of_training(document["modelType"]))
 
     def _drop(self, tree: Any, resolver: Resolver) -> Outcome:
         tables = tree.args.get("tables") or [tree.this]
@@ -97,7 +97,7 @@ class ModelChanges:
 
     def _export(self, tree: ExportModel, resolver: Resolver) -> Outcome:
         name = resolver.name(tree.this)
-        given = statements.given_options(tree.args["options"])
+        given = statements.read_options(tree.args["options"])
         uri = given.pop("uri", None)
         if given:
             raise not_implemented(f"option {min(given)} of EXPORT MODEL")
@@ -125,7 +125,7 @@ def _outcome(kind: str, name: Name, operation: str) -> Outcome:
     )
 
 
-def _billed_as(model_type: str) -> str:
+def _price_of_training(model_type: str) -> str:
     """Return which price a training has: that of trees and networks is not known here."""
     own = {statements.NAMES.get(kind, kind) for kind in LINEAR | UNSUPERVISED}
     return query_records.CREATE_MODEL if model_type in own else query_records.EXTERNAL_MODEL

@@ -154,7 +154,7 @@ def _explain_predict(asked: Call) -> pa.Table:
     return _beside(columns, asked.rows)
 
 
-def _standardized(asked: Call) -> bool:
+def _is_standardized(asked: Call) -> bool:
     return bool(asked.setting("standardize", bool, False))
 
 
@@ -166,8 +166,8 @@ CALLS: dict[str, Callable[[Call], Any]] = {
     "FEATURE_INFO": information.feature_info,
     "CONFUSION_MATRIX": curves.confusion_matrix,
     "ROC_CURVE": curves.roc_curve,
-    "WEIGHTS": lambda asked: weights.weights(asked.model, _standardized(asked)),
-    "CENTROIDS": lambda asked: weights.centroids(asked.model, _standardized(asked)),
+    "WEIGHTS": lambda asked: weights.weights(asked.model, _is_standardized(asked)),
+    "CENTROIDS": lambda asked: weights.centroids(asked.model, _is_standardized(asked)),
     "PRINCIPAL_COMPONENTS": lambda asked: weights.components(asked.model),
     "PRINCIPAL_COMPONENT_INFO": lambda asked: weights.component_info(asked.model),
 }

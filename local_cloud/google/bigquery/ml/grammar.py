@@ -113,7 +113,7 @@ class Parser(BigQuery.Parser):  # type: ignore[misc, valid-type]
         return ExportModel(this=this, options=self._parse_wrapped_csv(self._parse_property))
 
 
-def _written(generator: Any, node: Any) -> str:
+def _generate_call(generator: Any, node: Any) -> str:
     """ML.FUNCTION(…) as a query has it, without the name before it."""
     data, settings = node.args.get("data"), node.args.get("settings")
     parts = ["MODEL " + ".".join(generator.sql(one) for one in node.args["model"].parts)]
@@ -127,7 +127,7 @@ def _written(generator: Any, node: Any) -> str:
 class Generator(BigQuery.Generator):  # type: ignore[misc, valid-type]
     """sqlglot's, and the functions: a view is kept as text."""
 
-    TRANSFORMS: ClassVar = BigQuery.Generator.TRANSFORMS | {MLFunction: _written}
+    TRANSFORMS: ClassVar = BigQuery.Generator.TRANSFORMS | {MLFunction: _generate_call}
 
 
 class Dialect(BigQuery):

@@ -242,7 +242,7 @@ MISSING = {
 }
 
 
-def checked(given: dict[str, Any]) -> dict[str, Any]:
+def check_options(given: dict[str, Any]) -> dict[str, Any]:
     """Return all options of a model, defaults included, `model_type` in capitals.
 
     Raises Problem.

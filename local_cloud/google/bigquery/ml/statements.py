@@ -23,7 +23,7 @@ KIND = "MODEL"  # the `type` of a model's document in the catalog
 NAMES = {"LINEAR_REG": "LINEAR_REGRESSION", "LOGISTIC_REG": "LOGISTIC_REGRESSION"}
 
 
-def given_options(nodes: list[Any]) -> dict[str, Any]:
+def read_options(nodes: list[Any]) -> dict[str, Any]:
     """Return the options that a statement names. Raises Problem."""
     found: dict[str, Any] = {}
     for node in nodes:
@@ -72,7 +72,7 @@ def create(
     registries: Registries,
 ) -> Document:
     """Train a model and name it in the catalog, in place of the one that there may be."""
-    chosen = options.checked(given)
+    chosen = options.check_options(given)
     models.sweep(lambda: folders(catalog))
     folder = models.train(chosen, write, check)
     found = catalog.find(name)

@@ -85,7 +85,7 @@ def train(table: pa.Table, options: dict[str, Any]) -> tuple[dict[str, Any], est
     features = preparation.fit(
         trained,
         columns,
-        scaled=_scaled(options),
+        scaled=_is_scaled(options),
         one_hot=options.get("category_encoding_method", "ONE_HOT_ENCODING") == "ONE_HOT_ENCODING",
     )
     document: dict[str, Any] = {
@@ -98,7 +98,7 @@ def train(table: pa.Table, options: dict[str, Any]) -> tuple[dict[str, Any], est
     return document, _fit(document, trained, evaluated)
 
 
-def _scaled(options: dict[str, Any]) -> bool:
+def _is_scaled(options: dict[str, Any]) -> bool:
     kind = options["model_type"]
     named = options.get("standardize_features", options.get("scale_features", True))
     return bool(named) and kind not in BOOSTED | FOREST

@@ -43,8 +43,8 @@ class Worker:
         large = (draft / "table.arrow").stat().st_size > LARGE
         try:
             process = self._ask(draft)
-            if not self._answered(process, check):
-                raise _failed(process.wait(10), self._last_error())
+            if not self._wait_until_done(process, check):
+                raise _failure(process.wait(10), self._last_error())
         except BaseException:
             self.end()
             raise
@@ -81,7 +81,7 @@ class Worker:
                 if process.poll() is None:
                     return process
             self.end()
-        raise _failed(1, "it does not start")
+        raise _failure(1, "it does not start")
 
     def _start(self) -> subprocess.Popen[bytes]:
         kept = ("PATH", "HOME", "TMPDIR", "LANG")
@@ -98,7 +98,7 @@ class Worker:
         )
         return self._process
 
-    def _answered(self, process: subprocess.Popen[bytes], check: Callable[[], None]) -> bool:
+    def _wait_until_done(self, process: subprocess.Popen[bytes], check: Callable[[], None]) -> bool:
         """Wait for the line that says that it is done; False if the process ended instead."""
         assert process.stdout is not None
         ends = time.monotonic() + LONGEST
@@ -117,7 +117,7 @@ class Worker:
         return lines[-1][:500] if lines else ""
 
 
-def _failed(code: int, told: str) -> Problem:
+def _failure(code: int, told: str) -> Problem:
     """Return the problem that the process ended before it was done."""
     if code < 0:
         what = f"The training was ended by signal {-code}: it may have needed too much memory."

@@ -57,12 +57,12 @@ def tables(inputs: Json, config: Json) -> list[str]:
     require(isinstance(target, str) and target, "targetColumn: required")
     for field, what in REFUSED.items():
         if inputs.get(field):
-            raise _unimplemented(f"{what} ({field})")
+            raise _not_implemented(f"{what} ({field})")
     words = ["--target", str(target), "--task", str(task)]
     if objective := inputs.get("optimizationObjective"):
         known = OBJECTIVES[str(task)]
         if not isinstance(objective, str) or objective not in known:
-            raise _unimplemented(f"{objective!r} for {task}; there are {', '.join(known)}")
+            raise _not_implemented(f"{objective!r} for {task}; there are {', '.join(known)}")
         words += ["--objective", known[objective]]
     require(isinstance(wanted, list), f"transformations: {wanted!r} is not a list")
     kinds = dict(map(_transformation, wanted))
@@ -77,10 +77,10 @@ def pictures(inputs: Json, config: Json) -> list[str]:
     """Return the arguments of automl.train_images, without its list; or raise an ApiError."""
     kind = inputs.get("modelType") or "CLOUD"
     if kind != "CLOUD":
-        raise _unimplemented(f"the modelType {kind!r} of pictures; there is 'CLOUD'")
+        raise _not_implemented(f"the modelType {kind!r} of pictures; there is 'CLOUD'")
     for field in ("baseModelId", "uptrainBaseModelId", "tunableParameter"):
         if inputs.get(field):
-            raise _unimplemented(f"{field} of AutoML for pictures")
+            raise _not_implemented(f"{field} of AutoML for pictures")
     words = ["--seconds", f"{seconds(PICTURES, inputs):g}"]
     words += ["--multi-label"] if inputs.get("multiLabel") else []
     words += ["--no-early-stopping"] if inputs.get("disableEarlyStopping") else []
@@ -129,11 +129,11 @@ def split(config: Json, *, tables: bool) -> None:
     known = ("fractionSplit", *(SPLITS if tables else ("filterSplit",)))
     for field in config:
         if field.endswith("Split") and field not in known:
-            raise _unimplemented(f"{field} of a {'table' if tables else 'set of pictures'}")
+            raise _not_implemented(f"{field} of a {'table' if tables else 'set of pictures'}")
     for part, use in config.get("filterSplit", {}).items():
         wanted = f"labels.{USE}={part.removesuffix('Filter')}"
         if use.replace(" ", "").replace('"', "") != wanted:
-            raise _unimplemented(f"{part} {use!r}; there is {wanted!r}")
+            raise _not_implemented(f"{part} {use!r}; there is {wanted!r}")
 
 
 def _split(config: Json) -> list[str]:
@@ -153,9 +153,11 @@ def _transformation(given: Any) -> tuple[str, str]:
     name = about.get("columnName") or about.get("column_name") if isinstance(about, Mapping) else ""
     require(isinstance(name, str) and name, f"transformations: {kind} has no columnName")
     if kind not in KINDS:
-        raise _unimplemented(f"the transformation {kind} of column {name!r}; there are {[*KINDS]}")
+        raise _not_implemented(
+            f"the transformation {kind} of column {name!r}; there are {[*KINDS]}"
+        )
     return str(name), KINDS[kind]
 
 
-def _unimplemented(what: str) -> ApiError:
+def _not_implemented(what: str) -> ApiError:
     return ApiError("UNIMPLEMENTED", f"not implemented in the local cloud: {what}")

@@ -55,10 +55,12 @@ def pictures(about: Mapping[str, Any]) -> prebuilt_server.Predict:
         given = parameters if isinstance(parameters, Mapping) else {}
         seen = [picture(each) for each in instances]
         if paths := int(given.get("explain", 0)):
-            return [explained(model.explain(each, min(paths, MOST_PATHS))) for each in seen]
-        return [shown(row, given) for row in model.predict(np.stack(seen))]
+            return [
+                describe_explanation(model.explain(each, min(paths, MOST_PATHS))) for each in seen
+            ]
+        return [describe_prediction(row, given) for row in model.predict(np.stack(seen))]
 
-    def explained(found: Any) -> Any:
+    def describe_explanation(found: Any) -> Any:
         attributions, baseline, prediction, place = found
         return {
             "attributions": attributions.tolist(),
@@ -68,7 +70,7 @@ def pictures(about: Mapping[str, Any]) -> prebuilt_server.Predict:
             "displayName": model.classes[place],
         }
 
-    def shown(row: Any, given: Mapping[str, Any]) -> Any:
+    def describe_prediction(row: Any, given: Mapping[str, Any]) -> Any:
         order = [int(place) for place in row.argsort()[::-1]]
         order = order[: int(given.get("maxPredictions", MOST_PREDICTIONS))]
         chosen = [place for place in order if row[place] >= given.get("confidenceThreshold", 0.0)]

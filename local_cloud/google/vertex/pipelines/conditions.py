@@ -127,7 +127,7 @@ class _Parser:
             term = self.term()
             return lambda values: not self.truth(term, values)
         if self.take("("):
-            return self.closed(self.either())
+            return self.close(self.either())
         if self.at == len(self.tokens):
             raise self.wrong("at its end")
         kind, text = self.tokens[self.at]
@@ -141,11 +141,11 @@ class _Parser:
         if kind == "word" and text in CONSTANTS:
             return lambda _: CONSTANTS[text]
         if kind == "word" and text in CONVERT and self.take("("):
-            argument = self.closed(self.either())
+            argument = self.close(self.either())
             return lambda values: self.convert(text, argument(values))
         raise self.wrong(f"at {text!r}")
 
-    def closed(self, term: Term) -> Term:
+    def close(self, term: Term) -> Term:
         if not self.take(")"):
             raise self.wrong("for a parenthesis that is not closed")
         return term

@@ -16,7 +16,7 @@ from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.pipelines import placeholders
 from local_cloud.google.vertex.pipelines.lineage import Lineage
 from local_cloud.google.vertex.pipelines.placeholders import path_of
-from local_cloud.google.vertex.pipelines.spec import outputs_of, parse, typed
+from local_cloud.google.vertex.pipelines.spec import as_type, outputs_of, parse
 from local_cloud.google.vertex.pipelines.task import Task
 from local_cloud.google.vertex.schema import Json
 from local_cloud.http import bodies
@@ -148,7 +148,7 @@ def results(task: Task, component: Json, job: Json, objects: Objects) -> tuple[J
     values: Json = {}
     for name, definition in outputs_of(component, "parameters").items():
         if name in said.get("parameterValues", {}):
-            values[name] = typed(said["parameterValues"][name], definition, f"output {name}")
+            values[name] = as_type(said["parameterValues"][name], definition, f"output {name}")
         elif (text := _text(objects, f"{place}/{name}")) is not None:
             values[name] = parse(text, definition, f"output {name}")
     changes: Json = {}

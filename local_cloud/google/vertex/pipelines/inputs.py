@@ -15,10 +15,10 @@ from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.pipelines import placeholders
 from local_cloud.google.vertex.pipelines.spec import (
     MOST_ITEMS,
+    as_type,
     inputs_of,
     outputs_of,
     parameter_sources,
-    typed,
 )
 from local_cloud.google.vertex.pipelines.task import Task
 from local_cloud.google.vertex.schema import Json
@@ -77,7 +77,7 @@ def _convert(value: Any, definition: Json, name: str, passes_on: bool) -> Any:
     if definition.get("parameterType") == "STRING" and not passes_on:
         return placeholders.text_of(value)
     try:
-        return typed(value, definition, f"the input {name}")
+        return as_type(value, definition, f"the input {name}")
     except ApiError as problem:
         if passes_on:
             return value

@@ -147,10 +147,10 @@ class PipelineRunner:
             return False
         if job.outcome.reason == "lost":
             return len(task.jobs) <= LOST
-        most = self._wanted(task).get("retryPolicy", {}).get("maxRetryCount", 0)
+        most = self._task_spec(task).get("retryPolicy", {}).get("maxRetryCount", 0)
         return len(task.jobs) <= int(most)
 
-    def _wanted(self, task: Task) -> Json:
+    def _task_spec(self, task: Task) -> Json:
         """Return what the pipeline says of a task."""
         around, _, name = task.path.rpartition(".")
         scope = self.tasks.get(around)
@@ -204,14 +204,14 @@ class PipelineRunner:
             if task and not task.is_over:
                 running += 1
                 self._visit(task)
-            elif task is None and running < limit and not self._halted():
+            elif task is None and running < limit and not self._is_halted():
                 running += 1
                 self._round(loop, wanted, number, every[number])
         there = [task for task in rounds if task]
         component = self.spec.component(loop.component)
         if len(there) == len(every):
             self._end(loop, there, inputs.collect(component, there))
-        elif self._halted() and all(task.is_over for task in there):
+        elif self._is_halted() and all(task.is_over for task in there):
             self._put(loop.now("CANCELLED", error="Not all rounds of the loop were started."))
 
     def _round(self, loop: Task, wanted: Json, number: int, item: Any) -> None:
@@ -237,7 +237,7 @@ class PipelineRunner:
             self._put(task.now("SUCCEEDED", **made))
 
     # ---- tasks that begin -----------------------------------------------------------------------
-    def _halted(self) -> bool:
+    def _is_halted(self) -> bool:
         """Return whether nothing more is to begin."""
         fast = self.job["runtimeConfig"].get("failurePolicy") == FAST
         failed = any(task.state in ("FAILED", "CANCELLED") for task in self.tasks.all())
@@ -261,7 +261,7 @@ class PipelineRunner:
         policy = wanted.get("triggerPolicy", {})
         always = policy.get("strategy") == ONCE_ALL_ENDED
         good = all(one.is_good for one in beside.values())
-        if self.cancelling or not (always or (good and not self._halted())):
+        if self.cancelling or not (always or (good and not self._is_halted())):
             self._put(task.now("NOT_TRIGGERED"))
             return
         try:

@@ -105,11 +105,11 @@ def parameters(component: Json, given: Json) -> Json:
         if value is None:
             require(definition.get("isOptional"), f"parameterValues.{name}: required")
         else:
-            found[name] = typed(value, definition, f"parameterValues.{name}")
+            found[name] = as_type(value, definition, f"parameterValues.{name}")
     return found
 
 
-def typed(value: Any, definition: Json, where: str) -> Any:
+def as_type(value: Any, definition: Json, where: str) -> Any:
     """Return a value as its parameter's type has it: JSON knows no whole numbers."""
     kind = definition.get("parameterType", "")
     right = isinstance(value, TYPES.get(kind, (object,)))
@@ -127,7 +127,7 @@ def parse(text: str, definition: Json, where: str) -> Any:
     if definition.get("parameterType") == "STRING":
         return text
     try:
-        return typed(bodies.parse(text.encode()), definition, where)
+        return as_type(bodies.parse(text.encode()), definition, where)
     except ValueError:
         kind = definition.get("parameterType")
         raise ApiError("INVALID_ARGUMENT", f"{where}: {_short(text)} is not a {kind}") from None

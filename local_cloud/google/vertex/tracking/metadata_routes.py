@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from local_cloud.google.vertex.collection import Collection
 from local_cloud.google.vertex.parts import Parts
-from local_cloud.google.vertex.resource import Call, Method, Resource, chosen_id, render_list
+from local_cloud.google.vertex.resource import Call, Method, Resource, id_in_query, render_list
 from local_cloud.google.vertex.schema import Json
 from local_cloud.google.vertex.tracking.metadata import Metadata
 
@@ -18,7 +18,7 @@ def resources(parts: Parts) -> list[Resource]:
             metadata.stores,
             methods={
                 "create": lambda call: metadata.create_store(
-                    call.parent, call.body, chosen_id(metadata.stores, call)
+                    call.parent, call.body, id_in_query(metadata.stores, call)
                 ),
                 "delete": lambda call: metadata.delete_store(call.name),
             },
@@ -36,7 +36,7 @@ def _own(metadata: Metadata, kind: Collection) -> dict[str, Method]:
     """Return what contexts, executions and artifacts do in their own way, all alike."""
 
     def create(call: Call) -> Json:
-        return metadata.create(kind, call.parent, call.body, chosen_id(kind, call))
+        return metadata.create(kind, call.parent, call.body, id_in_query(kind, call))
 
     def list_all(call: Call) -> Json:
         return render_list(kind, metadata.page(kind, call.parent, call.page))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from local_cloud.google.vertex.collection import Collection
 from local_cloud.google.vertex.parts import Parts
-from local_cloud.google.vertex.resource import Call, Method, Resource, chosen_id, render_list
+from local_cloud.google.vertex.resource import Call, Method, Resource, id_in_query, render_list
 from local_cloud.google.vertex.schema import Json
 from local_cloud.google.vertex.tracking.tensorboards import Tensorboards
 
@@ -52,7 +52,7 @@ def _own(boards: Tensorboards, kind: Collection) -> dict[str, Method]:
     """Return what experiments, runs and time series do in their own way, all alike."""
 
     def create(call: Call) -> Json:
-        return boards.add(kind, call.parent, call.body, chosen_id(kind, call))
+        return boards.add(kind, call.parent, call.body, id_in_query(kind, call))
 
     def list_all(call: Call) -> Json:
         boards.above(kind).get(call.parent)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local_cloud.amazon.logs import operations
-from local_cloud.amazon.logs.patterns import compiled
+from local_cloud.amazon.logs.patterns import compile_pattern
 from local_cloud.amazon.protocols.errors import ServiceError
 from tests.local_cloud.amazon.logs.support import START, Served, ended, served
 
@@ -132,14 +132,14 @@ def test_newest_first_is_missing(jobs: Served) -> None:
 def test_any_text_can_be_put_in_quotes(terms: list[str]) -> None:
     quoted = ['"' + term.replace("\\", "\\\\").replace('"', '\\"') + '"' for term in terms]
     message = "|".join(terms)
-    assert compiled(" ".join(quoted))(message)
-    assert not compiled(" ".join(f"-{term}" for term in quoted))(message)
-    assert compiled(" ".join(f"?{term}" for term in quoted))(terms[0])
+    assert compile_pattern(" ".join(quoted))(message)
+    assert not compile_pattern(" ".join(f"-{term}" for term in quoted))(message)
+    assert compile_pattern(" ".join(f"?{term}" for term in quoted))(terms[0])
 
 
 @given(st.text())
 def test_any_text_is_a_pattern_or_refused(pattern: str) -> None:
     try:
-        assert isinstance(compiled(pattern)("a message"), bool)
+        assert isinstance(compile_pattern(pattern)("a message"), bool)
     except ServiceError as problem:
         assert problem.code in ("InvalidParameterException", "NotImplemented")

@@ -294,7 +294,7 @@ def test_so_is_what_a_table_cannot_have(client: Any, tabular: dict[str, Any], wo
     ],
 )
 def test_the_type_of_problem_is_inferred_from_the_target(values: list[str], problem: str) -> None:
-    assert program.inferred(pd.Series(values * 6, dtype=object)) == problem
+    assert program.infer_problem_type(pd.Series(values * 6, dtype=object)) == problem
 
 
 def test_a_job_that_the_servers_end_cut_off_has_failed_and_keeps_its_candidates(

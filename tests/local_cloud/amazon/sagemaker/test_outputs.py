@@ -108,12 +108,12 @@ def test_files_that_grow_and_vanish_while_they_are_packed(
 ) -> None:
     for name in ("a", "b", "c"):
         (host.ml / "model" / name).write_text("12345")
-    entries = outputs.merged([host.ml / "model"], "/opt/ml/model", objects.space)
+    entries = outputs.merge([host.ml / "model"], "/opt/ml/model", objects.space)
     (host.ml / "model/a").write_text("1234567890")
     (host.ml / "model/b").unlink()
     (host.ml / "model/c").unlink()
     os.mkfifo(host.ml / "model/c")  # nobody ever writes to it
-    monkeypatch.setattr(outputs, "merged", lambda *_: entries)
+    monkeypatch.setattr(outputs, "merge", lambda *_: entries)
     outputs.upload(request(), [host], objects)
     assert {member.name: member.size for member in packed(objects) if member.isreg()} == {"a": 10}
     outputs.upload(request("NONE"), [host], objects)

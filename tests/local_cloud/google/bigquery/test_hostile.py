@@ -24,7 +24,7 @@ from local_cloud.google.bigquery.parameters import fill
 from local_cloud.google.bigquery.resolve import find_stored
 from local_cloud.google.bigquery.statements import parse
 from local_cloud.google.bigquery.translate import to_duckdb
-from local_cloud.google.bigquery.types import checked
+from local_cloud.google.bigquery.types import check_schema
 from tests.local_cloud.google.bigquery.support import Run
 
 READERS = [
@@ -318,7 +318,7 @@ def test_names_that_differ_are_stored_apart(one: str, other: str) -> None:
 @given(HOSTILE)
 def test_a_column_of_a_hostile_name_is_refused_or_quoted(name: str) -> None:
     try:
-        (field,) = checked([{"name": name, "type": "STRING"}])
+        (field,) = check_schema([{"name": name, "type": "STRING"}])
     except Problem:
         return
     assert '"' not in field["name"]

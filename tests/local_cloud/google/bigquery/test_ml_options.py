@@ -14,10 +14,10 @@ from local_cloud.google.bigquery.ml import options, preparation, split
 
 
 def test_what_is_unsaid_has_the_documented_default() -> None:
-    found = options.checked({"model_type": "logistic_reg"})
+    found = options.check_options({"model_type": "logistic_reg"})
     assert found["input_label_cols"] == ["label"]
     assert (found["max_iterations"], found["l2_reg"], found["early_stop"]) == (20, 0.0, True)
-    trees = options.checked({"MODEL_TYPE": "Boosted_Tree_Classifier"})
+    trees = options.check_options({"MODEL_TYPE": "Boosted_Tree_Classifier"})
     assert (trees["max_tree_depth"], trees["learn_rate"]) == (6, 0.3)
 
 
@@ -52,11 +52,11 @@ def test_what_is_unsaid_has_the_documented_default() -> None:
 )
 def test_what_cannot_be_done_is_refused_by_name(given: dict[str, Any], said: str) -> None:
     with pytest.raises(Problem, match=said):
-        options.checked(given)
+        options.check_options(given)
 
 
 def held(table: pa.Table, **given: Any) -> np.ndarray | None:
-    return split.evaluation_rows(table, options.checked({"model_type": "linear_reg"} | given))
+    return split.evaluation_rows(table, options.check_options({"model_type": "linear_reg"} | given))
 
 
 def test_auto_split_is_by_the_number_of_rows_and_always_the_same() -> None:

@@ -16,8 +16,8 @@ from local_cloud.google.bigquery.errors import Problem
 from local_cloud.google.bigquery.ml import options
 from local_cloud.google.bigquery.ml.store import Models
 
-LINE = options.checked({"model_type": "linear_reg", "input_label_cols": ["y"]})
-ENDLESS = options.checked(
+LINE = options.check_options({"model_type": "linear_reg", "input_label_cols": ["y"]})
+ENDLESS = options.check_options(
     {
         "model_type": "dnn_regressor",
         "input_label_cols": ["y"],

@@ -16,6 +16,7 @@ from local_cloud.google.vertex.schema import (
     new_id,
     parse_message,
     require,
+    require_fields,
     timestamp,
 )
 from local_cloud.store.records import Records
@@ -47,6 +48,7 @@ class Collection:
         self.noun = noun
         self.kind = f"vertex-{noun}"
         self.proto = proto
+        self._fields = {field.json_name for field in proto.pb().DESCRIPTOR.fields}
         # As protos and parameters name it: tensorboardRun, tensorboardRuns, tensorboardTimeSeries.
         self.singular = proto.__name__[:1].lower() + proto.__name__[1:]
         self.plural = self.singular if self.singular.endswith("s") else f"{self.singular}s"
@@ -57,13 +59,15 @@ class Collection:
     def create(self, parent: str, body: Json, chosen: str = "", **more: Any) -> Json:
         """Check and record a resource; `more` are fields that the service fills in."""
         document = parse_message(self.proto, body, self.proto.__name__, self.output_only)
+        require_fields(self.proto, document, self.singular)
         require(
             not chosen or self.ids.fullmatch(chosen),
             f"{self.proto.__name__}: the id {chosen!r} does not match {self.ids.pattern}",
         )
         name = f"{parent}/{self.noun}/{chosen or new_id()}"
         now = timestamp(time.time())
-        document |= {"name": name, "createTime": now, "updateTime": now, "etag": _etag(), **more}
+        filled_in = self._with_fields(createTime=now, updateTime=now, etag=_etag())
+        document |= {"name": name, **filled_in, **more}
         with self.records.transaction():
             if self.records.get(self.kind, name):
                 raise ApiError("ALREADY_EXISTS", f"The {self.proto.__name__} {name} exists.")
@@ -102,9 +106,14 @@ class Collection:
                 self._check_mask(named)
                 new = {field: value for field, value in old.items() if field not in named}
                 new |= {field: value for field, value in sent.items() if field in named}
-            new |= {"updateTime": timestamp(time.time()), "etag": _etag(old["etag"])}
+            etag = _etag(old.get("etag", "0"))
+            new |= self._with_fields(updateTime=timestamp(time.time()), etag=etag)
             self.records.put(self.kind, name, new)
         return new
+
+    def _with_fields(self, **values: str) -> Json:
+        """Return those of the values for which the proto has a field."""
+        return {field: value for field, value in values.items() if field in self._fields}
 
     def _check_mask(self, named: list[str]) -> None:
         known = [documents.camel(field.name) for field in self.proto.pb().DESCRIPTOR.fields]
@@ -113,12 +122,12 @@ class Collection:
             require(field not in self.fixed, f"updateMask: {field} cannot be changed")
 
     def _same_etag(self, sent: str, document: Json) -> None:
-        if sent and sent != document["etag"]:
+        if sent and sent != document.get("etag"):
             kind = self.proto.__name__
             raise ApiError(  # the SDK looks for these words, then reads again and tries again
                 "ABORTED",
                 f"Specified {kind} `etag`: `{sent}` does not match server `etag`:"
-                f" `{document['etag']}`",
+                f" `{document.get('etag', '')}`",
             )
 
     def children(self, parent: str) -> list[Json]:
@@ -130,7 +139,7 @@ class Collection:
         """Delete a resource; it is an error if there is none."""
         with self.records.transaction():
             document = self.get(name)
-            require(not etag or etag == document["etag"], f"{name} has another etag")
+            require(not etag or etag == document.get("etag"), f"{name} has another etag")
             self.records.delete(self.kind, name)
 
     def delete_below(self, name: str) -> None:

@@ -66,12 +66,12 @@ class Endpoints(Collection):
     # ---- requests -------------------------------------------------------------------------------
     def create(self, parent: str, body: Json, chosen: str = "", **more: Any) -> Json:
         """Create an endpoint, without a model."""
-        require(body.get("displayName"), "endpoint.displayName: required")
+        sent = parse_message(Endpoint, body, "Endpoint")
         for field, what in REFUSED.items():
-            if body.get(field):
+            if sent.get(field):
                 raise ApiError("UNIMPLEMENTED", f"not implemented in the local cloud: {what}")
-        body = {name: value for name, value in body.items() if name != "deployedModels"}
-        return super().create(parent, body, chosen, **more)
+        sent.pop("deployedModels", None)
+        return super().create(parent, sent, chosen, **more)
 
     def describe(self, name: str) -> Json:
         """Return an endpoint as it stands, with the replicas of each model that are ready."""

@@ -48,10 +48,10 @@ OUTPUT_ONLY = ("name", "state", "createTime", "startTime", "endTime", "updateTim
 
 # In the documentation of a message: the fields without which the service refuses it.
 REQUIRED = re.compile(r"^    (\w+) \([^\n]*\):\n +Required\.", re.MULTILINE)
-# What is called required there, and is not missed here: the SDK leaves an empty text out, and where
-# the others are used they are refused in other words.
+# What is called required there, and is not missed here: the SDK leaves an empty text out, and the
+# metadata of pictures; where the others are used they are refused in other words.
 NOT_MISSED = {
-    *(("EnvVar", "value"), ("Model", "display_name")),
+    *(("EnvVar", "value"), ("Model", "display_name"), ("Dataset", "metadata")),
     *(("StudySpec", "metrics"), ("StudySpec", "parameters")),
 }
 
@@ -100,6 +100,22 @@ def _missing(kind: Any, message: Any, where: str) -> Iterator[str]:
                 if one.name in find_required(inner) and _is_empty(each, one):
                     yield f"{place}.{one.json_name}"
             yield from _missing(inner, each, place)
+
+
+def require_fields(kind: Any, resource: Json, where: str) -> None:
+    """INVALID_ARGUMENT, unless a resource has itself what the service requires of its kind.
+
+    resource: what parse_message returned. A number may be 0, which JSON leaves out.
+    """
+    for field in kind.pb().DESCRIPTOR.fields:
+        must_be_there = field.name in find_required(kind) and field.json_name not in OUTPUT_ONLY
+        if must_be_there and not _is_number(field):
+            require(field.json_name in resource, f"{where}.{field.json_name}: required")
+
+
+def _is_number(field: Any) -> bool:
+    others = (field.CPPTYPE_STRING, field.CPPTYPE_ENUM, field.CPPTYPE_MESSAGE)
+    return not field.is_repeated and field.cpp_type not in others
 
 
 def _inside(kind: Any, message: Any, field: Any) -> tuple[Any, list[Any]]:

@@ -20,7 +20,7 @@ from local_cloud.google.vertex.collection import Collection
 from local_cloud.google.vertex.datasets import data_items
 from local_cloud.google.vertex.datasets.data_items import DataItems
 from local_cloud.google.vertex.request import GS_URI
-from local_cloud.google.vertex.schema import Json, parse_message, require
+from local_cloud.google.vertex.schema import Json, parse_message, require, require_fields
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 
@@ -44,9 +44,8 @@ class Datasets(Collection):
     def create(self, parent: str, body: Json, chosen: str = "", **more: Any) -> Json:
         """Create a dataset; the files of a table are looked for when it is used."""
         sent = parse_message(Dataset, body, "dataset")
-        require(sent.get("displayName"), "dataset.displayName: required")
-        schema = sent.get("metadataSchemaUri", "")
-        require(schema, "dataset.metadataSchemaUri: required")
+        require_fields(Dataset, sent, "dataset")
+        schema = sent["metadataSchemaUri"]
         if schema not in (TABLES, PICTURES):
             raise ApiError(
                 "UNIMPLEMENTED",

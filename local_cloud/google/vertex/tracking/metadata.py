@@ -51,8 +51,7 @@ class Metadata:
     # ---- stores -----------------------------------------------------------------------------
     def create_store(self, parent: str, body: Json, chosen: str) -> Json:
         """Make a store, and return it."""
-        store = self.stores.create(parent, body, chosen)
-        return {field: value for field, value in store.items() if field != "etag"}
+        return self.stores.create(parent, body, chosen)
 
     def delete_store(self, name: str) -> None:
         """Delete a store with all that is in it."""

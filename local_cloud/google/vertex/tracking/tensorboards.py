@@ -39,9 +39,6 @@ class Tensorboards:
     # ---- tensorboards -----------------------------------------------------------------------
     def create(self, parent: str, body: Json) -> Json:
         """Make a Tensorboard, and return it."""
-        require(
-            body.get("displayName") or body.get("display_name"), "tensorboard.displayName: required"
-        )
         # Where the service would keep blobs: a bucket that no resource here ever needs.
         place = f"cloud-ai-platform-{new_id()}/tensorboard-{new_id()}"
         with self.records.transaction():
@@ -89,9 +86,9 @@ class Tensorboards:
         """Make an experiment, a run or a time series in its parent."""
         with self.records.transaction():
             self.above(kind).get(parent)
-            if kind is not self.experiments:
-                _check(kind, body)
-            else:
+            if kind is self.series:
+                _check_type(body)
+            if kind is self.experiments:
                 require(chosen, "tensorboardExperimentId: required")
             if kind is self.runs:
                 require(chosen, "tensorboardRunId: required")
@@ -142,20 +139,15 @@ class Tensorboards:
         return {"tensorboardTimeSeries": made}
 
 
-def _check(kind: Collection, body: Json) -> None:
-    """Check what the protos say in words about a Tensorboard, a run and a time series."""
-    what = kind.proto.__name__
-    found = parse_message(kind.proto, body, what, ())
-    require(found.get("displayName"), f"{what}.displayName: required")
-    if kind.noun == "timeSeries":
-        value = found.get("valueType", "VALUE_TYPE_UNSPECIFIED")
-        require(value != "VALUE_TYPE_UNSPECIFIED", f"{what}.valueType: required")
-        if value not in KEPT_TYPES:
-            raise ApiError(
-                "UNIMPLEMENTED",
-                f"not implemented in the local cloud: a TensorboardTimeSeries of {value} (graphs, "
-                "images, profiles and embeddings); the real TensorBoard shows them from the logs",
-            )
+def _check_type(body: Json) -> None:
+    """Refuse a time series of values that are not kept here."""
+    value = parse_message(TensorboardTimeSeries, body, "TensorboardTimeSeries").get("valueType")
+    if value and value not in KEPT_TYPES:
+        raise ApiError(
+            "UNIMPLEMENTED",
+            f"not implemented in the local cloud: a TensorboardTimeSeries of {value} (graphs, "
+            "images, profiles and embeddings); the real TensorBoard shows them from the logs",
+        )
 
 
 def _batch(request: Json) -> list[Json]:

@@ -12,9 +12,10 @@ import AWS_helpers
 import GCP_helpers
 import lesson
 from lesson import preparation
-from lesson.jobs.runs import Run, run_table
+from lesson.jobs.runs import Run
 from lesson.machines import this_machine
 from lesson.show import plots
+from lesson.show.run_table import run_table
 from local_cloud import LocalCloudError
 
 CSV = "data/titanic_train.csv"

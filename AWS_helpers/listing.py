@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import describe
 from AWS_helpers.session import current_session, refusals
-from lesson.jobs import table
+from lesson.jobs import job_list
 from lesson.jobs.states import ENDED
 from lesson.jobs.watching import NEWEST, SEEN
 
@@ -27,13 +27,13 @@ def list_jobs(mine: bool = False) -> pd.DataFrame:
     current_session()
     with refusals("listing the jobs"):
         found = _own() if mine else describe.every()
-        return table.table([_row(job) for job in islice(found, NEWEST)])
+        return job_list.as_table([_row(job) for job in islice(found, NEWEST)])
 
 
 def own_jobs() -> pd.DataFrame:
     """Return all of this session's jobs among the newest 1,000: what they cost adds up."""
     with refusals("listing the jobs"):
-        return table.table([_row(job) for job in _own()])
+        return job_list.as_table([_row(job) for job in _own()])
 
 
 def cancel(run_or_job: Any) -> None:
@@ -60,4 +60,4 @@ def _own() -> Iterator[Job]:
 
 
 def _row(job: Job) -> Any:
-    return table.row_of(describe.spec(job), describe.status(job))
+    return job_list.row_of(describe.spec(job), describe.status(job))

@@ -17,7 +17,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Bbox
 
-from lesson.jobs.runs import COLUMNS
+from lesson.show.run_table import COLUMNS
 from tools.copies import files
 from tools.folder import ROOT
 

@@ -1,17 +1,14 @@
-"""A run is one training of one model somewhere; the run table lays runs side by side."""
+"""A run is one training of one model somewhere; `lesson.show.run_table` lays runs side by side."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lesson import LessonError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -68,30 +65,3 @@ def read_metrics(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as problem:
         raise LessonError(f"{path}: {problem}; did the run end without an error?") from None
     return metrics
-
-
-COLUMNS = (
-    "place",
-    "machine",
-    "replicas",
-    "queued",
-    "starting",
-    "training",
-    "seconds",
-    "cost",
-    "accuracy",
-    "loss",
-    "artefacts",
-)
-DIGITS = dict(queued=2, starting=2, training=2, seconds=2, cost=4, accuracy=4, loss=4)
-
-
-def run_table(runs: Sequence[Run]) -> pd.DataFrame:
-    """Return the runs as a table, one row each, rounded; blank where nothing is known."""
-    from lesson.show.run_tables import RunTable
-
-    rows = [[getattr(run, name) for name in COLUMNS] for run in runs]
-    table = RunTable(rows, columns=list(COLUMNS))
-    for name, digits in DIGITS.items():
-        table[name] = table[name].astype(float).round(digits)
-    return table.astype(object).where(table.notna(), "")

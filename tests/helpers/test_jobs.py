@@ -9,8 +9,9 @@ import pytest
 
 import local_cloud
 from lesson import LessonError
-from lesson.jobs.runs import Run, run_table
+from lesson.jobs.runs import Run
 from lesson.show.plots import learning_curve
+from lesson.show.run_table import run_table
 from tests.helpers.sides import Side, both_sides
 
 Data = dict[str, Any]

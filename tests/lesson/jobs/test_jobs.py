@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lesson import LessonError
+from lesson.jobs.job_list import as_table
 from lesson.jobs.results import with_results
 from lesson.jobs.runs import Run
 from lesson.jobs.sending import check_readable, explain_interrupts
 from lesson.jobs.spec import Times, epochs_of
-from lesson.jobs.table import table
 from lesson.jobs.watching import watch_in_place
 from lesson.show.progress import Display
 
@@ -72,7 +72,7 @@ def test_a_job_without_metrics_keeps_what_it_left(
 
 def test_the_list_of_jobs_has_the_same_columns_on_every_cloud() -> None:
     rows: list[Any] = []
-    assert list(table(rows)) == [
+    assert list(as_table(rows)) == [
         "name", "state", "service_state", "created", "seconds", "replicas", "machine"
     ]  # fmt: skip
 

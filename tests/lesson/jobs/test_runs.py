@@ -1,9 +1,8 @@
-"""Runs on this machine, the table of runs, and the picture."""
+"""Runs on this machine, and the picture."""
 
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,16 +12,12 @@ import pytest
 
 import lesson
 from lesson import LessonError
-from lesson.jobs.runs import Run, run_table
+from lesson.jobs.runs import Run
 from lesson.machines import this_machine
 from lesson.preparation import Prepared, prepare
 from lesson.show import plots
 
 ROOT = Path(__file__).parents[3]
-COLUMNS = [
-    "place", "machine", "replicas", "queued", "starting", "training", "seconds", "cost",
-    "accuracy", "loss", "artefacts",
-]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -91,37 +86,6 @@ def test_a_run_that_dies_is_not_said_to_have_refused(
 def test_no_run_overwrites_another() -> None:
     folders = {this_machine.new_folder("this-machine") for _ in range(5)}
     assert len(folders) == 5
-
-
-def test_the_table_has_a_row_for_each_run(run: Run) -> None:
-    table = run_table([run, run])
-    assert list(table.columns) == COLUMNS
-    assert table["accuracy"].tolist() == [round(run.accuracy, 4)] * 2
-
-
-def test_the_table_is_blank_where_nothing_is_known(run: Run) -> None:
-    queued = Run("Vertex AI", "n1-standard-4", None, None, None, "gs://b/runs/1", replicas=2)
-    ended = replace(queued, seconds=61.23, queued=5.0, starting=50.03, training=6.2, cost=0.007411)
-    here, later, there = run_table([run, queued, ended]).to_dict("records")
-    assert (here["queued"], here["cost"]) == ("", "")
-    assert here["seconds"] == round(run.seconds, 2) and here["starting"] > here["training"]
-    assert [name for name in COLUMNS if later[name] == ""] == [
-        "queued", "starting", "training", "seconds", "cost", "accuracy", "loss",
-    ]  # fmt: skip
-    assert (there["replicas"], there["seconds"], there["cost"]) == (2, 61.23, 0.0074)
-
-
-def test_a_notebook_shows_the_table_with_units_and_marks_the_best() -> None:
-    fast = Run("here", "x < y", 1.5, 0.8, 0.4, "runs/1", training=0.5)
-    good = replace(fast, seconds=20.0, accuracy=0.9, loss=0.3, cost=0.0074)
-    shown = run_table([fast, good])._repr_html_()
-    cells = re.findall(r"<td[^>]*>(.*?)</td>", shown)
-    marked = [cell.partition(" <")[0] for cell in cells if "★" in cell]
-    assert marked == ["1.50 s", "0.9000", "0.3000"]  # of the cost, one is not known
-    assert "x &lt; y" in cells and "$0.0074" in cells and "0.50 s" in cells
-    assert '<td style="text-align: right">1</td>' in shown
-    assert "★" not in run_table([good])._repr_html_()
-    assert "artefacts" not in run_table([fast, good]).drop(columns="artefacts")._repr_html_()
 
 
 def test_a_run_elsewhere_is_read_from_its_copy_here(run: Run) -> None:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lesson import LessonError
+from lesson.jobs.job_list import as_table, row
 from lesson.jobs.spec import Times
-from lesson.jobs.table import row, table
 from lesson.money import budget
 from lesson.money.costs import Estimate, Price, PriceUnknown, estimate
 from local_cloud.client.bill_rows import Leak
@@ -111,7 +111,7 @@ def test_jobs_of_a_list_count_what_they_have_cost_and_an_hour_while_they_run() -
     now = datetime.now(UTC)
     a_minute = Times(now - timedelta(minutes=1), now, now)
     two_hours = Times(now - timedelta(hours=2), now, now)
-    listed = table(
+    listed = as_table(
         [
             row("a", ("succeeded", ""), a_minute, 1, "box"),
             row("b", ("running", ""), a_minute, 1, "box"),

@@ -1,13 +1,29 @@
-"""The table of runs as a notebook shows it: aligned numbers with units, the best ones marked."""
+"""The table of runs: run_table(). Notebooks show its numbers with units, the best ones marked."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 
+from lesson.jobs.runs import Run
+
+COLUMNS = (
+    "place",
+    "machine",
+    "replicas",
+    "queued",
+    "starting",
+    "training",
+    "seconds",
+    "cost",
+    "accuracy",
+    "loss",
+    "artefacts",
+)
+DIGITS = dict(queued=2, starting=2, training=2, seconds=2, cost=4, accuracy=4, loss=4)
 FORMATS: dict[str, str] = {
     "replicas": "{:d}",
     "queued": "{:.2f} s",
@@ -26,6 +42,15 @@ BEST: dict[str, Callable[[Iterable[float]], float]] = {
 }
 
 LONG = ("artefacts",)  # URIs, too long for a line
+
+
+def run_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return the runs as a table, one row each, rounded; blank where nothing is known."""
+    rows = [[getattr(run, name) for name in COLUMNS] for run in runs]
+    table = RunTable(rows, columns=list(COLUMNS))
+    for name, digits in DIGITS.items():
+        table[name] = table[name].astype(float).round(digits)
+    return table.astype(object).where(table.notna(), "")
 
 
 class RunTable(pd.DataFrame):

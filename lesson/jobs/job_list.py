@@ -1,4 +1,4 @@
-"""The table that list_jobs() returns."""
+"""The list of jobs that list_jobs() returns."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def row(
     return name, *state, created, round(when.seconds(), 1), replicas, machine
 
 
-def table(rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
-    """Return the list of jobs."""
+def as_table(rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
+    """Return the rows of jobs as a table."""
     import pandas as pd
 
     columns = ["name", "state", "service_state", "created", "seconds", "replicas", "machine"]

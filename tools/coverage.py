@@ -27,19 +27,11 @@ from local_cloud.amazon.s3 import operations
 from local_cloud.amazon.s3.routes import HARMLESS
 from local_cloud.amazon.s3.routes import calls as s3_calls
 from local_cloud.amazon.sagemaker import service as sagemaker
-from local_cloud.amazon.sagemaker.autopilot.request import IGNORED as IGNORED_BY_AUTOPILOT
-from local_cloud.amazon.sagemaker.endpoint_configs import IGNORED as IGNORED_BY_ENDPOINTS
-from local_cloud.amazon.sagemaker.pipelines.definition import IGNORED as IGNORED_BY_PIPELINES
-from local_cloud.amazon.sagemaker.processing.request import IGNORED as IGNORED_BY_PROCESSING
-from local_cloud.amazon.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
 from local_cloud.google.bigquery import service as bigquery
 from local_cloud.google.gcs import service as gcs
 from local_cloud.google.logging import service as logging
 from local_cloud.google.resourcemanager import service as resourcemanager
 from local_cloud.google.vertex import service as vertex
-from local_cloud.google.vertex.launch import IGNORED
-from local_cloud.google.vertex.pipelines.container import IGNORED as IGNORED_OF_PIPELINES
-from local_cloud.google.vertex.serving_launch import IGNORED as IGNORED_OF_DEPLOYED
 from local_cloud.platform import Platform
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -189,20 +181,21 @@ def of_sagemaker() -> Iterator[str]:
         "Notebook instances are records: no Jupyter server is started, because you already work"
         " in one."
     )
-    yield from (
-        "",
-        "These fields of a training job are checked and kept, and have no effect here.",
-        "",
-    )
-    yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_SAGEMAKER.items())
-    yield from ("", "These fields of a processing job are checked and kept too.", "")
-    yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_PROCESSING.items())
-    yield from ("", "These of a pipeline and of its definition are, too.", "")
-    yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_PIPELINES.items())
-    yield from ("", "These fields of an Autopilot job are, too.", "")
-    yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_AUTOPILOT.items())
-    yield from ("", "These fields of an endpoint configuration are, too.", "")
-    yield from (f"- `{field}`: {why}" for field, why in IGNORED_BY_ENDPOINTS.items())
+    yield ""
+    yield from of_ignored("local_cloud.amazon.sagemaker")
+
+
+def of_ignored(package: str) -> Iterator[str]:
+    """Yield the lines on fields without an effect: a module's IGNORED, of what IGNORED_IN names."""
+    for path in sorted((ROOT / package.replace(".", "/")).rglob("*.py")):
+        if re.search(r"^IGNORED = ", path.read_text(encoding="utf-8"), re.MULTILINE):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            module = importlib.import_module(name)
+            whose = module.IGNORED_IN
+            yield f"These fields of {whose} are checked and kept, and have no effect here."
+            yield ""
+            yield from (f"- `{field}`: {why}" for field, why in module.IGNORED.items())
+            yield ""
 
 
 def table() -> str:
@@ -242,13 +235,8 @@ def table() -> str:
     lines += ["#### Other services", ""]
     lines += [f"- Missing, all {count} calls of: {', '.join(rest)}.", ""]
     lines += ["### Accepted and ignored {#coverage-ignored}", ""]
-    lines += ["These fields of a job are checked and kept, and have no effect here.", ""]
-    lines += [f"- `{field}`: {why}" for field, why in IGNORED.items()]
-    lines += ["", "These fields of a deployed model have no effect here either.", ""]
-    lines += [f"- `{field}`: {why}" for field, why in IGNORED_OF_DEPLOYED.items()]
-    lines += ["", "These fields of a pipeline job have none.", ""]
-    lines += [f"- `{field}`: {why}" for field, why in IGNORED_OF_PIPELINES.items()]
-    lines += ["", *of_s3(), *of_sagemaker()]
+    lines += of_ignored("local_cloud.google.vertex")
+    lines += [*of_s3(), *of_sagemaker()]
     return "\n".join(lines) + "\n"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,14 +16,17 @@ from local_cloud.amazon.protocols.query_protocol import QueryService
 from local_cloud.amazon.protocols.rest_protocol import RestService
 from local_cloud.amazon.s3 import operations as s3
 from local_cloud.amazon.s3.routes import S3
+from local_cloud.google import definitions
 from local_cloud.google import services as google
 from local_cloud.google.definitions.api import api
+from local_cloud.google.vertex import service as vertex
+from local_cloud.google.vertex.parts import Parts
+from local_cloud.google.vertex.resource import Resource
 from local_cloud.platform import Platform
 from tests.local_cloud.examples_of_schemas import Examples
 
 VERTEX = "google.cloud.aiplatform_v1"
-OF_VERTEX = ("dataset", "endpoint", "job", "metadata", "model", "pipeline", "prediction")
-DEFINITIONS = ("bigquery.v2", "storage.v1", "logging.v2")
+DEFINITIONS = sorted(path.stem for path in Path(definitions.__file__).parent.glob("*.json"))
 FORM = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
 # The server's own, and what they take.
 OWN = {
@@ -57,9 +60,11 @@ def declared(folder: Path) -> list[Declared]:
             for verb in sorted((route.methods or set()) - {"HEAD"})
         ]
         apis = amazon_apis(platform)
+        parts = Parts.of(platform)
+        resources = [one for declare in vertex.RESOURCES for one in declare(parts)]
     finally:
         platform.close_records()
-    rules = {**dict(_of_vertex()), **dict(_of_definitions())}
+    rules = {**dict(_of_vertex(resources)), **dict(_of_definitions())}
     found = [_google(verb, path, rules) for verb, path in paths]
     found += [each for one in apis for each in _amazon(one)]
     return found + [_own(verb, path, body) for (verb, path), body in OWN.items()]
@@ -114,10 +119,22 @@ def _of_definitions() -> Iterator[tuple[tuple[str, str], Rule]]:
             yield (verb, path.replace("{}", "*")), (query, body)
 
 
-def _of_vertex() -> Iterator[tuple[tuple[str, str], Rule]]:
+def _services_of(resources: Iterable[Resource]) -> set[str]:
+    """The modules of the API's services that have these resources, as their requests tell."""
     types = importlib.import_module(f"{VERTEX}.types")
-    for service in (*OF_VERTEX, "tensorboard"):
-        base = importlib.import_module(f"{VERTEX}.services.{service}_service.transports.rest_base")
+    found = {"prediction_service"}  # has no resources of its own
+    for one in resources:
+        plural = one.collection.rpartition("/")[2]
+        names = (f"Get{one.proto.__name__}Request", f"List{plural[:1].upper()}{plural[1:]}Request")
+        request = next(getattr(types, name) for name in names if hasattr(types, name))
+        found.add(request.__module__.rpartition(".")[2])
+    return found
+
+
+def _of_vertex(resources: Iterable[Resource]) -> Iterator[tuple[tuple[str, str], Rule]]:
+    types = importlib.import_module(f"{VERTEX}.types")
+    for service in sorted(_services_of(resources)):
+        base = importlib.import_module(f"{VERTEX}.services.{service}.transports.rest_base")
         (transport,) = (v for k, v in vars(base).items() if re.fullmatch(r"_Base\w+Transport", k))
         for name, one in vars(transport).items():
             kind = getattr(types, f"{name.removeprefix('_Base')}Request", None)

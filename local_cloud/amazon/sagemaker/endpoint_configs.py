@@ -21,6 +21,7 @@ NAME = "EndpointConfigName"
 SUMMARY = (NAME, "EndpointConfigArn", "CreationTime")
 
 # Fields of a configuration's variants that are checked and kept, and have no effect here.
+IGNORED_IN = "an endpoint configuration"  # as the table of calls names it
 IGNORED = {
     "ProductionVariants[].InstanceType": "every instance is this machine; models run on its CPU",
     "ProductionVariants[].VolumeSizeInGB": "there is one disk",

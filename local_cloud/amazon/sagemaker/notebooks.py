@@ -6,8 +6,10 @@ import time
 from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
+from local_cloud.amazon.protocols.json_protocol import Operation
 from local_cloud.amazon.sagemaker import billing, listing
 from local_cloud.amazon.sagemaker.names import arn
+from local_cloud.amazon.sagemaker.parts import Parts
 from local_cloud.amazon.sagemaker.request import invalid
 from local_cloud.amazon.sagemaker.tags import Tags
 from local_cloud.client.environment import REGION
@@ -39,6 +41,20 @@ FILTERS = (  # of ListNotebookInstances, those that are missing
     *("NotebookInstanceLifecycleConfigNameContains", "DefaultCodeRepositoryContains"),
     "AdditionalCodeRepositoryEquals",
 )
+
+
+def operations(parts: Parts) -> dict[str, Operation]:
+    """Return the operations on notebook instances, by name."""
+    notebooks = Notebooks(parts.platform.records, parts.tags)
+    return {
+        "CreateNotebookInstance": notebooks.create,
+        "DescribeNotebookInstance": notebooks.describe,
+        "ListNotebookInstances": notebooks.list,
+        "StartNotebookInstance": notebooks.start,
+        "StopNotebookInstance": notebooks.stop,
+        "UpdateNotebookInstance": notebooks.update,
+        "DeleteNotebookInstance": notebooks.delete,
+    }
 
 
 class Notebooks:

@@ -10,7 +10,6 @@ from local_cloud.amazon.sagemaker.endpoint_configs import EndpointConfigs
 from local_cloud.amazon.sagemaker.endpoints import Endpoints
 from local_cloud.amazon.sagemaker.model_registry import ModelRegistry
 from local_cloud.amazon.sagemaker.models import Models
-from local_cloud.amazon.sagemaker.notebooks import Notebooks
 from local_cloud.amazon.sagemaker.pipelines.executions import PipelineExecutions
 from local_cloud.amazon.sagemaker.pipelines.pipelines import Pipelines
 from local_cloud.amazon.sagemaker.pipelines.steps import StepKinds
@@ -31,7 +30,6 @@ class Parts:
     platform: Platform
     tags: Tags
     registry: ModelRegistry
-    notebooks: Notebooks
     training: Training
     processing: Processing
     tuning: Tuning
@@ -50,7 +48,6 @@ class Parts:
         """Make them."""
         tags = Tags(platform.records)
         registry = ModelRegistry(platform.records, platform.s3, tags)
-        notebooks = Notebooks(platform.records, tags)
         training, processing = Training(platform, tags), Processing(platform, tags)
         models = Models(platform.records, registry, tags)
         configs = EndpointConfigs(models)
@@ -64,7 +61,6 @@ class Parts:
             platform,
             tags,
             registry,
-            notebooks,
             training,
             processing,
             Tuning(training, platform.studies),

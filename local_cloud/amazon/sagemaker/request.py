@@ -15,6 +15,7 @@ Json = dict[str, Any]
 DAY = 24 * 3600
 
 # Fields of a CreateTrainingJob request that are checked and kept, and have no effect here.
+IGNORED_IN = "a training job"  # as the table of calls names it
 IGNORED = {
     "AlgorithmSpecification.TrainingImageConfig": "no registry is asked",
     "AlgorithmSpecification.EnableSageMakerMetricsTimeSeries": "only the last value is kept",

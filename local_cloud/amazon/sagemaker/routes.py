@@ -57,29 +57,6 @@ def autopilot(parts: Parts) -> dict[str, Operation]:
     }
 
 
-def tags(parts: Parts) -> dict[str, Operation]:
-    """Return the operations on tags."""
-    return {
-        "AddTags": parts.tags.add,
-        "ListTags": parts.tags.list,
-        "DeleteTags": parts.tags.delete,
-    }
-
-
-def notebooks(parts: Parts) -> dict[str, Operation]:
-    """Return the operations on notebook instances."""
-    notebooks = parts.notebooks
-    return {
-        "CreateNotebookInstance": notebooks.create,
-        "DescribeNotebookInstance": notebooks.describe,
-        "ListNotebookInstances": notebooks.list,
-        "StartNotebookInstance": notebooks.start,
-        "StopNotebookInstance": notebooks.stop,
-        "UpdateNotebookInstance": notebooks.update,
-        "DeleteNotebookInstance": notebooks.delete,
-    }
-
-
 def models(parts: Parts) -> dict[str, Operation]:
     """Return the operations on model packages and their groups."""
     registry = parts.registry

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from local_cloud.amazon.protocols.dispatcher import AmazonService
 from local_cloud.amazon.protocols.json_protocol import JsonService, Operation
-from local_cloud.amazon.sagemaker import routes
+from local_cloud.amazon.sagemaker import notebooks, routes, tags
 from local_cloud.amazon.sagemaker.failure_messages import FailureMessages
 from local_cloud.amazon.sagemaker.parts import Parts
 from local_cloud.amazon.sagemaker.processing import jobs as processing
@@ -19,8 +19,7 @@ OPERATIONS: tuple[Callable[[Parts], Mapping[str, Operation]], ...] = (
     routes.processing,
     routes.tuning,
     routes.autopilot,
-    routes.tags,
-    routes.notebooks,
+    notebooks.operations,
     routes.models,
     routes.endpoints,
     routes.batch_predictions,
@@ -32,6 +31,7 @@ def service(platform: Platform) -> AmazonService:
     """Return SageMaker, with all that is declared in OPERATIONS."""
     parts = Parts.of(platform)
     operations = {name: call for declare in OPERATIONS for name, call in declare(parts).items()}
+    operations |= tags.operations(platform.records, operations)
     api = JsonService("sagemaker", operations)
     return AmazonService(
         apis=[api, parts.predictions.api()],

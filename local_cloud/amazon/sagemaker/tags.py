@@ -1,10 +1,13 @@
-"""Tags of jobs, notebook instances, models, endpoints, and model packages and their groups."""
+"""Tags: each resource's, made and deleted with it, and the three operations on them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
+from local_cloud.amazon.protocols.json_protocol import Operation
+from local_cloud.amazon.protocols.model import service_model
 from local_cloud.amazon.sagemaker import listing
 from local_cloud.store.records import Records
 
@@ -28,33 +31,47 @@ class Tags:
         """Forget a resource that is gone."""
         self.records.delete(KIND, arn)
 
-    def add(self, params: Json) -> Json:
-        """AddTags."""
-        merged = _merge(self._get(params), params["Tags"])
-        self.records.put(KIND, params["ResourceArn"], merged)
-        return {"Tags": _as_list(merged)}
 
-    def list(self, params: Json) -> Json:
-        """ListTags."""
-        return listing.page(_as_list(self._get(params)), {"MaxResults": MOST} | params, "Tags")
+def operations(records: Records, declared: Iterable[str]) -> dict[str, Operation]:
+    """Return the operations on tags; declared: the names of the service's other operations."""
+    creators = find_creators(declared)
 
-    def delete(self, params: Json) -> Json:
-        """DeleteTags."""
-        known = self._get(params)
-        left = {key: value for key, value in known.items() if key not in params["TagKeys"]}
-        self.records.put(KIND, params["ResourceArn"], left)
-        return {}
-
-    def _get(self, params: Json) -> Json:
-        found = self.records.get(KIND, params["ResourceArn"])
+    def get(params: Json) -> Json:
+        arn = params["ResourceArn"]
+        found = records.get(KIND, arn)
         if found is None:
             raise ServiceError(
                 "ValidationException",
-                f"Requested resource not found: {params['ResourceArn']} has no tags here; training"
-                " jobs, tuning jobs, notebook instances, models, endpoints, configurations, model"
-                " package groups and packages of no group have",
+                f"Requested resource not found: {arn} has no tags here; only what one of these"
+                f" operations has made can have some: {', '.join(creators)}",
             )
         return found
+
+    def add(params: Json) -> Json:
+        merged = _merge(get(params), params["Tags"])
+        records.put(KIND, params["ResourceArn"], merged)
+        return {"Tags": _as_list(merged)}
+
+    def list_all(params: Json) -> Json:
+        return listing.page(_as_list(get(params)), {"MaxResults": MOST} | params, "Tags")
+
+    def delete(params: Json) -> Json:
+        left = {key: value for key, value in get(params).items() if key not in params["TagKeys"]}
+        records.put(KIND, params["ResourceArn"], left)
+        return {}
+
+    return {"AddTags": add, "ListTags": list_all, "DeleteTags": delete}
+
+
+def find_creators(declared: Iterable[str]) -> list[str]:
+    """Return those of the operations that make a resource which can have tags."""
+    model = service_model("sagemaker")
+    creators = [name for name in declared if name.startswith("Create")]
+    return [
+        name
+        for name in creators
+        if "Tags" in getattr(model.operation_model(name).input_shape, "members", {})
+    ]
 
 
 def _merge(known: Json, tags: list[Json]) -> Json:

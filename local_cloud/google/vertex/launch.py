@@ -35,6 +35,7 @@ PRIMARY = "workerpool0-0"
 ROLES = ("chief", "worker", "ps", "evaluator")  # of the pools, by place
 
 # Fields of a CustomJobSpec that are checked and kept, and have no effect on this machine.
+IGNORED_IN = "a custom job"  # as the table of calls names it
 IGNORED = {
     "workerPoolSpecs[].machineSpec.machineType": "every replica runs on this machine",
     "workerPoolSpecs[].diskSpec": "there is one disk",

@@ -24,6 +24,7 @@ PREBUILT = re.compile(
     r"(?:us|europe|asia)-docker\.pkg\.dev/vertex-ai/prediction/(\w+)-(?:cpu|gpu)\.([\w-]+):\w+"
 )
 # Fields of a DeployedModel that are checked and kept, and have no effect on this machine.
+IGNORED_IN = "a deployed model"  # as the table of calls names it
 IGNORED = {
     "serviceAccount": "there are no accounts",
     "enableAccessLogging": "every request is logged",

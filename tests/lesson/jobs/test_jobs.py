@@ -40,7 +40,7 @@ def test_a_job_that_ended_in_the_queue_had_no_machines() -> None:
 
 def test_a_job_that_goes_on_is_counted_until_now() -> None:
     begun = datetime.now(UTC) - timedelta(hours=1)
-    assert 3600 <= Times(begun, begun, None).running() < 7200
+    assert 3600 <= Times(begun, begun, None).machine_seconds() < 7200
 
 
 @pytest.mark.parametrize("value", ["data.npz", "/tmp/data.npz", "C:/data.npz", "https://x/y"])

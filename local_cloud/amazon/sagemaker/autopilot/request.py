@@ -35,6 +35,7 @@ ALGORITHMS = {
     "nn-torch": "network",
 }
 # Fields of a request that are checked and kept, and have no effect here.
+IGNORED_IN = "an Autopilot job"  # as the table of calls names it
 IGNORED = {
     "RoleArn": "everything here may read and write everything here",
     "OutputDataConfig.KmsKeyId": "nothing is encrypted",

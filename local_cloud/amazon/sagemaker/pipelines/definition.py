@@ -136,6 +136,7 @@ def _list(document: Json, field: str, fields: Mapping[str, type]) -> list[Any]:
 
 
 # Fields of a pipeline and its definition that are kept, and have no effect here.
+IGNORED_IN = "a pipeline and its definition"  # as the table of calls names it
 IGNORED = {
     "RoleArn": "of the pipeline; everything here may read and write everything here",
     "PipelineExperimentConfig": "nothing is tracked",

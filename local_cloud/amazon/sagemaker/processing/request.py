@@ -13,6 +13,7 @@ Json = dict[str, Any]
 ROOT = "/opt/ml/processing"  # below it is every LocalPath: API reference, ProcessingS3Input
 
 # Fields of a CreateProcessingJob request that are checked and kept, and have no effect here.
+IGNORED_IN = "a processing job"  # as the table of calls names it
 IGNORED = {
     "RoleArn": "everything here may read and write everything here",
     "ProcessingOutputConfig.KmsKeyId": "nothing is encrypted",

@@ -26,6 +26,7 @@ from local_cloud.store.objects import Objects
 MACHINE = "e2-standard-4"  # of a task that asks for none: "Specify machine types for a pipeline"
 MOST_BYTES = 8 << 20  # of a file with outputs
 # Fields of a container that are accepted and have no effect on this machine.
+IGNORED_IN = "a pipeline job"  # as the table of calls names it
 IGNORED = {
     "pipelineSpec.deploymentSpec.executors[].container.resources": "a task uses this machine; only"
     " its accelerator has an effect",

@@ -79,7 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if command == "rehearse":
         listed = words == ["list"]
-        print(rehearse.table() if listed else rehearse.rehearse(_rehearsed(words), home))
+        print(rehearse.table() if listed else rehearse.rehearse(_parse_rehearsal(words), home))
         return 0
     print(getattr(control, command)(home))
     return 0
@@ -108,7 +108,7 @@ def _open_in_browser(home: Home, link: str) -> None:
     webbrowser.open(page.as_uri())
 
 
-def _rehearsed(words: list[str]) -> str | list[int] | None:
+def _parse_rehearsal(words: list[str]) -> str | list[int] | None:
     """Return what rehearse is given: a failure, epochs, or None for `off`."""
     if words == ["off"]:
         return None

@@ -22,7 +22,7 @@ from local_cloud.engine.serving.spec import Deployment
 from local_cloud.engine.spec import Job
 from local_cloud.engine.studies.spec import Study
 from local_cloud.engine.studies.studies import Studies
-from local_cloud.store.damage import damaged
+from local_cloud.store.damage import damage_error
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 from local_cloud.store.space import Space
@@ -161,4 +161,4 @@ def _require_records_of(folder: Path, kinds: Sequence[str], records: Records) ->
     for kind in kinds:
         for found in sorted((folder / kind).glob("[!.]*/*")):
             why = f"it holds no record, but there is {found.parent.relative_to(folder)}"
-            raise damaged(records.path, why)
+            raise damage_error(records.path, why)

@@ -168,7 +168,7 @@ class LocalCloud:
         try:
             wanted = bodies.parse(await bodies.read(request))
             if "failure" in wanted:
-                engine.failures.add(failures.checked(wanted))
+                engine.failures.add(failures.parse_failure(wanted))
                 return JSONResponse({})
             replaced = engine.rehearse(wanted["epochs"])
             replaced |= not wanted["epochs"] and engine.failures.clear()
@@ -188,10 +188,10 @@ class LocalCloud:
 
 def build(home: Home, port: int) -> Guard:
     """Return the application behind its guard."""
-    return guarded(LocalCloud(home, port))
+    return with_guard(LocalCloud(home, port))
 
 
-def guarded(cloud: LocalCloud) -> Guard:
+def with_guard(cloud: LocalCloud) -> Guard:
     """Put the guard before the application."""
     return Guard(cloud, cloud.home.secret(), cloud.port, cloud.pages, cloud.sessions.origins)
 
@@ -274,7 +274,7 @@ def main(folder: str) -> None:
     home.forget_stop()
     cloud = LocalCloud(home, port)
     config = uvicorn.Config(
-        guarded(cloud),
+        with_guard(cloud),
         log_level="warning",
         access_log=False,
         proxy_headers=False,

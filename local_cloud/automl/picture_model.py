@@ -103,7 +103,7 @@ def layers(classes: int) -> nn.Module:
     return nn.Sequential(*parts, nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(4 * 48, classes))
 
 
-def trained(
+def train(
     classes: Sequence[str],
     training: tuple[np.ndarray, np.ndarray],
     validation: tuple[np.ndarray, np.ndarray],
@@ -132,7 +132,7 @@ def trained(
         for places in np.array_split(
             chance.permutation(len(training[0])), -(-len(training[0]) // BATCH)
         ):
-            pictures = shifted(_tensor(training[0][places]), chance)
+            pictures = shift(_tensor(training[0][places]), chance)
             loss = loss_of(network(pictures), torch.from_numpy(training[1][places]).float())
             torch.autograd.backward(loss)
             descent.step()
@@ -167,7 +167,7 @@ class _Descent:
                 parameter.grad = None
 
 
-def shifted(pictures: torch.Tensor, chance: np.random.Generator) -> torch.Tensor:
+def shift(pictures: torch.Tensor, chance: np.random.Generator) -> torch.Tensor:
     """Move all pictures of a batch by up to two pixels, so that places matter less."""
     right, down = (int(each) for each in chance.integers(-2, 3, 2))
     padded = functional.pad(pictures, (2, 2, 2, 2), mode="replicate")

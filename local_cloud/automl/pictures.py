@@ -22,12 +22,12 @@ def read(path: Path, name: str) -> np.ndarray:
     try:
         if path.stat().st_size > LARGEST:
             raise BadData(f"{name} has more than {LARGEST:,} bytes")
-        return decoded(path.read_bytes(), name)
+        return decode(path.read_bytes(), name)
     except OSError as problem:
         raise BadData(f"{name} cannot be read: {problem}") from None
 
 
-def decoded(content: bytes, name: str) -> np.ndarray:
+def decode(content: bytes, name: str) -> np.ndarray:
     """Return a picture as numbers from 0 to 1, (SIZE, SIZE, 3); BadData if it is none."""
     if len(content) > LARGEST:
         raise BadData(f"{name} has more than {LARGEST:,} bytes")

@@ -147,12 +147,12 @@ def search(
         if time.monotonic() >= end:  # Optuna's own timeout may leave no candidate at all
             study.stop()
 
-    def tried(trial: optuna.Trial) -> float:
+    def try_candidate(trial: optuna.Trial) -> float:
         model = trial.suggest_categorical("model", names)
         parameters = MODELS[model][1](trial)
         name = f"{trial.number + 1:03d} {model}"
         one = Candidate(name, model, parameters)
-        one = _validated(problem, one, frame, truth, folds, candidate_seconds)
+        one = _cross_validate(problem, one, frame, truth, folds, candidate_seconds)
         found.append(one)
         tell(one)
         if not one.metrics:
@@ -160,13 +160,13 @@ def search(
         return one.metrics[problem.objective]
 
     study = _study(names, problem.seed, better)
-    study.optimize(tried, n_trials=max(1, trials), callbacks=[stop_at_the_end])
+    study.optimize(try_candidate, n_trials=max(1, trials), callbacks=[stop_at_the_end])
     complete = [one for one in found if one.metrics]
     complete.sort(key=lambda one: one.metrics[problem.objective], reverse=better)
     return complete + [one for one in found if not one.metrics]
 
 
-def fitted(problem: Problem, candidate: Candidate) -> Any:
+def fit(problem: Problem, candidate: Candidate) -> Any:
     """Train a candidate on all rows; returns the pipeline."""
     made = pipelines.pipeline(
         problem.task, problem.columns, candidate.model, candidate.parameters, problem.seed
@@ -198,7 +198,7 @@ def _folds(problem: Problem, truth: np.ndarray) -> list[tuple[np.ndarray, np.nda
     return list(kind.split(np.zeros(len(truth)), truth))
 
 
-def _validated(
+def _cross_validate(
     problem: Problem,
     candidate: Candidate,
     frame: pd.DataFrame,

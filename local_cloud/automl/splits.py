@@ -63,7 +63,7 @@ class Split:
         return (self.column,) if self.column else ()
 
 
-def checked(rows: pd.DataFrame, parts: np.ndarray) -> tuple[pd.DataFrame, pd.DataFrame]:
+def separate_test(rows: pd.DataFrame, parts: np.ndarray) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows to search with, which are those of training and validation, and to test."""
     train, test = rows[parts != TEST], rows[parts == TEST]
     for name, part in (("training", train), ("test", test)):

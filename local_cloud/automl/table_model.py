@@ -13,7 +13,7 @@ import numpy as np
 
 from local_cloud.automl import shapley
 from local_cloud.automl.columns import Columns
-from local_cloud.automl.search import Candidate, Problem, fitted
+from local_cloud.automl.search import Candidate, Problem, fit
 
 PATHS = 5  # of the sampled Shapley values of a row
 PIPELINE, ABOUT = "model.joblib", "model.json"
@@ -34,7 +34,7 @@ class TableModel:
     @classmethod
     def of(cls, problem: Problem, candidate: Candidate) -> TableModel:
         """Train the candidate on all rows of the problem."""
-        made = fitted(problem, candidate)
+        made = fit(problem, candidate)
         frame = problem.columns.frame(problem.rows)
         baseline: dict[str, Any] = {
             name: float(np.nanmedian(frame[name])) if frame[name].notna().any() else None

@@ -74,7 +74,7 @@ def train(asked: argparse.Namespace) -> None:
         if epoch % 10 == 1:
             print(f"epoch {epoch}: loss {loss:.4f} on the validation pictures", flush=True)
 
-    model = picture_model.trained(
+    model = picture_model.train(
         classes,
         training,
         validation,

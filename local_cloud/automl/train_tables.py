@@ -56,9 +56,9 @@ def train(asked: argparse.Namespace) -> None:
     rows = columns.read(asked.data)
     write(asked.output / "statistics.json", statistics.of(rows))
     split = splits.Split(tuple(asked.fractions), asked.split_column, asked.time_column)
-    known, tested = splits.checked(rows, split.parts(rows, asked.seed))
+    known, tested = splits.separate_test(rows, split.parts(rows, asked.seed))
     problem = Problem.of(
-        used(known, asked, split),
+        select_columns(known, asked, split),
         asked.target,
         asked.task,
         objective=asked.objective,
@@ -86,18 +86,18 @@ def train(asked: argparse.Namespace) -> None:
     evaluated = metrics.evaluation(
         problem.task, problem.truth(tested), model.predict(tested), problem.classes
     )
-    evaluated["importance"] = model.importance(tested[: explained_rows(model)])
+    evaluated["importance"] = model.importance(tested[: count_explained_rows(model)])
     write(asked.output / "evaluation.json", evaluated)
     write(asked.output / "candidates.json", [one.document() for one in found])
     print(f"on the rows to test with: {problem.objective} {evaluated[problem.objective]:.4f}")
 
 
-def explained_rows(model: TableModel) -> int:
+def count_explained_rows(model: TableModel) -> int:
     """Return how many rows explain the columns' importance: fewer where there are many columns."""
     return max(1, min(EXPLAINED, 50 * EXPLAINED // len(model.columns.used)))
 
 
-def used(rows: Any, asked: argparse.Namespace, split: splits.Split) -> Any:
+def select_columns(rows: Any, asked: argparse.Namespace, split: splits.Split) -> Any:
     """Return the columns that a model may get, and the target."""
     wanted = [name for name in rows.columns if name not in split.unused]
     if asked.only_kinds:

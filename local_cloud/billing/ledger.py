@@ -61,7 +61,7 @@ def _of_rental(rental: Rental, now: float) -> Iterator[Row]:
     if not rental.spans:
         return
     prices = tariff(rental.rented.cloud, rental.rented.kind)
-    hours = billed_seconds(rental, now) / 3600
+    hours = count_billed_seconds(rental, now) / 3600
     for machines in rental.rented.machines:
         name = machines.type or "a machine of unknown type"
         price = prices.machines.get(machines.type)
@@ -71,7 +71,7 @@ def _of_rental(rental: Rental, now: float) -> Iterator[Row]:
             yield _row(rental, machines.gpu, count, hours, prices.gpus.get(machines.gpu))
 
 
-def billed_seconds(rental: Rental, now: float) -> float:
+def count_billed_seconds(rental: Rental, now: float) -> float:
     """Return the seconds of one machine of each type, rounded as the service rounds them."""
     rented = rental.rented
     runs = rental.runs(now)
@@ -79,13 +79,13 @@ def billed_seconds(rental: Rental, now: float) -> float:
     if tariff(rented.cloud, rented.kind).together:
         seconds = [sum(seconds)]
     rounding = ROUNDINGS.get(rented.cloud)
-    return sum(map(rounding.billed, seconds) if rounding else seconds)
+    return sum(map(rounding.round_up, seconds) if rounding else seconds)
 
 
 def _row(rental: Rental, name: str, count: int, hours: float, price: ListPrice | None) -> Row:
     most = max(span.times for span in rental.spans)
     upto = "up to " if len(rental.spans) > 1 and most > 1 else ""
-    return _priced(
+    return _price_row(
         SERVICES.get(rental.rented.cloud, rental.rented.cloud),
         _what(rental),
         f"{upto}{count * most} × {name}{_spot(rental)}",
@@ -133,7 +133,7 @@ def _spot(rental: Rental) -> str:
 # ---- bytes --------------------------------------------------------------------------------------
 def _of_buckets(scheme: str, objects: Objects, now: float) -> Iterator[tuple[Row, Leak | None]]:
     """Yield a row for each bucket that holds or has held something; a leak too if it still does."""
-    past, found = dict(objects.held()), {}
+    past, found = dict(objects.list_held()), {}
     for bucket in objects.buckets():
         # Since they were created: a change of an object's metadata begins nothing anew.
         with suppress(NoSuchBucket):  # it has been deleted since
@@ -159,7 +159,7 @@ def _of_full_bucket(
     if past:
         amount, since = amount + past.byte_seconds, min(since, past.since)
     what, on = f"bucket {uri}", f"{size * 1024:.3g} MB" if size < 1 else f"{size:.3g} GB"
-    row = _priced(service, what, on, (since, None), _months(amount), price)
+    row = _price_row(service, what, on, (since, None), _months(amount), price)
     per_day = size * price.usd * DAY / MONTH
     remove = BUCKETS[scheme].format(name)
     return row, Leak(service, what, on, since, per_day, remove, row.dollars or 0.0, "bucket")
@@ -168,7 +168,7 @@ def _of_full_bucket(
 def _of_empty_bucket(uri: str, on: str, past: Held) -> Row:
     service, price = STORAGE[uri.partition("://")[0]]
     when = (past.since, past.until)
-    return _priced(service, f"bucket {uri}", on, when, _months(past.byte_seconds), price)
+    return _price_row(service, f"bucket {uri}", on, when, _months(past.byte_seconds), price)
 
 
 def _months(byte_seconds: float) -> tuple[float, str]:
@@ -177,21 +177,21 @@ def _months(byte_seconds: float) -> tuple[float, str]:
 
 # ---- what is billed by the bytes that it processes, or by the piece -----------------------------
 def _of_queries(records: Records) -> Iterator[Row]:
-    for query in query_records.noted(records):
+    for query in query_records.list_queries(records):
         size = (query.billed / TIB, "TiB")
         on = f"{query.processed / 2**20:.3g} MB processed"
         what, price = f"{query.kind} {query.name}", QUERIES.get(query.kind)
-        yield _priced("BigQuery", what, on, (query.at, query.at), size, price)
+        yield _price_row("BigQuery", what, on, (query.at, query.at), size, price)
 
 
 def _of_runs(records: Records) -> Iterator[Row]:
-    for run in run_records.noted(records):
+    for run in run_records.list_runs(records):
         service, what = SERVICES[run.cloud], f"{run.kind} {run.name.rsplit('/', 1)[-1]}"
         price = RUNS.get((run.cloud, run.kind))
-        yield _priced(service, what, "the fee", (run.at, run.at), (1, "runs"), price)
+        yield _price_row(service, what, "the fee", (run.at, run.at), (1, "runs"), price)
 
 
-def _priced(
+def _price_row(
     cloud: str,
     what: str,
     on: str,

@@ -26,9 +26,9 @@ class Query:
     kind: str = QUERY
 
 
-def billed_bytes(tables: Iterable[int]) -> int:
+def count_billed_bytes(tables: Iterable[int]) -> int:
     """Return the bytes that are billed of a query that processes so many of each table."""
-    return sum(int(google.QUERY_ROUNDING.billed(each)) for each in tables if each)
+    return sum(int(google.QUERY_ROUNDING.round_up(each)) for each in tables if each)
 
 
 def note(records: Records, query: Query) -> None:
@@ -36,7 +36,7 @@ def note(records: Records, query: Query) -> None:
     records.put(KIND, f"{query.at:017.6f} {query.name}", asdict(query))
 
 
-def noted(records: Records) -> Iterator[Query]:
+def list_queries(records: Records) -> Iterator[Query]:
     """Yield all queries, the oldest first."""
     for _, document in records.list(KIND):
         yield Query(**document)

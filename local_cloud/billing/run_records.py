@@ -25,7 +25,7 @@ def note(records: Records, run: Run) -> None:
     records.put(KIND, f"{run.at:017.6f} {run.name}", asdict(run))
 
 
-def noted(records: Records) -> Iterator[Run]:
+def list_runs(records: Records) -> Iterator[Run]:
     """Yield all runs, the oldest first."""
     for _, document in records.list(KIND):
         yield Run(**document)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from local_cloud.client import control, revival
-from local_cloud.client.environment import added_to, taken_from
+from local_cloud.client.environment import find_misleading, merge_environment
 from local_cloud.client.sdks import HOOKS
 from local_cloud.client.sdks.after_import import after_import
 from local_cloud.client.sdks.redaction import redact_log_records
@@ -27,8 +27,8 @@ def activate() -> control.Status:
             "LESSON_TARGET is cloud, so the SDKs stay with the real one; unset it to work locally"
         )
     found = control.in_use()
-    wanted = added_to(os.environ, found)
-    for name in taken_from(os.environ):
+    wanted = merge_environment(os.environ, found)
+    for name in find_misleading(os.environ):
         del os.environ[name]
     os.environ.update(wanted)
     revival.use(found)

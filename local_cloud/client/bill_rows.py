@@ -83,15 +83,17 @@ class Bill:
         if not self.rows:
             nothing = "Nothing has been used that the real services would have billed."
             return "\n\n".join(filter(None, [nothing, self._waiting()]))
-        return "\n\n".join(filter(None, [self._table(), self._unpriced(), self.leak_report()]))
+        return "\n\n".join(
+            filter(None, [self._table(), self._describe_unpriced(), self.leak_report()])
+        )
 
     def _table(self) -> str:
         lines = [_cells(row) for row in self.rows]
         lines.append(["total", "", "", "", "", "", f"{self.dollars:.2f}", ""])
-        table = _aligned([list(HEADS), *lines])
+        table = _align([list(HEADS), *lines])
         return f"What the same seconds and bytes would have cost on the real services:\n{table}"
 
-    def _unpriced(self) -> str:
+    def _describe_unpriced(self) -> str:
         names = [f"{row.what} ({row.on})" for row in self.unpriced]
         return f"Not priced, and not in the total: {'; '.join(names)}." if names else ""
 
@@ -142,7 +144,7 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
+def _align(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -148,7 +148,7 @@ def start_again(home: Home) -> Status:
     not answer, or that this interpreter cannot run.
     """
     with home.starting(START_SECONDS + STOP_SECONDS):
-        if at := home.stopped():
+        if at := home.stop_time():
             raise LocalCloudError(
                 f"the local cloud was stopped at {at}: start it with local_cloud.activate() or"
                 " `python -m local_cloud start`, then run this again; its buckets, jobs and logs"
@@ -356,7 +356,7 @@ def own(home: Home) -> Home:
                     f" Python, {sys.executable}, lacks {_shortly(lacking)}."
                 )
                 return other
-    kept = _kept(home)
+    kept = _find_latest(home)
     pid = home.server()
     if pid is None and not (kept and used_by):
         return home
@@ -372,7 +372,7 @@ def _runs(pid: int | None) -> str:
     return f"process {pid}, " if pid else "not running, "
 
 
-def _kept(home: Home) -> Home | None:
+def _find_latest(home: Home) -> Home | None:
     """Return the home beside this one that this environment has used last; None if it has none."""
     ours = [each for each in home.beside() if not difference(each.address(), identity())]
     return max(ours, key=lambda each: (each.running(), each.last_start()), default=None)

@@ -89,12 +89,12 @@ def _google_command_lines(home: Home, port: int) -> dict[str, str]:
     }
 
 
-def taken_from(own: Mapping[str, str]) -> list[str]:
+def find_misleading(own: Mapping[str, str]) -> list[str]:
     """Return the user's own variables that would lead an SDK to other endpoints or credentials."""
     return sorted(name for name in own if name.startswith(TAKEN_AWAY))
 
 
-def added_to(own: Mapping[str, str], found: control.Status) -> dict[str, str]:
+def merge_environment(own: Mapping[str, str], found: control.Status) -> dict[str, str]:
     """Return the variables with two of the user's words: the project, and where to use no proxy.
 
     A project's name leads nowhere by itself. Of what is said about AWS nothing holds: a profile,
@@ -113,6 +113,6 @@ def added_to(own: Mapping[str, str], found: control.Status) -> dict[str, str]:
 def export_lines(found: control.Status) -> str:
     """Return lines for a shell with this process's environment, and where the home is."""
     folder = str(found.home.folder)
-    wanted = added_to(os.environ, found) | {"LOCAL_CLOUD_HOME": folder}
+    wanted = merge_environment(os.environ, found) | {"LOCAL_CLOUD_HOME": folder}
     lines = [f"export {name}={shlex.quote(value)}" for name, value in wanted.items()]
-    return "\n".join([*(f"unset {name}" for name in taken_from(os.environ)), *lines])
+    return "\n".join([*(f"unset {name}" for name in find_misleading(os.environ)), *lines])

@@ -343,7 +343,7 @@ class Home:
         """Forget the stop: a server runs again."""
         (self.folder / "stopped").unlink(missing_ok=True)
 
-    def stopped(self) -> str:
+    def stop_time(self) -> str:
         """Return when the last server was stopped on purpose, as HH:MM:SS; "" if it was not."""
         try:
             at = (self.folder / "stopped").stat().st_mtime

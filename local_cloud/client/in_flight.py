@@ -25,7 +25,7 @@ _watcher: threading.Thread | None = None
 
 
 @contextlib.contextmanager
-def watched(home: Home) -> Iterator[None]:
+def watch(home: Home) -> Iterator[None]:
     """Watch the server in this home while a request waits for its answer."""
     with _lock:
         _waiting[home] = _waiting.get(home, 0) + 1

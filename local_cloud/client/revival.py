@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from local_cloud.client import control
 from local_cloud.client.home import Home
-from local_cloud.client.in_flight import watched
+from local_cloud.client.in_flight import watch
 from local_cloud.errors import LocalCloudError
 
 Answer = TypeVar("Answer")
@@ -91,7 +91,7 @@ def _attempt(
 ) -> tuple[Answer | None, Exception | None]:
     """Return the answer, or the error; an error that is raised later is not chained to it."""
     try:
-        with watched(server.home):
+        with watch(server.home):
             return request(), None
     except failures as problem:
         return None, problem

@@ -88,7 +88,7 @@ def _header(packed: IO[bytes]) -> str:
 def of_tar(path: str) -> tuple[Rows, str]:
     """Return the members of a .tar file, packed or not, as far as the limits allow."""
     rows = [["name", "size"]]
-    with _in_words(), _opened(path) as packed, _archive(packed) as archive:
+    with _in_words(), _open_unpacked(path) as packed, _archive(packed) as archive:
         try:
             for member in islice(archive, MEMBERS):
                 size = words.size(member.size) if member.isfile() else "folder"
@@ -102,7 +102,7 @@ def of_tar(path: str) -> tuple[Rows, str]:
 
 def text_in_tar(path: str, name: str, most: int) -> str:
     """Return the text of the file of this name in the first folder; "" if there is none."""
-    with _in_words(), _opened(path) as packed, _archive(packed) as archive:
+    with _in_words(), _open_unpacked(path) as packed, _archive(packed) as archive:
         for member in islice(archive, MEMBERS):
             if member.name.removeprefix("./") == name and member.isfile():
                 if member.size > most:
@@ -112,7 +112,7 @@ def text_in_tar(path: str, name: str, most: int) -> str:
     return ""
 
 
-def _opened(path: str) -> IO[bytes] | io.BufferedIOBase:
+def _open_unpacked(path: str) -> IO[bytes] | io.BufferedIOBase:
     """Return the file, unpacked if its first bytes say that it is packed."""
     with Path(path).open("rb") as file:
         head = file.read(2)

@@ -121,9 +121,9 @@ class BucketPages:
 
     async def object(self, request: Request) -> Response:
         """Show one file, with as much of it as can be shown."""
-        return await in_turn(self._shown, request)
+        return await in_turn(self._object_page, request)
 
-    def _shown(self, request: Request) -> Response:
+    def _object_page(self, request: Request) -> Response:
         scheme, name, found = self._object(request)
         folder, _, short = found.name.rpartition("/")
         try:

@@ -70,7 +70,7 @@ def lines(title: str, series: Mapping[str, Points], axis: str = "epoch") -> Char
     drawn = []
     for name, points in series.items():
         if points:
-            placed = [place(x, y) for x, y in thinned(points)]
+            placed = [place(x, y) for x, y in thin_out(points)]
             text = " ".join(f"{x},{y}" for x, y in placed)
             drawn.append(Line(name, text, words.number(points[-1][1]), placed[-1]))
     last = max(x for x, _ in everything)
@@ -82,7 +82,7 @@ def lines(title: str, series: Mapping[str, Points], axis: str = "epoch") -> Char
     return Chart(title, drawn, across, up, told, axis)
 
 
-def thinned(points: Points, most: int = MOST_POINTS) -> Points:
+def thin_out(points: Points, most: int = MOST_POINTS) -> Points:
     """Return so many of the points at most, evenly spread, the first and the last among them."""
     if len(points) <= most:
         return points

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 from local_cloud.client.failures import FAILURES
 from local_cloud.console.site import ROOT, Site
 from local_cloud.console.tables import Cell, Table
-from local_cloud.engine.rehearsals.failures import Rehearsed, checked
+from local_cloud.engine.rehearsals.failures import Rehearsed, parse_failure
 from local_cloud.engine.spec import EngineError
 
 EMPTY = "Nothing is rehearsed. Choose a failure below."
@@ -54,7 +54,7 @@ class FailurePage:
             "every": form.get("every") == "yes",
         }
         try:
-            await run_in_threadpool(self.failures.add, checked(wanted))
+            await run_in_threadpool(self.failures.add, parse_failure(wanted))
         except EngineError as problem:
             return RedirectResponse(f"../failures?{urlencode({'refused': str(problem)})}", 303)
         return RedirectResponse("../failures", 303)

@@ -51,7 +51,7 @@ class JobPages:
         counts = Counter(job.state.value for job in listed)
         chosen = [job for job in listed if _fits(job, cloud, state)]
         if word:
-            shown = [jobs.shown(self.platform, job) for job in chosen]
+            shown = [jobs.describe(self.platform, job) for job in chosen]
             chosen = [
                 each.job for each in shown if word.lower() in f"{each.title} {each.job.id}".lower()
             ]
@@ -62,7 +62,7 @@ class JobPages:
         return self.site.page(
             request,
             "jobs.html",
-            jobs=[jobs.shown(self.platform, job) for job in rows],
+            jobs=[jobs.describe(self.platform, job) for job in rows],
             total=len(listed),
             found=len(chosen),
             counts=counts,
@@ -137,35 +137,39 @@ class JobPages:
             raise NotHere(f"The job {job.id} has no replica {replica}.")
         hidden = self.platform.engine.hidden
         found = await run_in_threadpool(
-            logs.asked, there[replica], query, ended=job.state.ended, hidden=hidden
+            logs.read_piece, there[replica], query, ended=job.state.ended, hidden=hidden
         )
         return JSONResponse(found | {"ended": job.state.ended})
 
     async def stop(self, request: Request) -> Response:
         """Stop the job, as its cloud's client would."""
         found = self._find(request)
-        return await self._done(found, "../" + quote(found.job.id), self._stop)
+        return await self._act(found, "../" + quote(found.job.id), self._stop)
 
     async def _stop(self, found: jobs.Shown) -> None:
         if kind := jobs.AMAZON.get(found.job.dialect):
-            await self.site.clouds.amazon(f"SageMaker.Stop{kind.noun}", _named(kind, found))
+            await self.site.clouds.amazon(
+                f"SageMaker.Stop{kind.noun}", _name_parameter(kind, found)
+            )
         else:
             name = found.pipeline or found.resource
             await self.site.clouds.google("POST", f"/v1/{name}:cancel", {})
 
     async def delete(self, request: Request) -> Response:
         """Delete the job, as its cloud's client would."""
-        return await self._done(self._find(request), "../../jobs", self._delete)
+        return await self._act(self._find(request), "../../jobs", self._delete)
 
     async def _delete(self, found: jobs.Shown) -> None:
         if kind := jobs.AMAZON.get(found.job.dialect):
-            await self.site.clouds.amazon(f"SageMaker.Delete{kind.noun}", _named(kind, found))
+            await self.site.clouds.amazon(
+                f"SageMaker.Delete{kind.noun}", _name_parameter(kind, found)
+            )
             return
         if found.pipeline:  # the pipeline is what its user has made; the job goes with it
             await self.site.clouds.google("DELETE", f"/v1/{found.pipeline}")
         await self.site.clouds.google("DELETE", f"/v1/{found.resource}")
 
-    async def _done(self, found: jobs.Shown, then: str, what: Action) -> Response:
+    async def _act(self, found: jobs.Shown, then: str, what: Action) -> Response:
         try:
             await what(found)
         except Refused as problem:
@@ -174,7 +178,7 @@ class JobPages:
         return RedirectResponse(then, 303)
 
 
-def _named(kind: jobs.Kind, found: jobs.Shown) -> dict[str, str]:
+def _name_parameter(kind: jobs.Kind, found: jobs.Shown) -> dict[str, str]:
     return {f"{kind.noun}Name": found.resource}
 
 

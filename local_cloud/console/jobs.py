@@ -63,7 +63,7 @@ def every(platform: Platform) -> Iterator[Job]:
     return reversed(list(platform.engine.jobs()))
 
 
-def shown(platform: Platform, job: Job) -> Shown:
+def describe(platform: Platform, job: Job) -> Shown:
     """Return a job with what is on record about it.
 
     A record that is gone leaves its place empty.
@@ -98,7 +98,7 @@ def _of_sagemaker(platform: Platform, job: Job) -> Shown:
 def find(platform: Platform, job_id: str) -> Shown | None:
     """Return the job of this id; None if there is none."""
     try:
-        return shown(platform, platform.engine.get(job_id))
+        return describe(platform, platform.engine.get(job_id))
     except NoSuchJob:
         return None
 

@@ -19,7 +19,7 @@ def tail(log: Path) -> int:
     return log_timestamps.tail(log, PIECE)
 
 
-def asked(log: Path, query: Mapping[str, str], *, ended: bool, hidden: bytes = b"") -> Json:
+def read_piece(log: Path, query: Mapping[str, str], *, ended: bool, hidden: bytes = b"") -> Json:
     """Return the piece that a page asks for.
 
     That is `from` a byte on, or what ends at the byte `before`.
@@ -37,7 +37,7 @@ def piece(
     `next` is where to go on; `more` says that there is more already. What nobody is to read is
     written over before it is shown.
     """
-    marked = log_timestamps.marked(log, hidden, ended=ended)
+    marked = log_timestamps.mark_readable(log, hidden, ended=ended)
     lines, end = [], start
     for line in log_timestamps.lines(log, start, ended=ended):
         if line.end > min(marked, until or marked) or (until is None and end - start >= PIECE):

@@ -33,7 +33,7 @@ class Overview:
         return self.site.page(
             request,
             "overview.html",
-            latest=[jobs.shown(platform, job) for job in listed[:LATEST]],
+            latest=[jobs.describe(platform, job) for job in listed[:LATEST]],
             counts=Counter(job.state.value for job in listed),
             total=len(listed),
             deployments=len(list(platform.serving.deployments())),

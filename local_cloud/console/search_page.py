@@ -70,7 +70,7 @@ class Search:
 
     def _jobs(self) -> Found:
         for job in jobs.every(self.platform):
-            one = jobs.shown(self.platform, job)
+            one = jobs.describe(self.platform, job)
             yield one.title, f"jobs/{quote(job.id)}", f"{job.id}, {words.state_word(job.state)}"
 
     def _studies(self) -> Found:

@@ -87,13 +87,13 @@ class Ports:
 
     def take(self) -> int:
         """Return a port that is free now; EngineError when there is none."""
-        for port in self._drawn():
+        for port in self._draw():
             if port not in self._taken and _free(port):
                 self._taken.add(port)
                 return port
         raise EngineError("no port is free on 127.0.0.1: stop some of the programs that listen")
 
-    def _drawn(self) -> Iterator[int]:
+    def _draw(self) -> Iterator[int]:
         start = random.randrange(len(self._candidates))
         yield from self._candidates[start:]
         yield from self._candidates[:start]

@@ -23,12 +23,12 @@ def run(words: list[str], home: Home) -> None:
     images = PulledImages(home.images)
     match words or ["list"]:
         case ["list"]:
-            print(listed(images))
+            print(describe_images(images))
         case ["pull", name]:
             home.make()
             pull(_image(name), images, say=lambda line: print(line, flush=True))
         case ["remove", name]:
-            print(removed(name, images))
+            print(remove(name, images))
         case ["build", uri, path]:
             home.make()
             build(uri, Path(path), images, say=lambda line: print(line, flush=True))
@@ -36,7 +36,7 @@ def run(words: list[str], home: Home) -> None:
             raise LocalCloudError(f"images {' '.join(words)}: {USAGE}")
 
 
-def listed(images: PulledImages) -> str:
+def describe_images(images: PulledImages) -> str:
     """Return the table of images, a line each."""
     lines = [f"Images that can be pulled (as of {table.READ}):", ""]
     width = max(len(image.name) for image in table.IMAGES)
@@ -51,7 +51,7 @@ def listed(images: PulledImages) -> str:
     return "\n".join(lines)
 
 
-def removed(name: str, images: PulledImages) -> str:
+def remove(name: str, images: PulledImages) -> str:
     """Remove an image, and return what was done."""
     if images.remove_built(name):
         return f"Removed {name}"

@@ -63,7 +63,7 @@ def _follow(name: str, rest: str, found: Dockerfile, defaults: dict[str, str]) -
                 "a Dockerfile of several stages (FROM twice) is not followed here"
             )
         image = [word for word in rest.split() if not word.startswith("--")]  # not --platform=…
-        found.base = _substituted(image[0], known) if image else ""
+        found.base = _substitute(image[0], known) if image else ""
     elif name == "ARG":
         argument, _, default = rest.partition("=")
         defaults[argument] = "".join(shlex.split(default))  # without its quotes
@@ -71,10 +71,10 @@ def _follow(name: str, rest: str, found: Dockerfile, defaults: dict[str, str]) -
         found.variables |= _assignments(rest, known)
     elif name == "WORKDIR":
         found.folder = posixpath.normpath(
-            posixpath.join(found.folder, _substituted(rest.strip(), known))
+            posixpath.join(found.folder, _substitute(rest.strip(), known))
         )
     elif name in ("COPY", "ADD"):
-        found.copies.append(_copied(name, _substituted(rest, known), found))
+        found.copies.append(_parse_copy(name, _substitute(rest, known), found))
     elif name == "ENTRYPOINT":
         found.entrypoint = _words(rest)  # which resets the CMD of the base, not this file's
     elif name == "CMD":
@@ -83,7 +83,7 @@ def _follow(name: str, rest: str, found: Dockerfile, defaults: dict[str, str]) -
         found.not_run.append(f"{name} {' '.join(rest.split())}")
 
 
-def _substituted(text: str, known: dict[str, str]) -> str:
+def _substitute(text: str, known: dict[str, str]) -> str:
     return VARIABLE.sub(lambda match: known.get(match[1] or match[3]) or match[2] or "", text)
 
 
@@ -94,10 +94,10 @@ def _assignments(rest: str, known: dict[str, str]) -> dict[str, str]:
         pairs = [(name, value)]
     else:
         pairs = [(word.partition("=")[0], word.partition("=")[2]) for word in shlex.split(rest)]
-    return {name: _substituted(value, known) for name, value in pairs if name != "PATH"}
+    return {name: _substitute(value, known) for name, value in pairs if name != "PATH"}
 
 
-def _copied(name: str, rest: str, found: Dockerfile) -> tuple[list[str], str]:
+def _parse_copy(name: str, rest: str, found: Dockerfile) -> tuple[list[str], str]:
     """Return the sources, and the target: with a slash at its end, a folder."""
     if "--from=" in rest or "://" in rest:
         raise DockerfileError(f"{name} {rest}: only files beside the Dockerfile are copied here")

@@ -61,7 +61,7 @@ class PulledImages:
 
     def base_of(self, uri: str, own: Base) -> Base:
         """Return what jobs of an image stand on: its environment, else the server's packages."""
-        if built := self.built(uri):
+        if built := self.find_built(uri):
             return self._of_built(built, own)
         return self._of_prebuilt(uri, own)
 
@@ -80,7 +80,7 @@ class PulledImages:
             sites=(str(environment / f"lib/python{version}/site-packages"),),
             commands=(str(folder / COMMANDS),),
             unchanged=(str(folder), *server_folders()),
-            note=_pulled(uri, found),
+            note=_describe(uri, found),
         )
 
     def remove_built(self, uri: str) -> bool:
@@ -92,7 +92,7 @@ class PulledImages:
         for path in sorted(self.folder.glob(f"built-*/{BUILT}")):
             yield _document(path, Built)["uri"]
 
-    def built(self, uri: str) -> Built | None:
+    def find_built(self, uri: str) -> Built | None:
         """Return what the Dockerfile of an image says; None for one that was not built here."""
         path = self.place(uri) / BUILT
         return Built(**_document(path, Built)) if path.exists() else None
@@ -152,7 +152,7 @@ def _document(path: Path, kind: type[Pulled] | type[Built]) -> dict[str, Any]:
     return found
 
 
-def _pulled(uri: str, found: Pulled) -> str:
+def _describe(uri: str, found: Pulled) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     here = f"Python {found.python}"
     if not found.python.startswith(f"{found.image_python}."):

@@ -27,7 +27,7 @@ def require_whole(path: Path) -> None:
     """Raise Damaged unless every document in the file and in its log can be read."""
     log = beside(path, "-wal")
     if beside(path, "-shm").is_dir():
-        raise damaged(path, f"{path.name}-shm is a folder")
+        raise damage_error(path, f"{path.name}-shm is a folder")
     if not path.exists() and not log.exists():
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -39,10 +39,10 @@ def require_whole(path: Path) -> None:
             with closing(sqlite3.connect(copy)) as database:
                 _look(path, database)
         except sqlite3.DatabaseError as problem:
-            raise damaged(path, str(problem)) from None
+            raise damage_error(path, str(problem)) from None
 
 
-def damaged(path: Path, why: str) -> Damaged:
+def damage_error(path: Path, why: str) -> Damaged:
     """Return an error that names the file, and what to do about it."""
     folder = path.parent
     return Damaged(
@@ -66,16 +66,18 @@ def _copy(path: Path, source: Path, target: Path) -> None:
                 f"{path} cannot be checked ({problem.strerror}): make room in"
                 f" {target.parent.parent}, or name another folder in TMPDIR, then start again"
             ) from None
-        raise damaged(path, f"{source.name}: {problem.strerror or problem}") from None
+        raise damage_error(path, f"{source.name}: {problem.strerror or problem}") from None
 
 
 def _look(path: Path, database: sqlite3.Connection) -> None:
     (said,) = database.execute("PRAGMA quick_check(1)").fetchone()
     if said != "ok":
-        raise damaged(path, said.partition("\n")[2] or said)
+        raise damage_error(path, said.partition("\n")[2] or said)
     _, found, _ = database.execute("PRAGMA wal_checkpoint").fetchone()
-    if found < (noted := _noted(path)):
-        raise damaged(path, f"of {noted} pages in {path.name}-wal only {max(found, 0)} can be read")
+    if found < (noted := _count_pending_pages(path)):
+        raise damage_error(
+            path, f"of {noted} pages in {path.name}-wal only {max(found, 0)} can be read"
+        )
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'record'").fetchone():
         return
     for kind, name, text in database.execute("SELECT kind, name, document FROM record"):
@@ -83,10 +85,10 @@ def _look(path: Path, database: sqlite3.Connection) -> None:
             if type(json.loads(text)) is not dict:
                 raise ValueError("not a JSON object")
         except (ValueError, TypeError):
-            raise damaged(path, f"the record of {kind} {name} is not a JSON object") from None
+            raise damage_error(path, f"the record of {kind} {name} is not a JSON object") from None
 
 
-def _noted(path: Path) -> int:
+def _count_pending_pages(path: Path) -> int:
     """Return how many committed pages of the log a killed process had not yet put into the file."""
     try:
         index = beside(path, "-shm").read_bytes()

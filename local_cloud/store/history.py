@@ -33,7 +33,7 @@ def add(records: Records, bucket: str, size: int, since: float, until: float) ->
     records.put(KIND, bucket, asdict(more))
 
 
-def held(records: Records) -> Iterator[tuple[str, Held]]:
+def list_held(records: Records) -> Iterator[tuple[str, Held]]:
     """Yield the buckets that have held something, by name, deleted ones too."""
     for bucket, document in records.list(KIND):
         yield bucket, Held(**document)

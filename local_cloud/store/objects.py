@@ -106,14 +106,14 @@ class Objects:
         for _, document in self.records.list("bucket", prefix):
             yield Bucket(**document)
 
-    def held(self) -> Iterator[tuple[str, Held]]:
+    def list_held(self) -> Iterator[tuple[str, Held]]:
         """Return what buckets have held and hold no more, by bucket, deleted buckets too.
 
         It is kept in one step with the record of what replaces or removes an object. What a job
         deletes or overwrites in the folder itself is not in it, nor an object that was being
         replaced or removed in the very moment in which the process was killed.
         """
-        return history.held(self.records)
+        return history.list_held(self.records)
 
     def update_bucket(
         self, name: str, change: Callable[[Bucket], Attributes], when: Condition = ALWAYS
@@ -145,7 +145,7 @@ class Objects:
         """Make an empty file to write a body into; put() moves it, otherwise the caller removes it.
 
         Write with space.open(), which counts. Raises NoSpace.
-        keep: an id under which kept_file() finds the file, also after a restart.
+        keep: an id under which find_kept() finds the file, also after a restart.
         """
         self.space.take()
         if keep:
@@ -156,12 +156,12 @@ class Objects:
         os.close(descriptor)
         return Path(made)
 
-    def kept_file(self, keep: str) -> Path | None:
+    def find_kept(self, keep: str) -> Path | None:
         """Return the file that upload_file() made under this id, unless it was moved or removed."""
         path = self._kept / keep
         return path if path.is_file() else None
 
-    def kept_files(self) -> list[str]:
+    def list_kept(self) -> list[str]:
         """Return the ids of all such files."""
         return os.listdir(self._kept)
 
@@ -207,7 +207,7 @@ class Objects:
             document |= digests.as_document()
             with self.records.transaction():
                 if seen:
-                    self._ended(bucket, seen, document["created"])
+                    self._record_end(bucket, seen, document["created"])
                 self.records.put(f"object/{bucket}", name, document)
         return _Seen(name, path, document, identity[1], digests).as_object(bucket)
 
@@ -284,7 +284,7 @@ class Objects:
             files.remove(self.folder / bucket, name)
             last = max(seen.document["generation"], self._floor(bucket, None))
             with self.records.transaction():
-                self._ended(bucket, seen, time.time())
+                self._record_end(bucket, seen, time.time())
                 self.records.put("removed", bucket, {"generation": last})
                 self.records.delete(f"object/{bucket}", name)
 
@@ -348,7 +348,7 @@ class Objects:
         """
         self.bucket(bucket)
         walk = Walk(self.folder / bucket, prefix, max(start, after), end)
-        return _grouped(walk, len(prefix), after, delimiter)
+        return _group(walk, len(prefix), after, delimiter)
 
     def select(self, bucket: str, wanted: Iterable[str]) -> Iterator[Object]:
         """Return the objects that there are among these names, in their order."""
@@ -369,7 +369,7 @@ class Objects:
     def _lock(self, bucket: str) -> threading.Lock:
         return self._locks.setdefault(bucket, threading.Lock())
 
-    def _ended(self, bucket: str, seen: _Seen, at: float) -> None:
+    def _record_end(self, bucket: str, seen: _Seen, at: float) -> None:
         """Keep for how long the bucket has held an object, in the caller's transaction."""
         history.add(self.records, bucket, seen.size, seen.document["created"], at)
 
@@ -513,7 +513,7 @@ def _guess(name: str) -> str:
     return mimetypes.guess_type(name)[0] or "application/octet-stream"
 
 
-def _grouped(walk: Walk, start: int, after: str, delimiter: str) -> Iterator[str]:
+def _group(walk: Walk, start: int, after: str, delimiter: str) -> Iterator[str]:
     """Yield the names of the walk, cut off behind the first delimiter at or behind `start`."""
     for name in walk:
         found = name.find(delimiter, start) if delimiter else -1

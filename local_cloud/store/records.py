@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from local_cloud.store.damage import damaged, require_whole
+from local_cloud.store.damage import damage_error, require_whole
 
 Document = dict[str, Any]
 
@@ -95,7 +95,7 @@ class Records:
             yield
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             why = f"the record of {kind} {name} cannot be understood: {problem!r}"
-            raise damaged(self.path, why) from problem
+            raise damage_error(self.path, why) from problem
 
     def is_empty(self) -> bool:
         """Return whether there is not a single document."""

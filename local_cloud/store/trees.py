@@ -84,18 +84,20 @@ def _entries(folder: str, below: str) -> list[Entry]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as problem:
-        raise BadTree(f"the folder {shown(folder)} cannot be read: {problem.strerror}") from problem
+        raise BadTree(
+            f"the folder {shorten(folder)} cannot be read: {problem.strerror}"
+        ) from problem
     return sorted(found, key=lambda entry: entry.below, reverse=True)
 
 
 def _too_many(folder: str) -> BadTree:
     return BadTree(
-        f"the folder {shown(folder)} holds more than {MOST_ENTRIES:,} files and folders: put them"
+        f"the folder {shorten(folder)} holds more than {MOST_ENTRIES:,} files and folders: put them"
         " into an archive"
     )
 
 
-def shown(path: str) -> str:
+def shorten(path: str) -> str:
     """Return a path for a message: shortened in the middle, and valid UTF-8."""
     text = os.fsencode(path).decode(errors="backslashreplace")
     return text if len(text) <= 200 else f"{text[:100]}…{text[-99:]}"
@@ -112,19 +114,19 @@ def remove(root: Path) -> None:
             root.unlink()
         return
     with suppress(OSError):
-        with _opened(str(root)) as top:
+        with _open_folder(str(root)) as top:
             folders = _empty(top, top)
             while folders:
                 name = folders.pop()
                 with suppress(OSError):
-                    with _opened(name, top) as folder:
+                    with _open_folder(name, top) as folder:
                         folders += _empty(folder, top)
                     os.rmdir(name, dir_fd=top)
         os.rmdir(root)
 
 
 @contextmanager
-def _opened(name: str, above: int | None = None) -> Iterator[int]:
+def _open_folder(name: str, above: int | None = None) -> Iterator[int]:
     """Open a folder, which a job may have closed; OSError for a link in its place.
 
     A process of the job may still be there, and put links in the place of folders at any moment:
@@ -159,13 +161,15 @@ def _empty(folder: int, top: int) -> list[str]:
             interruption.check()
             with suppress(OSError):
                 if entry.is_dir(follow_symlinks=False):
-                    inner.append(entry.name if folder == top else _moved(entry.name, folder, top))
+                    inner.append(
+                        entry.name if folder == top else _move_to_top(entry.name, folder, top)
+                    )
                 else:
                     os.unlink(entry.name, dir_fd=folder)
     return inner
 
 
-def _moved(name: str, folder: int, top: int) -> str:
+def _move_to_top(name: str, folder: int, top: int) -> str:
     """Return the name of a folder after moving it into the top one."""
     _unlock(name, folder)  # its own entry ".." changes
     above = f".removed-{secrets.token_hex(8)}"

@@ -112,7 +112,7 @@ def events(
     """
     if since is not None:
         start = max(start, log_timestamps.since(stream.log, _earliest(since)))
-    marked = log_timestamps.marked(stream.log, stream.hidden, ended=stream.ended)
+    marked = log_timestamps.mark_readable(stream.log, stream.hidden, ended=stream.ended)
     for line in log_timestamps.lines(stream.log, start, ended=stream.ended):
         event = _event(stream, line)
         if line.end > marked or (before is not None and event.stamp >= before):
@@ -127,7 +127,7 @@ def events_before(
     """Yield the lines before byte `end` (None: all), the last one first; else as in events."""
     log = stream.log
     end = log.stat().st_size if end is None else end
-    end = min(end, log_timestamps.marked(log, stream.hidden, ended=stream.ended))
+    end = min(end, log_timestamps.mark_readable(log, stream.hidden, ended=stream.ended))
     if before is not None:
         place = log_timestamps.since(log, _earliest(before))  # one more line may be earlier
         end = min(end, next((line.end for line in log_timestamps.lines(log, place)), end))

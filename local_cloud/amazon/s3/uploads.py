@@ -45,7 +45,7 @@ class Uploads:
             for upload, _ in self._records.list(_uploads(bucket.name))
             for _, part in self._records.list(_parts(upload))
         }
-        for name in objects.kept_files():
+        for name in objects.list_kept():
             if name not in recorded:
                 self._remove(name)
 
@@ -285,7 +285,7 @@ class Uploads:
     def _join(self, parts: Sequence[Json], body: Path) -> None:
         with self._objects.space.open(body) as whole:
             for part in parts:
-                kept = self._objects.kept_file(part["file"])
+                kept = self._objects.find_kept(part["file"])
                 if kept is None:  # completed or aborted meanwhile
                     raise _no_such_upload("")
                 with kept.open("rb", buffering=0) as file:
@@ -325,7 +325,7 @@ class Uploads:
             self._remove(part["file"])
 
     def _remove(self, name: str) -> None:
-        if kept := self._objects.kept_file(name):
+        if kept := self._objects.find_kept(name):
             kept.unlink(missing_ok=True)
 
 

@@ -29,7 +29,7 @@ class Rounding(NamedTuple):
     sure: str
     minimum: int = 0  # of whatever is billed at all; in the same unit
 
-    def billed(self, amount: float) -> float:
+    def round_up(self, amount: float) -> float:
         """Return the amount that is billed: a step that has begun counts in full."""
         # Rounded first, because hours that are given as a fraction are not whole seconds exactly.
         steps = math.ceil(round(amount / self.step, 6))

@@ -18,7 +18,7 @@ class _AfterImport:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Find a module that has a hook, so that the hook runs as soon as the module has."""
         hook = self.hooks.get(name)
-        spec = self._found_by_others(name, path, target) if hook else None
+        spec = self._find_by_others(name, path, target) if hook else None
         if spec is None or spec.loader is None or hook is None:
             return None
         load = spec.loader.exec_module
@@ -30,7 +30,7 @@ class _AfterImport:
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
-    def _found_by_others(self, name: str, path: Any, target: Any) -> ModuleSpec | None:
+    def _find_by_others(self, name: str, path: Any, target: Any) -> ModuleSpec | None:
         # Not importlib.util.find_spec: on a reload it returns the old one, whose hook has run.
         for finder in sys.meta_path:
             if finder is not self and (spec := finder.find_spec(name, path, target)):

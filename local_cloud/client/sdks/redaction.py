@@ -26,11 +26,11 @@ def redact(text: str) -> str:
     return text.replace(secret, INSTEAD) if secret else text
 
 
-def _redacted(value: Any) -> Any:
+def _redact_value(value: Any) -> Any:
     if isinstance(value, str):
         return redact(value)
     if type(value) is dict:
-        return {name: _redacted(each) for name, each in value.items()}
+        return {name: _redact_value(each) for name, each in value.items()}
     return value
 
 
@@ -46,8 +46,8 @@ def redacting(name: str) -> Callable[[ModuleType], None]:
         @functools.wraps(original)
         def __init__(self: BaseException, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
-            self.args = tuple(_redacted(each) for each in self.args)
-            vars(self).update({each: _redacted(value) for each, value in vars(self).items()})
+            self.args = tuple(_redact_value(each) for each in self.args)
+            vars(self).update({each: _redact_value(value) for each, value in vars(self).items()})
 
         kind.__init__ = __init__
 
@@ -61,7 +61,7 @@ def redact_log_records() -> None:
         return
 
     @functools.wraps(make)
-    def redacted(*args: Any, **kwargs: Any) -> logging.LogRecord:
+    def make_redacted(*args: Any, **kwargs: Any) -> logging.LogRecord:
         record = make(*args, **kwargs)
         if record.name.partition(".")[0] in CHATTY:
             text = record.getMessage()
@@ -69,4 +69,4 @@ def redact_log_records() -> None:
                 record.msg, record.args = safe, ()
         return record
 
-    logging.setLogRecordFactory(redacted)
+    logging.setLogRecordFactory(make_redacted)

@@ -25,10 +25,10 @@ class Environments:
         """Return the environment in which replicas of an image run Python; "": of no image."""
         with self._making:
             if image not in self._by_image:
-                self._by_image[image] = self._made(self._base_of(image))
+                self._by_image[image] = self._find_or_make(self._base_of(image))
             return self._by_image[image]
 
-    def _made(self, base: Base) -> JobEnvironment:
+    def _find_or_make(self, base: Base) -> JobEnvironment:
         """Return the environment on this base: two images may have the same one."""
         for made in self._by_image.values():
             if made.base.name == base.name:
@@ -43,7 +43,7 @@ class Environments:
 
     def install(self, words: Sequence[str], image: str = "") -> list[str]:
         """`pip install` with these words for an image's replicas; lines on what was done."""
-        return pip_command.installed(self.of(image), words)
+        return pip_command.install_and_report(self.of(image), words)
 
     def remove(self) -> None:
         """Remove all that were made; the next one is made again."""

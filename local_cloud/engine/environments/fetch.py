@@ -25,7 +25,7 @@ def fetch(python: Path, words: Sequence[str]) -> None:
         base = base_of(python, Path(folder))
         environment = JobEnvironment(Path(folder) / "environment", base)
         environment.make()
-        installer.install(environment, pip_command.parsed(words, base.version), os.environ)
+        installer.install(environment, pip_command.parse_install(words, base.version), os.environ)
 
 
 def base_of(python: Path, folder: Path) -> Base:

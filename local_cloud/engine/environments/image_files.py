@@ -12,7 +12,7 @@ from local_cloud.engine.spec import Replica
 COPIES = ".image"  # in the replica's folder
 
 
-def placed(replica: Replica, contents: Contents, own: Path) -> Replica:
+def place_files(replica: Replica, contents: Contents, own: Path) -> Replica:
     """Return the replica with its image's files, variables and working directory; own: its folder.
 
     Files whose path is inside one of the replica's mounts, such as /opt/ml, go into that.

@@ -90,7 +90,7 @@ def install(environment: JobEnvironment, wish: Wish, variables: Mapping[str, str
 def _resolve(environment: JobEnvironment, wish: Wish, variables: Mapping[str, str]) -> list[str]:
     """Return what would change: `+ name==version`, `- name==version`, a line each."""
     path = [*([str(wish.folder)] if wish.folder else []), *environment.path]
-    with _seen(environment, path) as where:
+    with _show_packages(environment, path) as where:
         words = ["--dry-run", "--excludes", str(environment.folder / EXCLUDED)]
         return _install(variables, [*where, *words, *wish.options, *wish.links, *wish.words])
 
@@ -131,7 +131,7 @@ def _install(variables: Mapping[str, str], words: list[str]) -> list[str]:
 
 
 @contextmanager
-def _seen(environment: JobEnvironment, path: Sequence[str]) -> Iterator[list[str]]:
+def _show_packages(environment: JobEnvironment, path: Sequence[str]) -> Iterator[list[str]]:
     """Yield the words with which uv sees all packages on a path, in order to change none of them.
 
     It knows an interpreter's own packages. For others it gets a folder with their descriptions.

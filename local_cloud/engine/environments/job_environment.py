@@ -152,7 +152,7 @@ class JobEnvironment:
         found: dict[str, str] = json.loads((self.folder / SETTINGS).read_text(encoding="utf-8"))
         return found
 
-    def installed(self) -> list[str]:
+    def list_installed(self) -> list[str]:
         """Return the files that describe what the job has installed.
 
         An untouched environment has none.

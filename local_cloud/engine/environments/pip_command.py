@@ -59,7 +59,7 @@ def run(environment: JobEnvironment, words: list[str]) -> int:
 
 def install(environment: JobEnvironment, words: Sequence[str]) -> int:
     """`pip install`."""
-    wish = parsed(words, environment.base.version)
+    wish = parse_install(words, environment.base.version)
     if not wish.words:
         raise EngineError("pip install: say what to install")
     lines = installer.install(environment, wish, variables(environment))
@@ -68,9 +68,9 @@ def install(environment: JobEnvironment, words: Sequence[str]) -> int:
     return 0
 
 
-def installed(environment: JobEnvironment, words: Sequence[str]) -> list[str]:
+def install_and_report(environment: JobEnvironment, words: Sequence[str]) -> list[str]:
     """Install, as `pip install` with these words does; lines on what was not there already."""
-    wish = parsed(words, environment.base.version)
+    wish = parse_install(words, environment.base.version)
     return installer.install(environment, wish, variables(environment))
 
 
@@ -80,7 +80,7 @@ def variables(environment: JobEnvironment) -> dict[str, str]:
     return own | environment.uv_variables() | {"UV_OFFLINE": "1"}
 
 
-def parsed(words: Sequence[str], version: str) -> installer.Wish:
+def parse_install(words: Sequence[str], version: str) -> installer.Wish:
     """Return what to install; version: of the Python that it is installed for."""
     parser = argparse.ArgumentParser("pip install", allow_abbrev=False, add_help=False)
     parser.add_argument("-q", "--quiet", action="count", default=0)

@@ -19,7 +19,7 @@ from local_cloud.engine.spec import Replica
 LAUNCHER = Path(__file__).with_name("namespace.py")
 
 
-def mounted(replica: Replica, read_only: Sequence[str]) -> Replica:
+def with_mounts(replica: Replica, read_only: Sequence[str]) -> Replica:
     """Return the replica as it is to be started so that it finds the folders at its mounts' paths.
 
     In a mount namespace of its own where the machine allows one; elsewhere the paths in its

@@ -37,7 +37,7 @@ MARKS = ("LOCAL_CLOUD_ENGINE", "LOCAL_CLOUD_RUN", "LOCAL_CLOUD_JOB")
 Tree = dict[str, "Tree | str"]
 
 
-def checked(result: int, what: str) -> None:
+def require_success(result: int, what: str) -> None:
     """Turn a system call's -1 into an OSError."""
     if result == -1:
         raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
@@ -46,7 +46,7 @@ def checked(result: int, what: str) -> None:
 def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
     """mount(2)."""
     words = [os.fsencode(word) for word in (source, target, kind)]
-    checked(libc.mount(*words, flags, os.fsencode(options)), f"mount {target}")
+    require_success(libc.mount(*words, flags, os.fsencode(options)), f"mount {target}")
 
 
 def tree(mounts: dict[str, str]) -> Tree:
@@ -96,7 +96,7 @@ def own_namespace() -> None:
     user, group = os.geteuid(), os.getegid()
     # Root goes without: inside one, other users' files would be closed to it.
     if libc.unshare(CLONE_NEWNS) == -1:
-        checked(libc.unshare(CLONE_NEWNS | CLONE_NEWUSER), "unshare")
+        require_success(libc.unshare(CLONE_NEWNS | CLONE_NEWUSER), "unshare")
         maps = {"setgroups": "deny", "uid_map": f"{user} {user} 1", "gid_map": f"{group} {group} 1"}
         for name, text in maps.items():
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
@@ -138,10 +138,10 @@ def enter(mounts: dict[str, str], read_only: list[str], hosts: list[str]) -> Non
     mount(marks, "/tmp", "tmpfs", 0, "mode=755,size=1m")
     os.mkdir(f"/tmp{OLD}")
     number = PIVOT_ROOT[os.uname().machine]
-    checked(libc.syscall(number, b"/tmp", os.fsencode(f"/tmp{OLD}")), "pivot_root")
+    require_success(libc.syscall(number, b"/tmp", os.fsencode(f"/tmp{OLD}")), "pivot_root")
     os.chdir("/")
     mirror("", tree(mounts))
-    checked(libc.umount2(os.fsencode(OLD), MNT_DETACH), "umount")
+    require_success(libc.umount2(os.fsencode(OLD), MNT_DETACH), "umount")
     os.rmdir(OLD)
     for folder in read_only:
         protect(folder)

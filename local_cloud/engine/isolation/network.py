@@ -72,7 +72,7 @@ class Shared:
 
     async def dial(self) -> socket.socket:
         """Connect."""
-        return await _connected(socket.socket(), self.port)
+        return await _connect(socket.socket(), self.port)
 
     def close(self) -> None:
         """Give the port back."""
@@ -114,7 +114,7 @@ class Own:
             loop = asyncio.get_running_loop()
             await loop.sock_sendall(self._line, b"+")
             (number,) = await self._sockets(1)
-        return await _connected(socket.socket(fileno=number), self.port)
+        return await _connect(socket.socket(fileno=number), self.port)
 
     async def _sockets(self, most: int) -> list[int]:
         loop = asyncio.get_running_loop()
@@ -137,7 +137,7 @@ class Own:
             end.close()
 
 
-async def _connected(fresh: socket.socket, port: int) -> socket.socket:
+async def _connect(fresh: socket.socket, port: int) -> socket.socket:
     fresh.setblocking(False)
     try:
         fresh.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

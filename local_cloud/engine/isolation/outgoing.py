@@ -67,7 +67,7 @@ def _open(writer: asyncio.StreamWriter) -> Iterator[None]:
 
 async def _answer(head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
-        host, port, first = _wanted(head)
+        host, port, first = _parse_request(head)
     except ValueError:
         writer.write(NOT_UNDERSTOOD)
         return
@@ -86,7 +86,7 @@ async def _answer(head: bytes, reader: asyncio.StreamReader, writer: asyncio.Str
         await pass_on((reader, writer), (theirs, ours))
 
 
-def _wanted(head: bytes) -> tuple[str, int, bytes]:
+def _parse_request(head: bytes) -> tuple[str, int, bytes]:
     """Return the host, its port, and what it is sent first.
 
     Raise ValueError for what is no such request.

@@ -176,10 +176,10 @@ class AttemptRunner:
 
     async def _stage(self, stage: Callable[[], Awaitable[Plan]]) -> None:
         try:
-            if self._job.attempts and await self._paused():
+            if self._job.attempts and await self._pause():
                 return
             with interruptible(self._stop_staging):
-                plan = await self._staged(stage)
+                plan = await self._stage_and_open_network(stage)
             for one in plan.replicas:
                 check_name(one.name)
             names = {one.name for one in plan.replicas}
@@ -189,14 +189,14 @@ class AttemptRunner:
                     f" {', '.join(sorted(names))}: report this as a fault of the local cloud"
                 )
             self._plan = plan
-            if plan.delay and await self._ended_within(plan.delay):
+            if plan.delay and await self._wait_for_decision(plan.delay):
                 return
             self._limit(plan, self._decide_now)
         except (EngineError, StoreError, *NOT_WRITTEN) as problem:
             reason = problem.reason if isinstance(problem, Refused) else "staging"
             self.decide(Outcome(State.FAILED, reason, str(problem)))
 
-    async def _staged(self, stage: Callable[[], Awaitable[Plan]]) -> Plan:
+    async def _stage_and_open_network(self, stage: Callable[[], Awaitable[Plan]]) -> Plan:
         """Stage, and make the replicas' network meanwhile; wait for both, also if one fails."""
         if not self._network:
             return await stage()
@@ -207,13 +207,13 @@ class AttemptRunner:
         assert isinstance(plan, Plan)
         return plan
 
-    async def _paused(self) -> bool:
+    async def _pause(self) -> bool:
         """Clear up after the attempt before, and wait a while; whether the job ends meanwhile."""
         await asyncio.to_thread(self._context.pythons.remove)
         await asyncio.to_thread(clear, self._context.folder)
-        return await self._ended_within(PAUSE)
+        return await self._wait_for_decision(PAUSE)
 
-    async def _ended_within(self, seconds: float) -> bool:
+    async def _wait_for_decision(self, seconds: float) -> bool:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._decided.wait(), seconds)
         return self._decided.is_set()
@@ -228,7 +228,7 @@ class AttemptRunner:
             try:
                 started = start(one, notes, self._context, self._network)
             except NotStarted:
-                self._exited(index, NOT_FOUND)
+                self._handle_exit(index, NOT_FOUND)
                 return
             except OSError as problem:  # no room for its folders or its log
                 self._settle(Outcome(State.FAILED, "staging", str(problem)))
@@ -238,7 +238,7 @@ class AttemptRunner:
             self._guard.add(started.process.pid, min(plan.grace, LOST_GRACE))
             self._started.append(started)
             self._living.add(index)
-            system.when_ended(started.process, functools.partial(self._exited, index))
+            system.when_ended(started.process, functools.partial(self._handle_exit, index))
         if plan.kill:
             loop = asyncio.get_running_loop()
             self._timers.append(loop.call_later(plan.kill.after, self._kill, plan.kill.replica))
@@ -273,7 +273,7 @@ class AttemptRunner:
         loop = asyncio.get_running_loop()
         self._timers.append(loop.call_later(left, self.decide, outcome))
 
-    def _exited(self, index: int, code: int) -> None:
+    def _handle_exit(self, index: int, code: int) -> None:
         """Decide at the first failure; at success of the primary, or of all."""
         assert self._plan
         self._codes[index] = code
@@ -282,21 +282,23 @@ class AttemptRunner:
             self._all_ended.set()
         name = self._plan.replicas[index].name
         if self._plan.kill:
-            self._settle(self._killed(self._plan, self._plan.kill))
+            self._settle(self._outcome_of_kill(self._plan, self._plan.kill))
         elif code:
-            self._settle(Outcome(State.FAILED, "exit", self._failed(name, code), name, code))
+            self._settle(
+                Outcome(State.FAILED, "exit", self._failure_message(name, code), name, code)
+            )
         elif index == self._plan.primary or len(self._codes) == len(self._plan.replicas):
             message = "Every replica exited with 0."
             if self._plan.primary is not None:
                 message = f"The primary replica {name} exited with 0."
             self._settle(Outcome(State.SUCCEEDED, "succeeded", message))
 
-    def _killed(self, plan: Plan, kill: Kill) -> Outcome:
+    def _outcome_of_kill(self, plan: Plan, kill: Kill) -> Outcome:
         """Return the end of the replica that is killed, even if it was too fast."""
         name, code = plan.replicas[kill.replica].name, -signal.SIGKILL
-        return Outcome(State.FAILED, kill.reason, self._failed(name, code), name, code)
+        return Outcome(State.FAILED, kill.reason, self._failure_message(name, code), name, code)
 
-    def _failed(self, name: str, code: int) -> str:
+    def _failure_message(self, name: str, code: int) -> str:
         ended = f"exited with code {code}"
         if code < 0:
             ended = f"was ended by {_signal_name(-code)}"

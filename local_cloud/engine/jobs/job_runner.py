@@ -16,10 +16,10 @@ from local_cloud.engine.isolation import job_network
 from local_cloud.engine.isolation.job_network import JobNetwork
 from local_cloud.engine.jobs import job_table
 from local_cloud.engine.jobs.attempt_runner import AttemptRunner
-from local_cloud.engine.jobs.collecting import Collecting
+from local_cloud.engine.jobs.collector import Collector
 from local_cloud.engine.jobs.fork_server import ForkServer
 from local_cloud.engine.jobs.job_space import watch_space
-from local_cloud.engine.jobs.job_table import JobTable, ended_with, with_attempt
+from local_cloud.engine.jobs.job_table import JobTable, with_attempt, with_outcome
 from local_cloud.engine.jobs.reaper import Reaper
 from local_cloud.engine.jobs.replica import ReplicaContext, environment
 from local_cloud.engine.rehearsals import spot_stop
@@ -58,14 +58,14 @@ class JobRunner:
         """context: what the replicas get."""
         self._id, self._context, self._shared = job.id, context, shared
         self._attempt = self._new_attempt(job)
-        self._collecting: Collecting | None = None  # while the results are brought away
+        self._collector: Collector | None = None  # while the results are brought away
 
     def stop(self, outcome: Outcome) -> bool:
         """End the job like this, or the work on its results; return whether it was not too late."""
         if self._attempt.decide(outcome):
             return True
-        if self._collecting:
-            self._collecting.stop(outcome)
+        if self._collector:
+            self._collector.stop(outcome)
             return True
         return False
 
@@ -94,7 +94,7 @@ class JobRunner:
             outcome = await self._collect(outcome)
         await asyncio.to_thread(self._context.pythons.remove)
         self._shared.rehearsals.forget(self._id)
-        self._update(ended_with(with_attempt(self._latest(), ended=ended), outcome))
+        self._update(with_outcome(with_attempt(self._latest(), ended=ended), outcome))
 
     def _new_attempt(self, job: Job) -> AttemptRunner:
         """Return the next attempt; several replicas get a network that they share."""
@@ -170,17 +170,17 @@ class JobRunner:
 
     async def _collect(self, outcome: Outcome) -> Outcome:
         """Let the dialect take the results; a success that cannot be taken away is none."""
-        final = ended_with(self._latest(), outcome)
-        self._collecting = Collecting()
+        final = with_outcome(self._latest(), outcome)
+        self._collector = Collector()
         try:
-            return await self._collecting.run(self._shared.dialects[final.dialect].collect, final)
+            return await self._collector.run(self._shared.dialects[final.dialect].collect, final)
         except (EngineError, StoreError, *NOT_WRITTEN) as problem:
             if outcome.state is State.SUCCEEDED:
                 return replace(outcome, state=State.FAILED, reason="collect", message=str(problem))
             logging.getLogger(__name__).error("job %s: collecting failed: %s", self._id, problem)
             return outcome
         finally:
-            self._collecting = None
+            self._collector = None
 
     def _latest(self) -> Job:
         return self._shared.jobs.latest(self._id)

@@ -122,7 +122,7 @@ class JobTable:
             event.set()
 
 
-def ended_with(job: Job, outcome: Outcome) -> Job:
+def with_outcome(job: Job, outcome: Outcome) -> Job:
     """Return the job with its end, which is now."""
     latest = job.attempts[-1].latest if job.attempts else None
     ended = clock.now_after(job.created, job.started, latest)

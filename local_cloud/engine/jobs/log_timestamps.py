@@ -63,7 +63,7 @@ def mark(log: Path, hidden: bytes = b"", *, ended: bool = True, at: float | None
     if hidden and end > known:
         _hide(log, hidden, max(0, known - len(hidden) + 1), end)
         if end < size or not ended:
-            end -= _begun(log, hidden, end)
+            end -= _count_beginning(log, hidden, end)
     if end > known:
         # Rounded down: nothing is written after the job's end. A clock that is set back does not
         # change the order of lines.
@@ -82,7 +82,7 @@ def _size(log: Path) -> int:
     return 0
 
 
-def marked(log: Path, hidden: bytes = b"", *, ended: bool) -> int:
+def mark_readable(log: Path, hidden: bytes = b"", *, ended: bool) -> int:
     """Return how much of a log may be shown: what has a mark, and all once it has ended.
 
     What has been shown with a time keeps it, and nothing in it is still to be hidden. What has
@@ -110,7 +110,7 @@ def _hide(log: Path, text: bytes, start: int, end: int) -> None:
             start += len(block) - len(text) + 1
 
 
-def _begun(log: Path, text: bytes, end: int) -> int:
+def _count_beginning(log: Path, text: bytes, end: int) -> int:
     """Return how many bytes before byte `end` may be the beginning of the text."""
     with open_file(log) as file:
         tail = os.pread(file.fileno(), len(text) - 1, max(0, end - len(text) + 1))

@@ -22,7 +22,7 @@ from local_cloud.engine.jobs import control_groups, job_table, log_timestamps, r
 from local_cloud.engine.jobs.attempt_runner import check_name
 from local_cloud.engine.jobs.fork_server import ForkServer
 from local_cloud.engine.jobs.job_runner import JobRunner, Shared
-from local_cloud.engine.jobs.job_table import JobTable, cut_off, ended_with
+from local_cloud.engine.jobs.job_table import JobTable, cut_off, with_outcome
 from local_cloud.engine.jobs.remover import Remover
 from local_cloud.engine.jobs.replica import ReplicaContext, log_path
 from local_cloud.engine.jobs.scheduler import Scheduler
@@ -196,7 +196,7 @@ class Engine:
         job = self.get(job_id)
         if job.state is State.QUEUED:
             loop = asyncio.get_running_loop()
-            self._jobs.put(ended_with(job, STOPPED), then=lambda: loop.call_soon(self._next))
+            self._jobs.put(with_outcome(job, STOPPED), then=lambda: loop.call_soon(self._next))
         elif job_id in self._runners and self._runners[job_id].stop(STOPPED):
             self._jobs.update(replace(self._jobs.latest(job_id), state=State.STOPPING))
         return self.get(job_id)
@@ -217,7 +217,7 @@ class Engine:
         until a job is interrupted; what that job does not use of it is given up when it ends.
         """
         before = self._rehearsals.wanted
-        self._rehearsals.keep(spot_stop.Rehearsal(spot_stop.checked(epochs)))
+        self._rehearsals.keep(spot_stop.Rehearsal(spot_stop.parse_epochs(epochs)))
         return before is not None
 
     def get(self, job_id: str) -> Job:
@@ -249,18 +249,18 @@ class Engine:
         self._jobs.remove(job_id, then=lambda: self._remover.remove(self._folder / job_id))
 
     def _finish(self, job: Job, outcome: Outcome) -> None:
-        self._jobs.update(ended_with(job, outcome))
+        self._jobs.update(with_outcome(job, outcome))
 
     def _next(self) -> None:
         """Start the jobs whose turn it is."""
         if not self._open:
             return
         waiting = [
-            self._scheduler.need(job.id, job.size, job.gpus)
+            self._scheduler.demand_of(job.id, job.size, job.gpus)
             for job in self._jobs
             if job.state is State.QUEUED
         ]
-        starting = self._scheduler.due(waiting)
+        starting = self._scheduler.next_to_start(waiting)
         for turn in starting:
             job = self._jobs.get(turn.id)
             try:
@@ -306,9 +306,9 @@ class Engine:
         self._runners[job.id] = runner
         task = asyncio.get_running_loop().create_task(runner.run())
         self._tasks[job.id] = task
-        task.add_done_callback(functools.partial(self._left, job.id))
+        task.add_done_callback(functools.partial(self._release, job.id))
 
-    def _left(self, job_id: str, task: asyncio.Task[None]) -> None:
+    def _release(self, job_id: str, task: asyncio.Task[None]) -> None:
         """Free the cores of a job that has left the machine."""
         self._tasks.pop(job_id)
         self._runners.pop(job_id)

@@ -127,15 +127,15 @@ def start(
     for folder in (own, own / ".home"):
         folder.mkdir(parents=True, exist_ok=True)
     if contents := context.pythons.base(replica.image).contents:
-        replica = image_files.placed(replica, contents, own)
+        replica = image_files.place_files(replica, contents, own)
     temporary = temporary_folder(own)
     with open(log_path(context.folder, replica.name), "ab", opener=files.open_regular) as log:
         log.write("".join(f"{note}\n" for note in notes).encode())
         log.flush()
         try:
             unchanged = context.pythons.base(replica.image).unchanged
-            process = _forked(replica, context, temporary, log, network) or _spawned(
-                mounts.mounted(replica, unchanged) if replica.mounts else replica,
+            process = _fork(replica, context, temporary, log, network) or _spawn(
+                mounts.with_mounts(replica, unchanged) if replica.mounts else replica,
                 context,
                 temporary,
                 log,
@@ -148,7 +148,7 @@ def start(
     return Started(process, temporary)
 
 
-def _spawned(
+def _spawn(
     replica: Replica,
     context: ReplicaContext,
     temporary: Path,
@@ -167,7 +167,7 @@ def _spawned(
     )
 
 
-def _forked(
+def _fork(
     replica: Replica,
     context: ReplicaContext,
     temporary: Path,
@@ -179,11 +179,11 @@ def _forked(
     if not replica.forkable or not suits(replica.command, replica.environment, python.python):
         return None
     # Torch or what it imports may be another one there.
-    if not python.base.is_servers or python.installed():
+    if not python.base.is_servers or python.list_installed():
         return None
     places = {path: str(folder) for path, folder in replica.mounts.items()}
     if places and not mounts.available():
-        replica, places = mounts.mounted(replica, ()), {}
+        replica, places = mounts.with_mounts(replica, ()), {}
     folder = os.fspath(replica.folder or context.folder / replica.name)
     variables = environment(replica, context, temporary)
     try:

@@ -21,7 +21,7 @@ PATIENCE = 900.0
 
 
 @dataclass(frozen=True)
-class Need:
+class Demand:
     """What a job takes from the machine while it runs."""
 
     id: str
@@ -29,15 +29,17 @@ class Need:
     gpus: int = 0
 
 
-def need(job_id: str, size: int, gpus: int, machine_cores: int, machine_gpus: int) -> Need:
+def limit_demand(
+    job_id: str, size: int, gpus: int, machine_cores: int, machine_gpus: int
+) -> Demand:
     """Return what a job of `size` replicas takes.
 
     That is never more than there is, so that every job can run.
     """
-    return Need(job_id, min(size, machine_cores), min(gpus, machine_gpus))
+    return Demand(job_id, min(size, machine_cores), min(gpus, machine_gpus))
 
 
-def due(waiting: Iterable[Need], free_cores: int, free_gpus: int) -> list[Need]:
+def next_to_start(waiting: Iterable[Demand], free_cores: int, free_gpus: int) -> list[Demand]:
     """Return the jobs that start now, given those waiting in the order in which they came.
 
     Strictly in order: a job that does not fit yet holds back all behind it. Some cores then idle
@@ -82,7 +84,7 @@ class Scheduler:
     def __init__(self, cores: int, gpus: Sequence[int]) -> None:
         """cores, and the GPUs by number: what there is."""
         self._cores, self._gpus = cores, gpus
-        self._taken: dict[str, tuple[Need, tuple[int, ...]]] = {}  # by running job
+        self._taken: dict[str, tuple[Demand, tuple[int, ...]]] = {}  # by running job
         self._holdings: dict[str, Holding] = {}
 
     @property
@@ -90,14 +92,16 @@ class Scheduler:
         """Return the jobs that run."""
         return list(self._taken)
 
-    def need(self, job_id: str, size: int, gpus: int) -> Need:
+    def demand_of(self, job_id: str, size: int, gpus: int) -> Demand:
         """Return what a job of `size` replicas takes of this machine."""
-        return need(job_id, size, gpus, self._cores, len(self._gpus))
+        return limit_demand(job_id, size, gpus, self._cores, len(self._gpus))
 
-    def due(self, waiting: Iterable[Need]) -> list[Need]:
+    def next_to_start(self, waiting: Iterable[Demand]) -> list[Demand]:
         """Return the jobs that start now, given those waiting in the order in which they came."""
         held = [taken for job, (taken, _) in self._taken.items() if self.holds(job)]
-        return due(waiting, self._cores - sum(one.cores for one in held), len(self._idle()))
+        return next_to_start(
+            waiting, self._cores - sum(one.cores for one in held), len(self._idle())
+        )
 
     def _idle(self) -> list[int]:
         """Return the GPUs that no job holds, first those that no job has."""
@@ -105,7 +109,7 @@ class Scheduler:
         users = Counter(gpu for _, gpus in self._taken.values() for gpu in gpus)
         return sorted(set(self._gpus) - held, key=lambda gpu: (users[gpu], gpu))
 
-    def take(self, job: Need) -> tuple[int, ...]:
+    def take(self, job: Demand) -> tuple[int, ...]:
         """Take the GPUs of a job, which is due and runs; return them."""
         gpus = tuple(self._idle()[: job.gpus])
         self._taken[job.id] = job, gpus

@@ -50,7 +50,7 @@ class Rehearsed:
         return self.failure in among and self.name in ("", name)
 
 
-def checked(document: dict[str, Any]) -> Rehearsed:
+def parse_failure(document: dict[str, Any]) -> Rehearsed:
     """Check what a request wants to be rehearsed; EngineError if that cannot be."""
     try:
         wanted = Rehearsed(**document)

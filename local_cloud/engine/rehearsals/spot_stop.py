@@ -66,7 +66,7 @@ class Rehearsals:
                 self._records.delete(KIND, NAME)
 
 
-def checked(epochs: Sequence[object]) -> tuple[int, ...]:
+def parse_epochs(epochs: Sequence[object]) -> tuple[int, ...]:
     """Check the epochs, and return them in their order; EngineError for what is none."""
     wanted = [epoch for epoch in epochs if isinstance(epoch, int) and not isinstance(epoch, bool)]
     if len(wanted) < len(epochs) or min(wanted, default=1) < 1:

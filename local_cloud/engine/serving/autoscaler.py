@@ -40,7 +40,7 @@ class Autoscaler:
         self._area += self._active * (now - self._changed)
         self._active, self._changed = self._active + change, now
 
-    def wanted(self, now: float, replicas: int, starting: bool = False) -> int:
+    def choose_replicas(self, now: float, replicas: int, starting: bool = False) -> int:
         """Return how many replicas there should be, of which there are so many now.
 
         starting: not all of them are ready. None goes then, nor soon after: on a busy machine one

@@ -115,7 +115,7 @@ class ServedReplica:
         finally:
             self.active -= 1
 
-    async def ended(self, seconds: float) -> None:
+    async def wait_for_end(self, seconds: float) -> None:
         """Wait until its process has ended, at most so long."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._ended.wait(), seconds)
@@ -124,7 +124,7 @@ class ServedReplica:
         """End it now; live() returns when no process of it is left."""
         self._ended.set()
 
-    def said(self) -> tuple[str, ...]:
+    def read_last_lines(self) -> tuple[str, ...]:
         """Return the last lines of its log."""
         return last_lines(log_path(self._context.folder, self.name))
 

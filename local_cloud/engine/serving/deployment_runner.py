@@ -85,7 +85,7 @@ class DeploymentRunner:
         self.requests = RequestLog(context.folder)
         self._latencies: deque[float] = deque(maxlen=KEPT)
         self._task = asyncio.create_task(self._supervise())
-        self._task.add_done_callback(self._supervised)
+        self._task.add_done_callback(self._check_supervision)
 
     # ---- requests -------------------------------------------------------------------------------
     async def send(self, request: HttpRequest, deadline: float) -> HttpResponse:
@@ -97,7 +97,7 @@ class DeploymentRunner:
         self._load.begin(begun)
         status = 500
         try:
-            response = await self._answered(request, deadline)
+            response = await self._send_to_any(request, deadline)
             status = response.status
             return response
         except Moved:
@@ -110,14 +110,14 @@ class DeploymentRunner:
                 self._count(status, now - begun)
                 self.requests.write(time.time(), now - begun, status, request.path)
 
-    async def _answered(self, request: HttpRequest, deadline: float) -> HttpResponse:
+    async def _send_to_any(self, request: HttpRequest, deadline: float) -> HttpResponse:
         for tried in range(SENDS):
             replica = await self._free_replica(deadline)
             try:
                 return await replica.send(request)
             except Lost:
                 self._figures = replace(self._figures, resent=self._figures.resent + 1)
-                await replica.ended(FIRST_LOSS * 2**tried)  # so that it is not chosen again
+                await replica.wait_for_end(FIRST_LOSS * 2**tried)  # so that it is not chosen again
             except TimeoutError:
                 raise Unanswered(f"replica {replica.name} did not answer in time") from None
             except TooLong as problem:
@@ -189,7 +189,7 @@ class DeploymentRunner:
             except TimeoutError:
                 continue
 
-    def _supervised(self, task: asyncio.Task[None]) -> None:
+    def _check_supervision(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (problem := task.exception()):
             # A fault in this program; the deployment must not seem to start for ever.
             logging.getLogger(__name__).error("deployment %s", self.id, exc_info=problem)
@@ -201,20 +201,20 @@ class DeploymentRunner:
         staying = [each for each in self._replicas if not each.leaving]
         if usable := sum(each.usable for each in staying):
             starting = usable < self._wanted and not self._failures
-            self._want(self._load.wanted(now, self._wanted, starting))
+            self._want(self._load.choose_replicas(now, self._wanted, starting))
         if now >= self._not_before:
             for _ in range(self._wanted - len(staying)):
                 self._start(plan)
         surplus = len(staying) - self._wanted
         for each in sorted(staying, key=lambda one: (one.usable, one.active))[: max(0, surplus)]:
-            self._leave(each, self._drained(each))
+            self._leave(each, self._drain(each))
 
     def _leave(self, replica: ServedReplica, leaving: Any) -> None:
         replica.leaving = True
         task = asyncio.create_task(leaving)
-        task.add_done_callback(_reported)
+        task.add_done_callback(_log_problem)
 
-    async def _drained(self, replica: ServedReplica) -> None:
+    async def _drain(self, replica: ServedReplica) -> None:
         """End a replica when it has answered what it has."""
         end = time.monotonic() + DRAIN
         while replica.active and time.monotonic() < end:
@@ -227,7 +227,7 @@ class DeploymentRunner:
         replica = ServedReplica(name, plan, self._context, self._network(plan), self._guard)
         task = asyncio.create_task(replica.live(self._wake))
         self._replicas[replica] = task
-        task.add_done_callback(functools.partial(self._ended, replica))
+        task.add_done_callback(functools.partial(self._handle_end, replica))
 
     def _wake(self) -> None:
         """Wake those that wait: a replica has become usable, or is no longer."""
@@ -239,7 +239,7 @@ class DeploymentRunner:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def _ended(self, replica: ServedReplica, task: asyncio.Task[None]) -> None:
+    def _handle_end(self, replica: ServedReplica, task: asyncio.Task[None]) -> None:
         del self._replicas[replica]
         problem = None if task.cancelled() else task.exception()
         if not self._closing and not replica.leaving:
@@ -271,7 +271,7 @@ class DeploymentRunner:
         for each in list(self._replicas):
             each.leaving = True
             if drain:
-                await self._drained(each)
+                await self._drain(each)
             else:
                 each.grace = min(each.grace, LOST_GRACE)
             each.stop()
@@ -283,9 +283,11 @@ def _reason(replica: ServedReplica, problem: BaseException | None) -> str:
     if problem:
         return f"Replica {replica.name} cannot be started: {problem}"
     how = LATE if replica.late else f"ended with code {replica.code}"
-    return "\n".join([f"Replica {replica.name} {how}, and none was ready before.", *replica.said()])
+    return "\n".join(
+        [f"Replica {replica.name} {how}, and none was ready before.", *replica.read_last_lines()]
+    )
 
 
-def _reported(task: asyncio.Task[None]) -> None:
+def _log_problem(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (problem := task.exception()):
         logging.getLogger(__name__).error("a served replica", exc_info=problem)

@@ -261,7 +261,7 @@ class Serving:
         self.get(deployment_id)
         if runner := self._runners.get(deployment_id):
             return runner.figures()
-        return self._recorded(deployment_id)
+        return self._read_figures(deployment_id)
 
     def logs(self, deployment_id: str) -> dict[str, Path]:
         """Return the replicas' logs that are there so far, by the name of the replica."""
@@ -279,8 +279,8 @@ class Serving:
             self._network,
             self._engine.reaper,
             functools.partial(self._settle, deployment.id),
-            functools.partial(self._sized, deployment.id),
-            self._recorded(deployment.id),
+            functools.partial(self._resize, deployment.id),
+            self._read_figures(deployment.id),
         )
 
     async def _stage(self, deployment: Deployment, context: ReplicaContext) -> ServingPlan:
@@ -313,7 +313,7 @@ class Serving:
             logging.getLogger(__name__).error("deployment %s: %s", made.id, problem)
         self._wake(made.id)
 
-    def _sized(self, deployment_id: str, replicas: int) -> None:
+    def _resize(self, deployment_id: str, replicas: int) -> None:
         """Note that a deployment has so many machines from now on."""
         try:
             self._rentals.change(deployment_id, replicas)
@@ -329,7 +329,7 @@ class Serving:
         self._removing.add(task)
         task.add_done_callback(self._removing.discard)
 
-    def _recorded(self, deployment_id: str) -> Figures:
+    def _read_figures(self, deployment_id: str) -> Figures:
         return Figures(**(self._records.get(FIGURES, deployment_id) or {}))
 
     async def _note(self) -> None:
@@ -347,7 +347,7 @@ class Serving:
             for name, runner in self._runners.items():
                 runner.requests.flush()
                 found = runner.figures().document()
-                if found != self._recorded(name).document():
+                if found != self._read_figures(name).document():
                     self._records.put(FIGURES, name, found)
 
 

@@ -83,7 +83,7 @@ class _Connection:
         if int(length) > MOST:
             raise TooLong("body", MOST)
         body = await self.reader.readexactly(int(length))
-        return HttpResponse(int(first[9:12]), body, _kept(headers))
+        return HttpResponse(int(first[9:12]), body, _own_headers(headers))
 
     async def _by_h11(self, request: HttpRequest, head: bytes) -> HttpResponse:
         """Take a response that is not the usual one: in chunks, up to the connection's end, …"""
@@ -106,7 +106,7 @@ class _Connection:
             raise Lost("it was closed")
         self.usable = state.their_state is h11.DONE
         headers = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers)
-        return HttpResponse(response.status_code, b"".join(body), _kept(headers))
+        return HttpResponse(response.status_code, b"".join(body), _own_headers(headers))
 
     async def _event(self, state: h11.Connection) -> object:
         while (event := state.next_event()) is h11.NEED_DATA:
@@ -114,7 +114,7 @@ class _Connection:
         return event
 
 
-def _kept(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+def _own_headers(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
     """Return the headers that are the replica's own, and not this connection's."""
     return tuple((name, value) for name, value in headers if name not in HOP)
 

@@ -59,7 +59,7 @@ def is_over(rule: Rule, mine: Other, since: float, others: Iterable[Other], maxi
         mine, others = _negative(mine), [_negative(other) for other in others]
     others = [other for other in others if other.place != mine.place]
     if rule.kind == "halving":
-        return _halved(rule, mine, since, others)
+        return _is_over_by_halving(rule, mine, since, others)
     ended = [other for other in others if other.ended]
     if rule.kind == "median":
         return _below_median(rule, mine.curve, ended)
@@ -93,7 +93,7 @@ def _without_a_chance(mine: Curve, ended: Sequence[Other]) -> bool:
     if len(known) < ENOUGH:
         return False
     features, gains, results = zip(*known, strict=True)
-    gain, deviation = _predicted(np.array(features), np.array(gains), _features(mine, step))
+    gain, deviation = _predict(np.array(features), np.array(gains), _features(mine, step))
     distance = (min(results) - (_at(mine, step) + gain)) / (deviation or 1e-12)
     return 0.5 * math.erfc(-distance / math.sqrt(2)) < HOPELESS
 
@@ -109,7 +109,7 @@ def _features(curve: Curve, step: float) -> tuple[float, float]:
     return now, _at(curve, step / 2) - now
 
 
-def _predicted(
+def _predict(
     features: np.ndarray, values: np.ndarray, at: tuple[float, float]
 ) -> tuple[float, float]:
     """Return mean and standard deviation at a place, by Gaussian process regression."""
@@ -137,7 +137,7 @@ def _predicted(
     return float(values.mean()) + mean * deviation, spread * deviation
 
 
-def _halved(rule: Rule, mine: Other, since: float, others: Sequence[Other]) -> bool:
+def _is_over_by_halving(rule: Rule, mine: Other, since: float, others: Sequence[Other]) -> bool:
     """Decide by successive halving, as each trial comes by (ASHA).
 
     A decision falls at `least` steps and at three times, nine times as many, and so on: the third

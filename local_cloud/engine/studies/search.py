@@ -47,14 +47,14 @@ class Parameter:
         """
         if self.kind == "ordered":
             return self.choices.index(value)
-        return self._mirrored(value, *self.bounds) if self.scale == "reverse log" else value
+        return self._mirror(value, *self.bounds) if self.scale == "reverse log" else value
 
     def outside(self, known: Value) -> Value:
         """Return the value, from what Optuna knows it as."""
         if self.kind == "ordered":
             return self.choices[int(known)]
         if self.scale == "reverse log":
-            return self._mirrored(known, self.low, self.high)
+            return self._mirror(known, self.low, self.high)
         return known
 
     @property
@@ -64,7 +64,7 @@ class Parameter:
             return self.low, self.high
         return self.about - self.high, self.about - self.low
 
-    def _mirrored(self, value: Value, low: float, high: float) -> Value:
+    def _mirror(self, value: Value, low: float, high: float) -> Value:
         assert not isinstance(value, str)
         about = self.low + self.high if self.about is None else self.about
         mirrored = min(max(about - value, low), high)
@@ -114,7 +114,7 @@ def next_values(
         direction="maximize" if maximize else "minimize",
     )
     known = [*earlier, *trials] if alike else [*_by_order(earlier), *_by_order(trials)]
-    study.add_trials([_recorded(parameters, trial) for trial in known])
+    study.add_trials([_to_optuna(parameters, trial) for trial in known])
     requested, values = study.ask(), dict[str, Value]()
     for parameter in parameters:
         if exists(parameter, values):
@@ -182,7 +182,7 @@ def _ask(trial: optuna.Trial, parameter: Parameter) -> Value:
     return chosen
 
 
-def _recorded(parameters: Sequence[Parameter], trial: Trial) -> optuna.trial.FrozenTrial:
+def _to_optuna(parameters: Sequence[Parameter], trial: Trial) -> optuna.trial.FrozenTrial:
     """Return a trial as Optuna keeps it."""
     from optuna.trial import TrialState, create_trial
 

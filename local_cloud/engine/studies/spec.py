@@ -32,7 +32,7 @@ class StudySpec:
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> StudySpec:
         """Read the specification of a document."""
-        document = _renamed(document)
+        document = _rename_fields(document)
         parameters = (
             Parameter(**one | {name: tuple(one[name]) for name in ("choices", "when")})
             for one in document["parameters"]
@@ -114,7 +114,7 @@ class Study:
     @classmethod
     def of(cls, document: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]) -> Study:
         """Read the study of a document and of those of its trials."""
-        document = _renamed(document)
+        document = _rename_fields(document)
         facts = {"spec": StudySpec.of(document["spec"]), "state": State(document["state"])}
         return cls(**{**document, **facts, "trials": tuple(map(_trial, trials))})
 
@@ -131,7 +131,7 @@ EARLIER = {
 }
 
 
-def _renamed(document: Mapping[str, Any]) -> dict[str, Any]:
+def _rename_fields(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document with today's names."""
     return {EARLIER.get(name, name): value for name, value in document.items()}
 

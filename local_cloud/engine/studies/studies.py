@@ -91,9 +91,9 @@ class Studies:
         runner = study_runner.StudyRunner(self._table, self._engine, dialect, study_id)
         task = asyncio.get_running_loop().create_task(runner.live())
         self._tasks[study_id] = task
-        task.add_done_callback(functools.partial(self._left, study_id))
+        task.add_done_callback(functools.partial(self._release, study_id))
 
-    def _left(self, study_id: str, task: asyncio.Task[None]) -> None:
+    def _release(self, study_id: str, task: asyncio.Task[None]) -> None:
         """Forget a study that is run no further: it has ended, or the server does."""
         self._tasks.pop(study_id)
         if not task.cancelled() and (problem := task.exception()):

@@ -86,9 +86,9 @@ class StudyRunner:
 
     def _is_over(self) -> bool:
         """Return whether the study ends before it has had all its trials."""
-        return self._study.hopeless or self._left() == 0
+        return self._study.hopeless or self._count_left() == 0
 
-    def _left(self) -> float | None:
+    def _count_left(self) -> float | None:
         """Return for how many seconds the study may still go on; None: for ever."""
         seconds = self._study.spec.seconds
         return None if seconds is None else max(0.0, self._study.created + seconds - time.time())
@@ -161,7 +161,7 @@ class StudyRunner:
         for trial in self._study.trials:
             if not trial.ended and trial.job not in self._watching:
                 self._watching[trial.job] = asyncio.create_task(self._end_of(trial.job))
-        times = [self._left(), PERIOD if self._study.spec.early_stopping else None]
+        times = [self._count_left(), PERIOD if self._study.spec.early_stopping else None]
         soon = min((one for one in times if one is not None), default=None)
         if self._study.state is not State.RUNNING:
             soon = None

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from local_cloud.billing.query_records import billed_bytes
+from local_cloud.billing.query_records import count_billed_bytes
 from local_cloud.google.bigquery.catalog import Document, Name
 from local_cloud.google.bigquery.types import Field, quote
 
@@ -27,7 +27,7 @@ def estimate_processed(cursor: Any, tree: Any, reads: dict[Name, Document]) -> d
         sizes.append(of(cursor, name, chosen))
     return {
         "totalBytesProcessed": str(sum(sizes)),
-        "totalBytesBilled": str(billed_bytes(sizes)),
+        "totalBytesBilled": str(count_billed_bytes(sizes)),
         "cacheHit": False,
     }
 

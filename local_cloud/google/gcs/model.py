@@ -115,7 +115,7 @@ class Sessions:
         document = self._records.get(_KIND, upload)
         if document is None:
             raise Refusal(404, "notFound", "there is no such upload; start it again")
-        session = Session(upload, _insert(document["insert"]), self._objects.kept_file(upload))
+        session = Session(upload, _insert(document["insert"]), self._objects.find_kept(upload))
         session.resource = document.get("resource")
         if session.path is None and session.resource is None:  # a crash between file and record
             raise Refusal(410, "gone", "the upload has ended; look whether the object is there")
@@ -128,7 +128,7 @@ class Sessions:
 
     def forget(self, upload: str) -> None:
         """Remove the session and its bytes."""
-        path = self._objects.kept_file(upload)
+        path = self._objects.find_kept(upload)
         if path:
             path.unlink()
         self._records.delete(_KIND, upload)

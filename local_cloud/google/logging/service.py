@@ -190,7 +190,7 @@ def _entries(
     # A filter compares times as texts, which may have fewer digits than a second has.
     lowest = None if lowest is None else lowest - 1
     highest = None if highest is None else highest + 1
-    marked = log_timestamps.marked(log.path, log.hidden, ended=log.ended)
+    marked = log_timestamps.mark_readable(log.path, log.hidden, ended=log.ended)
     try:
         if back:
             found = _before(log, place, highest, marked)

@@ -38,7 +38,7 @@ def test_shapes_are_learned_and_their_regions_explain_the_prediction(tmp_path: P
     evaluation = json.loads((tmp_path / "output/evaluation.json").read_text())
     assert evaluation["accuracy"] >= 0.8
     model = PictureModel.load(tmp_path / "output/model")
-    picture = pictures.decoded(shape("red", "circle", 500), "it")
+    picture = pictures.decode(shape("red", "circle", 500), "it")
     attributions, baseline, prediction, place = model.explain(picture, 5)
     assert model.classes[place] == "circle"
     assert attributions.sum() == pytest.approx(prediction - baseline, abs=1e-6)
@@ -47,10 +47,10 @@ def test_shapes_are_learned_and_their_regions_explain_the_prediction(tmp_path: P
 
 
 def test_the_same_seed_trains_the_same(tmp_path: Path) -> None:
-    seen = np.stack([pictures.decoded(shape("blue", "square", seed), "it") for seed in range(12)])
+    seen = np.stack([pictures.decode(shape("blue", "square", seed), "it") for seed in range(12)])
     wanted = np.eye(2, dtype=int)[np.arange(12) % 2]
     once, again = (
-        picture_model.trained(
+        picture_model.train(
             "ab", (seen, wanted), (seen, wanted), multi_label=True, seconds=0.0, seed=1
         ).predict(seen)
         for _ in range(2)
@@ -81,7 +81,7 @@ def test_a_hostile_file_is_refused_in_a_sentence() -> None:
     ]
     for content, words in wrong:
         with pytest.raises(BadData, match=rf"gs://it.*{words}"):
-            pictures.decoded(content, "gs://it")
+            pictures.decode(content, "gs://it")
 
 
 def test_pictures_of_all_kinds_of_colour_become_alike() -> None:
@@ -89,7 +89,7 @@ def test_pictures_of_all_kinds_of_colour_become_alike() -> None:
         kind = "TIFF" if mode == "CMYK" else "PNG"
         file = io.BytesIO()
         Image.new(mode, (7, 90)).save(file, kind)
-        assert pictures.decoded(file.getvalue(), "it").shape == (32, 32, 3)
+        assert pictures.decode(file.getvalue(), "it").shape == (32, 32, 3)
     assert png(Image.new("RGB", (3, 3)))
 
 

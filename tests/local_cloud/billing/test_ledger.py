@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local_cloud.billing import query_records
-from local_cloud.billing.ledger import bill, billed_seconds
+from local_cloud.billing.ledger import bill, count_billed_seconds
 from local_cloud.engine.jobs.rental_records import CLOSED, OPEN
 from local_cloud.engine.rental import Machines, Rental, Rented, Span
 from local_cloud.engine.spec import Attempt, Job, Outcome, State
@@ -134,7 +134,7 @@ def test_the_bill_of_a_scripted_day_equals_the_one_calculated_by_hand(platform: 
     write_object(platform, "gs", "data", 5 * 2**20, until - 2 * DAY)
     write_object(platform, "s3", "data", 3 * 2**20, until - 2 * DAY)
     # 10 MB at least of the first table, and 3,073 MB of the second
-    billed = query_records.billed_bytes([1_000, 3 * 2**30 + 1])
+    billed = query_records.count_billed_bytes([1_000, 3 * 2**30 + 1])
     query = query_records.Query("q", noon, 3 * 2**30 + 1_001, billed)
     query_records.note(platform.records, query)
 
@@ -194,7 +194,7 @@ def test_an_object_that_is_deleted_or_overwritten_stays_on_the_bill(platform: Pl
 
 
 def test_a_training_of_bigquery_ml_has_a_price_of_its_own(platform: Platform) -> None:
-    billed = query_records.billed_bytes([1_000])
+    billed = query_records.count_billed_bytes([1_000])
     for kind in (query_records.CREATE_MODEL, query_records.EXTERNAL_MODEL):
         query = query_records.Query("m", MORNING, 1_000, billed, kind)
         query_records.note(platform.records, replace(query, name=kind[-3:]))
@@ -283,13 +283,15 @@ SECONDS = st.floats(0.01, 1e6)
 
 @given(SECONDS)
 def test_vertex_ai_bills_a_job_in_half_minutes_that_have_begun(seconds: float) -> None:
-    billed = billed_seconds(_rental("vertex", "custom job", Span(0.5, 0.5 + seconds, 1)), 0)
+    billed = count_billed_seconds(_rental("vertex", "custom job", Span(0.5, 0.5 + seconds, 1)), 0)
     assert billed % 30 == 0 and billed >= 30 and -1e-3 < billed - seconds < 30
 
 
 @given(SECONDS)
 def test_sagemaker_bills_whole_seconds(seconds: float) -> None:
-    billed = billed_seconds(_rental("sagemaker", "training job", Span(0.5, 0.5 + seconds, 1)), 0)
+    billed = count_billed_seconds(
+        _rental("sagemaker", "training job", Span(0.5, 0.5 + seconds, 1)), 0
+    )
     assert billed == int(billed) and billed >= 1 and -1e-3 < billed - seconds < 1
 
 
@@ -301,7 +303,7 @@ def test_each_replica_is_billed_for_each_time_that_it_ran(steps: list[tuple[int,
         if times:
             spans.append(Span(at, at + 30 * halves, times))
         at += 30 * halves
-    billed = billed_seconds(_rental("vertex", "endpoint", *spans), at)
+    billed = count_billed_seconds(_rental("vertex", "endpoint", *spans), at)
     assert billed == sum(30 * halves * times for halves, times in steps)
 
 
@@ -309,6 +311,6 @@ def test_each_replica_is_billed_for_each_time_that_it_ran(steps: list[tuple[int,
 def test_a_query_is_billed_by_whole_mb_and_at_least_ten_of_each_table(size: int) -> None:
     from local_cloud.billing.prices import google
 
-    billed = google.QUERY_ROUNDING.billed(size)
+    billed = google.QUERY_ROUNDING.round_up(size)
     assert billed % 2**20 == 0 and billed >= 10 * 2**20
     assert billed == 10 * 2**20 or 0 <= billed - size < 2**20

@@ -118,7 +118,7 @@ def test_the_watcher_ends_when_nothing_is_in_flight(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(in_flight, "PERIOD", 0.01)
-    with in_flight.watched(Home(tmp_path)):
+    with in_flight.watch(Home(tmp_path)):
         assert any(each.name == "local-cloud-in-flight" for each in threading.enumerate())
     end = time.monotonic() + 30
     while any(each.name == "local-cloud-in-flight" for each in threading.enumerate()):

@@ -168,7 +168,7 @@ def test_what_cannot_be_followed_is_said_and_leaves_nothing(
     images = PulledImages(tmp_path / "images")
     with pytest.raises(DockerfileError, match=sentence):
         build(URI, written(tmp_path / "context", text), images, lambda line: None)
-    assert images.built(URI) is None
+    assert images.find_built(URI) is None
 
 
 def test_the_command_builds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

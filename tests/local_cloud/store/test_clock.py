@@ -11,7 +11,7 @@ import pytest
 
 from local_cloud.amazon.sagemaker import status
 from local_cloud.amazon.sagemaker.pipelines.table import PipelineTable
-from local_cloud.engine.jobs.job_table import ended_with, with_attempt
+from local_cloud.engine.jobs.job_table import with_attempt, with_outcome
 from local_cloud.engine.jobs.rental_records import of_job
 from local_cloud.engine.rental import Rental, Rented
 from local_cloud.engine.spec import Attempt, Job, Outcome, State
@@ -44,11 +44,11 @@ def test_the_time_is_the_latest_of_those_that_are_known(set_back: None) -> None:
 def test_no_job_and_no_attempt_ends_before_it_starts(set_back: None) -> None:
     job = with_attempt(started(), ended=time.time())
     assert job.attempts[-1].ended == BEFORE + 1
-    assert ended_with(job, DONE).ended == BEFORE + 1
+    assert with_outcome(job, DONE).ended == BEFORE + 1
 
 
 def test_the_steps_of_a_training_job_keep_their_order(set_back: None) -> None:
-    job = ended_with(with_attempt(started(), ended=time.time()), DONE)
+    job = with_outcome(with_attempt(started(), ended=time.time()), DONE)
     found = status.progress(job, {"uploading": BEFORE + 500})
     assert found["SecondaryStatus"] == "Completed"
     assert all(step["EndTime"] >= step["StartTime"] for step in found["SecondaryStatusTransitions"])

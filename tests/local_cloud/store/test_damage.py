@@ -196,13 +196,13 @@ def test_the_description_of_an_image_is_named(tmp_path: Path, damage: Damage) ->
     images.place(uri).mkdir()
     path = images.place(uri) / BUILT
     write(path, Built(uri, "", (), (), {}, "", ()))
-    assert images.built(uri)
+    assert images.find_built(uri)
     damage(path)
     if damage is removed:
-        assert images.built(uri) is None
+        assert images.find_built(uri) is None
         return
     with pytest.raises(LocalCloudError, match=r"built.json is damaged: remove the folder"):
-        images.built(uri)
+        images.find_built(uri)
 
 
 # ---- the files beside the data, with a real server

@@ -515,9 +515,9 @@ def test_what_a_killed_process_left_of_uploads_is_removed_unless_kept(
     kept.write_bytes(b"half")
     again = Objects(objects.folder, records)
     assert not left.exists()
-    assert again.kept_file("1a") == kept
+    assert again.find_kept("1a") == kept
     assert kept.read_bytes() == b"half"
-    assert again.kept_file("1b") is None
+    assert again.find_kept("1b") is None
     assert everything(again) == []
 
 

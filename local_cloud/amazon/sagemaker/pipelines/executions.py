@@ -194,9 +194,9 @@ class PipelineExecutions:
         self._runners[execution] = runner
         task = asyncio.get_running_loop().create_task(runner.live())
         self._tasks[execution] = task
-        task.add_done_callback(functools.partial(self._left, execution))
+        task.add_done_callback(functools.partial(self._release, execution))
 
-    def _left(self, execution: str, task: asyncio.Task[None]) -> None:
+    def _release(self, execution: str, task: asyncio.Task[None]) -> None:
         """Forget an execution that is run no further: it has ended, or the server does."""
         self._tasks.pop(execution)
         self._runners.pop(execution)

@@ -86,7 +86,7 @@ def pictures(about: Mapping[str, Any]) -> prebuilt_server.Predict:
 
 def picture(instance: Any) -> Any:
     """Decode an instance: {"content": base64 of a picture's file}."""
-    from local_cloud.automl.pictures import decoded
+    from local_cloud.automl.pictures import decode
 
     content = instance.get("content") if isinstance(instance, Mapping) else None
     if not isinstance(content, str):
@@ -97,7 +97,7 @@ def picture(instance: Any) -> Any:
         file = base64.b64decode(content, validate=True)
     except ValueError as problem:
         raise BadData(f"content is not base64: {problem}") from None
-    return decoded(file, "content")
+    return decode(file, "content")
 
 
 def main() -> None:

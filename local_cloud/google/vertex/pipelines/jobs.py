@@ -223,7 +223,7 @@ class PipelineJobs:
         self._runners[name] = runner
         task = asyncio.get_running_loop().create_task(self._live(runner))
         self._tasks[name] = task
-        task.add_done_callback(functools.partial(self._left, name))
+        task.add_done_callback(functools.partial(self._release, name))
 
     async def _live(self, runner: PipelineRunner) -> None:
         root = await runner.live()
@@ -240,7 +240,7 @@ class PipelineJobs:
         updated = {"updateTime": timestamp(time.time())}
         self.records.put(KIND, job["name"], job | updated | changes)
 
-    def _left(self, name: str, task: asyncio.Task[None]) -> None:
+    def _release(self, name: str, task: asyncio.Task[None]) -> None:
         """Forget a pipeline that is run no further: it has ended, or the server does."""
         self._tasks.pop(name)
         runner = self._runners.pop(name)

@@ -181,7 +181,7 @@ def test_requirements_that_contradict_each_other_are_refused_as_a_whole(tmp_path
     assert said.startswith("ERROR: lcone, lctwo cannot be installed: No solution found")
     assert "all versions of lctwo depend on lclow>=2 and all versions of lcone depend on" in said
     assert "\n" not in said and "network" not in said
-    assert not job.installed()
+    assert not job.list_installed()
 
 
 def test_what_contradicts_the_packages_that_are_here_is_said(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ class TestMark:
                 with log.open("ab") as file:
                     file.write(each)
                 if data.draw(st.booleans()):
-                    shown = log_timestamps.marked(log, b"word", ended=False)
+                    shown = log_timestamps.mark_readable(log, b"word", ended=False)
                     assert log.read_bytes()[:shown] == expected[:shown]
             while log_timestamps.mark(log, b"word"):
                 pass

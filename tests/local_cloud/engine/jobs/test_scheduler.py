@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local_cloud.engine.jobs import scheduler
-from local_cloud.engine.jobs.scheduler import Need, Scheduler, due, need
+from local_cloud.engine.jobs.scheduler import Demand, Scheduler, limit_demand, next_to_start
 from local_cloud.engine.spec import State
 from tests.local_cloud.engine.support import SLEEP, Cloud, engine, plan, python, run, until
 
 SIZES = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), max_size=12)
 
 
-def queue(sizes: list[tuple[int, int]], cores: int, gpus: int) -> list[Need]:
-    return [need(str(n), size, gpu, cores, gpus) for n, (size, gpu) in enumerate(sizes)]
+def queue(sizes: list[tuple[int, int]], cores: int, gpus: int) -> list[Demand]:
+    return [limit_demand(str(n), size, gpu, cores, gpus) for n, (size, gpu) in enumerate(sizes)]
 
 
 @given(SIZES, st.integers(1, 4), st.integers(0, 2))
@@ -25,7 +25,7 @@ def test_jobs_start_in_order_and_within_what_is_there(
     sizes: list[tuple[int, int]], cores: int, gpus: int
 ) -> None:
     waiting = queue(sizes, cores, gpus)
-    starting = due(waiting, cores, gpus)
+    starting = next_to_start(waiting, cores, gpus)
     assert starting == waiting[: len(starting)]
     assert sum(job.cores for job in starting) <= cores
     assert sum(job.gpus for job in starting) <= gpus
@@ -35,17 +35,19 @@ def test_jobs_start_in_order_and_within_what_is_there(
 def test_every_job_has_its_turn(sizes: list[tuple[int, int]], cores: int, gpus: int) -> None:
     waiting = queue(sizes, cores, gpus)
     while waiting:
-        starting = due(waiting, cores, gpus)  # on a machine with nothing else to do
+        starting = next_to_start(waiting, cores, gpus)  # on a machine with nothing else to do
         assert starting
         waiting = waiting[len(starting) :]
 
 
 def test_a_small_job_does_not_overtake_a_big_one() -> None:
-    assert due([Need("big", 2), Need("small", 1)], free_cores=1, free_gpus=0) == []
+    assert next_to_start([Demand("big", 2), Demand("small", 1)], free_cores=1, free_gpus=0) == []
 
 
 def test_a_job_bigger_than_the_machine_takes_all_of_it() -> None:
-    assert need("big", size=9, gpus=4, machine_cores=2, machine_gpus=1) == Need("big", 2, 1)
+    assert limit_demand("big", size=9, gpus=4, machine_cores=2, machine_gpus=1) == Demand(
+        "big", 2, 1
+    )
 
 
 def looked_at(seconds: float, work: float) -> bool:
@@ -54,7 +56,7 @@ def looked_at(seconds: float, work: float) -> bool:
     work: cores that it keeps busy.
     """
     share, now = Scheduler(1, ()), 100.0
-    share.take(Need("a", 1))
+    share.take(Demand("a", 1))
     while now <= 100 + seconds:
         share.look(now, {"a": 7 + work * now})
         now += scheduler.PERIOD
@@ -73,7 +75,7 @@ def test_a_job_that_does_nothing_holds_them_for_half_a_minute() -> None:
 
 def test_one_that_works_again_holds_them_again_and_only_the_wait_of_others_counts() -> None:
     share = Scheduler(1, ())
-    share.take(Need("a", 1))
+    share.take(Demand("a", 1))
     for now in range(0, 60, 5):
         share.look(now, {"a": 0.0})
     assert not share.holds("a")
@@ -85,18 +87,18 @@ def test_one_that_works_again_holds_them_again_and_only_the_wait_of_others_count
 
 def test_what_nobody_holds_is_given_to_the_next_and_what_nobody_has_first() -> None:
     machine = Scheduler(2, (0, 1))
-    a, b = machine.need("a", 1, 1), machine.need("b", 1, 2)
-    assert machine.due([a, b]) == [a]
+    a, b = machine.demand_of("a", 1, 1), machine.demand_of("b", 1, 2)
+    assert machine.next_to_start([a, b]) == [a]
     assert machine.take(a) == (0,)
-    assert machine.due([b]) == []
+    assert machine.next_to_start([b]) == []
     for now in range(0, 60, 5):
         machine.look(now, {"a": 0.0})
-    assert machine.due([b]) == [b]
+    assert machine.next_to_start([b]) == [b]
     assert machine.take(b) == (1, 0)
     machine.release("a")
-    assert machine.due([a]) == []
+    assert machine.next_to_start([a]) == []
     machine.release("b")
-    assert machine.due([a]) == [a]
+    assert machine.next_to_start([a]) == [a]
 
 
 STUCK = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local_cloud.client.failures import FAILURES, JOB, LOST_WORKER, MEMORY, NO_QUOTA, SLOW, STUDY
-from local_cloud.engine.rehearsals.failures import Failures, Rehearsed, checked
+from local_cloud.engine.rehearsals.failures import Failures, Rehearsed, parse_failure
 from local_cloud.engine.spec import EngineError, State
 from local_cloud.store.records import Records
 from tests.local_cloud.engine.support import Cloud, engine, plan, python, run, until
@@ -75,7 +75,7 @@ def test_a_request_is_refused_once_though_nothing_of_it_stays(failures: Failures
 @given(st.dictionaries(st.text(max_size=8), st.none() | st.booleans() | st.text() | st.floats()))
 def test_a_request_is_taken_as_it_should_be_or_refused(document: dict[str, Any]) -> None:
     try:
-        assert checked(document).failure in FAILURES
+        assert parse_failure(document).failure in FAILURES
     except EngineError as problem:
         assert str(problem)
 

@@ -12,7 +12,7 @@ def follow(scaler: Autoscaler, start: float, seconds: float, replicas: int) -> t
     now = start
     while now < start + seconds:
         now += STEP
-        replicas = scaler.wanted(now, replicas)
+        replicas = scaler.choose_replicas(now, replicas)
     return now, replicas
 
 
@@ -20,7 +20,7 @@ def test_replicas_grow_with_the_requests_at_a_time_and_shrink_one_by_one() -> No
     scaler = Autoscaler(1, 4, now=0.0)
     for _ in range(int(2.5 * TARGET)):
         scaler.begin(0.0)
-    assert scaler.wanted(GROW / 2, 1) == 1  # a moment of load is not enough
+    assert scaler.choose_replicas(GROW / 2, 1) == 1  # a moment of load is not enough
     now, replicas = follow(scaler, 0.0, GROW + STEP, 1)
     assert replicas == 3
     now, replicas = follow(scaler, now, 100.0, replicas)
@@ -44,7 +44,7 @@ def test_one_that_starts_slowly_is_not_taken_away_before_it_was_of_use() -> None
     ready = now + 3 * SHRINK
     while now < ready:
         now += STEP
-        assert scaler.wanted(now, replicas, starting=True) == 2
+        assert scaler.choose_replicas(now, replicas, starting=True) == 2
     now, replicas = follow(scaler, now, SHRINK / 2, replicas)
     assert replicas == 2
     now, replicas = follow(scaler, now, SHRINK, replicas)

@@ -15,7 +15,7 @@ from local_cloud.store.interruption import Interrupted, interruptible
 OF_STOPPED, OF_LOST = 60.0, 3.0
 
 
-class Collecting:
+class Collector:
     """The work on one job's results."""
 
     def __init__(self) -> None:
@@ -40,13 +40,13 @@ class Collecting:
             with interruptible(self._stopping):
                 await asyncio.to_thread(collect, job)
         except Interrupted:
-            return self._cut_short(job.outcome)
+            return self._outcome_if_incomplete(job.outcome)
         finally:
             for timer in timers:
                 timer.cancel()
         return job.outcome
 
-    def _cut_short(self, outcome: Outcome) -> Outcome:
+    def _outcome_if_incomplete(self, outcome: Outcome) -> Outcome:
         """Return the outcome when not all results have been collected."""
         if outcome.state is State.SUCCEEDED and self._instead:
             outcome = self._instead

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.engine.jobs import attempt_runner, collecting
+from local_cloud.engine.jobs import attempt_runner, collector
 from local_cloud.engine.spec import Job, JobContext, Plan, State
 from local_cloud.store import interruption
 from tests.local_cloud.engine.support import SLEEP, Cloud, engine, plan, python, run, until, written
@@ -54,7 +54,7 @@ def test_a_stop_while_results_are_brought_away_ends_that_and_the_next_job_starts
 def test_the_results_of_a_stopped_job_are_brought_away_for_a_while_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collecting, "OF_STOPPED", 0.1)
+    monkeypatch.setattr(collector, "OF_STOPPED", 0.1)
 
     async def story() -> None:
         cloud = Endless(tmp_path, a=plan(SLEEP))

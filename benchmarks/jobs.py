@@ -36,14 +36,19 @@ JOBS = {
     "trivial": ("`CustomTrainingJob.run` of a trivial script", "0.5"),
     "trivial, no long poll": ("the same, looking every 5 s and not held", ""),
     "trivial, torchx": ("the same script, `torchx run -s local_cwd`", ""),
+    "torch": ("`CustomTrainingJob.run` of a script that imports torch and ends", "1"),
     "one replica": ("`CustomTrainingJob.run` of train_nn.py, 50 epochs, one replica", "2"),
     "bare script": ("train_nn.py alone, `python train_nn.py`", ""),
     "two replicas": ("`CustomTrainingJob.run` of train_nn.py, 50 epochs, two replicas", "4"),
     "trivial, SageMaker": ("`ModelTrainer.train` of the trivial script", ""),
+    "torch, SageMaker": ("`ModelTrainer.train` of the script that imports torch", ""),
     "one instance": ("`ModelTrainer.train` of train_nn.py, 50 epochs, one instance", ""),
     "two instances": ("`ModelTrainer.train` of train_nn.py, 50 epochs, two instances", ""),
     "two replicas, torchx": ("train_nn.py by torchx's `dist.ddp`, two processes", ""),
 }
+
+# Those whose jobs start warm (local_cloud/engine/jobs/warm_start.py).
+WARM = ("torch", "one replica", "two replicas", "torch, SageMaker", "one instance", "two instances")
 
 
 def measure_seconds(measure: Callable[[], object]) -> float:
@@ -95,6 +100,9 @@ def measures(folder: Path) -> dict[str, Callable[[], float]]:
     trivial = folder / "trivial" / "trivial.py"
     trivial.parent.mkdir()
     trivial.write_text("print('hello')\n")
+    torch = folder / "torch" / "with_torch.py"
+    torch.parent.mkdir()
+    torch.write_text("import torch\n")
     import boto3
     from google.cloud import storage
 
@@ -117,6 +125,7 @@ def measures(folder: Path) -> dict[str, Callable[[], float]]:
         "trivial, torchx": lambda: measure_seconds(
             lambda: torchx("utils.python", "--script", str(trivial))
         ),
+        "torch": lambda: measure_seconds(lambda: vertex(torch, [])),
         "one replica": lambda: measure_seconds(lambda: vertex(SCRIPT, there)),
         "bare script": lambda: measure_seconds(
             lambda: subprocess.run(bare, check=True, capture_output=True)
@@ -124,6 +133,9 @@ def measures(folder: Path) -> dict[str, Callable[[], float]]:
         "two replicas": lambda: measure_seconds(lambda: vertex(SCRIPT, there, replicas=2)),
         "trivial, SageMaker": lambda: measure_seconds(
             lambda: sagemaker(trivial.parent, trivial.name, {})
+        ),
+        "torch, SageMaker": lambda: measure_seconds(
+            lambda: sagemaker(torch.parent, torch.name, {})
         ),
         "one instance": lambda: measure_seconds(
             lambda: sagemaker(SCRIPT.parent, SCRIPT.name, flags_there)
@@ -197,17 +209,23 @@ def section() -> str:
     """Measure from `run` to its return, on a warm local cloud."""
     say("jobs: the SDK on the local cloud, the bare script and torchx take turns ...")
     taken = last_line("-m", "benchmarks.jobs", str(TURNS))
+    cold = last_line("-m", "benchmarks.jobs", str(TURNS), LOCAL_CLOUD_WARM="0")
     (taken["trivial, no long poll"],) = last_line(
         "-m", "benchmarks.jobs", "2", "--no-long-poll"
     ).values()
     lines = [
-        (words, f"{statistics.median(taken[name]):.2f}", goal)
+        (words, seconds(taken[name]), seconds(cold[name]) if name in WARM else "", goal)
         for name, (words, goal) in JOBS.items()
     ]
     return (
-        "### A job, from `run` to its return, on a warm local cloud\n\n"
-        f"{as_table(('what', 'seconds (median)', 'goal, under'), lines)}"
+        "### A job, from `run` to its return, on a local cloud that runs already\n\n"
+        f"{as_table(('what', 'seconds (median)', 'cold start', 'goal, under'), lines)}"
     )
+
+
+def seconds(taken: list[float]) -> str:
+    """Return the median."""
+    return f"{statistics.median(taken):.2f}"
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
+
 from local_cloud.engine.spec import EngineError
 
 FIRST, LAST = 10_000, 65_535  # below 10,000 live the ports that people type
@@ -29,6 +31,17 @@ def _quota(file: Path) -> int:
     except (OSError, ValueError):
         return 1 << 16
     return 1 << 16 if allowed == "max" else int(allowed) // int(period)
+
+
+def free_memory(group: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return the bytes of memory that are free, within a container's limit."""
+    free: int = psutil.virtual_memory().available
+    try:
+        limit = int((group / "memory.max").read_text(encoding="ascii"))
+        used = int((group / "memory.current").read_text(encoding="ascii"))
+    except (OSError, ValueError):  # there is no such group, or it has no limit ("max")
+        return free
+    return min(free, limit - used)
 
 
 def gpus() -> tuple[int, ...]:

@@ -56,8 +56,8 @@ class Replica:
     environment: Mapping[str, str]
     folder: Path | None = None  # working directory; None: the replica's own folder
     mounts: Mapping[str, Path] = field(default_factory=dict)  # "/gcs" -> the folder seen there
-    # One of many alike: may be forked from a process that has torch imported.
-    forkable: bool = False
+    launched: Path | None = None  # the folder with the program that its command, a launcher, runs
+    warm: bool = False  # forked from a process that has imported torch: the engine decides
     image: str = ""  # whose environment it runs in
     hosts: tuple[str, ...] = ()  # names of loopback, where the machine allows mounts
 

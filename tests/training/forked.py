@@ -72,7 +72,8 @@ def start(
     early = frozenset(fork_server.early(environment).items())
     if early not in servers:
         servers[early] = fork_server.ForkServer({})
+        servers[early].free = 0  # whatever else this machine does
         atexit.register(servers[early].close)
         asyncio.run(servers[early].ready(environment))
     inside = {**environment, "VIRTUAL_ENV": sys.prefix}
-    return Process(servers[early].fork(command, inside, os.getcwd(), {}, (), log.fileno()))
+    return Process(servers[early].fork(command, inside, os.getcwd(), {}, (), log.fileno(), note=""))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from local_cloud.amazon.sagemaker.layout import Host
 from local_cloud.engine.isolation import mounts
+from local_cloud.engine.jobs import fork_client
 from local_cloud.engine.spec import Refused
 from local_cloud.store import trees
 
@@ -23,8 +24,27 @@ GPUS = re.compile(r'^( *env_vars\["SM_NUM_GPUS"\] =).*$', re.MULTILINE)
 SECRETS = re.compile(r"^SENSITIVE_KEYWORDS = \[", re.MULTILINE)
 # In sm_train.sh, which does not expect a blank in the interpreter's path.
 PYTHON = re.compile(r"^( *)\$SM_PYTHON_CMD ", re.MULTILINE)
-# In common/utils.py: from here on the driver reads what the script prints.
+# In common/utils.py: how the script is started. It may be forked (engine/jobs/fork_client.py).
+STARTING = re.compile(
+    r"""^( *)process = subprocess.Popen\(
+ *commands,
+ *stdout=subprocess.PIPE,
+ *stderr=subprocess.STDOUT,
+ *\)""",
+    re.MULTILINE,
+)
+STARTED = rf"""\1sys.path.append({str(Path(fork_client.__file__).parent)!r})
+\1from fork_client import start
+\1sys.path.pop()
+\1process = start(commands)"""
+# From here on the driver reads what the script prints.
 READING = re.compile(r"^( *)with process\.stdout:", re.MULTILINE)
+
+
+def are_in(host: Host) -> bool:
+    """Return whether the drivers have been sent, and start a program as it is known here."""
+    utilities = host.channel(CHANNEL) / "common" / "utils.py"
+    return utilities.is_file() and "fork_client" in _read(utilities)
 
 
 def fit(host: Host, port: int, gpus: int, places: Mapping[str, Path]) -> None:
@@ -46,6 +66,7 @@ def fit(host: Host, port: int, gpus: int, places: Mapping[str, Path]) -> None:
         ("scripts/environment.py", SECRETS, 'SENSITIVE_KEYWORDS = ["ENDPOINT_URL", '),
         # The whole job is asked to end, the script too. A driver that ended first would lose the
         # script's last lines, and the script could not print any more.
+        ("common/utils.py", STARTING, STARTED),
         (
             "common/utils.py",
             READING,

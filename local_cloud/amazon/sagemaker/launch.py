@@ -76,7 +76,7 @@ def plan(document: Json, context: JobContext, objects: Objects, base: Json) -> P
                 command,
                 env,
                 mounts=places,
-                forkable=bool(document.get("tuning")),
+                launched=_launched(request, host),
                 image=image,
                 hosts=host.hosts,
             )
@@ -225,6 +225,13 @@ def _command(request: Json, host: Host, objects: Objects, context: JobContext) -
         )
     _bring_code(request, host, objects)
     return (sys.executable, "-I", str(TOOLKIT), ML)
+
+
+def _launched(request: Json, host: Host) -> Path | None:
+    """Return the folder with the code that the toolkit or the SDK's driver runs; None: neither."""
+    if _program(request):
+        return host.ml / "code"
+    return host.channel(drivers.CODE) if drivers.are_in(host) else None
 
 
 # ---- the framework containers' way: a program among the hyperparameters ----------------------

@@ -25,13 +25,21 @@ import socket
 import sys
 import time
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
-JOB = "LOCAL_CLOUD_JOB"  # the variable by which the processes of a job are found
-ROOM = 200  # bytes for its name
+LAUNCHED = "LOCAL_CLOUD_LAUNCHED"  # the variable with a launcher's line to what forks for it
+ROOM = "LOCAL_CLOUD_ROOM"  # the variable that keeps room where /proc shows an environment
+MARKS = ("LOCAL_CLOUD_ENGINE", "LOCAL_CLOUD_RUN", "LOCAL_CLOUD_JOB")  # find a job's processes
 DESCRIPTORS = 5  # of a request: the log, the line, the request, a network's namespaces
+NOTE = "local cloud: started warm, with torch imported"
+# Python runs these as it begins, from wherever they are on its path.
+CUSTOMIZING = frozenset({"sitecustomize", "usercustomize"})
+# What stands before and behind the names of OpenBLAS's functions, in NumPy's builds of it.
+OPENBLAS = (("", ""), ("", "64_"), ("scipy_", ""), ("scipy_", "64_"))
+Begin = Callable[[Mapping[str, Any], int, socket.socket, Sequence[int]], None]
 
 
 def may_fork() -> bool:
@@ -40,17 +48,22 @@ def may_fork() -> bool:
 
 
 def main(orders: socket.socket, modules: Sequence[str]) -> None:
-    """Import the modules, say so, and fork whenever asked; a child returns, too.
-
-    Ends when the other side has closed and the replicas that were forked have ended.
-    """
+    """Import the modules, say so, and fork whenever asked; a child returns, too."""
     for name in modules:
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # what is here lives to the end, in every child
-    if not may_fork():  # a module that starts threads when it is imported
-        return
-    orders.send(b"+")
+    # Not where an import starts threads, nor where it writes what belongs into each job's log.
+    if may_fork() and not os.fstat(2).st_size:
+        orders.send(b"+")
+        serve(orders, become)
+
+
+def serve(orders: socket.socket, begin: Begin) -> bool:
+    """Fork whenever asked; a child calls begin with what is asked of it, and returns True.
+
+    Return False when the other side has closed and the processes that were forked have ended.
+    """
     lines: dict[int, tuple[int, socket.socket]] = {}  # by what tells of a child's end
     asking = [orders.fileno()]
     while asking or lines:
@@ -76,11 +89,12 @@ def main(orders: socket.socket, modules: Sequence[str]) -> None:
                 for watch, (_, other) in lines.items():
                     os.close(watch)
                     other.close()
-                become(requested, log, line, network)
-                return
+                begin(requested, log, line, network)
+                return True
             for each in (log, *network):
                 os.close(each)
             lines[os.pidfd_open(pid)] = pid, line
+    return False
 
 
 def become(
@@ -88,15 +102,10 @@ def become(
 ) -> None:
     """Turn this process into a replica, and run its command."""
     os.setsid()
-    with line:
-        line.send(str(os.getpid()).encode())
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for stream, target in enumerate((nothing, log, log)):
-        os.dup2(target, stream)
+    os.dup2(nothing, 0)
     os.close(nothing)
-    os.close(log)
-    os.chdir(requested["folder"])
-    adopt(requested["environment"])
+    take_over(requested, log, line)
     if network:
         isolation("network_namespace").enter(network)
     if requested["mounts"]:
@@ -104,13 +113,57 @@ def become(
             requested["mounts"], requested["read_only"], requested["hosts"]
         )
     enter_environment(os.environ["VIRTUAL_ENV"])
-    mark(os.environ.get(JOB, ""))
-    _, *words = requested["command"]
-    if apart := words[0] == "-I":
-        del words[0]
+    command = requested["command"]
+    if os.path.basename(command[0]).startswith("python"):
+        run(command, requested["note"])
     else:
-        sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    run(words, apart)
+        leave_for(command)
+
+
+def take_over(requested: Mapping[str, Any], log: int, line: socket.socket) -> None:
+    """Say which process this is, and take its output, its folder and its environment."""
+    with line:
+        line.send(str(os.getpid()).encode())
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+    os.chdir(requested["folder"])
+    adopt(requested["environment"])
+
+
+def leave_for(command: Sequence[str]) -> None:
+    """Become a launcher; leave a child, which forks the Python programs that it launches."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        theirs.close()
+        # It ends with the launcher, and the program that is asked to end may take its time.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if serve(ours, begin_launched):
+            return
+        os._exit(0)
+    theirs.set_inheritable(True)
+    os.environ[LAUNCHED] = str(theirs.fileno())
+    replace_by(command)
+
+
+def replace_by(command: Sequence[str]) -> None:
+    """Become a command, as if it had been started; exit with 127 if there is none."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and this is inherited
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvp(command[0], list(command))
+    except OSError as problem:
+        print(f"{command[0]}: {problem.strerror}", file=sys.stderr)
+        sys.exit(127)
+
+
+def begin_launched(
+    requested: Mapping[str, Any], log: int, line: socket.socket, network: Sequence[int]
+) -> None:
+    """Turn this process into a program that a launcher launches, and run it."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    take_over(requested, log, line)
+    run(requested["command"])
 
 
 def adopt(environment: Mapping[str, str]) -> None:
@@ -124,6 +177,7 @@ def adopt(environment: Mapping[str, str]) -> None:
         torch.default_generator.seed()
     if process := sys.modules.get("multiprocessing.process"):
         vars(process)["ORIGINAL_DIR"] = os.getcwd()  # where its children look for the script
+        vars(process)["current_process"]().authkey = os.urandom(32)
 
 
 def enter_environment(folder: str) -> None:
@@ -138,43 +192,91 @@ def enter_environment(folder: str) -> None:
         site.addsitedir(each)  # the others come behind, by a .pth file of the environment's
 
 
-def run(words: Sequence[str], apart: bool = False) -> None:
-    """Run a script, or `-m` and a module, with these arguments, as Python would have started it.
+def run(command: Sequence[str], note: str = NOTE) -> None:
+    """Run a command of Python: a script, or `-m` and a module, with their arguments.
 
-    apart: Python's -I, so that the script's folder is not on the path.
+    note: a line for the log.
+    With -I it is a launcher: it has no more on its path, and sets nothing up for what it forks.
     """
+    show(command, os.environ)
+    sys.orig_argv = list(command)
+    _, *words = command
+    isolated = words[0] == "-I"
+    if words[0] in ("-I", "-u"):
+        del words[0]
+    is_module = words[0] == "-m"
+    sys.argv = words[is_module:]
+    if not isolated:
+        first = os.getcwd() if is_module else os.path.dirname(os.path.realpath(words[0]))
+        added = [first, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+        if hide_imported(added):
+            replace_by([sys.executable, *command[1:]])
+        sys.path[:0] = added
+        os.write(1, f"{note}\n".encode() if note else b"")
+        set_threads()
     main = sys.modules["__main__"] = types.ModuleType("__main__")
-    main.__dict__["__builtins__"] = __builtins__
+    main.__dict__.update(__builtins__=__builtins__, __annotations__={})
     try:
-        if words[0] == "-m":
-            sys.argv = list(words[1:])
-            sys.path.insert(0, os.getcwd())
+        if is_module:
             runpy._run_module_as_main(words[1])  # type: ignore[attr-defined] # as Python itself does
         else:
-            sys.argv = list(words)
-            if not apart:
-                sys.path.insert(0, os.path.dirname(os.path.realpath(words[0])))
-            main.__file__ = os.path.abspath(words[0])
+            path = os.path.abspath(words[0])
+            main.__dict__.update(__file__=path, __cached__=None)
+            main.__loader__ = SourceFileLoader("__main__", path)
             # dont_inherit: this file's `from __future__` is not the script's.
-            code = compile(source(words[0]), main.__file__, "exec", dont_inherit=True)
+            code = compile(source(words[0]), path, "exec", dont_inherit=True)
             exec(code, main.__dict__)
-    except Exception as problem:  # noqa: BLE001 - the script's own
+    except (Exception, KeyboardInterrupt) as problem:
         trace = problem.__traceback__
         problem.__traceback__ = trace and trace.tb_next  # without this file's part
         sys.excepthook(type(problem), problem, problem.__traceback__)
-        sys.exit(1)
+        sys.excepthook = lambda *said: None
+        raise
 
 
-def mark(job: str) -> None:
-    """Write the job's name over the room for it in the environment that this process began with.
+def hide_imported(folders: Sequence[str]) -> bool:
+    """Return whether a module in these folders has the name of one that was imported before."""
+    imported = {name.partition(".")[0] for name in sys.modules} | CUSTOMIZING
+    paths = [path for folder in folders if os.path.isdir(folder) for path in os.scandir(folder)]
+    return any(
+        path.name.removesuffix(".py") in imported
+        and (path.name.endswith(".py") or os.path.isfile(f"{path.path}/__init__.py"))
+        for path in paths
+    )
 
-    Others see no later one: by it they find what this process forks and sets apart from its group.
+
+def set_threads() -> None:
+    """Give NumPy's OpenBLAS, which works on one thread here, as many as it would begin with."""
+    wanted = int(os.environ.get("OMP_NUM_THREADS") or 1)
+    lines = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+    for path in {line.split(maxsplit=5)[5] for line in lines if "openblas" in line}:
+        library = ctypes.CDLL(path)
+        for before, after in OPENBLAS:
+            if hasattr(library, name := f"{before}openblas_set_num_threads{after}"):
+                most = getattr(library, f"{before}openblas_get_num_procs{after}")()
+                getattr(library, name)(min(wanted, most))
+
+
+def show(command: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Write a command and an environment to where /proc shows those of this process.
+
+    By its marks others find what this process forks and sets apart from its group.
     """
-    place = Path("/proc/self/environ").read_bytes().find(f"{JOB}={' ' * ROOM}".encode())
-    start = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[47])  # env_start
-    name = os.fsencode(job)
-    if place >= 0 and start and len(name) <= ROOM:
-        ctypes.memmove(start + place + len(JOB) + 1, name.ljust(ROOM, b"\0"), ROOM)
+    fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    arguments, arguments_end, variables, variables_end = map(int, fields[45:49])  # proc(5): 48 …
+    # With another last byte than 0 the arguments are one text: proc(5), setproctitle(3).
+    text = os.fsencode(" ".join(command))[: arguments_end - arguments - 2]
+    put(arguments, text.ljust(arguments_end - arguments - 1, b"\0") + b" ")
+    marks_first = sorted(environment, key=lambda name: name not in MARKS)
+    text = b"".join(os.fsencode(f"{name}={environment[name]}\0") for name in marks_first)
+    room = variables_end - variables - 1
+    put(variables, text[:room].ljust(room, b"\0"))
+
+
+def put(address: int, text: bytes) -> None:
+    """Write bytes into this process's memory."""
+    if address:
+        ctypes.memmove(address, text, len(text))
 
 
 def source(path: str) -> bytes:
@@ -182,7 +284,8 @@ def source(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as problem:
-        print(f"{sys.executable}: can't open file {path!r}: {problem.strerror}", file=sys.stderr)
+        said = f"{sys.executable}: can't open file {os.path.abspath(path)!r}: "
+        print(f"{said}[Errno {problem.errno}] {problem.strerror}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -213,6 +316,5 @@ def fork_to_run(
         os.close(end)
     os.chdir(folder)
     adopt(environment)
-    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
-    run(words)
+    run([sys.executable, *words])
     sys.exit()

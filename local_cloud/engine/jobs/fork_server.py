@@ -1,13 +1,13 @@
-"""The server's end of the process that has torch imported and forks replicas (fork_process.py).
+"""The server's end of the processes that have torch imported and fork replicas (fork_process.py).
 
-The trials of a study are many runs of one script, and importing torch takes longer than many of
-them train. For each replica the process gets a line with what is to run and the log's descriptor,
-forks, and the child becomes the replica: its session, folder, environment, mounts and arguments
-are what an ordinary start would give it.
+Importing torch takes longer than many replicas train. For each replica that starts warm
+(warm_start.py) such a process gets a line with what is to run and the log's descriptor, forks, and
+the child becomes the replica: its session, folder, environment, mounts and arguments are what an
+ordinary start would give it.
 
-What differs: numpy and torch are imported already, and numpy's own linear algebra (OpenBLAS) works
-on one thread, for it makes its threads on import, and a process with threads must not be forked.
-Linux only: elsewhere system libraries do not survive a fork, and every replica is started.
+How many threads torch uses is fixed when it is imported: there is a process for each number that
+replicas get, one for the jobs of one replica and one for those of two. Linux only: elsewhere system
+libraries do not survive a fork, and every replica is started.
 """
 
 from __future__ import annotations
@@ -19,21 +19,25 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from local_cloud.engine import system
-from local_cloud.engine.jobs.fork_process import JOB, ROOM
+from local_cloud.engine import machine
+from local_cloud.engine.jobs.fork_process import NOTE, ROOM
 
 PROCESS = str(Path(__file__).with_name("fork_process.py"))
 IMPORTED = ("numpy", "torch")
-IDLE = 60.0  # seconds without a new replica after which it ends: it takes 200 MB
-PYTHONS = ("python", "python3")
-FOLLOWED = ("PYTHONPATH", "PYTHONUNBUFFERED")  # of Python's own variables
-# Variables that the C library, Python and the imported modules read as they begin: the process
-# is started with a replica's own.
+MOST = 2  # processes at a time, of 150 MB each
+IDLE = 600.0  # seconds without a new replica after which they end
+FREE = 4e9  # bytes of memory; with less there is no such process
+BEGINS = 60.0  # seconds that an import may take
+FORKS = 10.0  # seconds that a fork may take
+BYTES = 1 << 15  # of room for a replica's environment, as others see it
+# Variables that the C library, Python and the imported modules read as they begin: a process is
+# started with a replica's own.
 EARLY = (
     *("LANG", "LC_", "LD_", "GLIBC_", "MALLOC_"),
     *(
@@ -60,18 +64,6 @@ module.main(socket.socket(fileno=os.dup(0)), sys.argv[2:])
 """
 
 
-def suits(command: Sequence[str], environment: Mapping[str, str], python: Path) -> bool:
-    """Return whether a forked process can stand for this command: a script or a module in Python.
-
-    python: the interpreter of the job.
-    """
-    if not system.LINUX or len(command) < 2 or command[0] not in (str(python), *PYTHONS):
-        return False
-    if any(name.startswith("PYTHON") and name not in FOLLOWED for name in environment):
-        return False
-    return command[1].endswith(".py") or (command[1] in ("-m", "-I") and len(command) > 2)
-
-
 def early(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the part of a replica's environment that its process must begin with."""
     return {name: text for name, text in environment.items() if name.startswith(EARLY)}
@@ -86,6 +78,7 @@ class Forked:
         self.pid = int(line.recv(16) or 0)
         if not self.pid:
             raise OSError("the process that forks replicas is gone")
+        line.settimeout(None)  # it may run for days
 
     def wait(self) -> int:
         """Return its exit code, when it has ended; as Popen's, negative for a signal."""
@@ -105,90 +98,137 @@ def _lives(pid: int) -> bool:
     return True
 
 
-class ForkServer:
-    """The server's end of the line to the process that forks, which is there while it is used."""
+class WarmProcess:
+    """One process that has imported torch, from its start to its end."""
 
-    def __init__(self, marks: Mapping[str, str]) -> None:
-        """Keep marks: environment entries by which a server's processes are found."""
-        self._marks = marks
-        self._process: subprocess.Popen[bytes] | None = None
-        self._line: socket.socket | None = None
-        self._early: Mapping[str, str] = {}  # what the process was started with
-        self._starting = asyncio.Lock()
-        self._rest: asyncio.TimerHandle | None = None
+    def __init__(self, settings: Mapping[str, str], marks: Mapping[str, str]) -> None:
+        """Start it and wait until it can fork, or has said that it cannot.
 
-    async def ready(self, environment: Mapping[str, str]) -> None:
-        """Have a process that can fork replicas with this environment, if there can be one.
-
-        One that was started for another environment ends with the replicas that it has forked.
+        settings: what it reads as it begins; marks: by which a server's processes are found.
         """
-        async with self._starting:
-            if self._process and self._process.poll() is not None:  # somebody killed it
-                self._send_home()
-            if self._early != early(environment):
-                self._send_home()
-            if self._line is None:
-                await asyncio.to_thread(self._start, early(environment))
-        if self._rest:
-            self._rest.cancel()
-        self._rest = asyncio.get_running_loop().call_later(IDLE, self._send_home)
-
-    def _start(self, settings: Mapping[str, str]) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            # The room for the job's name is last: what fills it up looks like the end.
-            environment = {"PYTHONUNBUFFERED": "1", "OPENBLAS_NUM_THREADS": "1", **settings}
+        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = {"PYTHONUNBUFFERED": "1", "OPENBLAS_NUM_THREADS": "1", **settings, **marks}
+        with theirs, tempfile.TemporaryFile() as said:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", START, PROCESS, *IMPORTED],
                 stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={**environment, **self._marks, JOB: " " * ROOM},
+                stdout=said,
+                stderr=said,
+                env={**environment, ROOM: " " * BYTES},
                 cwd="/",
                 start_new_session=True,
             )
-        self._early = settings
         # Whenever it ends, it does not stay as a zombie.
         threading.Thread(target=self._process.wait, daemon=True).start()
-        if ours.recv(1):
-            self._line = ours
-        else:
-            ours.close()
+        self._line.settimeout(BEGINS)
+        try:
+            self.can_fork = self._line.recv(1) == b"+"
+        except TimeoutError:
+            self.can_fork = False
+        if not self.can_fork:
+            self.kill()
 
-    def fork(
-        self, command: Sequence[str], environment: Mapping[str, str], folder: str,
-        mounts: Mapping[str, str], read_only: Sequence[str], log: int,
-        hosts: Sequence[str] = (), network: Sequence[int] = (),
-    ) -> Forked:  # fmt: skip
-        """Start a replica that writes into this log; OSError if no process can fork it.
+    @property
+    def pid(self) -> int:
+        """Return its number."""
+        return self._process.pid
 
-        hosts: names of loopback; network: the namespaces of a network that it enters.
-        """
-        if self._line is None or self._early != early(environment):
-            raise OSError("no process has been started for such a replica")
-        requested = {
-            "command": command, "environment": environment, "folder": folder, "mounts": mounts,
-            "read_only": read_only, "hosts": hosts,
-        }  # fmt: skip
+    @property
+    def has_ended(self) -> bool:
+        """Return whether it is gone, which somebody may have seen to."""
+        return self._process.poll() is not None
+
+    def fork(self, requested: Mapping[str, object], descriptors: Sequence[int]) -> Forked:
+        """Have a replica forked. descriptors: its log, and the network that it enters."""
+        log, *network = descriptors
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.settimeout(FORKS)
         # A request may be longer than a packet: it goes through a file in memory.
         with theirs, open(os.memfd_create("request"), "w+", encoding="utf-8") as file:
             json.dump(requested, file)
             file.flush()
             socket.send_fds(self._line, [b"+"], [log, theirs.fileno(), file.fileno(), *network])
-        return Forked(ours)
+        try:
+            return Forked(ours)
+        except OSError:  # too late or gone; what it forks yet has nobody to tell, and ends
+            ours.close()
+            self.kill()
+            raise
+
+    def send_home(self) -> None:
+        """End it as soon as the replicas that it has forked have ended."""
+        self._line.close()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._line.close()
+        self._process.kill()
+        self._process.wait()
+
+
+class ForkServer:
+    """The processes that fork, each of which is there while it is used."""
+
+    def __init__(self, marks: Mapping[str, str]) -> None:
+        """Keep marks: environment entries by which a server's processes are found."""
+        self._marks = marks
+        self.free = FREE
+        self.processes: dict[str, WarmProcess] = {}  # by early variables, the last used is last
+        self._all: list[WarmProcess] = []
+        self._starting = asyncio.Lock()
+        self._rest: asyncio.TimerHandle | None = None
+        self._is_able = True  # no process that was started was unable to fork
+
+    async def ready(self, environment: Mapping[str, str]) -> None:
+        """Have a process that can fork replicas with this environment, if there can be one."""
+        settings = early(environment)
+        key = json.dumps(settings, sort_keys=True)
+        async with self._starting:
+            found = self.processes.pop(key, None)
+            if found and found.has_ended:
+                found.send_home()
+                found = None
+            if found is None and self._is_able and machine.free_memory() >= self.free:
+                found = await asyncio.to_thread(WarmProcess, settings, self._marks)
+                self._is_able = found.can_fork
+                self._all = [each for each in self._all if not each.has_ended] + [found]
+            if found and found.can_fork:
+                self.processes[key] = found
+            while len(self.processes) > MOST:
+                self.processes.pop(next(iter(self.processes))).send_home()
+        if self._rest:
+            self._rest.cancel()
+        self._rest = asyncio.get_running_loop().call_later(IDLE, self._send_home)
+
+    def fork(
+        self, command: Sequence[str], environment: Mapping[str, str], folder: str,
+        mounts: Mapping[str, str], read_only: Sequence[str], log: int,
+        hosts: Sequence[str] = (), network: Sequence[int] = (), note: str = NOTE,
+    ) -> Forked:  # fmt: skip
+        """Start a replica that writes into this log; OSError if no process can fork it.
+
+        hosts: names of loopback; network: the namespaces of a network that it enters; note: the
+        first line in the log.
+        """
+        process = self.processes.get(json.dumps(early(environment), sort_keys=True))
+        if process is None:
+            raise OSError("no process has been started for such a replica")
+        requested = {
+            "command": command, "environment": environment, "folder": folder, "mounts": mounts,
+            "read_only": read_only, "hosts": hosts, "note": note,
+        }  # fmt: skip
+        return process.fork(requested, [log, *network])
 
     def _send_home(self) -> None:
-        """End it as soon as the replicas that it has forked have ended."""
-        if self._line:
-            self._line.close()
-            self._line = None
+        """End each as soon as the replicas that it has forked have ended."""
+        for process in self.processes.values():
+            process.send_home()
+        self.processes.clear()
 
     def close(self) -> None:
-        """End it; the replicas that it has forked have ended."""
+        """End all; the replicas that they have forked have ended."""
         if self._rest:
             self._rest.cancel()
         self._send_home()
-        if self._process:
-            self._process.kill()
-            self._process.wait()
+        for process in self._all:
+            process.kill()

@@ -21,7 +21,7 @@ from local_cloud.engine.jobs.fork_server import ForkServer
 from local_cloud.engine.jobs.job_space import watch_space
 from local_cloud.engine.jobs.job_table import JobTable, with_attempt, with_outcome
 from local_cloud.engine.jobs.reaper import Reaper
-from local_cloud.engine.jobs.replica import ReplicaContext, environment
+from local_cloud.engine.jobs.replica import ReplicaContext, environment, starts_warm
 from local_cloud.engine.rehearsals import spot_stop
 from local_cloud.engine.rehearsals.failures import Failures
 from local_cloud.engine.spec import Attempt, EngineError, Job, Outcome, Plan, State
@@ -59,6 +59,7 @@ class JobRunner:
         self._id, self._context, self._shared = job.id, context, shared
         self._attempt = self._new_attempt(job)
         self._collector: Collector | None = None  # while the results are brought away
+        self._importing = 0.0  # seconds that the latest attempt waited for a warm process
 
     def stop(self, outcome: Outcome) -> bool:
         """End the job like this, or the work on its results; return whether it was not too late."""
@@ -139,11 +140,18 @@ class JobRunner:
         dialect = shared.dialects[job.dialect]
         stage = functools.partial(dialect.stage, job.id, context.of_job(port))
         plan = await asyncio.to_thread(shared.failures.stage_job, job, stage)
-        if many := [
-            one for one in plan.replicas if one.forkable and shared.base(one.image).is_servers
-        ]:
-            await shared.fork_server.ready(environment(many[0], context, context.folder))
-        return plan
+        return await self._choose_starts(plan)
+
+    async def _choose_starts(self, plan: Plan) -> Plan:
+        """Return the plan with the replicas that start warm; have a process that forks them."""
+        began, context = time.monotonic(), self._context
+        replicas = await asyncio.to_thread(
+            lambda: tuple(replace(one, warm=starts_warm(one, context)) for one in plan.replicas)
+        )
+        if first := next((one for one in replicas if one.warm), None):
+            await self._shared.fork_server.ready(environment(first, context, context.folder))
+        self._importing = time.monotonic() - began
+        return replace(plan, replicas=replicas)
 
     async def _watch(self, attempt: AttemptRunner, reader: spot_stop.Reader) -> None:
         """Interrupt the job as soon as its log gets to an epoch at which it is to be."""
@@ -161,8 +169,8 @@ class JobRunner:
             self.interrupt(INTERRUPTED.format(epoch))
 
     def _note_start(self) -> None:
-        """Record that the replicas run."""
-        job = with_attempt(self._latest(), started=time.time())
+        """Record that the replicas run, and ran while torch was imported for them."""
+        job = with_attempt(self._latest(), started=time.time() - self._importing)
         job = replace(job, started=job.started or job.attempts[-1].started)
         if job.state is State.STAGING:
             job = replace(job, state=State.RUNNING)

@@ -18,8 +18,8 @@ from local_cloud.engine.environments import image_files
 from local_cloud.engine.environments.environments import Environments
 from local_cloud.engine.isolation import mounts
 from local_cloud.engine.isolation.network import Entered
-from local_cloud.engine.jobs import control_groups
-from local_cloud.engine.jobs.fork_server import Forked, ForkServer, suits
+from local_cloud.engine.jobs import control_groups, warm_start
+from local_cloud.engine.jobs.fork_server import Forked, ForkServer
 from local_cloud.engine.spec import EngineError, JobContext, Replica
 from local_cloud.store import files
 
@@ -84,6 +84,12 @@ def environment(replica: Replica, context: ReplicaContext, temporary: Path) -> d
         **python.variables(),
         **context.marks,
     }
+
+
+def starts_warm(replica: Replica, context: ReplicaContext) -> bool:
+    """Return whether a replica is to be forked from a process that has imported torch."""
+    folder = replica.folder or context.folder / replica.name
+    return warm_start.suits(replica, folder, context.pythons.of(replica.image))
 
 
 def log_path(job_folder: Path, name: str) -> Path:
@@ -174,12 +180,9 @@ def _fork(
     log: BinaryIO,
     network: Entered | None,
 ) -> Forked | None:
-    """Return the replica as a process that is forked, if that is asked for and possible."""
+    """Return the replica as a process that is forked, if it starts warm and can."""
     python = context.pythons.of(replica.image)
-    if not replica.forkable or not suits(replica.command, replica.environment, python.python):
-        return None
-    # Torch or what it imports may be another one there.
-    if not python.base.is_servers or python.list_installed():
+    if not replica.warm:
         return None
     places = {path: str(folder) for path, folder in replica.mounts.items()}
     if places and not mounts.available():

@@ -139,7 +139,6 @@ def plan(document: Json, context: JobContext, objects: Objects, base: dict[str, 
                 tuple(command),
                 env | extra,
                 mounts=mounts,
-                forkable="trial" in document,
                 image=_image(pool_spec),
             )
         )

@@ -29,6 +29,16 @@ def test_a_containers_quota_in_whole_cores(tmp_path: Path, text: str, whole: int
     assert machine._quota(tmp_path / "cpu.max") == whole
 
 
+def test_a_containers_limit_bounds_the_free_memory(tmp_path: Path) -> None:
+    everywhere = machine.free_memory(tmp_path)
+    assert everywhere > 0
+    (tmp_path / "memory.current").write_text("200000\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert machine.free_memory(tmp_path) > 200_000
+    (tmp_path / "memory.max").write_text("300000\n")
+    assert machine.free_memory(tmp_path) == 100_000
+
+
 def test_without_nvidia_smi_there_are_no_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert gpus() == ()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from local_cloud.engine.isolation import mounts
+from local_cloud.engine.jobs import fork_process, fork_server
 from tests.local_cloud.amazon.sagemaker.support import go, request, running, sdk3
 
 # One process per host joins the others by what version 3 tells: the sum of the ranks says so.
@@ -96,5 +97,28 @@ def test_the_interpreters_path_may_hold_a_blank(tmp_path: Path) -> None:
             sent = sdk3(sagemaker, tmp_path, code, None, entry_script="task.py")
             await sagemaker.end(sagemaker.create(**request(**sent)))
             assert f"ran by {tmp_path}/my jobs/" in sagemaker.log("a-job")
+
+    go(story())
+
+
+@pytest.mark.skipif(not mounts.available(), reason="this machine allows no mounts")
+def test_the_script_that_a_driver_starts_is_forked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fork_server, "IMPORTED", ("numpy",))  # is ready sooner than torch
+    monkeypatch.setattr(fork_server, "FREE", 0)  # whatever else this machine does
+    script = (
+        "import os, sys\nprint(sys.argv[1:], os.getcwd() == sys.path[0], os.environ['SM_HPS'])\n"
+        "if False:\n    import torch\nsys.exit(3)\n"
+    )
+
+    async def story() -> None:
+        async with running(tmp_path) as sagemaker:
+            sent = sdk3(sagemaker, tmp_path, {"task.py": script}, None, entry_script="task.py")
+            params = request(**sent, HyperParameters={"epochs": "3"})
+            await sagemaker.end(sagemaker.create(**params), "Failed")
+            log = sagemaker.log("a-job")
+            said = "['--epochs', '3'] True {\"epochs\": 3}"
+            assert f"{fork_process.NOTE}\n{said}\nCommand failed with exit code 3." in log, log
 
     go(story())

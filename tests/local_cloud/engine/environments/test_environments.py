@@ -100,8 +100,9 @@ def test_each_replica_runs_in_its_images_environment(tmp_path: Path, base: Base)
 def test_a_replica_in_an_image_is_never_forked(tmp_path: Path, base: Base) -> None:
     """The process that forks has the server's torch imported."""
     code = tmp_path / "code.py"
-    code.write_text(f"import sys; print('{LACKED}' in sys.modules)")
-    replica = Replica("r0", ("python", str(code)), {}, forkable=True, image="one")
+    imports = "if False:\n    import torch\n"
+    code.write_text(f"import sys; print('{LACKED}' in sys.modules)\n{imports}")
+    replica = Replica("r0", ("python", str(code)), {}, image="one")
     assert logs(tmp_path, base, Plan((replica,)))[0] == {"r0": "False\n"}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,14 +15,12 @@ import pytest
 
 from local_cloud.engine import system
 from local_cloud.engine.isolation import job_network, mounts
-from local_cloud.engine.jobs import fork_server
+from local_cloud.engine.jobs import fork_process, fork_server, warm_start
 from local_cloud.engine.jobs.queue import Engine
 from local_cloud.engine.spec import Job, Plan, Replica, State
-from tests.local_cloud.engine.support import SLEEP, Cloud, alive, engine, run, until, written
+from tests.local_cloud.engine.support import Cloud, alive, engine, run, until, written
 
 pytestmark = pytest.mark.skipif(not system.LINUX, reason="forks on Linux only")
-
-PYTHON = Path(sys.executable)
 
 # Says all that a replica may know of itself; numpy was there before it began, or was not.
 TELLS = """
@@ -38,7 +37,7 @@ print(sys.path[0] == os.environ["FIRST"], sys.path[1])
 print(sys.executable, sys.prefix, sys.exec_prefix, sys.base_prefix, sys.path[1:])
 print("warm" if before else "cold", file=sys.stderr)
 sys.exit(7)
-""".replace("VARIES", repr(("HOME", "TMPDIR", "LOCAL_CLOUD_JOB")))
+""".replace("VARIES", repr(("HOME", "TMPDIR", "LOCAL_CLOUD_JOB", "COLD")))
 
 
 WITH_TORCH = fork_server.IMPORTED
@@ -46,8 +45,13 @@ WITH_TORCH = fork_server.IMPORTED
 
 @pytest.fixture(autouse=True)
 def lighter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without torch, where a test does not look for it, a process is ready sooner."""
+    """Without torch, where a test does not look for it, a process is ready sooner.
+
+    Every replica is forked then, unless its variables have COLD.
+    """
     monkeypatch.setattr(fork_server, "IMPORTED", ("numpy",))
+    monkeypatch.setattr(fork_server, "FREE", 0)  # whatever else this machine does
+    monkeypatch.setattr(warm_start, "suits", lambda one, *_: "COLD" not in one.environment)
 
 
 @pytest.fixture
@@ -64,13 +68,25 @@ def script(tmp_path: Path) -> Iterator[Path]:
 
 
 def plan(*command: str, hot: bool = True, folder: Path | None = None, **environment: str) -> Plan:
-    return Plan((Replica("r", (sys.executable, *command), environment, folder, forkable=hot),))
+    variables = environment if hot else {**environment, "COLD": "1"}
+    return Plan((Replica("r", (sys.executable, *command), variables, folder),))
 
 
 async def ended(engine: Engine, name: str) -> tuple[Job, str]:
     engine.submit("cloud", name, 1)
     job = await until(engine, name)
-    return job, engine.log(name, "r").read_text()
+    return job, said(engine.log(name, "r"))
+
+
+def said(log: Path) -> str:
+    """Return what a replica wrote itself."""
+    return log.read_text().removeprefix(f"{fork_process.NOTE}\n")
+
+
+def only(engine: Engine) -> fork_server.WarmProcess:
+    """Return the process that forks; there is one."""
+    (process,) = engine._fork_server.processes.values()
+    return process
 
 
 @pytest.mark.parametrize("module", [False, True])
@@ -109,8 +125,8 @@ def test_a_replica_holds_nothing_open_of_those_that_were_forked_before(
         async with engine(tmp_path / "engine", Cloud(both=both)) as running:
             running.submit("cloud", "both", 2)
             await until(running, "both")
-            assert running._fork_server._line  # they were forked
-            first, second = (running.log("both", name).read_text() for name in ("r", "second"))
+            assert only(running)  # they were forked
+            first, second = (said(running.log("both", name)) for name in ("r", "second"))
             assert first == second
 
     run(story())
@@ -155,9 +171,9 @@ def test_forked_replicas_of_a_job_share_its_network(tmp_path: Path, script: Path
         async with engine(tmp_path / "engine", Cloud(both=both)) as running:
             running.submit("cloud", "both", 2)
             await until(running, "both")
-            said = [log.read_text().split() for log in running.logs("both").values()]
-            assert all("numpy" in modules for _, *modules in said)  # they were forked
-            (network,) = {number for number, *_ in said}
+            lines = [said(log).split() for log in running.logs("both").values()]
+            assert all("numpy" in modules for _, *modules in lines)  # they were forked
+            (network,) = {number for number, *_ in lines}
             assert network != str(os.stat("/proc/self/ns/net").st_ino)
 
     run(story())
@@ -171,7 +187,7 @@ def test_a_forked_replica_may_fork_as_a_started_one_may(tmp_path: Path, script: 
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(one=one)) as running:
             _, log = await ended(running, "one")
-            assert running._fork_server._line  # there was one
+            assert only(running)  # there was one
             assert log == ("trained\n3\ntrained\nfork 0\nspawn 0\ntrained\n[12.0, 12.0]\n")
 
     run(story())
@@ -204,35 +220,79 @@ def test_other_early_settings_need_another_process_and_each_replica_draws_other_
     run(story())
 
 
-def test_a_process_with_threads_is_not_forked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from threading import Event, Thread\nThread(target=Event().wait, daemon=True).start()",
+        "import warnings\nwarnings.warn('this belongs into the log of each job')",
+    ],
+)
+def test_a_process_with_threads_or_something_to_say_is_not_forked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
-    (tmp_path / "threads_on_import.py").write_text(
-        "from threading import Event, Thread\nThread(target=Event().wait, daemon=True).start()"
-    )
+    (tmp_path / "unusual.py").write_text(code)
     (tmp_path / "script.py").write_text("print('here')\n")
     monkeypatch.setattr(fork_server, "START", f"import sys\nsys.path[1:1] = [{str(tmp_path)!r}]"
                         + fork_server.START)  # fmt: skip
-    monkeypatch.setattr(fork_server, "IMPORTED", ("threads_on_import",))
+    monkeypatch.setattr(fork_server, "IMPORTED", ("unusual",))
 
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(a=plan(str(tmp_path / "script.py")))) as here:
             assert (await ended(here, "a"))[1] == "here\n"
-            assert here._fork_server._line is None
+            assert not here._fork_server.processes
 
     run(story())
 
 
+def test_there_is_a_process_for_each_number_of_threads_while_there_is_memory() -> None:
+    async def story() -> None:
+        server = fork_server.ForkServer({})
+        try:
+            for threads in "1213":
+                await server.ready({"OMP_NUM_THREADS": threads})
+            assert [*server.processes] == [f'{{"OMP_NUM_THREADS": "{n}"}}' for n in "13"]
+            server.free = 1e18
+            await server.ready({"OMP_NUM_THREADS": "4"})
+            assert len(server.processes) == 2
+        finally:
+            server.close()
+
+    run(story())
+
+
+def test_when_the_forking_process_hangs_the_replica_starts_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fork_server, "FORKS", 0.2)
+    script = tmp_path / "script.py"
+    script.write_text("print('here')\n")
+
+    async def story() -> None:
+        async with engine(
+            tmp_path / "engine", Cloud(a=plan(str(script)), b=plan(str(script)))
+        ) as e:
+            await ended(e, "a")
+            os.kill(only(e).pid, signal.SIGSTOP)
+            assert (await ended(e, "b"))[1] == "here\n"
+
+    run(story())
+
+
+INTERRUPTED = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+
+
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "reason"),
     [
         ("import math\ndef f():\n    return math.sqrt(-1)\nf()\n", "ValueError: "),
         ("print(1", "SyntaxError: "),
+        (INTERRUPTED, "KeyboardInterrupt"),
+        ("raise SystemExit('enough')", "enough"),
         (None, "can't open file"),
     ],
 )
 def test_a_failure_looks_like_that_of_a_started_replica(
-    tmp_path: Path, code: str | None, said: str
+    tmp_path: Path, code: str | None, reason: str
 ) -> None:
     script = tmp_path / "script.py"
     if code:
@@ -243,10 +303,111 @@ def test_a_failure_looks_like_that_of_a_started_replica(
         async with engine(tmp_path / "engine", Cloud(**plans)) as running:
             job, forked = await ended(running, "forked")
             other, started = await ended(running, "started")
-        forked = forked.replace("/jobs/forked/", "/jobs/started/")
-        assert said in forked and "fork_server.py" not in forked
-        assert forked.splitlines()[-1].split(":")[0] == started.splitlines()[-1].split(":")[0]
+        assert reason in forked
+        assert forked.replace("/jobs/forked/", "/jobs/started/") == started
         assert job.outcome and other.outcome and job.outcome.code == other.outcome.code
+
+    run(story())
+
+
+COMPUTES = """
+import hashlib, numpy, torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(77, 512), torch.nn.ReLU(), torch.nn.Linear(512, 1))
+X, y = torch.rand(801, 77), torch.rand(801, 1)
+adam = torch.optim.Adam(model.parameters())
+for _ in range(2):
+    adam.zero_grad()
+    torch.nn.functional.mse_loss(model(X), y).backward()
+    adam.step()
+A = numpy.random.default_rng(0).random((301, 203))
+found = [A @ A.T, numpy.linalg.svd(A)[1], *(each.detach().numpy() for each in model.parameters())]
+print(torch.get_num_threads(), *(hashlib.sha256(each.tobytes()).hexdigest() for each in found))
+"""
+
+
+@pytest.mark.usefixtures("with_torch")
+@pytest.mark.parametrize("size", [1, 2])  # a replica has two threads, or one
+def test_results_are_those_of_a_started_replica_to_the_last_bit(
+    tmp_path: Path, script: Path, size: int
+) -> None:
+    script.write_text(COMPUTES)
+    plans = {
+        name: Plan(tuple(dataclasses.replace(one, name=f"r{n}") for n in range(size)))
+        for name in ("forked", "started")
+        for one in plan(str(script), hot=name == "forked").replicas
+    }
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(**plans), cores=2) as running:
+            for name in plans:
+                running.submit("cloud", name, size)
+                await until(running, name)
+            texts = {said(log) for name in plans for log in running.logs(name).values()}
+            assert len(texts) == 1, texts
+            assert running.log("forked", "r0").read_text().startswith(fork_process.NOTE)
+
+    asyncio.run(asyncio.wait_for(story(), 120))  # two imports of torch
+
+
+def test_others_see_a_forked_replicas_own_command_and_variables(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, psutil, sys\nthis = psutil.Process()\n"
+        "print(this.cmdline() == sys.orig_argv, this.environ() == dict(os.environ))\n"
+    )
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(job=plan(str(script), LARGE="x" * 9000))) as e:
+            assert (await ended(e, "job"))[1] == "True True\n"
+
+    run(story())
+
+
+def test_a_job_with_a_module_named_like_an_imported_one_is_started(tmp_path: Path) -> None:
+    (tmp_path / "numbers.py").write_text("mine = 1\n")
+    script = tmp_path / "script.py"
+    script.write_text("import numbers, sys\nprint(numbers.mine, 'numpy' in sys.modules)\n")
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(job=plan(str(script)))) as running:
+            running.submit("cloud", "job", 1)
+            await until(running, "job")
+            assert running.log("job", "r").read_text() == "1 False\n"
+
+    run(story())
+
+
+LAUNCHER = f"""
+import sys
+sys.path.append({str(Path(fork_process.__file__).parent)!r})
+from fork_client import start
+sys.path.pop()
+for code in "print(*sys.argv[1:])", "print(end='', file=sys.stderr)\\nsys.exit(3)", "os.abort()":
+    first = "import os, sys\\nprint(os.getcwd() == sys.path[0])\\n"
+    open("script.py", "w").write(first + code + "\\n")
+    program = start([sys.executable, "script.py", "a", "b c"])
+    print(program.stdout.read().decode().replace("NOTE\\n", ""), program.wait(), flush=True)
+""".replace("NOTE", fork_process.NOTE)
+
+
+def test_what_a_launcher_launches_is_forked_too(tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "launcher.py").write_text(LAUNCHER)
+    words = ("bash", "-c", "echo before; python launcher.py; echo after $?; exit 4")
+    plans = {
+        name: Plan((Replica("r", words, {} if name == "forked" else {"COLD": "1"}, code),))
+        for name in ("forked", "started")
+    }
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(**plans)) as running:
+            job, forked = await ended(running, "forked")
+            other, started = await ended(running, "started")
+            assert only(running)
+        assert forked == started and forked.startswith("before\nTrue\na b c\n 0\nTrue\n 3\n")
+        assert job.outcome and other.outcome and job.outcome.code == other.outcome.code == 4
 
     run(story())
 
@@ -259,12 +420,12 @@ def test_it_is_stopped_like_any_other_and_leaves_nothing(tmp_path: Path) -> None
         async with engine(tmp_path / "engine", Cloud(job=plan(str(script)))) as running:
             running.submit("cloud", "job", 1)
             await until(running, "job", State.RUNNING)
-            (pid,) = await written(running.log("job", "r"))
+            _, pid = await written(running.log("job", "r"), 2)
             running.stop("job")
             job = await until(running, "job")
             assert job.state is State.STOPPED and not alive(int(pid))
-            forker = running._fork_server._process
-            assert forker and alive(forker.pid)
+            forker = only(running)
+            assert alive(forker.pid)
         assert not alive(forker.pid)
 
     run(story())
@@ -297,20 +458,6 @@ def test_the_forking_processes_own_future_imports_are_not_the_scripts(tmp_path: 
     run(story())
 
 
-def test_what_cannot_be_forked_is_started(tmp_path: Path) -> None:
-    odd = Plan((Replica("r", (*SLEEP[:2], "print('here')"), {}, forkable=True),))
-
-    async def story() -> None:
-        async with engine(tmp_path / "engine", Cloud(odd=odd)) as running:
-            job, log = await ended(running, "odd")
-            assert job.state is State.SUCCEEDED and log == "here\n"
-
-    run(story())
-    assert not fork_server.suits(("bash", "x.py"), {}, PYTHON)
-    assert not fork_server.suits(("python",), {}, PYTHON)
-    assert not fork_server.suits(("python", "x.py"), {"PYTHONHASHSEED": "0"}, PYTHON)
-
-
 def test_when_the_forking_process_is_killed_the_next_replica_starts_all_the_same(
     tmp_path: Path,
 ) -> None:
@@ -321,8 +468,7 @@ def test_when_the_forking_process_is_killed_the_next_replica_starts_all_the_same
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(**plans)) as running:
             assert (await ended(running, "first"))[1] == "here\n"
-            process = running._fork_server._process
-            assert process
+            process = only(running)._process
             process.kill()
             process.wait()
             for name in ("second", "third"):
@@ -340,10 +486,12 @@ def test_it_ends_when_nobody_has_asked_for_a_while(
 
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(job=plan(str(script)))) as running:
-            job, log = await ended(running, "job")
-            assert job.state is State.SUCCEEDED and log == "here\n"  # its end is waited for
-            process = running._fork_server._process
-            assert process
+            running.submit("cloud", "job", 1)
+            await until(running, "job", State.RUNNING)
+            (process,) = running._fork_server._all
+            job = await until(running, "job")
+            assert job.state is State.SUCCEEDED  # its end is waited for
+            assert said(running.log("job", "r")) == "here\n"
             while psutil.pid_exists(process.pid):  # nor does it stay as a zombie
                 await asyncio.sleep(0.05)
 
@@ -356,15 +504,13 @@ def test_it_sees_its_mounts_and_draws_its_own_random_numbers(tmp_path: Path) -> 
     (tmp_path / "bucket/script.py").write_text("import numpy\nprint(numpy.random.rand())\n")
     command = (sys.executable, "/gcs-of-a-test/bucket/script.py")
     places = {"/gcs-of-a-test": tmp_path}
-    made = Plan(
-        tuple(Replica(f"r{n}", command, {}, mounts=places, forkable=True) for n in range(2))
-    )
+    made = Plan(tuple(Replica(f"r{n}", command, {}, mounts=places) for n in range(2)))
 
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(job=made)) as running:
             running.submit("cloud", "job", 2)
             job = await until(running, "job")
-            logs = [running.log("job", f"r{n}").read_text() for n in range(2)]
+            logs = [said(running.log("job", f"r{n}")) for n in range(2)]
             assert job.state is State.SUCCEEDED, logs
             assert logs[0] != logs[1] and all(0 <= float(log) < 1 for log in logs)
         assert not os.path.exists("/gcs-of-a-test")

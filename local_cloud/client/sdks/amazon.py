@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import logging
 import os
@@ -108,6 +109,33 @@ def _send_no_telemetry(module: ModuleType) -> None:
     logging.getLogger("sagemaker.config").setLevel(logging.WARNING)
 
 
+class _ValidateOnce:
+    """The module `jsonschema`, but for a document that it has found valid: that stays valid."""
+
+    def __init__(self, module: ModuleType) -> None:
+        """Begin with no document."""
+        self._module = module
+        self._valid: list[tuple[Any, Any]] = []  # documents and their schemas
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+    def validate(self, instance: Any, schema: Any) -> None:
+        """Raise what the module raises."""
+        if any(schema is known and instance == valid for valid, known in self._valid):
+            return
+        self._module.validate(instance, schema)
+        self._valid.append((copy.deepcopy(instance), schema))
+
+
+def _validate_once(module: ModuleType) -> None:
+    # The SageMaker SDK validates its configuration, and the schema itself, whenever it looks
+    # something up there: 16 times, and for a second, in one train(). Without a file of ours there
+    # would be nothing to validate, but that file is what keeps its telemetry off.
+    if not isinstance(module.jsonschema, _ValidateOnce):
+        module.jsonschema = _ValidateOnce(module.jsonschema)  # type: ignore[attr-defined]
+
+
 class _ShortSleep:
     """The module `time`, but for sleeps, which are short where a look costs nothing."""
 
@@ -152,6 +180,8 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "botocore.exceptions": redacting("BotoCoreError"),
     "boto3": _forget_session,
     "sagemaker.core.helper.session_helper": _forget_instance,
+    "sagemaker.core.config.config": _validate_once,
+    "sagemaker.core.config.config_manager": _validate_once,
     "sagemaker.core.resources": _look_often,
     "sagemaker.core.processing": _look_often,
     "sagemaker.core.common_utils": _look_often,

@@ -25,7 +25,7 @@ def service(platform: Platform) -> Service:
     (dialect,) = [part.dialect for part in parts if part.dialect]
     dispatcher = Dispatcher([api for part in parts for api in part.apis])
     return Service(
-        routes=dispatcher.routes(),
+        first=dispatcher.routes(),  # two, where Google's services have hundreds
         dialect=dialect,
         runners=[runner for part in parts for runner in part.runners],
     )

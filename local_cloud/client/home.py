@@ -77,7 +77,6 @@ SERVER_NEEDS = (
     "filelock",
     "google.cloud.aiplatform_v1",
     "google_crc32c",
-    "h11",
     "httptools",
     "jinja2",
     "numpy",

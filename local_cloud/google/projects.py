@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sqlite3
 import time
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 # hyphens", after a domain and a colon in old ones (cloud.google.com/resource-manager/docs).
 _NAMED = re.compile(rb"(?:/projects/|(?:^|&)project=)([a-z](?:[a-z0-9.:-]|%3A){0,80})(?=[/:&]|$)")
 _KIND = "project"
+
+
+@functools.lru_cache(maxsize=256)  # many requests are the same but for their bodies
+def _find_projects(*texts: bytes) -> tuple[str, ...]:
+    """Return the projects that a path and a query name."""
+    found = (each for text in texts for each in _NAMED.findall(text))
+    return tuple(each.decode().replace("%3A", ":") for each in found)
 
 
 def project_number(project: str) -> str:
@@ -70,7 +78,6 @@ class NotingProjects:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Note what the path and the query name."""
         if scope["type"] == "http" and not scope["path"].startswith(f"{scope['root_path']}/aws"):
-            for text in (scope["path"].encode(), scope["query_string"]):
-                for found in _NAMED.findall(text):
-                    self._projects.note(found.decode().replace("%3A", ":"))
+            for project in _find_projects(scope["path"].encode(), scope["query_string"]):
+                self._projects.note(project)
         await self._app(scope, receive, send)

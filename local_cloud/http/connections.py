@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from local_cloud.client import peers
+from local_cloud.http.one_write import OneWrite
 
 HEAD_SECONDS = 10.0  # from the connection, or the answer before, to the end of the request's head
 BODY_SECONDS = 60.0  # without a byte of the body
@@ -54,6 +55,7 @@ class Connection(HttpToolsProtocol):
             transport.abort()
             return
         super().connection_made(transport)
+        self.transport = self.writer = OneWrite(transport, self.loop)  # type: ignore[assignment]
         if len(self.silent) >= MOST_SILENT:
             next(iter(self.silent)).leave()
         self.silent[self] = None
@@ -95,6 +97,7 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Give the next request its time."""
+        self.writer.flush()
         self.heard = self.loop.time()
         super().on_response_complete()
 

@@ -14,7 +14,7 @@ from typing import Any
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.sagemaker import billing, listing, status
 from local_cloud.amazon.sagemaker.endpoint_configs import EndpointConfigs, check_size, size
-from local_cloud.amazon.sagemaker.names import arn
+from local_cloud.amazon.sagemaker.names import arn, variant_of
 from local_cloud.amazon.sagemaker.request import invalid
 from local_cloud.engine.serving.spec import Deployment, NoSuchDeployment, ServingState
 from local_cloud.engine.spec import EngineError
@@ -122,16 +122,21 @@ class Endpoints:
 
         variant: the one that is wanted.
         """
-        document = self._get(endpoint)
+        if not variant and self.serving.traffic(endpoint):
+            return self._choose(endpoint)
+        document = self._get(endpoint)  # which says why there is no traffic
         if not document["variants"]:
             raise invalid(f"Endpoint {endpoint} is {document['EndpointStatus']}: it has no model.")
+        if not variant:
+            return self._choose(endpoint)
         found = {each["VariantName"]: each["deployment"] for each in document["variants"]}
-        if variant:
-            if variant not in found:
-                raise invalid(f"Variant {variant} not found for Request")
-            return variant, found[variant]
+        if variant not in found:
+            raise invalid(f"Variant {variant} not found for Request")
+        return variant, found[variant]
+
+    def _choose(self, endpoint: str) -> tuple[str, str]:
         chosen = self.serving.choose(endpoint)
-        return next(name for name, one in found.items() if one == chosen), chosen
+        return variant_of(chosen), chosen
 
     # ---- what the engine asks -------------------------------------------------------------------
     def settle(self, deployment: Deployment) -> None:

@@ -17,3 +17,8 @@ def split_s3_uri(uri: str) -> tuple[str, str]:
         raise ValueError(f"{uri!r} is not an s3:// URI")
     bucket, _, key = uri.removeprefix("s3://").partition("/")
     return bucket, key
+
+
+def variant_of(deployment_id: str) -> str:
+    """Return the variant that a deployment of the engine is: its id begins with the name."""
+    return deployment_id.rpartition(".")[0]

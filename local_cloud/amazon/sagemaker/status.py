@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from local_cloud.amazon.sagemaker.names import variant_of
 from local_cloud.engine.serving.spec import Deployment
 from local_cloud.engine.spec import Job, State
 
@@ -145,7 +146,7 @@ def _variant(variant: Json, instances: Callable[[str], int]) -> Json:
 
 def why_failed(deployment: Deployment) -> str:
     """FailureReason of an endpoint: the service's sentence, then the end of a replica's log."""
-    variant = deployment.id.rpartition(".")[0]
+    variant = variant_of(deployment.id)
     said = deployment.message
     if not said.startswith("Replica "):  # its model could not be brought
         return said[:LONGEST_REASON]

@@ -100,18 +100,16 @@ class ServedReplica:
 
     async def _is_well(self) -> bool:
         try:
-            async with asyncio.timeout(CHECK_SECONDS):
-                answer = await self._client.send(HttpRequest("GET", self._plan.health))
+            answer = await self._client.send(HttpRequest("GET", self._plan.health), CHECK_SECONDS)
         except (TimeoutError, Lost, TooLong):
             return False
         return answer.status == 200
 
     async def send(self, request: HttpRequest) -> HttpResponse:
-        """Return the replica's response; Client.send says what it raises, TimeoutError if late."""
+        """Return the replica's response; Client.send says what it raises."""
         self.active += 1
         try:
-            async with asyncio.timeout(self._plan.answer_seconds):
-                return await self._client.send(request)
+            return await self._client.send(request, self._plan.answer_seconds)
         finally:
             self.active -= 1
 

@@ -13,7 +13,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 from local_cloud.engine.isolation.network import Network
@@ -81,7 +80,7 @@ class DeploymentRunner:
         self._state = ServingState.STARTING
         self._closing = False
         self._plan: ServingPlan | None = None
-        self._figures = figures
+        self._counts: dict[str, int] = figures.document()
         self.requests = RequestLog(context.folder)
         self._latencies: deque[float] = deque(maxlen=KEPT)
         self._task = asyncio.create_task(self._supervise())
@@ -116,7 +115,7 @@ class DeploymentRunner:
             try:
                 return await replica.send(request)
             except Lost:
-                self._figures = replace(self._figures, resent=self._figures.resent + 1)
+                self._counts["resent"] += 1
                 await replica.wait_for_end(FIRST_LOSS * 2**tried)  # so that it is not chosen again
             except TimeoutError:
                 raise Unanswered(f"replica {replica.name} did not answer in time") from None
@@ -142,19 +141,17 @@ class DeploymentRunner:
 
     def _count(self, status: int, seconds: float) -> None:
         self._latencies.append(seconds)
-        old = self._figures
-        self._figures = replace(
-            old,
-            requests=old.requests + 1,
-            refused=old.refused + (400 <= status < 500),
-            failed=old.failed + (status >= 500),
-        )
+        self._counts["requests"] += 1
+        if status >= 500:
+            self._counts["failed"] += 1
+        elif status >= 400:
+            self._counts["refused"] += 1
 
     def figures(self) -> Figures:
         """Return the counts, and how the deployment stands."""
         ordered = sorted(self._latencies) or [0.0]
-        return replace(
-            self._figures,
+        return Figures(
+            **self._counts,
             replicas=sum(each.usable for each in self._replicas),
             active=self._load.active,
             median=ordered[len(ordered) // 2],
@@ -243,7 +240,7 @@ class DeploymentRunner:
         del self._replicas[replica]
         problem = None if task.cancelled() else task.exception()
         if not self._closing and not replica.leaving:
-            self._figures = replace(self._figures, restarts=self._figures.restarts + 1)
+            self._counts["restarts"] += 1
             if not replica.was_ready:
                 self._failures += TRIES if replica.late else 1  # waiting again would take as long
                 pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**self._failures)

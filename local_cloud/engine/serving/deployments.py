@@ -229,6 +229,8 @@ class Serving:
         weights = self._traffic.get(endpoint)
         if not weights:
             raise Unanswered("no deployment of this endpoint gets traffic")
+        if len(weights) == 1:
+            return next(iter(weights))
         return random.choices(list(weights), list(weights.values()))[0]
 
     async def send(

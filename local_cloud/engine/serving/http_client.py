@@ -1,7 +1,7 @@
 """Requests over HTTP/1.1 to a served replica, on connections that are used again.
 
-A response is told whole or not at all. The usual one, which has its length, is taken here, which is
-several times as fast as h11; all others are left to h11.
+A response is returned whole or not at all. One wake-up of the loop takes each: the connection reads
+its response as it arrives, and only its end wakes the request that waits.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-import h11
+import httptools
 
 MOST = 1 << 25  # bytes of a response's body
-HEAD = 1 << 16  # bytes of its status line and headers
-HOST = ("Host", "localhost")
+HEAD = 1 << 16  # bytes of its headers
 HOP = frozenset(
     {"host", "connection", "keep-alive", "transfer-encoding", "content-length", "te", "upgrade"}
 )
+
+Headers = tuple[tuple[str, str], ...]
 
 
 class Lost(Exception):
@@ -33,90 +34,149 @@ class TooLong(Exception):
         super().__init__(f"the response's {what} is longer than {most} bytes")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class HttpRequest:
     """What a replica is sent. Host, length and connection are added."""
 
     method: str
     path: str
     body: bytes = b""
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: Headers = ()
+
+    def content(self) -> bytes:
+        """Return the request as it is sent."""
+        lines = [f"{self.method} {self.path} HTTP/1.1", "Host: localhost"]
+        lines += [f"Content-Length: {len(self.body)}"]
+        lines += [f"{name}: {value}" for name, value in self.headers if name.lower() not in HOP]
+        return "\r\n".join([*lines, "", ""]).encode("latin-1") + self.body
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class HttpResponse:
     """What a replica answers; the names of headers are in lower case."""
 
     status: int
     body: bytes
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: Headers = ()
 
     def header(self, name: str, otherwise: str = "") -> str:
         """Return a header's value."""
         return dict(self.headers).get(name, otherwise)
 
 
-class _Connection:
+class _Connection(asyncio.Protocol):
     """One connection, for one request at a time."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader, self.writer = reader, writer
+    def __init__(self) -> None:
         self.usable = True  # for another request
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._response: asyncio.Future[HttpResponse] | None = None  # that a request waits for
+        self._expect()
 
-    async def exchange(self, request: HttpRequest) -> HttpResponse:
-        """Send a request and return the response."""
-        lines = [f"{request.method} {request.path} HTTP/1.1", "Host: localhost"]
-        lines += [f"Content-Length: {len(request.body)}"]
-        lines += [f"{name}: {value}" for name, value in request.headers if name.lower() not in HOP]
-        self.writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + request.body)
+    async def exchange(self, request: HttpRequest, seconds: float) -> HttpResponse:
+        """Send a request and return the response; TimeoutError if it takes longer than this."""
+        assert self._transport
+        loop = asyncio.get_running_loop()
+        self._expect()
+        self._response = loop.create_future()
+        late = loop.call_later(seconds, self._fail, TimeoutError())
+        self._transport.write(request.content())
         try:
-            head = await self.reader.readuntil(b"\r\n\r\n")
-        except asyncio.LimitOverrunError:
-            raise TooLong("head", HEAD) from None
-        first, *fields = head[:-4].decode("latin-1").split("\r\n")
-        pairs = (field.partition(":") for field in fields)
-        headers = tuple((name.lower(), value.strip()) for name, _, value in pairs)
-        length = dict(headers).get("content-length", "")
-        if not first.startswith("HTTP/1.1 2") or not length.isdecimal():
-            return await self._by_h11(request, head)
-        self.usable = dict(headers).get("connection", "").lower() != "close"
+            return await self._response
+        finally:
+            late.cancel()
+
+    def close(self) -> None:
+        """Close it, whatever is still under way."""
+        self.usable = False
+        if self._transport:
+            self._transport.abort()
+
+    def _expect(self) -> None:
+        """Begin a response."""
+        self._headers: list[tuple[str, str]] = []
+        self._body: list[bytes] = []
+        self._has_head = False
+        self._head_size = self._body_size = 0
+
+    # ---- what the loop calls --------------------------------------------------------------------
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take the connection."""
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Read a piece of a response."""
+        if self._response is None:  # nobody has asked for anything
+            self.close()
+            return
+        if not self._has_head:
+            self._head_size += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as problem:
+            self._fail(Lost(str(problem)))
+        if self._head_size > HEAD:
+            self._fail(TooLong("head", HEAD))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the response: it is whole if its end is the connection's."""
+        if self._has_head and exc is None and not self._has_own_end():
+            self.on_message_complete()
+        self._fail(Lost(str(exc or "it was closed")))
+
+    def _has_own_end(self) -> bool:
+        """Return whether a length, or chunks, say where the response ends."""
+        named = dict(self._headers)
+        is_chunked = named.get("transfer-encoding", "").lower().endswith("chunked")
+        return is_chunked or "content-length" in named
+
+    # ---- what the parser calls ------------------------------------------------------------------
+    def on_message_begin(self) -> None:
+        """Note a response that nobody has asked for, behind one that has ended."""
+        if self._response is None:
+            self.usable = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header."""
+        self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1").strip()))
+
+    def on_headers_complete(self) -> None:
+        """Measure the head, and the body that it announces."""
+        self._has_head = True
+        self._head_size = sum(len(name) + len(value) for name, value in self._headers)
+        if self._head_size > HEAD:
+            self._fail(TooLong("head", HEAD))
+        length = dict(self._headers).get("content-length", "0")
         if int(length) > MOST:
-            raise TooLong("body", MOST)
-        body = await self.reader.readexactly(int(length))
-        return HttpResponse(int(first[9:12]), body, _own_headers(headers))
+            self._fail(TooLong("body", MOST))
 
-    async def _by_h11(self, request: HttpRequest, head: bytes) -> HttpResponse:
-        """Take a response that is not the usual one: in chunks, up to the connection's end, …"""
-        state = h11.Connection(h11.CLIENT)
-        state.send(h11.Request(method=request.method, target=request.path, headers=[HOST]))
-        state.send(h11.EndOfMessage())
-        state.receive_data(head)
-        response, body, size = None, [], 0
-        while not isinstance(event := await self._event(state), h11.EndOfMessage):
-            if isinstance(event, h11.Response):
-                response = event
-            elif isinstance(event, h11.Data):
-                body.append(bytes(event.data))
-                size += len(event.data)
-            elif isinstance(event, h11.ConnectionClosed):
-                raise Lost("it was closed")
-            if size > MOST:
-                raise TooLong("body", MOST)
-        if response is None:
-            raise Lost("it was closed")
-        self.usable = state.their_state is h11.DONE
-        headers = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers)
-        return HttpResponse(response.status_code, b"".join(body), _own_headers(headers))
+    def on_body(self, piece: bytes) -> None:
+        """Keep a piece of the body."""
+        self._body_size += len(piece)
+        if self._body_size > MOST:
+            self._fail(TooLong("body", MOST))
+        else:
+            self._body.append(piece)
 
-    async def _event(self, state: h11.Connection) -> object:
-        while (event := state.next_event()) is h11.NEED_DATA:
-            state.receive_data(await self.reader.read(1 << 16))
-        return event
+    def on_message_complete(self) -> None:
+        """Hand the response to the request that waits for it."""
+        status = self._parser.get_status_code()
+        if status < 200:  # an interim one: the response is still to come
+            self._expect()
+            return
+        self.usable = self._parser.should_keep_alive()
+        headers = tuple(each for each in self._headers if each[0] not in HOP)
+        waiting, self._response = self._response, None
+        if waiting and not waiting.done():  # it may have been cancelled
+            waiting.set_result(HttpResponse(status, b"".join(self._body), headers))
 
-
-def _own_headers(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """Return the headers that are the replica's own, and not this connection's."""
-    return tuple((name, value) for name, value in headers if name not in HOP)
+    def _fail(self, problem: Exception) -> None:
+        """Raise this to the request that waits."""
+        self.usable = False
+        waiting, self._response = self._response, None
+        if waiting and not waiting.done():
+            waiting.set_exception(problem)
 
 
 class Client:
@@ -127,39 +187,45 @@ class Client:
         self._dial = dial
         self._free: list[_Connection] = []
 
-    async def send(self, request: HttpRequest) -> HttpResponse:
-        """Return the response; Lost if it did not come whole, TooLong for one that is not taken."""
-        connection = None
+    async def send(self, request: HttpRequest, seconds: float) -> HttpResponse:
+        """Return the response.
+
+        Lost: it did not come whole. TooLong: it is not taken. TimeoutError: it took longer than so
+        many seconds, after the connection was there.
+        """
+        connection = self._open_one() or await self._connect(seconds)
         try:
-            connection = self._open_one() or await self._connect()
-            response = await connection.exchange(request)
-        except (OSError, EOFError, h11.ProtocolError, Lost) as problem:
-            if connection:
-                connection.writer.close()
-            raise Lost(str(problem)) from problem
+            response = await connection.exchange(request, seconds)
         except BaseException:  # what is still under way cannot be told from the next answer
-            if connection:
-                connection.writer.close()
+            connection.close()
             raise
-        if connection.usable and not connection.reader.at_eof():
+        if connection.usable:
             self._free.append(connection)
         else:
-            connection.writer.close()
+            connection.close()
         return response
 
     def _open_one(self) -> _Connection | None:
         """Return a free connection that the replica has not closed: many close one that is idle."""
         while self._free:
-            if not (connection := self._free.pop()).reader.at_eof():
+            if (connection := self._free.pop()).usable:
                 return connection
-            connection.writer.close()
+            connection.close()
         return None
 
-    async def _connect(self) -> _Connection:
-        sock = await self._dial()
-        return _Connection(*await asyncio.open_connection(sock=sock, limit=HEAD))
+    async def _connect(self, seconds: float) -> _Connection:
+        try:
+            async with asyncio.timeout(seconds):
+                fresh = await self._dial()
+        except TimeoutError:
+            raise
+        except OSError as problem:
+            raise Lost(str(problem)) from problem
+        loop = asyncio.get_running_loop()
+        _, connection = await loop.create_connection(_Connection, sock=fresh)
+        return connection
 
     def close(self) -> None:
         """Close the connections that are free."""
         while self._free:
-            self._free.pop().writer.close()
+            self._free.pop().close()

@@ -248,7 +248,7 @@ class _Sender:
             text = response.body.decode(errors="replace")
             if response.status != 200:
                 return [], text
-            found = json.loads(text, parse_constant=bodies.refuse_constant)["predictions"]
+            found = bodies.parse_strictly(text)["predictions"]
         except Unanswered as problem:
             return [], str(problem)
         except (ValueError, LookupError, TypeError):

@@ -21,6 +21,7 @@ from local_cloud.http import bodies
 LARGEST = 1_500_000  # bytes of a request or response of a shared public endpoint
 JSON = "application/json"
 KEYS = {"instances", "parameters"}
+ANSWERED = {"predictions", "metadata"}  # of what a model answers, a client gets these
 OWN = ("host", "content-length", "connection", "authorization", "transfer-encoding")
 
 
@@ -44,10 +45,8 @@ class Predictions:
         """POST :predict, with instances as JSON."""
         content = await bodies.read(request, LARGEST)
         _instances(content)
-        sending = (("content-type", JSON),)
-        deployed_id, response = await self.send(rest.read_name(request), content, sending)
-        found = _predictions(response)
-        return JSONResponse(found | self.about(deployed_id))
+        deployed_id, response = await self.send(rest.read_name(request), content)
+        return Response(_extend(response, self.about(deployed_id)), media_type=JSON)
 
     async def raw_predict(self, request: Request) -> Response:
         """POST :rawPredict: the body goes to the replica as it is, and so does the answer back."""
@@ -146,7 +145,8 @@ def _instances(content: bytes) -> list[Any]:
     Raise INVALID_ARGUMENT for what the service would refuse.
     """
     try:
-        found = json.loads(content or b"{}", parse_constant=bodies.refuse_constant)
+        text = content.decode(json.detect_encoding(content)) or "{}"
+        found = bodies.parse_strictly(text)
     except (ValueError, RecursionError) as problem:
         raise ApiError("INVALID_ARGUMENT", f"Invalid JSON payload received: {problem}") from None
     require(isinstance(found, dict), "Invalid JSON payload received: not an object")
@@ -157,18 +157,35 @@ def _instances(content: bytes) -> list[Any]:
     return list(instances)
 
 
+def _extend(response: HttpResponse, about: Json) -> str:
+    """Return a replica's answer with what the service adds to it.
+
+    The predictions are not written again: they stay as the model wrote them.
+    """
+    found = _predictions(response)
+    if found.keys() <= ANSWERED:
+        own = _text(response).rstrip().removesuffix("}")
+    else:
+        own = json.dumps({name: found[name] for name in found if name in ANSWERED})[:-1]
+    return f"{own}, {json.dumps(about)[1:]}"
+
+
+def _text(response: HttpResponse) -> str:
+    return response.body.decode(errors="replace")
+
+
 def _predictions(response: HttpResponse) -> Json:
-    """Return the predictions of a replica's answer, or its error."""
-    text = response.body.decode(errors="replace")
+    """Return the object that a replica has answered, with predictions in it, or raise its error."""
+    text = _text(response)
     if response.status != 200:
         status = "INVALID_ARGUMENT" if 400 <= response.status < 500 else "INTERNAL"
         raise ApiError(status, text, http=response.status)
     try:
-        found = json.loads(text, parse_constant=bodies.refuse_constant)
+        found = bodies.parse_strictly(text)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("predictions"), list):
         raise ApiError(
             "INTERNAL", 'The model answered something other than {"predictions": [...]}.'
         )
-    return {name: found[name] for name in ("predictions", "metadata") if name in found}
+    return found

@@ -5,6 +5,7 @@ Paths and methods: the http rules in google.cloud.aiplatform_v1.services.*.trans
 
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import Any, cast
 from urllib.parse import unquote
@@ -109,6 +110,11 @@ def _id(encoded: str) -> str:
 
 def read_name(request: Request) -> str:
     """Return what a request's path names, without the method after a colon."""
-    path = "projects/" + request.scope["path"].partition("/projects/")[2]
-    *above, last = path.split("/")
+    return _name_in(request.scope["path"].partition("/projects/")[2])
+
+
+@functools.lru_cache(maxsize=1024)  # many requests name the same few endpoints
+def _name_in(path: str) -> str:
+    """Return the name in a path behind /projects/."""
+    *above, last = f"projects/{path}".split("/")
     return number_project("/".join(map(_id, [*above, last.partition(":")[0]])))

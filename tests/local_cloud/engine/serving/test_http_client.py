@@ -12,6 +12,8 @@ from local_cloud.engine.serving.http_client import Client, HttpRequest, HttpResp
 
 REQUEST = HttpRequest("POST", "/predict", b"{}", (("Accept", "text/csv"), ("Host", "elsewhere")))
 
+SECONDS = 60.0
+
 
 def client_of(server: asyncio.Server) -> Client:
     """One whose connections lead to this server."""
@@ -49,7 +51,7 @@ def answered(*responses: bytes, times: int = 1) -> tuple[list[HttpResponse], lis
         server = await asyncio.start_server(serve, "127.0.0.1")
         client = client_of(server)
         try:
-            return [await client.send(REQUEST) for _ in range(times)]
+            return [await client.send(REQUEST, SECONDS) for _ in range(times)]
         finally:
             client.close()
             server.close()
@@ -102,6 +104,7 @@ def test_a_response_that_does_not_come_whole_is_lost(text: bytes) -> None:
         b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\ncut",
         b"HTTP/1.1 200 OK\r\nX-Own: " + b"a" * (1 << 17) + b"\r\nContent-Length: 2\r\n\r\n{}",
         b"HTTP/1.0 200 OK\r\n\r\n" + b"a" * ((1 << 25) + 1),
+        b"HTTP/1.0 200 OK\r\nX-Own: " + b"a" * (1 << 20),
     ],
 )
 def test_a_response_that_is_too_long_is_not_lost_and_so_not_sent_again(text: bytes) -> None:
@@ -123,11 +126,38 @@ def test_a_connection_that_the_replica_has_closed_is_not_used_again(said: bytes)
     async def run() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1")
         client = client_of(server)
-        first = await asyncio.gather(*(client.send(REQUEST) for _ in range(3)))
-        while not all(each.reader.at_eof() for each in client._free):
+        first = await asyncio.gather(*(client.send(REQUEST, SECONDS) for _ in range(3)))
+        while any(each.usable for each in client._free):
             await asyncio.sleep(0.01)
-        assert [each.body for each in [*first, await client.send(REQUEST)]] == [b"{}"] * 4
+        assert [each.body for each in [*first, await client.send(REQUEST, SECONDS)]] == [b"{}"] * 4
         client.close()
+        server.close()
+
+    asyncio.run(run())
+
+
+def test_a_connection_with_more_than_the_response_is_not_used_again() -> None:
+    """What a replica sends of its own accord is never taken for the answer to the next request."""
+    text = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+    found, heard = answered(text + text.replace(b"{}", b"[]"), text, times=2)
+    assert [each.body for each in found] == [b"{}"] * 2
+    assert len(heard) == 2
+
+
+def test_a_response_that_takes_too_long_is_not_waited_for() -> None:
+    given_up = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        await reader.read()  # up to the end of the connection
+        writer.close()
+        given_up.set()
+
+    async def run() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1")
+        with pytest.raises(TimeoutError):
+            await client_of(server).send(REQUEST, 0.01)
+        await given_up.wait()
         server.close()
 
     asyncio.run(run())

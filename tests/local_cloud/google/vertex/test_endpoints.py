@@ -19,7 +19,7 @@ import local_cloud
 from local_cloud.client.control import Status
 from local_cloud.engine.serving.http_client import HttpResponse
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex.predictions import _predictions
+from local_cloud.google.vertex.predictions import _extend, _predictions
 from tests.local_cloud.google.vertex.support import BUCKET
 from tests.local_cloud.google.vertex.test_tuning import wait_for
 from tests.local_cloud.google.vertex.trained import IMAGE, Trained, probabilities, upload
@@ -140,6 +140,23 @@ def test_a_prediction_that_is_no_number_is_the_models_mistake() -> None:
     content = b'{"predictions": [NaN]}'  # as Python's json writes it
     with pytest.raises(ApiError, match="something other than"):
         _predictions(HttpResponse(200, content))
+
+
+@pytest.mark.parametrize(
+    ("content", "passed_on"),
+    [
+        (b' {"predictions": [1e2, "\xc3\xa9"]}\n', {"predictions": [100, "é"]}),
+        (b'{"metadata": {}, "predictions": []}', {"predictions": [], "metadata": {}}),
+        (b'{"other": 1, "predictions": [{}]}', {"predictions": [{}]}),
+        (b'{"predictions": ["\xff"]}', {"predictions": ["\ufffd"]}),
+    ],
+    ids=["as it is", "with metadata", "without the rest", "no UTF-8"],
+)
+def test_predictions_are_passed_on_with_what_the_service_adds(
+    content: bytes, passed_on: dict[str, Any]
+) -> None:
+    about = {"deployedModelId": "7"}
+    assert json.loads(_extend(HttpResponse(200, content), about)) == passed_on | about
 
 
 def test_bad_instances_are_refused_with_index_and_reason(endpoint: Any) -> None:

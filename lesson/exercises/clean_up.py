@@ -120,7 +120,7 @@ def _judge_own_table(answer: str) -> str:
     import numpy as np
 
     if not answer:
-        return "name the folder in which the two archives lie."
+        return "name the folder of the two archives."
     train, val = (_rows(answer, part, count) for part, count in (("train", 1600), ("val", 400)))
     if abs(train.std(axis=0) - 1).max() > 0.2:
         return "the columns are not on one scale: use what the scaler returns."

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.lettered import choice, in_order, one_each, some
+from lesson.exercises.kinds.lettered import one_each, some
 
 which = one_each(
     "BACB",
@@ -20,17 +20,6 @@ which = one_each(
     ],
     "rsync and sync compare first, and copy what differs; cp copies, whatever is there.",
     "ask of each: is there already a copy, of which most is right?",
-)
-
-steps = in_order(
-    [
-        ("B", "C", "a job's package is uploaded after it was built, and the data has to be there."),
-        ("C", "A", "what would the job install, if its package is not in the bucket yet?"),
-        ("A", "D", "there are no logs before there is a job."),
-    ],
-    {},
-    "Data first, then the package, then the job: a job reads its bucket as soon as it starts.",
-    "what does the job need from the bucket when it starts?",
 )
 
 needs = some(
@@ -47,13 +36,24 @@ needs = some(
     "which of them would the service have to guess, if you left it out?",
 )
 
-epochs = choice(
-    "C",
-    {
-        "A": "an option of the command line counts more than the file.",
-        "B": "the two lists are not joined: what stands on the command line replaces the whole "
-        "field of the file.",
-    },
+
+def _judge_epochs(given: Any) -> str:
+    flags = [given] if isinstance(given, str) else given
+    if not isinstance(flags, list | tuple) or not all(isinstance(flag, str) for flag in flags):
+        return "the answer is a list of flags, each a text in quotes."
+    flags = [flag.strip().replace(" ", "=") for flag in flags]
+    if flags == ["--epochs=5"]:
+        return ""
+    if "--epochs=50" in flags and "--epochs=5" not in flags:
+        return "an option of the command line counts more than the file."
+    if len(flags) > 1:
+        return "the two lists are not joined: --args replaces the whole field of the file."
+    return "which flags stand behind --args on the command line?"
+
+
+epochs = Exercise(
+    object,
+    _judge_epochs,
     "--args replaces the field args, all of it: name every flag that the job still needs.",
     "is it the flag --epochs that the command line overrides, or the field args?",
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from importlib import metadata
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.lettered import choice, in_order, one_each
+from lesson.exercises.kinds.lettered import in_order, one_each
 
 kinds = one_each(
     "PCPCP",
@@ -21,15 +22,22 @@ kinds = one_each(
     "ask of each: could `requirements` of the job add what is missing?",
 )
 
-log = choice(
-    "B",
-    {
-        "A": "that would be so after `images pull`; the line says that the image was only named.",
-        "C": "the lesson's environment has scikit-learn too, and the job runs in that.",
-        "D": "the local cloud starts a process, whether the image was pulled or not.",
-    },
+
+def _judge_log(version: str) -> str:
+    given = version.strip().removeprefix("scikit-learn").strip(" =")
+    if given == metadata.version("scikit-learn"):
+        return ""
+    if given.startswith("1.6"):
+        return "that would be so after `images pull`; the line says that the image was only named."
+    return "the job ran with the packages of this notebook: what does sklearn.__version__ say here?"
+
+
+log = Exercise(
+    str,
+    _judge_log,
     "Not pulled means: the lesson's packages, whatever the name of the image says.",
-    "read the line up to the semicolon: what was done with the image?",
+    "read the line up to the semicolon: what was done with the image? import sklearn, and ask for "
+    "its __version__.",
 )
 
 FAULTY = """\
@@ -80,13 +88,23 @@ dockerfile = Exercise(
     kind="write",
 )
 
-words = choice(
-    "C",
-    {
-        "A": "arguments of the job take the place of CMD; they are not added to it.",
-        "B": "ENTRYPOINT stays: only a command of the job takes its place.",
-        "D": "the job's arguments are there, so CMD does not count.",
-    },
+
+def _judge_words(command: str) -> str:
+    given = " ".join(command.split())
+    if given == "python main.py --lr 1":
+        return ""
+    if "--epochs" in given and "--lr" in given:
+        return "arguments of the job take the place of CMD; they are not added to it."
+    if "--epochs" in given:
+        return "the job's arguments are there, so CMD does not count."
+    if "main.py" not in given:
+        return "ENTRYPOINT stays: only a command of the job takes its place."
+    return "write the whole command: the words of ENTRYPOINT, then those of args."
+
+
+words = Exercise(
+    str,
+    _judge_words,
     "ENTRYPOINT stays, and the job's arguments take the place of CMD.",
     "two lines of the Dockerfile, two fields of the job: which field replaces which line?",
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from lesson.exercises import Exercise
 from lesson.exercises.kinds.coded import function, number
-from lesson.exercises.kinds.lettered import choice, in_order, one_each, some
+from lesson.exercises.kinds.lettered import in_order, one_each, some
 
 files = one_each(
     "TMTT",
@@ -50,13 +50,22 @@ rmse = function(
     "its name, read from its end: error, squared, mean, root.",
 )
 
-built = choice(
-    "B",
-    {
-        "A": "it may have any name; find_packages() does not look for it.",
-        "C": "that belongs to the project, beside setup.py, not into each folder.",
-        "D": "the job starts it, but find_packages() does not look for it.",
-    },
+
+def _judge_built(name: str) -> str:
+    given = name.strip().rpartition("/")[2]
+    if given == "__init__.py":
+        return ""
+    return {
+        "model.py": "it may have any name; find_packages() does not look for it.",
+        "task.py": "the job starts it, but find_packages() does not look for it.",
+        "pyproject.toml": "that belongs to the project, not into each folder.",
+        "setup.py": "that calls find_packages(); it does not belong into each folder.",
+    }.get(given, "it is one of the files in the archive.")
+
+
+built = Exercise(
+    str,
+    _judge_built,
     "It may be empty, and each folder of modules needs one.",
     "which of the files in taxifare/trainer has almost nothing in it?",
 )

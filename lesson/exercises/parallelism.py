@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import function, number
-from lesson.exercises.kinds.lettered import choice, in_order, one_each
+from lesson.exercises.kinds.coded import call, function, number
+from lesson.exercises.kinds.lettered import in_order, one_each
 
 ROWS, FIRST = 569, 100  # of the batch, and of the part of the first replica
 WEIGHTS, WIDTH = 267_265, 512  # of a network of 7 features with hidden layers of 512 and 512
@@ -36,15 +37,25 @@ combined = function(
     "a mean is a sum divided by a number of rows; write all three means as such.",
 )
 
-copies = choice(
-    "B",
-    {
-        "A": "the rows are halved. Which line of a step could do without half of the weights?",
-        "C": "each replica holds one copy; two copies are those of both together.",
-    },
+
+def _judge_copies(held: int) -> str:
+    if held == 4 * WEIGHTS:
+        return ""
+    return {
+        2 * WEIGHTS: "the rows are halved. Which line of a step could do without half of the "
+        "weights?",
+        8 * WEIGHTS: "each replica holds one copy; two copies are those of both together.",
+        WEIGHTS: "so many weights, yes; how many bytes has each?",
+    }.get(held, "one replica alone held 1,069,060 bytes: half of them, as many, or twice as many?")
+
+
+copies = Exercise(
+    int,
+    _judge_copies,
     "The rows are shared out, the model is not: a second machine does not make room for a larger "
     "model.",
     "which of the weights does a replica need to compute the loss of its own rows?",
+    unit="bytes",
 )
 
 
@@ -104,16 +115,41 @@ crossing = Exercise(
     unit="rows",
 )
 
-records = one_each(
-    "MND",
-    "DMN",
-    [
-        "in record 1 each replica has all the rows, and half of the bytes.",
-        "in record 2 a script was alone with all the rows and the whole network.",
-        "in record 3 each replica has rows of its own, and the whole network.",
-    ],
-    "Half the bytes: the model was split. Half the rows: the rows were. Neither: nothing was.",
-    "compare the rows and the bytes of each replica with 800 rows and 400,000 bytes.",
+
+def _record(rows: int, parts: int, layers: int) -> list[dict[str, Any]]:
+    """Return the record of a job that divided so many rows in parts, and its layers."""
+    cuts = [rows * part // parts for part in range(parts + 1)] if parts else []
+    shares = [*pairwise(cuts)] or [(0, rows)] * max(layers, 1)
+    held = 400_000 // layers + 1_600 if layers else 400_000
+    return [
+        {
+            "rank": rank,
+            "rows": {"start": start, "stop": stop},
+            "bytes": {"parameters": held, "optimiser": 2 * held},
+        }
+        for rank, (start, stop) in enumerate(shares)
+    ]
+
+
+def _judge_records(way: Callable[..., Any]) -> str:
+    cases = (
+        (_record(800, 2, 0), "data", "each replica has rows of its own, and the whole network"),
+        (_record(800, 0, 2), "model", "each replica has all the rows, and half of the bytes"),
+        (_record(801, 3, 0), "data", "three replicas have a third of the rows each"),
+        (_record(800, 0, 4), "model", "four replicas have all the rows"),
+        (_record(800, 0, 0), "alone", "one replica has all the rows and the whole network"),
+    )
+    for replicas, right, why in cases:
+        found = call(way, replicas)
+        if found != right:
+            return f"{why}: that is {right!r}, and your function returns {found!r}."
+    return ""
+
+
+records = function(
+    _judge_records,
+    "Rows of their own: the rows were divided. All rows for all: the layers were.",
+    "with several replicas, compare replicas[0]['rows'] with replicas[1]['rows'].",
 )
 
 choices = one_each(

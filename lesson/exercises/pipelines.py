@@ -10,7 +10,7 @@ from typing import Any
 
 from lesson.exercises import Exercise
 from lesson.exercises.kinds.coded import number
-from lesson.exercises.kinds.lettered import choice, one_each
+from lesson.exercises.kinds.lettered import one_each
 
 kinds = one_each(
     "PAPA",
@@ -118,24 +118,43 @@ registered = Exercise(
     kind="send",
 )
 
-rebuilt = choice(
-    "B",
-    {
-        "A": "the URI of its code is an input of the training step, and it has changed.",
-        "C": "prepare has the same script, table and arguments as before.",
-    },
+
+STEPS = ("prepare", "train", "evaluate")
+
+
+def _judge_rebuilt(names: Any) -> str:
+    given = [names.strip()] if isinstance(names, str) else names
+    if not isinstance(given, list | tuple | set) or not all(step in STEPS for step in given):
+        return "the answer is a set of names, from prepare, train and evaluate."
+    if "prepare" not in given:
+        return "prepare has the same script, table and arguments as before."
+    if "train" in given:
+        return "the URI of its code is an input of the training step, and it has changed."
+    return "evaluate reads a new model." if "evaluate" in given else ""
+
+
+rebuilt = Exercise(
+    object,
+    _judge_rebuilt,
     "The training has a new input, so evaluate gets a new model.",
     "ask of each step: has one of its inputs changed?",
 )
 
-stale = choice(
-    "B",
-    {
-        "A": "the service does not look into the file; it compares the parameter, a text.",
-        "C": "prepare also has the same inputs as before.",
-    },
-    "The name is the input, and the name has not changed.",
+
+def _judge_stale(tasks: int) -> str:
+    if tasks == 0:
+        return ""
+    if tasks == 1:
+        return "prepare also has the same inputs as before."
+    return "the service does not look into the file; it compares the parameter, a text."
+
+
+stale = Exercise(
+    int,
+    _judge_stale,
+    "The name is the input, and the name has not changed: the model is the old one.",
     "which input of prepare has changed since yesterday?",
+    unit="tasks",
 )
 
 TASKS, MINUTES, HOUR, FEE = 4, 6, 0.154, 0.03

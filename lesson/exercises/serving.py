@@ -8,7 +8,7 @@ from typing import Any
 
 from lesson.exercises import Exercise
 from lesson.exercises.kinds.coded import function, number
-from lesson.exercises.kinds.lettered import choice, in_order
+from lesson.exercises.kinds.lettered import in_order
 
 # The passengers of the exercise “Refused”, as they should be.
 FIXED: tuple[dict[str, Any], ...] = (
@@ -113,15 +113,23 @@ billed = function(
     "zip(seen, seen[1:]) gives each moment together with the next one.",
 )
 
-callers = choice(
-    "B",
-    {
-        "A": "a name is not a secret, and not a permission: the service looks at who asks.",
-        "C": "that permits everything in the project, deleting included.",
-        "D": "that says from which network a request may come, not from whom.",
-    },
+
+def _judge_callers(permission: str) -> str:
+    given = permission.strip()
+    if given == "aiplatform.endpoints.predict":
+        return ""
+    if given == "sagemaker:InvokeEndpoint":
+        return "that is the permission on SageMaker; the endpoint is on Vertex AI."
+    if given.endswith("*") or given.startswith("roles/"):
+        return "that holds more than one permission; she needs one."
+    return "a permission is a service, a kind of resource and a verb, with dots between them."
+
+
+callers = Exercise(
+    str,
+    _judge_callers,
     "One permission, on one endpoint.",
-    "ask of each: what else may she do then, and who else may do the same?",
+    "the text above names the permission that lets somebody send requests to an endpoint.",
 )
 
 # The exercise “A weekend”: versions, replicas of each, dollars an hour, hours.

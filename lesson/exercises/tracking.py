@@ -31,16 +31,25 @@ record = some(
     "what would have to be equal on another machine, so that the same weights come out?",
 )
 
-mixed = choice(
-    "C",
-    {
-        "A": "to TensorBoard a run is a folder, and here there is one.",
-        "B": "so it is with many writers; but this script says at its start that it begins anew, "
-        "and TensorBoard forgets the steps before.",
-        "D": "nothing looks whether the folder is empty.",
-    },
-    "The curve is that of the second training, the flags are those of the first.",
-    "the curves and the flags are two kinds of records; which of two does each keep?",
+
+def _judge_mixed(epochs: int) -> str:
+    if epochs == 50:
+        return ""
+    return {
+        100: "the second training says at its start that it begins again: TensorBoard then "
+        "forgets the steps before.",
+        150: "to TensorBoard a run is a folder; it does not join two runs to one.",
+        0: "nothing looks whether the folder is empty: the second run writes into it.",
+    }.get(epochs, "how many epochs did each of the two trainings have?")
+
+
+mixed = Exercise(
+    int,
+    _judge_mixed,
+    "The curve is that of the second training. Now look whose flags are beside it.",
+    "one folder is one run. What does the reader do with the first points when a program begins "
+    "again?",
+    unit="epochs",
 )
 
 FAST = "fast"  # of the three runs, the one that learns its rows by heart
@@ -181,6 +190,6 @@ lineage = Exercise(
     object,
     _judge_lineage,
     "From an alias to a version, from the version to its files, from these to every flag.",
-    "a model tells by .uri where its files lie, and metrics.json lies among them.",
+    "a model's .uri is the folder of its files, and metrics.json is one of them.",
     kind="write",
 )

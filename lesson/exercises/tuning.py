@@ -20,9 +20,9 @@ def _judge_bill(answer: float) -> str:
     if math.isclose(answer, TRIALS * MINUTES / 60, rel_tol=0.001):
         return ""
     if answer == TRIALS:
-        return "so many trials, yes; how many hours of machines is that?"
+        return "that is the number of trials; how many hours of machines is it?"
     if answer == TRIALS * MINUTES:
-        return "so many minutes, yes; the price is one by the hour."
+        return "that is the number of minutes; the price is by the hour."
     if math.isclose(answer, (5 + 4 + 4 + 3) * MINUTES / 60):
         return "that tries each value once; a grid tries every combination."
     if math.isclose(answer, TRIALS * MINUTES / 60 / 2):
@@ -45,7 +45,7 @@ RANGES = {  # of the exercise "Which scale?"; what is said about another scale
     ),
     "dropout": (
         between(0, 0.5),
-        "no logarithm of 0 exists, and 0.1 more dropout is as much anywhere.",
+        "0 has no logarithm, and 0.1 more dropout is the same step everywhere.",
     ),
     "momentum": (
         between(0.9, 0.999, scale="reverse log"),
@@ -108,8 +108,8 @@ def _judge_informed(answer: int) -> str:
     return {
         14: "that is one at a time; the second eight start when only eight results are known.",
         16: "the second eight start when only eight results are known.",
-        24: "of the first ones nobody knows anything.",
-        3: "so many rounds, yes; how many trials have ten results before them?",
+        24: "the first eight start without any result.",
+        3: "that is the number of rounds; how many trials have ten results before them?",
         0: "the last eight start when sixteen results are known.",
     }.get(answer, "go through the rounds: how many results are known when each starts?")
 
@@ -125,7 +125,7 @@ informed = Exercise(
 
 def _judge_tag(record: Record) -> str:
     if not record.status.trials:
-        return "this is no study: make one with tuning_job(), and run it."
+        return "this is not a study: make one with tuning_job(), and run it."
     if record.spec.name != "titanic-fixed":
         return f"this is {record.spec.name}; send a new study, called titanic-fixed."
     if record.status.state == FAILED:
@@ -164,12 +164,12 @@ own_study = job_to_send(
 reading = choice(
     "C",
     {
-        "A": "the last trials lie close together already, at one end of a range: more of them will "
-        "lie there, too.",
-        "B": "the best lies at the end of its range: what is beyond, this study could not see.",
-        "D": "its importance is next to none: whatever you choose, the results stay as they are.",
+        "A": "the last trials are close together already, at one end of a range: more of them will "
+        "be there, too.",
+        "B": "the best is at the end of its range: this study could not see what is beyond.",
+        "D": "its importance is nearly zero: whatever you choose, the results stay as they are.",
     },
-    "The best trials lie at the upper end of the learning rate, so better ones may lie beyond it.",
+    "The best trials are at the upper end of the learning rate, so better ones may be beyond it.",
     "follow the best line in the middle part: where does it cross each axis?",
 )
 

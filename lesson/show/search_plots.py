@@ -15,7 +15,7 @@ BLUE, RED = "#0b5394", "#a61c00"
 def searches(
     tried: Mapping[str, Sequence[Point]], loss: Callable[[float, float], float], path: Path | str
 ) -> Picture:
-    """Draw each search's points over the loss, darker where it is lower, as PNG.
+    """Draw each search's points over the loss, with a bar of its colours, as PNG.
 
     `tried` has for each search the (learning rate, momentum) of its trials, in order. Marks below
     each map show which learning rates were tried, and a ring the best trial.
@@ -28,7 +28,9 @@ def searches(
     figure = Figure(figsize=(10, 3.4), layout="constrained")
     panels = figure.subplots(1, len(tried), sharey=True, squeeze=False)[0]
     for axes, (name, points) in zip(panels, tried.items(), strict=True):
-        axes.contourf(rates, momenta, heights, levels=12, cmap="Greys_r", vmin=0.30, vmax=0.42)
+        ground = axes.contourf(
+            rates, momenta, heights, levels=12, cmap="Greys_r", vmin=0.30, vmax=0.42
+        )
         x, y = zip(*points, strict=True)
         axes.scatter(x, y, s=30, color=BLUE, edgecolor="white", zorder=2, clip_on=False)
         best = min(points, key=lambda point: loss(*point))
@@ -37,6 +39,7 @@ def searches(
         axes.set(xscale="log", xlim=RATES, ylim=(-0.2, 1.05), title=f"{name}: {_rates(points)}")
         axes.set(xlabel="learning rate", yticks=[0, 0.5, 1])
     panels[0].set(ylabel="momentum")
+    figure.colorbar(ground, ax=panels, label="loss", format="%.2f")
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)

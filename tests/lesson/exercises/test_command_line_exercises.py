@@ -27,15 +27,6 @@ ANSWERS: Answers = {
             ("BAC", "four letters"),
         ],
     ),
-    "steps": (
-        ["BCAD", "b c a d"],
-        [
-            ("CBAD", "after it was built"),
-            ("BACD", "not in the bucket yet"),
-            ("BCDA", "no logs"),
-            ("BCA", "each of the four"),
-        ],
-    ),
     "needs": (
         ["ACD", "d, a, c"],
         [
@@ -47,7 +38,15 @@ ANSWERS: Answers = {
             ("F", "letters from A to E"),
         ],
     ),
-    "epochs": (["C", "c"], [("A", "counts more"), ("B", "not joined"), ("D", "choose one of")]),
+    "epochs": (
+        [["--epochs=5"], ("--epochs 5",), "--epochs=5"],
+        [
+            (["--train=gs://b/t.npz", "--epochs=50"], "counts more"),
+            (["--train=gs://b/t.npz", "--epochs=50", "--epochs=5"], "not joined"),
+            (["--lr=1"], "behind --args"),
+            (5, "a list of flags"),
+        ],
+    ),
     "overridden": (
         [
             record("--train=gs://b/t.npz", "--val=gs://b/v.npz", "--epochs=5"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+
 from lesson.exercises import containers as exercises
 from tests.lesson.exercise_rules import Answers, ExerciseRules
 
@@ -26,8 +28,8 @@ ANSWERS: Answers = {
         ],
     ),
     "log": (
-        ["B", "b"],
-        [("A", "only named"), ("C", "has scikit-learn too"), ("D", "a process"), ("E", "choose")],
+        [metadata.version("scikit-learn"), f"scikit-learn {metadata.version('scikit-learn')}"],
+        [("1.6.1", "only named"), ("1.2", "of this notebook")],
     ),
     "dockerfile": (
         [
@@ -53,8 +55,13 @@ ANSWERS: Answers = {
         ],
     ),
     "words": (
-        ["C", "c"],
-        [("A", "not added"), ("B", "stays"), ("D", "does not count"), ("E", "choose")],
+        ["python main.py --lr 1", " python  main.py --lr 1"],
+        [
+            ("python main.py --epochs 3 --lr 1", "not added"),
+            ("--lr 1", "stays"),
+            ("python main.py --epochs 3", "does not count"),
+            ("python main.py", "whole command"),
+        ],
     ),
     "steps": (
         ["DBEAC", "EDBAC", "D, E, B, A, C"],

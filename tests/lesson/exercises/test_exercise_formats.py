@@ -39,3 +39,10 @@ def test_a_third_of_all_answers_is_code_or_a_job() -> None:
     done, total = counted["write"] + counted["send"], counted.total()
     print(f"{done} of {total} answers are code or a job, {done / total:.0%}: {dict(counted)}")
     assert 3 * done >= total
+
+
+def test_at_most_a_third_of_all_answers_is_letters() -> None:
+    counted = kinds()
+    lettered, total = counted["choose"] + counted["order"], counted.total()
+    print(f"{lettered} of {total} answers are letters, {lettered / total:.0%}")
+    assert 3 * lettered <= total

@@ -49,12 +49,12 @@ ANSWERS: Answers = {
         ],
     ),
     "built": (
-        ["B", "b"],
+        ["__init__.py", "trainer/__init__.py"],
         [
-            ("A", "any name"),
-            ("C", "beside setup.py"),
-            ("D", "does not look for it"),
-            ("E", "choose one"),
+            ("model.py", "any name"),
+            ("task.py", "does not look for it"),
+            ("pyproject.toml", "to the project"),
+            ("setup.cfg", "in the archive"),
         ],
     ),
     "steps": (

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from lesson.exercises import parallelism as exercises
 from tests.lesson.exercise_rules import Answers, ExerciseRules
 from training import train_nn
 
 PAGE = Path(__file__).parents[3] / "episodes" / "09-parallelism.md"
+
+
+def way(replicas: list[dict[str, Any]]) -> str:
+    if len(replicas) == 1:
+        return "alone"
+    return "model" if replicas[0]["rows"] == replicas[1]["rows"] else "data"
+
 
 ANSWERS: Answers = {
     "combined": (
@@ -26,7 +34,10 @@ ANSWERS: Answers = {
             (100 / 569, "a function"),
         ],
     ),
-    "copies": (["B", "b."], [("A", "rows are halved"), ("C", "one copy"), ("D", "A, B, C")]),
+    "copies": (
+        [1_069_060, "1069060 bytes"],
+        [(534_530, "rows are halved"), (2_138_120, "one copy"), (267_265, "has each"), (1, "half")],
+    ),
     "order": (
         ["EDAB", "e d a b", "E, D, A, B"],
         [
@@ -57,13 +68,12 @@ ANSWERS: Answers = {
         [(523, "one row more"), (569, "all 569"), (2088, "four bytes"), (64, "as many values")],
     ),
     "records": (
-        ["MND", "m, n, d"],
+        [way],
         [
-            ("DNM", "record 1"),
-            ("NMD", "record 1"),
-            ("MDN", "record 2"),
-            ("MMM", "record 2"),
-            ("MN", "three letters out of D, M, N"),
+            (lambda replicas: "model", "rows of its own"),
+            (lambda replicas: "data", "all the rows, and half"),
+            (lambda replicas: "data" if len(replicas) > 1 else "alone", "half of the bytes"),
+            (lambda replicas: None, "returns nothing"),
         ],
     ),
     "choices": (

@@ -98,8 +98,16 @@ ANSWERS: Answers = {
             ("registered", "run_pipeline"),
         ],
     ),
-    "rebuilt": (["B", "b"], [("A", "has changed"), ("C", "as before"), ("D", "choose one")]),
-    "stale": (["B", "b"], [("A", "into the file"), ("C", "same inputs"), ("D", "choose one")]),
+    "rebuilt": (
+        [{"prepare"}, ["prepare"], "prepare"],
+        [
+            ({"prepare", "train", "evaluate"}, "has changed"),
+            (set(), "as before"),
+            ({"prepare", "evaluate"}, "a new model"),
+            ({"deploy"}, "a set of names"),
+        ],
+    ),
+    "stale": ([0, "0 tasks"], [(2, "into the file"), (1, "same inputs")]),
     "price": (
         [2 * 0.1 * 0.154 + 0.03, "0.0608 dollars", 0.06],
         [

@@ -88,8 +88,13 @@ ANSWERS: Answers = {
         ],
     ),
     "callers": (
-        ["B"],
-        [("A", "not a secret"), ("C", "deleting"), ("D", "which network"), ("E", "A, B, C")],
+        ["aiplatform.endpoints.predict", " aiplatform.endpoints.predict "],
+        [
+            ("sagemaker:InvokeEndpoint", "on SageMaker"),
+            ("roles/owner", "more than one"),
+            ("aiplatform.endpoints.*", "more than one"),
+            ("predict", "with dots"),
+        ],
     ),
     "standing": (
         [27.28, 2 * 2 * 0.11 * 62],

@@ -49,7 +49,7 @@ ANSWERS: Answers = {
         [SPACE],
         [
             (SPACE | {"learning_rate": between(0.00001, 0.1)}, "four powers of ten"),
-            (SPACE | {"dropout": between(0, 0.5, scale="reverse log")}, "no logarithm"),
+            (SPACE | {"dropout": between(0, 0.5, scale="reverse log")}, "has no logarithm"),
             (SPACE | {"momentum": between(0.9, 0.999, scale="log")}, "ten times as many"),
             (SPACE | {"layers": between(1, 4, scale="log")}, "one layer more"),
             (SPACE | {"layers": between(1, 5)}, "from 1 to 4"),
@@ -74,8 +74,8 @@ ANSWERS: Answers = {
         [
             (14, "one at a time"),
             (16, "second eight"),
-            (24, "nobody knows"),
-            (3, "so many rounds"),
+            (24, "without any result"),
+            (3, "number of rounds"),
             (0, "sixteen"),
             (10, "go through"),
         ],
@@ -139,7 +139,7 @@ def studies(
                 [google_study("titanic-fixed", "validation_loss")],
                 [
                     (google_study("titanic-fixed", "val_loss"), "which tags arrived"),
-                    (job, "no study"),
+                    (job, "not a study"),
                     ("validation_loss", "is a job"),
                 ],
             ),

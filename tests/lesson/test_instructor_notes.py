@@ -97,4 +97,5 @@ def test_the_taster_fits_into_an_hour_by_the_formula() -> None:
 def test_eight_hours_of_a_notebook_have_the_price_of_the_helpers() -> None:
     said = " ".join(NOTES.split())
     google, amazon = on_google("n1-standard-4", hours=8).usd, on_amazon("ml.m5.xlarge", hours=8).usd
-    assert f"`n1-standard-4` | {google:.2f} |" in said and f"`ml.m5.xlarge` | {amazon:.2f} |" in said
+    assert f"`n1-standard-4` | {google:.2f} |" in said
+    assert f"`ml.m5.xlarge` | {amazon:.2f} |" in said

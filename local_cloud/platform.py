@@ -97,7 +97,16 @@ class Platform:
         records, s3_records = Records(folder / "records.sqlite"), Records(folder / "s3.sqlite")
         _require_records_of(folder, ("buckets", "jobs", "deployments"), records)
         _require_records_of(folder, ("s3-buckets",), s3_records)
-        engine = Engine(folder / "jobs", records, cores, hook, space, hidden, base_of, door)
+        engine = Engine(
+            folder / "jobs",
+            records,
+            cores=cores,
+            hook=hook,
+            space=space,
+            hidden=hidden,
+            base_of=base_of,
+            door=door,
+        )
         return cls(
             records=records,
             gs=Objects(folder / "buckets", records, space),

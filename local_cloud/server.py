@@ -193,7 +193,13 @@ def build(home: Home, port: int) -> Guard:
 
 def with_guard(cloud: LocalCloud) -> Guard:
     """Put the guard before the application."""
-    return Guard(cloud, cloud.home.secret(), cloud.port, cloud.pages, cloud.sessions.origins)
+    return Guard(
+        cloud,
+        cloud.home.secret(),
+        port=cloud.port,
+        console=cloud.pages,
+        proxies=cloud.sessions.origins,
+    )
 
 
 def listen(port: int | None) -> socket.socket:

@@ -1,4 +1,4 @@
-"""A call's arguments are written one by one: `f(*("a", "b"))` only keeps the formatter from it."""
+"""A call says what its arguments are: more than three go by keyword, and none hide in a tuple."""
 
 from __future__ import annotations
 
@@ -9,6 +9,22 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ["AWS_helpers", "GCP_helpers", "lesson", "local_cloud", "tools", "training"]
+MOST = 3  # arguments that a function takes by position, besides self
+# The folders and files whose functions keep to that.
+BY_KEYWORD = [
+    "local_cloud/automl",
+    "local_cloud/billing",
+    "local_cloud/bounded",
+    "local_cloud/client",
+    "local_cloud/console",
+    "local_cloud/engine",
+    "local_cloud/http",
+    "local_cloud/images",
+    "local_cloud/store",
+    "local_cloud/__main__.py",
+    "local_cloud/platform.py",
+    "local_cloud/server.py",
+]
 
 
 def splats(path: Path) -> list[str]:
@@ -33,3 +49,41 @@ def test_an_unpacked_tuple_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("f(*(1, 2))\nf(*more)\n")
     assert splats(path) == ["a.py:1"]
+
+
+def files(name: str) -> list[Path]:
+    """The Python files of a folder, or one."""
+    path = ROOT / name
+    return [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+
+def taking_many(path: Path) -> list[str]:
+    """Name the functions that take more arguments by position; a lambda's caller is a library."""
+    return [
+        f"{path.name}:{function.lineno} {function.name}"
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        and len(by_position(function)) > MOST
+    ]
+
+
+def by_position(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    names = [one.arg for one in function.args.posonlyargs + function.args.args]
+    return names[1:] if names[:1] in (["self"], ["cls"]) else names
+
+
+@pytest.mark.parametrize("name", BY_KEYWORD)
+def test_more_than_three_arguments_go_by_keyword(name: str) -> None:
+    assert [one for path in files(name) for one in taking_many(path)] == []
+
+
+def test_a_function_that_takes_four_by_position_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(
+        "def f(a, b, c, d): ...\n"
+        "def g(a, b, c, *, d): ...\n"
+        "class C:\n"
+        "    def h(self, a, b, c): ...\n"
+        "    async def i(self, a, b, c, d=1): ...\n"
+    )
+    assert taking_many(path) == ["a.py:1 f", "a.py:5 i"]

@@ -101,7 +101,7 @@ def regression(truth: np.ndarray, values: np.ndarray) -> dict[str, float]:
 
 
 def evaluation(
-    task: str, truth: np.ndarray, predictions: np.ndarray, classes: Sequence[str]
+    task: str, truth: np.ndarray, predictions: np.ndarray, *, classes: Sequence[str]
 ) -> dict[str, Any]:
     """Return the metrics with, for classes, a confusion matrix and a row for each threshold."""
     found: dict[str, Any] = dict(of(task, truth, predictions))

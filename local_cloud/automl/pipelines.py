@@ -61,7 +61,7 @@ def preprocessing(columns: Columns) -> ColumnTransformer:
 
 
 def pipeline(
-    task: str, columns: Columns, model: str, parameters: Parameters, seed: int
+    task: str, columns: Columns, model: str, *, parameters: Parameters, seed: int
 ) -> Pipeline:
     """Return a model of this name, untrained, after its preprocessing."""
     estimator = MODELS[model][0](task == CLASSIFICATION, dict(parameters), seed)

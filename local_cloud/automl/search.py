@@ -152,7 +152,9 @@ def search(
         parameters = MODELS[model][1](trial)
         name = f"{trial.number + 1:03d} {model}"
         one = Candidate(name, model, parameters)
-        one = _cross_validate(problem, one, frame, truth, folds, candidate_seconds)
+        one = _cross_validate(
+            problem, one, frame=frame, truth=truth, folds=folds, limit=candidate_seconds
+        )
         found.append(one)
         tell(one)
         if not one.metrics:
@@ -169,7 +171,11 @@ def search(
 def fit(problem: Problem, candidate: Candidate) -> Any:
     """Train a candidate on all rows; returns the pipeline."""
     made = pipelines.pipeline(
-        problem.task, problem.columns, candidate.model, candidate.parameters, problem.seed
+        problem.task,
+        problem.columns,
+        candidate.model,
+        parameters=candidate.parameters,
+        seed=problem.seed,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -201,6 +207,7 @@ def _folds(problem: Problem, truth: np.ndarray) -> list[tuple[np.ndarray, np.nda
 def _cross_validate(
     problem: Problem,
     candidate: Candidate,
+    *,
     frame: pd.DataFrame,
     truth: np.ndarray,
     folds: list[tuple[np.ndarray, np.ndarray]],
@@ -212,7 +219,11 @@ def _cross_validate(
         if limit and time.monotonic() - began > limit:
             return replace(candidate, seconds=round(time.monotonic() - began, 3))
         made = pipelines.pipeline(
-            problem.task, problem.columns, candidate.model, candidate.parameters, problem.seed
+            problem.task,
+            problem.columns,
+            candidate.model,
+            parameters=candidate.parameters,
+            seed=problem.seed,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -12,7 +12,7 @@ from local_cloud.automl.splits import PARTS, Split
 from local_cloud.bounded.errors import Damaged
 
 
-def write(paths: Sequence[str], split: Mapping[str, Any], seed: int, folder: str) -> None:
+def write(paths: Sequence[str], split: Mapping[str, Any], *, seed: int, folder: str) -> None:
     """Write FOLDER/PART.csv for each part; split: the fields of a Split. Raises Damaged."""
     try:
         rows = columns.read([Path(path) for path in paths])

@@ -90,7 +90,7 @@ def train(asked: argparse.Namespace) -> None:
         evaluated = metrics.multi_label(test[1].astype(bool), found)
     else:
         truth = test[1].argmax(axis=1)
-        evaluated = metrics.evaluation(metrics.CLASSIFICATION, truth, found, classes)
+        evaluated = metrics.evaluation(metrics.CLASSIFICATION, truth, found, classes=classes)
     write(asked.output / "evaluation.json", evaluated)
     print(f"on the pictures to test with: logLoss {evaluated['logLoss']:.4f}")
 

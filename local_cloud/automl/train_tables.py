@@ -84,7 +84,7 @@ def train(asked: argparse.Namespace) -> None:
     model = TableModel.of(problem, found[0])
     model.save(asked.output / "model")
     evaluated = metrics.evaluation(
-        problem.task, problem.truth(tested), model.predict(tested), problem.classes
+        problem.task, problem.truth(tested), model.predict(tested), classes=problem.classes
     )
     evaluated["importance"] = model.importance(tested[: count_explained_rows(model)])
     write(asked.output / "evaluation.json", evaluated)

@@ -65,10 +65,12 @@ def _of_rental(rental: Rental, now: float) -> Iterator[Row]:
     for machines in rental.rented.machines:
         name = machines.type or "a machine of unknown type"
         price = prices.machines.get(machines.type)
-        yield _row(rental, name, machines.count, hours, price)
+        yield _row(rental, name, count=machines.count, hours=hours, price=price)
         if machines.gpu:
             count = machines.count * machines.gpu_count
-            yield _row(rental, machines.gpu, count, hours, prices.gpus.get(machines.gpu))
+            yield _row(
+                rental, machines.gpu, count=count, hours=hours, price=prices.gpus.get(machines.gpu)
+            )
 
 
 def count_billed_seconds(rental: Rental, now: float) -> float:
@@ -82,16 +84,16 @@ def count_billed_seconds(rental: Rental, now: float) -> float:
     return sum(map(rounding.round_up, seconds) if rounding else seconds)
 
 
-def _row(rental: Rental, name: str, count: int, hours: float, price: ListPrice | None) -> Row:
+def _row(rental: Rental, name: str, *, count: int, hours: float, price: ListPrice | None) -> Row:
     most = max(span.times for span in rental.spans)
     upto = "up to " if len(rental.spans) > 1 and most > 1 else ""
     return _price_row(
         SERVICES.get(rental.rented.cloud, rental.rented.cloud),
         _what(rental),
-        f"{upto}{count * most} × {name}{_spot(rental)}",
-        (rental.spans[0].since, rental.spans[-1].until),
-        (hours * count, "hours"),
-        price,
+        on=f"{upto}{count * most} × {name}{_spot(rental)}",
+        when=(rental.spans[0].since, rental.spans[-1].until),
+        amount=(hours * count, "hours"),
+        price=price,
     )
 
 
@@ -141,14 +143,14 @@ def _of_buckets(scheme: str, objects: Objects, now: float) -> Iterator[tuple[Row
     for name in sorted({*past, *found}):
         held = [each for each in found.get(name, []) if each[0]]
         if held:
-            yield _of_full_bucket(f"{scheme}://{name}", held, past.get(name), now)
+            yield _of_full_bucket(f"{scheme}://{name}", held, past=past.get(name), now=now)
         elif name in past and past[name].byte_seconds:
             on = "empty now" if name in found else "deleted"
             yield _of_empty_bucket(f"{scheme}://{name}", on, past[name]), None
 
 
 def _of_full_bucket(
-    uri: str, held: list[tuple[int, float]], past: Held | None, now: float
+    uri: str, held: list[tuple[int, float]], *, past: Held | None, now: float
 ) -> tuple[Row, Leak]:
     """held: the bytes of each object, and since when; past: what the bucket holds no more."""
     scheme, name = uri.split("://")
@@ -159,7 +161,7 @@ def _of_full_bucket(
     if past:
         amount, since = amount + past.byte_seconds, min(since, past.since)
     what, on = f"bucket {uri}", f"{size * 1024:.3g} MB" if size < 1 else f"{size:.3g} GB"
-    row = _price_row(service, what, on, (since, None), _months(amount), price)
+    row = _price_row(service, what, on=on, when=(since, None), amount=_months(amount), price=price)
     per_day = size * price.usd * DAY / MONTH
     remove = BUCKETS[scheme].format(name)
     return row, Leak(service, what, on, since, per_day, remove, row.dollars or 0.0, "bucket")
@@ -168,7 +170,9 @@ def _of_full_bucket(
 def _of_empty_bucket(uri: str, on: str, past: Held) -> Row:
     service, price = STORAGE[uri.partition("://")[0]]
     when = (past.since, past.until)
-    return _price_row(service, f"bucket {uri}", on, when, _months(past.byte_seconds), price)
+    return _price_row(
+        service, f"bucket {uri}", on=on, when=when, amount=_months(past.byte_seconds), price=price
+    )
 
 
 def _months(byte_seconds: float) -> tuple[float, str]:
@@ -181,19 +185,24 @@ def _of_queries(records: Records) -> Iterator[Row]:
         size = (query.billed / TIB, "TiB")
         on = f"{query.processed / 2**20:.3g} MB processed"
         what, price = f"{query.kind} {query.name}", QUERIES.get(query.kind)
-        yield _price_row("BigQuery", what, on, (query.at, query.at), size, price)
+        yield _price_row(
+            "BigQuery", what, on=on, when=(query.at, query.at), amount=size, price=price
+        )
 
 
 def _of_runs(records: Records) -> Iterator[Row]:
     for run in run_records.list_runs(records):
         service, what = SERVICES[run.cloud], f"{run.kind} {run.name.rsplit('/', 1)[-1]}"
         price = RUNS.get((run.cloud, run.kind))
-        yield _price_row(service, what, "the fee", (run.at, run.at), (1, "runs"), price)
+        yield _price_row(
+            service, what, on="the fee", when=(run.at, run.at), amount=(1, "runs"), price=price
+        )
 
 
 def _price_row(
     cloud: str,
     what: str,
+    *,
     on: str,
     when: tuple[float, float | None],
     amount: tuple[float, str],

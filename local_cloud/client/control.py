@@ -112,6 +112,7 @@ def status(home: Home | None = None) -> Status:
 def ask(
     port: int,
     path: str,
+    *,
     method: str = "GET",
     body: dict[str, Any] | None = None,
     seconds: float = 5,
@@ -298,7 +299,7 @@ def _clear(home: Home) -> None:
 
 def empty(home: Home) -> None:
     """Do what reset() does, of a server that runs, without starting it again."""
-    ask(home.address()["port"], f"/{home.secret()}/empty", "POST", seconds=STOP_SECONDS)
+    ask(home.address()["port"], f"/{home.secret()}/empty", method="POST", seconds=STOP_SECONDS)
 
 
 def console_link(home: Home | None = None, at: str = "") -> str:
@@ -317,7 +318,7 @@ def console_link(home: Home | None = None, at: str = "") -> str:
     body = {"origin": f"{parts.scheme}://{parts.netloc}"} if at else None
     try:
         path = f"/{found.home.secret()}/console-link"
-        code = ask(found.port, path, "POST", body)["code"]
+        code = ask(found.port, path, method="POST", body=body)["code"]
     except (OSError, ValueError, http.client.HTTPException) as problem:
         raise LocalCloudError(
             f"the local cloud that runs has no console ({problem}): `python -m local_cloud stop`,"

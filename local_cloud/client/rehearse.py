@@ -79,7 +79,9 @@ def table() -> str:
 
 def _send(found: control.Status, wanted: dict[str, Any]) -> dict[str, Any]:
     try:
-        return control.ask(found.port, f"/{found.home.secret()}/rehearse", "POST", wanted)
+        return control.ask(
+            found.port, f"/{found.home.secret()}/rehearse", method="POST", body=wanted
+        )
     except (OSError, ValueError, http.client.HTTPException) as problem:
         raise LocalCloudError(
             f"the running local cloud supports no rehearsals ({problem}): run `python -m"

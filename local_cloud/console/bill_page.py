@@ -55,14 +55,19 @@ class BillPage:
             running=len(found.leaks),
             unpriced=len(found.unpriced),
             leaks=_leaks(
-                "leaks", "Still costs money", found.leaks, "Nothing costs money any more."
+                "leaks",
+                "Still costs money",
+                leaks=found.leaks,
+                empty="Nothing costs money any more.",
             ),
-            queued=_leaks("queued", "Will cost money when they start", found.queued, ""),
+            queued=_leaks(
+                "queued", "Will cost money when they start", leaks=found.queued, empty=""
+            ),
             table=Table("rows", "What was used", columns, list(map(_row, rows)), EMPTY, more),
         )
 
 
-def _leaks(id: str, title: str, leaks: Sequence[Leak], empty: str) -> Table:
+def _leaks(id: str, title: str, *, leaks: Sequence[Leak], empty: str) -> Table:
     rows = [
         [
             Cell(leak.what, note=f"{leak.cloud}, {leak.on}"),

@@ -68,13 +68,19 @@ class BucketPages:
         after = request.query_params.get("after", "")
         try:
             return await run_in_threadpool(
-                self._folder, request, scheme, store, name, prefix, after
+                self._folder,
+                request,
+                scheme,
+                store=store,
+                name=name,
+                prefix=prefix,
+                after=after,
             )
         except StoreError as problem:
             raise NotHere(f"{problem}.") from None
 
     def _folder(
-        self, request: Request, scheme: str, store: Objects, name: str, prefix: str, after: str
+        self, request: Request, scheme: str, *, store: Objects, name: str, prefix: str, after: str
     ) -> Response:
         found = list(islice(store.names(name, prefix, after=after, delimiter="/"), PAGE + 1))
         listed = found[:PAGE]
@@ -88,7 +94,7 @@ class BucketPages:
             elif each.endswith("/"):
                 link = bucket_link(scheme, name, each)
                 rows.append([Cell(each.removeprefix(prefix), link), Cell("folder"), Cell("")])
-        more = bucket_link(scheme, name, prefix, listed[-1]) if len(found) > PAGE else ""
+        more = bucket_link(scheme, name, prefix, after=listed[-1]) if len(found) > PAGE else ""
         table = Table(
             "list",
             "",
@@ -154,7 +160,7 @@ class BucketPages:
         return FileResponse(found.path, media_type="application/octet-stream", filename=short)
 
 
-def bucket_link(scheme: str, name: str, prefix: str = "", after: str = "") -> str:
+def bucket_link(scheme: str, name: str, prefix: str = "", *, after: str = "") -> str:
     """Return the page of a bucket, or of a folder in it, relative to the console's root."""
     query = {"scheme": scheme, "name": name, "prefix": prefix, "after": after}
     return "bucket?" + urlencode({key: value for key, value in query.items() if value})

@@ -18,7 +18,7 @@ MOST_MEMORY = 1 << 60  # bytes that a replica may say to have used
 
 
 @lru_cache(maxsize=64)  # a page that is open asks again every few seconds
-def read(path: Path, name: str, size: int, generation: int) -> Json:
+def read(path: Path, name: str, *, size: int, generation: int) -> Json:
     """Return metrics.json, also from a small archive; {} for another file.
 
     name, size, generation: the object's.

@@ -157,7 +157,9 @@ def _metrics(platform: Platform, found: Shown) -> Json:
     names = [f"{prefix}model/metrics.json", f"{prefix}model.tar.gz"]
     try:
         for seen in objects_of(platform, found).select(bucket, names):
-            return job_metrics.read(seen.path, seen.name, seen.size, seen.generation)
+            return job_metrics.read(
+                seen.path, seen.name, size=seen.size, generation=seen.generation
+            )
     except StoreError:  # the bucket was deleted
         pass
     return {}

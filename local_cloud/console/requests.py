@@ -28,14 +28,14 @@ class Clouds:
 
     async def google(self, method: str, path: str, body: Json | None = None) -> Json:
         """Ask a service of Google's; path: as in "/v1/projects/1/locations/x/customJobs/2"."""
-        return await self._ask(method, path, {}, body)
+        return await self._ask(method, path, headers={}, body=body)
 
     async def amazon(self, target: str, body: Json) -> Json:
         """Ask a service of Amazon's JSON protocol; target: as in "SageMaker.StopTrainingJob"."""
         headers = {"x-amz-target": target, "content-type": "application/x-amz-json-1.1"}
-        return await self._ask("POST", "/aws", headers, body)
+        return await self._ask("POST", "/aws", headers=headers, body=body)
 
-    async def _ask(self, method: str, path: str, headers: dict[str, str], body: Any) -> Json:
+    async def _ask(self, method: str, path: str, *, headers: dict[str, str], body: Any) -> Json:
         sent = b"" if body is None else json.dumps(body).encode()
         status, parts = 500, []
 

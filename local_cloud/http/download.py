@@ -50,7 +50,7 @@ class Download(StreamingResponse):
     """
 
     def __init__(
-        self, file: BinaryIO, part: tuple[int, int], status: int, headers: Mapping[str, str]
+        self, file: BinaryIO, part: tuple[int, int], *, status: int, headers: Mapping[str, str]
     ) -> None:
         """part: the first byte and the one behind the last."""
         self._file = file

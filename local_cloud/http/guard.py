@@ -37,7 +37,7 @@ class Guard:
     """
 
     def __init__(
-        self, app: ASGIApp, secret: str, port: int, console: ASGIApp, proxies: Collection[str]
+        self, app: ASGIApp, secret: str, *, port: int, console: ASGIApp, proxies: Collection[str]
     ) -> None:
         """Guard the app; console: what asks for no secret.
 

@@ -19,7 +19,7 @@ from local_cloud.images.dockerfile import Dockerfile, DockerfileError
 from local_cloud.images.pulled import BUILT, FILES, Built, PulledImages, write
 
 
-def build(uri: str, path: Path, images: PulledImages, say: Callable[[str], None]) -> Built:
+def build(uri: str, path: Path, *, images: PulledImages, say: Callable[[str], None]) -> Built:
     """Make an image known under a URI; its files are beside the Dockerfile. say: gets lines."""
     read = dockerfile.read(path)
     if not read.entrypoint and not read.arguments:

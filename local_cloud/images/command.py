@@ -31,7 +31,7 @@ def run(words: list[str], home: Home) -> None:
             print(remove(name, images))
         case ["build", uri, path]:
             home.make()
-            build(uri, Path(path), images, say=lambda line: print(line, flush=True))
+            build(uri, Path(path), images=images, say=lambda line: print(line, flush=True))
         case _:
             raise LocalCloudError(f"images {' '.join(words)}: {USAGE}")
 

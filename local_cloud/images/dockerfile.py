@@ -46,7 +46,7 @@ def read(path: Path) -> Dockerfile:
         if line.strip():
             name, *rest = line.split(None, 1)
             try:
-                _follow(name.upper(), "".join(rest).strip(), found, defaults)
+                _follow(name.upper(), "".join(rest).strip(), found=found, defaults=defaults)
             except (ValueError, LookupError):  # an open quote, a list that is none, nothing at all
                 raise DockerfileError(f"{path}: {line.strip()!r} cannot be read") from None
     if not found.base:
@@ -54,7 +54,7 @@ def read(path: Path) -> Dockerfile:
     return found
 
 
-def _follow(name: str, rest: str, found: Dockerfile, defaults: dict[str, str]) -> None:
+def _follow(name: str, rest: str, *, found: Dockerfile, defaults: dict[str, str]) -> None:
     """Take in one instruction; defaults: of the ARGs so far."""
     known = defaults | found.variables
     if name == "FROM":

@@ -84,7 +84,7 @@ def _build(image: Image, folder: Path, say: Callable[[str], None]) -> Pulled:
     folder.mkdir()
     environment = folder / ENVIRONMENT
     variables = package_index.settings()
-    _make_environment(image, environment, variables, say)
+    _make_environment(image, environment, variables=variables, say=say)
     python = environment / "bin/python"
     _resolve(image, folder, variables)
     sizes = _sizes(folder / LOCK)
@@ -109,7 +109,7 @@ def _build(image: Image, folder: Path, say: Callable[[str], None]) -> Pulled:
 
 
 def _make_environment(
-    image: Image, folder: Path, variables: Mapping[str, str], say: Callable[[str], None]
+    image: Image, folder: Path, *, variables: Mapping[str, str], say: Callable[[str], None]
 ) -> None:
     """Make an empty environment, with the image's Python if uv finds it or can fetch it."""
     command = [str(uv.program()), "venv", "--relocatable", "--quiet", str(folder), "--python"]

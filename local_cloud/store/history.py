@@ -19,7 +19,7 @@ class Held:
     until: float  # the last of it was deleted or overwritten
 
 
-def add(records: Records, bucket: str, size: int, since: float, until: float) -> None:
+def add(records: Records, bucket: str, *, size: int, since: float, until: float) -> None:
     """Add so many bytes, held from then until then, in the caller's transaction."""
     more = Held(size * max(0.0, until - since), since, until)
     if found := records.get(KIND, bucket):

@@ -199,9 +199,9 @@ class Objects:
             document = _document(
                 identity,
                 time.time_ns(),
-                self._floor(bucket, old),
-                content_type or _guess(name),
-                attributes or {},
+                floor=self._floor(bucket, old),
+                content_type=content_type or _guess(name),
+                attributes=attributes or {},
             )
             path = files.place(self.folder / bucket, name, body)
             document |= digests.as_document()
@@ -224,13 +224,16 @@ class Objects:
 
         change: the copy's content type and attributes, made from the source.
         """
-        return self._combine([(*source, source_when)], target, lambda found: change(found[0]), when)
+        return self._combine(
+            [(*source, source_when)], target, change=lambda found: change(found[0]), when=when
+        )
 
     def compose(
         self,
         bucket: str,
         sources: Sequence[tuple[str, Condition]],
         name: str,
+        *,
         change: Callable[[Sequence[Object]], tuple[str, Attributes]],
         when: Condition = ALWAYS,
     ) -> Object:
@@ -241,8 +244,8 @@ class Objects:
         return self._combine(
             [(bucket, source, condition) for source, condition in sources],
             (bucket, name),
-            change,
-            when,
+            change=change,
+            when=when,
         )
 
     def update(
@@ -250,6 +253,7 @@ class Objects:
         bucket: str,
         name: str,
         change: Callable[[Object], tuple[str, Attributes]],
+        *,
         when: Condition = ALWAYS,
     ) -> Object:
         """Set content type and attributes to what `change` makes of the object."""
@@ -325,7 +329,7 @@ class Objects:
 
     def list(self, bucket: str, prefix: str = "", start: str = "") -> Iterator[Object]:
         """Yield the objects whose names have the prefix and are not below start, by UTF-8 bytes."""
-        found = self.names(bucket, prefix, start)
+        found = self.names(bucket, prefix, start=start)
         while batch := list(islice(found, _BATCH)):
             yield from self.select(bucket, batch)
 
@@ -333,9 +337,9 @@ class Objects:
         self,
         bucket: str,
         prefix: str = "",
+        *,
         start: str = "",
         end: str = "",
-        *,
         after: str = "",
         delimiter: str = "",
     ) -> Iterator[str]:
@@ -347,8 +351,8 @@ class Objects:
         Raises NoSuchBucket.
         """
         self.bucket(bucket)
-        walk = Walk(self.folder / bucket, prefix, max(start, after), end)
-        return _group(walk, len(prefix), after, delimiter)
+        walk = Walk(self.folder / bucket, prefix, start=max(start, after), end=end)
+        return _group(walk, len(prefix), after=after, delimiter=delimiter)
 
     def select(self, bucket: str, wanted: Iterable[str]) -> Iterator[Object]:
         """Return the objects that there are among these names, in their order."""
@@ -371,7 +375,7 @@ class Objects:
 
     def _record_end(self, bucket: str, seen: _Seen, at: float) -> None:
         """Keep for how long the bucket has held an object, in the caller's transaction."""
-        history.add(self.records, bucket, seen.size, seen.document["created"], at)
+        history.add(self.records, bucket, size=seen.size, since=seen.document["created"], until=at)
 
     def _floor(self, bucket: str, document: Document | None) -> int:
         """Return what the next generation of a name must exceed.
@@ -393,7 +397,9 @@ class Objects:
             digests = Digests.of(document) if "md5" in document else None
             return _Seen(name, path, document, identity[1], digests)
         floor = self._floor(bucket, document)
-        document = _document(identity, found.st_mtime_ns, floor, _guess(name), {})
+        document = _document(
+            identity, found.st_mtime_ns, floor=floor, content_type=_guess(name), attributes={}
+        )
         return _Seen(name, path, document, identity[1], None, unrecorded=True)
 
     def _record(self, bucket: str, found: _Seen) -> None:
@@ -410,6 +416,7 @@ class Objects:
         self,
         sources: Iterable[tuple[str, str, Condition]],
         target: tuple[str, str],
+        *,
         change: Callable[[Sequence[Object]], tuple[str, Attributes]],
         when: Condition,
     ) -> Object:
@@ -495,7 +502,7 @@ def _derive(found: _Seen) -> bool:
 
 
 def _document(
-    identity: list[int], written: int, floor: int, content_type: str, attributes: Attributes
+    identity: list[int], written: int, *, floor: int, content_type: str, attributes: Attributes
 ) -> Document:
     """Return the record of an object that was written at this time (ns), but for its digests."""
     return {
@@ -513,7 +520,7 @@ def _guess(name: str) -> str:
     return mimetypes.guess_type(name)[0] or "application/octet-stream"
 
 
-def _group(walk: Walk, start: int, after: str, delimiter: str) -> Iterator[str]:
+def _group(walk: Walk, start: int, *, after: str, delimiter: str) -> Iterator[str]:
     """Yield the names of the walk, cut off behind the first delimiter at or behind `start`."""
     for name in walk:
         found = name.find(delimiter, start) if delimiter else -1

@@ -22,7 +22,7 @@ class Walk(Iterator[str]):
     Python compares strings by code points, which is the order of their UTF-8 bytes.
     """
 
-    def __init__(self, root: Path, prefix: str = "", start: str = "", end: str = "") -> None:
+    def __init__(self, root: Path, prefix: str = "", *, start: str = "", end: str = "") -> None:
         """Walk only names that begin with prefix, from start to, unless it is "", before end."""
         self._root, self._prefix, self._start, self._end = root, prefix, start, end
         self._last = ""

@@ -76,4 +76,7 @@ def start(
         atexit.register(servers[early].close)
         asyncio.run(servers[early].ready(environment))
     inside = {**environment, "VIRTUAL_ENV": sys.prefix}
-    return Process(servers[early].fork(command, inside, os.getcwd(), {}, (), log.fileno(), note=""))
+    forked = servers[early].fork(
+        command, inside, folder=os.getcwd(), mounts={}, read_only=(), log=log.fileno(), note=""
+    )
+    return Process(forked)

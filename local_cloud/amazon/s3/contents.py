@@ -141,7 +141,7 @@ class Contents:
                 message = "The operation is not valid for the object's storage class"
                 raise Refusal("InvalidObjectState", message, 403, StorageClass=storage)
             part, status, head = _read("GetObject", params, found)
-            return Download(file, part, status, head)
+            return Download(file, part, status=status, headers=head)
         except BaseException:
             file.close()
             raise

@@ -94,7 +94,9 @@ class BatchPredictions:
             self.tags.make(document["TransformJobArn"], request.get("Tags", []))
             count = request["TransformResources"]["InstanceCount"]
             machine = billing.of_instances("transform job", name, request["TransformResources"])
-            self.serving.deploy(DIALECT, f"{KIND}/{name}", made, count, count, machine)
+            self.serving.deploy(
+                DIALECT, f"{KIND}/{name}", made, minimum=count, maximum=count, rented=machine
+            )
         return {"TransformJobArn": document["TransformJobArn"]}
 
     def describe(self, params: Json) -> Json:

@@ -162,7 +162,10 @@ class Endpoints:
             try:
                 machine = billing.of_instances("endpoint", endpoint, variant)
                 made = variant["deployment"]
-                self.serving.deploy(DIALECT, endpoint, made, *size(variant), machine)
+                minimum, maximum = size(variant)
+                self.serving.deploy(
+                    DIALECT, endpoint, made, minimum=minimum, maximum=maximum, rented=machine
+                )
             except EngineError as problem:
                 raise invalid(str(problem)) from None
         return {CONFIG: config[CONFIG], "StartTime": time.time(), "variants": variants}

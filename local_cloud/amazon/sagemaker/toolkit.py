@@ -206,7 +206,7 @@ def _start(
     """
     forking = sys.modules.get("fork_process")  # engine/jobs/fork_process.py
     if forking and words[0] == sys.executable and (folder / words[1]).is_file():
-        pid = forking.fork_to_run(words[1:], folder, environment, (read, errors))
+        pid = forking.fork_to_run(words[1:], folder, environment=environment, pipe=(read, errors))
         if pid:
             return lambda: os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     return subprocess.Popen(words, cwd=folder, env=environment, stderr=errors).wait

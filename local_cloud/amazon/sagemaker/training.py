@@ -81,7 +81,7 @@ class Training:
             try:
                 machines = billing.of_job(request, tuning, autopilot)
                 count = resources["InstanceCount"]
-                self.engine.submit(DIALECT, name, count, wanted.gpus, machines)
+                self.engine.submit(DIALECT, name, count, gpus=wanted.gpus, rented=machines)
             except EngineError as problem:
                 raise invalid(str(problem)) from problem
 

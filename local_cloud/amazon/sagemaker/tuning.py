@@ -274,7 +274,7 @@ class Tuning:
         metric = self._objective(study.id)["MetricName"]
         values = {one["MetricName"]: one["Value"] for one in found.get("FinalMetricDataList", [])}
         failures = self.training.engine.failures
-        values = failures.rename_metric(study.id, metric, f"{metric}-2", values)
+        values = failures.rename_metric(study.id, values, metric=metric, another=f"{metric}-2")
         if metric in values:
             return float(values[metric])
         others = f"those that did: {', '.join(values)}" if values else "no metric did"

@@ -78,7 +78,7 @@ def install(environment: JobEnvironment, wish: Wish, variables: Mapping[str, str
             wanted = [_word(line, wish) for line in changes if line.startswith(FRESH)]
             if not wanted:
                 return []
-            done = _build(environment, wish, variables, wanted)
+            done = _build(environment, wish, variables=variables, words=wanted)
         except uv.UvFailed as problem:
             raise InstallError(_sentence(environment, wish, problem)) from None
     installed = [f"Installed {line[2:]} for this job" for line in done if line.startswith(FRESH)]
@@ -96,7 +96,7 @@ def _resolve(environment: JobEnvironment, wish: Wish, variables: Mapping[str, st
 
 
 def _build(
-    environment: JobEnvironment, wish: Wish, variables: Mapping[str, str], words: list[str]
+    environment: JobEnvironment, wish: Wish, *, variables: Mapping[str, str], words: list[str]
 ) -> list[str]:
     """Install what was resolved; return a line for each change."""
     where = ["--python", str(environment.python), "--link-mode=copy"]

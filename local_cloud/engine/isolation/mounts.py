@@ -27,7 +27,7 @@ def with_mounts(replica: Replica, read_only: Sequence[str]) -> Replica:
     """
     mounts = replica.mounts
     if available():
-        command = inside(replica.command, mounts, read_only, replica.hosts)
+        command = inside(replica.command, mounts, read_only=read_only, hosts=replica.hosts)
         return replace(replica, command=command)
     return replace(
         replica,
@@ -39,6 +39,7 @@ def with_mounts(replica: Replica, read_only: Sequence[str]) -> Replica:
 def inside(
     command: tuple[str, ...],
     mounts: Mapping[str, Path],
+    *,
     read_only: Sequence[str] = (),
     hosts: Sequence[str] = (),
 ) -> tuple[str, ...]:
@@ -63,7 +64,7 @@ def available() -> bool:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "proof").write_text("seen", encoding="ascii")
         seen = {"/gcs-probe/deep": Path(folder)}
-        command = inside(("cat", "/gcs-probe/deep/proof"), seen, server_folders())
+        command = inside(("cat", "/gcs-probe/deep/proof"), seen, read_only=server_folders())
         try:
             tried = subprocess.run(command, capture_output=True, timeout=10, check=False)
         except (OSError, subprocess.SubprocessError):

@@ -43,7 +43,7 @@ def require_success(result: int, what: str) -> None:
         raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
 
 
-def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+def mount(source: str, target: str, kind: str, *, flags: int, options: str = "") -> None:
     """mount(2)."""
     words = [os.fsencode(word) for word in (source, target, kind)]
     require_success(libc.mount(*words, flags, os.fsencode(options)), f"mount {target}")
@@ -70,7 +70,7 @@ def bind(source: str, target: str) -> None:
         os.mkdir(target)
     else:
         os.close(os.open(target, os.O_CREAT | os.O_WRONLY))
-    mount(source, target, "", MS_BIND | MS_REC)
+    mount(source, target, "", flags=MS_BIND | MS_REC)
 
 
 def mirror(path: str, own: Tree) -> None:
@@ -101,15 +101,15 @@ def own_namespace() -> None:
         for name, text in maps.items():
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
                 file.write(text)
-    mount("none", "/", "", MS_PRIVATE | MS_REC)  # what follows is not to be seen outside
+    mount("none", "/", "", flags=MS_PRIVATE | MS_REC)  # what follows is not to be seen outside
 
 
 def protect(folder: str) -> None:
     """Let nothing below a folder be changed."""
     flags = os.statvfs(folder).f_flag
     kept = sum(flag for said, flag in KEPT.items() if flags & said)
-    mount(folder, folder, "", MS_BIND | MS_REC)
-    mount("none", folder, "", MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
+    mount(folder, folder, "", flags=MS_BIND | MS_REC)
+    mount("none", folder, "", flags=MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
 
 
 def name_loopback(names: list[str]) -> None:
@@ -123,7 +123,7 @@ def name_loopback(names: list[str]) -> None:
             hosts = file.read()
         with open("/.hosts", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(f"{ours}{hosts}\n::ffff:127.0.0.1 loopback\n")
-        mount("/.hosts", "/etc/hosts", "", MS_BIND)
+        mount("/.hosts", "/etc/hosts", "", flags=MS_BIND)
         os.unlink("/.hosts")
     except OSError:  # a machine without that file: nothing is lost but a name
         return
@@ -135,7 +135,7 @@ def enter(mounts: dict[str, str], read_only: list[str], hosts: list[str]) -> Non
     own_namespace()
     marks = "\n".join(f"{name}={os.environ[name]}" for name in MARKS if name in os.environ)
     # Any folder will do: the new root leaves it again at once, and what it covered is seen again.
-    mount(marks, "/tmp", "tmpfs", 0, "mode=755,size=1m")
+    mount(marks, "/tmp", "tmpfs", flags=0, options="mode=755,size=1m")
     os.mkdir(f"/tmp{OLD}")
     number = PIVOT_ROOT[os.uname().machine]
     require_success(libc.syscall(number, b"/tmp", os.fsencode(f"/tmp{OLD}")), "pivot_root")
@@ -147,7 +147,7 @@ def enter(mounts: dict[str, str], read_only: list[str], hosts: list[str]) -> Non
         protect(folder)
     name_loopback(hosts)
     # What a replica writes to / would be lost with it: better that it is told.
-    mount("none", "/", "", MS_REMOUNT | MS_BIND | MS_RDONLY)
+    mount("none", "/", "", flags=MS_REMOUNT | MS_BIND | MS_RDONLY)
     os.chdir(here)
 
 

@@ -68,6 +68,7 @@ class AttemptRunner:
         job: Job,
         context: ReplicaContext,
         guard: reaper.Reaper,
+        *,
         network: JobNetwork | None = None,
     ) -> None:
         """job: with its earlier attempts; context: what the replicas get.
@@ -226,7 +227,7 @@ class AttemptRunner:
         notes = plan.notes if number == 1 else (f"{AGAIN}{number}",)
         for index, one in enumerate(plan.replicas):
             try:
-                started = start(one, notes, self._context, self._network)
+                started = start(one, notes, self._context, network=self._network)
             except NotStarted:
                 self._handle_exit(index, NOT_FOUND)
                 return

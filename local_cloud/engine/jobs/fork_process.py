@@ -25,10 +25,10 @@ import socket
 import sys
 import time
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 LAUNCHED = "LOCAL_CLOUD_LAUNCHED"  # the variable with a launcher's line to what forks for it
 ROOM = "LOCAL_CLOUD_ROOM"  # the variable that keeps room where /proc shows an environment
@@ -39,7 +39,15 @@ NOTE = "local cloud: started warm, with torch imported"
 CUSTOMIZING = frozenset({"sitecustomize", "usercustomize"})
 # What stands before and behind the names of OpenBLAS's functions, in NumPy's builds of it.
 OPENBLAS = (("", ""), ("", "64_"), ("scipy_", ""), ("scipy_", "64_"))
-Begin = Callable[[Mapping[str, Any], int, socket.socket, Sequence[int]], None]
+
+
+class Begin(Protocol):
+    """What a forked child does."""
+
+    def __call__(
+        self, requested: Mapping[str, Any], log: int, *, line: socket.socket, network: Sequence[int]
+    ) -> None:
+        """Begin what is requested, and write into this log."""
 
 
 def may_fork() -> bool:
@@ -89,7 +97,7 @@ def serve(orders: socket.socket, begin: Begin) -> bool:
                 for watch, (_, other) in lines.items():
                     os.close(watch)
                     other.close()
-                begin(requested, log, line, network)
+                begin(requested, log, line=line, network=network)
                 return True
             for each in (log, *network):
                 os.close(each)
@@ -98,7 +106,7 @@ def serve(orders: socket.socket, begin: Begin) -> bool:
 
 
 def become(
-    requested: Mapping[str, Any], log: int, line: socket.socket, network: Sequence[int]
+    requested: Mapping[str, Any], log: int, *, line: socket.socket, network: Sequence[int]
 ) -> None:
     """Turn this process into a replica, and run its command."""
     os.setsid()
@@ -158,7 +166,7 @@ def replace_by(command: Sequence[str]) -> None:
 
 
 def begin_launched(
-    requested: Mapping[str, Any], log: int, line: socket.socket, network: Sequence[int]
+    requested: Mapping[str, Any], log: int, *, line: socket.socket, network: Sequence[int]
 ) -> None:
     """Turn this process into a program that a launcher launches, and run it."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -300,7 +308,7 @@ def isolation(name: str) -> Any:
 
 
 def fork_to_run(
-    words: Sequence[str], folder: Path, environment: Mapping[str, str], pipe: tuple[int, int]
+    words: Sequence[str], folder: Path, *, environment: Mapping[str, str], pipe: tuple[int, int]
 ) -> int | None:
     """Fork this process, a replica, once more to run a script in this folder; the child's id.
 

@@ -201,7 +201,7 @@ class ForkServer:
         self._rest = asyncio.get_running_loop().call_later(IDLE, self._send_home)
 
     def fork(
-        self, command: Sequence[str], environment: Mapping[str, str], folder: str,
+        self, command: Sequence[str], environment: Mapping[str, str], *, folder: str,
         mounts: Mapping[str, str], read_only: Sequence[str], log: int,
         hosts: Sequence[str] = (), network: Sequence[int] = (), note: str = NOTE,
     ) -> Forked:  # fmt: skip

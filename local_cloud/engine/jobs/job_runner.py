@@ -54,7 +54,7 @@ class Shared:
 class JobRunner:
     """A job that has left the queue."""
 
-    def __init__(self, job: Job, context: ReplicaContext, shared: Shared) -> None:
+    def __init__(self, job: Job, context: ReplicaContext, *, shared: Shared) -> None:
         """context: what the replicas get."""
         self._id, self._context, self._shared = job.id, context, shared
         self._attempt = self._new_attempt(job)
@@ -101,7 +101,7 @@ class JobRunner:
         """Return the next attempt; several replicas get a network that they share."""
         is_apart = job.size > 1 and job_network.available()
         network = JobNetwork(self._shared.door) if is_apart else None
-        return AttemptRunner(job, self._context, self._shared.reaper, network)
+        return AttemptRunner(job, self._context, self._shared.reaper, network=network)
 
     async def _run_attempt(self) -> Outcome:
         """Run the job once, with ports of its own."""

@@ -61,7 +61,7 @@ def mark(log: Path, hidden: bytes = b"", *, ended: bool = True, at: float | None
     seen, known = marks.last() or (0.0, 0)
     end = min(size, known + PIECE)
     if hidden and end > known:
-        _hide(log, hidden, max(0, known - len(hidden) + 1), end)
+        _hide(log, hidden, start=max(0, known - len(hidden) + 1), end=end)
         if end < size or not ended:
             end -= _count_beginning(log, hidden, end)
     if end > known:
@@ -95,7 +95,7 @@ def mark_readable(log: Path, hidden: bytes = b"", *, ended: bool) -> int:
     return latest[1] if latest else 0
 
 
-def _hide(log: Path, text: bytes, start: int, end: int) -> None:
+def _hide(log: Path, text: bytes, *, start: int, end: int) -> None:
     """Write over the text, wherever it is between two bytes; a replica only ever appends."""
     instead = b"SECRET".ljust(len(text), b"*")[: len(text)]
     with suppress(OSError), open(log, "r+b", opener=open_regular) as file:

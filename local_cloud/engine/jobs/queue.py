@@ -54,6 +54,7 @@ class Engine:
         self,
         folder: Path,
         records: Records,
+        *,
         cores: int | None = None,
         hook: Path | None = None,
         space: Space | None = None,
@@ -173,7 +174,7 @@ class Engine:
         return self._base_of(image, self._own) if image else self._own
 
     def submit(
-        self, dialect: str, job_id: str, size: int, gpus: int = 0, rented: Rented | None = None
+        self, dialect: str, job_id: str, size: int, *, gpus: int = 0, rented: Rented | None = None
     ) -> Job:
         """Queue a job of `size` replicas; it is on the disk at the end. rented: for a bill."""
         check_name(job_id)
@@ -289,7 +290,7 @@ class Engine:
         return {**self._engine_mark, **self._run_mark, "LOCAL_CLOUD_JOB": job_id}
 
     def replica_context(
-        self, name: str, folder: Path, size: int, gpus: tuple[int, ...] = ()
+        self, name: str, folder: Path, size: int, *, gpus: tuple[int, ...] = ()
     ) -> ReplicaContext:
         """Return what each of `size` replicas gets; `name` is what their processes are found by."""
         threads = max(1, self._cores // size)
@@ -301,8 +302,8 @@ class Engine:
 
     def _begin(self, job: Job, gpus: tuple[int, ...]) -> None:
         """Run a job whose turn it is."""
-        context = self.replica_context(job.id, self._folder / job.id, job.size, gpus)
-        runner = JobRunner(job, context, self._shared)
+        context = self.replica_context(job.id, self._folder / job.id, job.size, gpus=gpus)
+        runner = JobRunner(job, context, shared=self._shared)
         self._runners[job.id] = runner
         task = asyncio.get_running_loop().create_task(runner.run())
         self._tasks[job.id] = task

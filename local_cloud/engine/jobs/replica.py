@@ -113,6 +113,7 @@ def start(
     replica: Replica,
     notes: Sequence[str],
     context: ReplicaContext,
+    *,
     network: Entered | None = None,
 ) -> Started:
     """Start a replica as a session of its own, writing straight into its log.
@@ -140,12 +141,14 @@ def start(
         log.flush()
         try:
             unchanged = context.pythons.base(replica.image).unchanged
-            process = _fork(replica, context, temporary, log, network) or _spawn(
+            process = _fork(
+                replica, context, temporary=temporary, log=log, network=network
+            ) or _spawn(
                 mounts.with_mounts(replica, unchanged) if replica.mounts else replica,
                 context,
-                temporary,
-                log,
-                network,
+                temporary=temporary,
+                log=log,
+                network=network,
             )
         except (OSError, ValueError, IndexError) as problem:
             log.write(f"The replica cannot be started: {problem}\n".encode(errors="replace"))
@@ -157,6 +160,7 @@ def start(
 def _spawn(
     replica: Replica,
     context: ReplicaContext,
+    *,
     temporary: Path,
     log: BinaryIO,
     network: Entered | None,
@@ -176,6 +180,7 @@ def _spawn(
 def _fork(
     replica: Replica,
     context: ReplicaContext,
+    *,
     temporary: Path,
     log: BinaryIO,
     network: Entered | None,
@@ -191,9 +196,15 @@ def _fork(
     variables = environment(replica, context, temporary)
     try:
         return context.fork_server.fork(
-            replica.command, variables, folder, places, python.base.unchanged, log.fileno(),
-            replica.hosts, network.fds if network else (),
-        )  # fmt: skip
+            replica.command,
+            variables,
+            folder=folder,
+            mounts=places,
+            read_only=python.base.unchanged,
+            log=log.fileno(),
+            hosts=replica.hosts,
+            network=network.fds if network else (),
+        )
     except OSError:
         return None
 

@@ -30,7 +30,7 @@ class Demand:
 
 
 def limit_demand(
-    job_id: str, size: int, gpus: int, machine_cores: int, machine_gpus: int
+    job_id: str, *, size: int, gpus: int, machine_cores: int, machine_gpus: int
 ) -> Demand:
     """Return what a job of `size` replicas takes.
 
@@ -94,7 +94,9 @@ class Scheduler:
 
     def demand_of(self, job_id: str, size: int, gpus: int) -> Demand:
         """Return what a job of `size` replicas takes of this machine."""
-        return limit_demand(job_id, size, gpus, self._cores, len(self._gpus))
+        return limit_demand(
+            job_id, size=size, gpus=gpus, machine_cores=self._cores, machine_gpus=len(self._gpus)
+        )
 
     def next_to_start(self, waiting: Iterable[Demand]) -> list[Demand]:
         """Return the jobs that start now, given those waiting in the order in which they came."""

@@ -142,7 +142,7 @@ class Failures:
         )
 
     def rename_metric(
-        self, study_id: str, metric: str, another: str, values: dict[str, T]
+        self, study_id: str, values: dict[str, T], *, metric: str, another: str
     ) -> dict[str, T]:
         """Return a trial's values by metric, as if the script had another name for this one.
 

@@ -29,6 +29,7 @@ class ServedReplica:
         name: str,
         plan: ServingPlan,
         context: ReplicaContext,
+        *,
         network: Network,
         guard: reaper.Reaper,
     ) -> None:
@@ -59,7 +60,7 @@ class ServedReplica:
         stamping = asyncio.create_task(log_timestamps.follow([log], self._context.hidden))
         try:
             made = self._plan.replica(self.name, self._network.port)
-            self._started = start(made, self._plan.notes, self._context, self._network)
+            self._started = start(made, self._plan.notes, self._context, network=self._network)
             self._guard.add(self._started.process.pid, self._plan.grace)
             system.when_ended(self._started.process, self._left)
             checking = asyncio.create_task(self._check(changed))

@@ -54,21 +54,22 @@ class DeploymentRunner:
         self,
         deployment: Deployment,
         context: ReplicaContext,
+        *,
         stage: Callable[[], Awaitable[ServingPlan]],
         network: Callable[[ServingPlan], Network],
         guard: Any,
-        settled: Callable[[ServingState, str], None],
-        sized: Callable[[int], None],
+        settle: Callable[[ServingState, str], None],
+        resize: Callable[[int], None],
         figures: Figures,
     ) -> None:
         """stage: brings the model; network: a new one for a replica; guard: the reaper.
 
-        settled: is called with READY or FAILED, once; sized: with the number of replicas that
+        settle: is called with READY or FAILED, once; resize: with the number of replicas that
         there are to be; figures: those of an earlier server.
         """
         self.id = deployment.id
         self._context, self._stage, self._network, self._guard = context, stage, network, guard
-        self._settled, self._sized = settled, sized
+        self._settle, self._resize = settle, resize
         self._load = Autoscaler(deployment.minimum, deployment.maximum, time.monotonic())
         self._wanted = 0
         self._want(deployment.minimum)
@@ -107,7 +108,7 @@ class DeploymentRunner:
             self._load.end(now)
             if status:
                 self._count(status, now - begun)
-                self.requests.write(time.time(), now - begun, status, request.path)
+                self.requests.write(time.time(), now - begun, status=status, path=request.path)
 
     async def _send_to_any(self, request: HttpRequest, deadline: float) -> HttpResponse:
         for tried in range(SENDS):
@@ -168,7 +169,7 @@ class DeploymentRunner:
         """Have so many replicas from now on."""
         if count != self._wanted:
             self._wanted = count
-            self._sized(count)
+            self._resize(count)
 
     # ---- replicas -------------------------------------------------------------------------------
     async def _supervise(self) -> None:
@@ -221,7 +222,9 @@ class DeploymentRunner:
     def _start(self, plan: ServingPlan) -> None:
         self._started += 1
         name = f"replica-{self._started}"
-        replica = ServedReplica(name, plan, self._context, self._network(plan), self._guard)
+        replica = ServedReplica(
+            name, plan, self._context, network=self._network(plan), guard=self._guard
+        )
         task = asyncio.create_task(replica.live(self._wake))
         self._replicas[replica] = task
         task.add_done_callback(functools.partial(self._handle_end, replica))
@@ -232,7 +235,7 @@ class DeploymentRunner:
             self._failures = 0
             if self._state is ServingState.STARTING:
                 self._state = ServingState.READY
-                self._settled(ServingState.READY, "")
+                self._settle(ServingState.READY, "")
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -257,7 +260,7 @@ class DeploymentRunner:
         for each in self._replicas:
             each.leaving = True
             each.stop()
-        self._settled(ServingState.FAILED, message)
+        self._settle(ServingState.FAILED, message)
         self._wake()
 
     async def close(self, drain: bool) -> None:

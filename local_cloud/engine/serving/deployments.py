@@ -106,6 +106,7 @@ class Serving:
         dialect: str,
         endpoint: str,
         deployment_id: str,
+        *,
         minimum: int = 1,
         maximum: int = 1,
         rented: Rented | None = None,
@@ -238,6 +239,7 @@ class Serving:
         endpoint: str,
         request: HttpRequest,
         deployment_id: str | None = None,
+        *,
         wait: float = WAIT,
     ) -> tuple[str, HttpResponse]:
         """Return the response of one of the endpoint's deployments, and which one it was.
@@ -277,12 +279,12 @@ class Serving:
         self._runners[deployment.id] = DeploymentRunner(
             deployment,
             context,
-            functools.partial(self._stage, deployment, context),
-            self._network,
-            self._engine.reaper,
-            functools.partial(self._settle, deployment.id),
-            functools.partial(self._resize, deployment.id),
-            self._read_figures(deployment.id),
+            stage=functools.partial(self._stage, deployment, context),
+            network=self._network,
+            guard=self._engine.reaper,
+            settle=functools.partial(self._settle, deployment.id),
+            resize=functools.partial(self._resize, deployment.id),
+            figures=self._read_figures(deployment.id),
         )
 
     async def _stage(self, deployment: Deployment, context: ReplicaContext) -> ServingPlan:

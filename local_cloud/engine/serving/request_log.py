@@ -18,7 +18,7 @@ class RequestLog:
         self._path = folder / NAME
         self._lines: list[str] = []
 
-    def write(self, time: float, seconds: float, status: int, path: str) -> None:
+    def write(self, time: float, seconds: float, *, status: int, path: str) -> None:
         """Note a request; time: when it came, in seconds since the epoch."""
         numbers = f'"time": {time:.3f}, "seconds": {seconds:.6f}, "status": {status}'
         self._lines.append(f'{{{numbers}, "path": {_quote(path)}}}')

@@ -51,7 +51,9 @@ class Other:
     result: float | None = None  # None: it did not run to its end
 
 
-def is_over(rule: Rule, mine: Other, since: float, others: Iterable[Other], maximize: bool) -> bool:
+def is_over(
+    rule: Rule, mine: Other, *, since: float, others: Iterable[Other], maximize: bool
+) -> bool:
     """Return whether to stop a trial that runs; since: the step up to which this was decided."""
     if not mine.curve or mine.curve[-1][0] <= since:
         return False
@@ -59,7 +61,7 @@ def is_over(rule: Rule, mine: Other, since: float, others: Iterable[Other], maxi
         mine, others = _negative(mine), [_negative(other) for other in others]
     others = [other for other in others if other.place != mine.place]
     if rule.kind == "halving":
-        return _is_over_by_halving(rule, mine, since, others)
+        return _is_over_by_halving(rule, mine, since=since, others=others)
     ended = [other for other in others if other.ended]
     if rule.kind == "median":
         return _below_median(rule, mine.curve, ended)
@@ -137,7 +139,7 @@ def _predict(
     return float(values.mean()) + mean * deviation, spread * deviation
 
 
-def _is_over_by_halving(rule: Rule, mine: Other, since: float, others: Sequence[Other]) -> bool:
+def _is_over_by_halving(rule: Rule, mine: Other, *, since: float, others: Sequence[Other]) -> bool:
     """Decide by successive halving, as each trial comes by (ASHA).
 
     A decision falls at `least` steps and at three times, nine times as many, and so on: the third

@@ -83,6 +83,7 @@ class Trial:
 def next_values(
     parameters: Sequence[Parameter],
     trials: Sequence[Trial],
+    *,
     algorithm: str,
     maximize: bool,
     seed: int,

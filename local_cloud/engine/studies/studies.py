@@ -88,7 +88,9 @@ class Studies:
 
     def _run(self, study_id: str) -> None:
         dialect = self._dialects[self.get(study_id).cloud]
-        runner = study_runner.StudyRunner(self._table, self._engine, dialect, study_id)
+        runner = study_runner.StudyRunner(
+            self._table, self._engine, dialect=dialect, study_id=study_id
+        )
         task = asyncio.get_running_loop().create_task(runner.live())
         self._tasks[study_id] = task
         task.add_done_callback(functools.partial(self._release, study_id))

@@ -40,7 +40,7 @@ class StudyRunner:
     """Run one study to its end."""
 
     def __init__(
-        self, table: StudyTable, engine: Engine, dialect: TuningDialect, study_id: str
+        self, table: StudyTable, engine: Engine, *, dialect: TuningDialect, study_id: str
     ) -> None:
         """table: where the study is on record; dialect: its cloud's."""
         self._table, self._engine, self._dialect = table, engine, dialect
@@ -102,8 +102,16 @@ class StudyRunner:
     async def _send(self) -> bool:
         """Send one more trial; False: there is nothing else to try."""
         spec, trials = self._study.spec, [trial.for_search() for trial in self._study.trials]
-        ask = (spec.parameters, trials, spec.algorithm, spec.maximize, spec.seed)
-        values = await asyncio.to_thread(next_values, *ask, spec.earlier, spec.alike)
+        values = await asyncio.to_thread(
+            next_values,
+            spec.parameters,
+            trials,
+            algorithm=spec.algorithm,
+            maximize=spec.maximize,
+            seed=spec.seed,
+            earlier=spec.earlier,
+            alike=spec.alike,
+        )
         # It may have been stopped meanwhile.
         if values is None or self._study.state is not State.RUNNING:
             return False
@@ -151,7 +159,7 @@ class StudyRunner:
             ]
             since = before[-1][0] if before else -math.inf
             if early_stopping.is_over(
-                rule, others[place], since, others, self._study.spec.maximize
+                rule, others[place], since=since, others=others, maximize=self._study.spec.maximize
             ):
                 self._table.note(self._id, place, early=True)
                 self._engine.stop(trial.job)

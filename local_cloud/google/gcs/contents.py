@@ -77,8 +77,8 @@ class Contents:
         results = self._objects.names(
             bucket,
             prefix,
-            query.get("startOffset", ""),
-            query.get("endOffset", ""),
+            start=query.get("startOffset", ""),
+            end=query.get("endOffset", ""),
             after=last_before(call),
             delimiter=delimiter,
         )
@@ -155,8 +155,8 @@ class Contents:
             bucket,
             [self._source(bucket, each) for each in sources],
             check_name(call.path("object")),
-            change,
-            call.condition(),
+            change=change,
+            when=call.condition(),
         )
         return JSONResponse(object_resource(made, call.base))
 
@@ -196,7 +196,7 @@ class Contents:
         def both(old: Object) -> tuple[str, Attributes]:
             return given or old.content_type, change(old.attributes)
 
-        changed = self._objects.update(bucket, name, both, when)
+        changed = self._objects.update(bucket, name, both, when=when)
         return JSONResponse(object_resource(changed, call.base))
 
     def _live(self, bucket: str, name: str, requested: int | None, when: Condition) -> Condition:

@@ -25,4 +25,4 @@ class Media(Download):
         start, stop = part or (0, found.size)
         if part:
             headers["content-range"] = f"bytes {start}-{stop - 1}/{found.size}"
-        super().__init__(file, (start, stop), 206 if part else 200, headers)
+        super().__init__(file, (start, stop), status=206 if part else 200, headers=headers)

@@ -90,7 +90,10 @@ class BatchPredictions:
             self.records.put("vertex", name, job)
             self.records.put(DEPLOYED, chosen, facts)
             machine = billing.of_deployed("batch prediction", name, deployed)
-            self._serving.deploy(DIALECT, name, chosen, *replicas(deployed), machine)
+            minimum, maximum = replicas(deployed)
+            self._serving.deploy(
+                DIALECT, name, chosen, minimum=minimum, maximum=maximum, rented=machine
+            )
         return job
 
     def render(self, document: Json) -> Json:

@@ -129,7 +129,9 @@ class Endpoints(Collection):
             )
             try:
                 machine = billing.of_deployed("endpoint", name, deployed)
-                self.serving.deploy(DIALECT, name, chosen, minimum, maximum, machine)
+                self.serving.deploy(
+                    DIALECT, name, chosen, minimum=minimum, maximum=maximum, rented=machine
+                )
             except EngineError as problem:
                 raise ApiError("INVALID_ARGUMENT", str(problem)) from None
         return documents.show_operation(operation)

@@ -92,7 +92,7 @@ class Training:
             self.records.put("vertex-job", _id(job["name"]), {"name": job["name"]})
             machines = billing.of_job(document)
             size = launch.size(spec)
-            self.engine.submit(DIALECT, _id(job["name"]), size, device.gpus, machines)
+            self.engine.submit(DIALECT, _id(job["name"]), size, gpus=device.gpus, rented=machines)
         return document
 
     def custom_job(self, document: Json) -> Json:

@@ -157,7 +157,8 @@ class Tuning:
         for line in self._lines(job.id):
             for name, value in line.metrics.items():
                 reported.setdefault(name, []).append(value)
-        reported = self.training.engine.failures.rename_metric(study.id, tag, f"{tag}_2", reported)
+        failures = self.training.engine.failures
+        reported = failures.rename_metric(study.id, reported, metric=tag, another=f"{tag}_2")
         values = [value for value in reported.get(tag, []) if math.isfinite(value)]
         if not values:
             if tag in reported:

@@ -12,7 +12,7 @@ CERTAIN = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.3, 0.7]])  # the seco
 
 
 def test_classes_get_a_matrix_and_a_row_for_each_threshold() -> None:
-    found = metrics.evaluation("classification", TRUTH, CERTAIN, ("card", "cash"))
+    found = metrics.evaluation("classification", TRUTH, CERTAIN, classes=("card", "cash"))
     assert found["accuracy"] == 0.75
     assert found["logLoss"] == pytest.approx(-np.log([0.9, 0.4, 0.8, 0.7]).mean())
     assert found["confusionMatrix"] == {"classes": ["card", "cash"], "rows": [[1, 1], [0, 2]]}

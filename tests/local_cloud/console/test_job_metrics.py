@@ -17,7 +17,7 @@ GOOD = {"replicas": [{"rank": 0, "bytes": {"weights": 10, "gradients": 5}}]}
 
 
 def read(path: Path) -> dict[str, Any]:
-    return job_metrics.read(path, path.name, path.stat().st_size, 1)
+    return job_metrics.read(path, path.name, size=path.stat().st_size, generation=1)
 
 
 def test_metrics_are_read_from_a_file_and_from_the_model(tmp_path: Path) -> None:

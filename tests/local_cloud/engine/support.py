@@ -71,7 +71,7 @@ async def engine(
     """A running engine on a folder; the next one on the same folder finds what this one left."""
     folder.mkdir(exist_ok=True)
     records = Records(folder / "records.db")
-    running = Engine(folder / "jobs", records, cores, hook, space)
+    running = Engine(folder / "jobs", records, cores=cores, hook=hook, space=space)
     await running.start({"cloud": cloud or Cloud()})
     try:
         yield running

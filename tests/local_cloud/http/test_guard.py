@@ -133,4 +133,4 @@ def test_a_damaged_secret_opens_nothing(tmp_path: Path, content: str) -> None:
 
 def test_an_empty_secret_is_nobodys() -> None:
     app = Starlette()
-    assert not Guard(app, "", 80, app, ()).is_secret(b"")
+    assert not Guard(app, "", port=80, console=app, proxies=()).is_secret(b"")

@@ -87,7 +87,7 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, line: str) -> None:
 
 def test_a_built_image_has_its_files_and_its_command(tmp_path: Path) -> None:
     images, said = PulledImages(tmp_path / "images"), list[str]()
-    build(URI, written(tmp_path, TEXT), images, said.append)
+    build(URI, written(tmp_path, TEXT), images=images, say=said.append)
     assert said == [
         "Not run: RUN pip install -r requirements.txt",
         f"Jobs of {URI} start: python src/main.py --epochs 3",
@@ -102,7 +102,12 @@ def test_a_built_image_has_its_files_and_its_command(tmp_path: Path) -> None:
     assert (root / "src/deep/one.py").is_file() and base.contents.folder == "/srv/app"
     assert f"{URI} was built here" in base.note and "python:3.11-slim is named" in base.note
 
-    build(URI, written(tmp_path, "FROM x\nCOPY src/main.py /srv/b/\nCMD date"), images, said.append)
+    build(
+        URI,
+        written(tmp_path, "FROM x\nCOPY src/main.py /srv/b/\nCMD date"),
+        images=images,
+        say=said.append,
+    )
     again = images.base_of(URI, server_base(tmp_path)).contents
     assert again and [path.name for path in again.mounts["/srv/b"].iterdir()] == ["main.py"]
     assert sorted(path.suffix for path in images.folder.iterdir()) == ["", ".lock"]
@@ -125,7 +130,7 @@ def test_files_and_folders_are_copied_as_docker_does(
     images = PulledImages(tmp_path / "images")
     (tmp_path / "context").mkdir()
     path = written(tmp_path / "context", f"FROM x\nCOPY {copy}\nCMD date")
-    built = build(URI, path, images, lambda line: None)
+    built = build(URI, path, images=images, say=lambda line: None)
     assert list(built.mounts) == [mount]
     contents = images.base_of(URI, server_base(tmp_path)).contents
     assert contents and (contents.mounts[mount] / file).is_file()
@@ -135,14 +140,16 @@ def test_a_custom_image_begins_with_a_prebuilt_one_alone(tmp_path: Path) -> None
     """Two that begin with each other would have no end."""
     images = PulledImages(tmp_path / "images")
     for uri, base in (("me/a:1", "me/b:1"), ("me/b:1", "me/a:1")):
-        build(uri, written(tmp_path, f"FROM {base}\nCMD date"), images, lambda line: None)
+        build(
+            uri, written(tmp_path, f"FROM {base}\nCMD date"), images=images, say=lambda line: None
+        )
     note = images.base_of("me/a:1", server_base(tmp_path)).note
     assert "me/a:1 was built here" in note and "me/b:1 is named, not pulled" in note
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "Dockerfile.serving"])
 def test_the_lessons_own_dockerfiles_can_be_built(name: str, tmp_path: Path) -> None:
-    built = build(URI, ROOT / name, PulledImages(tmp_path), lambda line: None)
+    built = build(URI, ROOT / name, images=PulledImages(tmp_path), say=lambda line: None)
     assert list(built.mounts) == ["/opt/lesson"]
 
 
@@ -167,7 +174,7 @@ def test_what_cannot_be_followed_is_said_and_leaves_nothing(
     (tmp_path / "context").mkdir()
     images = PulledImages(tmp_path / "images")
     with pytest.raises(DockerfileError, match=sentence):
-        build(URI, written(tmp_path / "context", text), images, lambda line: None)
+        build(URI, written(tmp_path / "context", text), images=images, say=lambda line: None)
     assert images.find_built(URI) is None
 
 

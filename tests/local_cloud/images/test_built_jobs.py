@@ -65,7 +65,7 @@ def images(cloud: Status, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         TRAINS: ROOT / "Dockerfile",
         SERVES: ROOT / "Dockerfile.serving",
     }.items():
-        build(uri, path, kept, lambda line: None)
+        build(uri, path, images=kept, say=lambda line: None)
     yield
     for uri in (OWN, TRAINS, SERVES):
         kept.remove_built(uri)

@@ -94,10 +94,12 @@ class Store(RuleBasedStateMachine):
             if name.startswith(prefix) and start <= name < end:
                 rest, found, _ = name[len(prefix) :].partition(delimiter or "\0")
                 expected.add(prefix + rest + found if found else name)
-        listed = list(self.objects.names("k", prefix, start, end, delimiter=delimiter))
+        listed = list(self.objects.names("k", prefix, start=start, end=end, delimiter=delimiter))
         assert listed == sorted(expected, key=str.encode)
         for at, last in enumerate(listed):
-            rest = self.objects.names("k", prefix, start, end, after=last, delimiter=delimiter)
+            rest = self.objects.names(
+                "k", prefix, start=start, end=end, after=last, delimiter=delimiter
+            )
             assert list(rest) == listed[at + 1 :]
 
     @invariant()

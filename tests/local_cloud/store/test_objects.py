@@ -376,7 +376,7 @@ def test_attributes_change_without_a_new_generation(objects: Objects) -> None:
     assert (new.content_type, new.attributes) == ("text/plain", {"by": "put", "x": 1})
     assert new == objects.get("k", "a")
     with pytest.raises(PreconditionFailed):
-        objects.update("k", "a", lambda found: ("", {}), Condition(metageneration=1))
+        objects.update("k", "a", lambda found: ("", {}), when=Condition(metageneration=1))
     with pytest.raises(NoSuchObject):
         objects.update("k", "b", lambda found: ("", {}))
 
@@ -402,12 +402,16 @@ def test_objects_are_composed_in_order_also_onto_one_of_them(objects: Objects) -
     for name in ("a", "b"):
         put(objects, name, name.encode())
     sources = [("a", Condition()), ("b", Condition()), ("a", Condition())]
-    found = objects.compose("k", sources, "a", lambda of: (of[0].content_type, {"count": len(of)}))
+    found = objects.compose(
+        "k", sources, "a", change=lambda of: (of[0].content_type, {"count": len(of)})
+    )
     assert (read(objects, "a"), found.attributes) == (b"aba", {"count": 3})
     with pytest.raises(PreconditionFailed):
-        objects.compose("k", [("b", Condition(generation=1))], "c", lambda of: ("", {}))
+        objects.compose("k", [("b", Condition(generation=1))], "c", change=lambda of: ("", {}))
     with pytest.raises(NoSuchObject):
-        objects.compose("k", [("a", Condition()), ("none", Condition())], "c", lambda of: ("", {}))
+        objects.compose(
+            "k", [("a", Condition()), ("none", Condition())], "c", change=lambda of: ("", {})
+        )
     body = objects.upload_file()
     assert [path for path in body.parent.iterdir() if path.is_file()] == [body]
 

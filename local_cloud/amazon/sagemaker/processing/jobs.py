@@ -68,7 +68,7 @@ class Processing:
             self.tags.make(_arn(name), list(tags))
             try:
                 count, machines = cluster["InstanceCount"], billing.of_processing(request)
-                self.engine.submit(DIALECT, PREFIX + name, count, wanted.gpus, machines)
+                self.engine.submit(DIALECT, PREFIX + name, count, gpus=wanted.gpus, rented=machines)
             except EngineError as problem:
                 raise invalid(str(problem)) from problem
 

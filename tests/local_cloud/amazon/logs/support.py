@@ -73,7 +73,7 @@ class Served:
     def __init__(self, folder: Path) -> None:
         self.cloud = Cloud()
         self.records = Records(folder / "records.db")
-        self.engine = Engine(folder / "jobs", self.records, 4)
+        self.engine = Engine(folder / "jobs", self.records, cores=4)
         serving = Serving(folder / "deployments", self.records, self.engine)
         dispatcher = Dispatcher([api(self.engine, serving)])
         self.loop = asyncio.new_event_loop()

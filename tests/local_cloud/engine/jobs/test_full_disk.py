@@ -49,7 +49,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 async def on_disk(folder: Path, cloud: Any) -> AsyncIterator[tuple[Engine, Full]]:
     """An engine with one core, and its records."""
     records = Full(folder / "records.db")
-    running = Engine(folder / "jobs", records, 1)
+    running = Engine(folder / "jobs", records, cores=1)
     await running.start({"cloud": cloud})
     try:
         yield running, records

@@ -433,7 +433,7 @@ class TestQueue:
         async def story() -> None:
             async with engine(tmp_path, cloud) as here:
                 for name, gpus in wanted.items():
-                    here.submit("cloud", name, 1, gpus)
+                    here.submit("cloud", name, 1, gpus=gpus)
                 jobs = {name: await until(here, name) for name in wanted}
                 seen = {name: here.log(name, "r0").read_text().strip() for name in wanted}
                 assert {seen["a"], seen["b"]} == {"0", "1"}

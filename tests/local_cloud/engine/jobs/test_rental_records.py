@@ -78,7 +78,7 @@ def test_a_deployment_is_rented_for_as_many_replicas_as_it_is_to_have(tmp_path: 
 
     async def test() -> None:
         async with replicas.serving(tmp_path, models) as here:
-            here.deploy("cloud", replicas.EP, "blue", 1, 3, ENDPOINT)
+            here.deploy("cloud", replicas.EP, "blue", minimum=1, maximum=3, rented=ENDPOINT)
             here.scale("blue", 2, 3)
             assert times(tmp_path) == [1, 2, True]
         assert times(tmp_path) == [1, 2, True]

@@ -17,7 +17,10 @@ SIZES = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), max_size=12)
 
 
 def queue(sizes: list[tuple[int, int]], cores: int, gpus: int) -> list[Demand]:
-    return [limit_demand(str(n), size, gpu, cores, gpus) for n, (size, gpu) in enumerate(sizes)]
+    return [
+        limit_demand(str(n), size=size, gpus=gpu, machine_cores=cores, machine_gpus=gpus)
+        for n, (size, gpu) in enumerate(sizes)
+    ]
 
 
 @given(SIZES, st.integers(1, 4), st.integers(0, 2))

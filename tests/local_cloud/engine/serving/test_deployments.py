@@ -123,7 +123,7 @@ def test_a_deployment_answers_and_each_request_is_on_record(tmp_path: Path) -> N
             with pytest.raises(EngineError, match="already"):
                 here.deploy("cloud", EP, "blue")
             with pytest.raises(EngineError, match="1 to 16"):
-                here.deploy("cloud", EP, "green", 3, 2)
+                here.deploy("cloud", EP, "green", minimum=3, maximum=2)
             with pytest.raises(NoSuchDeployment):
                 await ask(here, "green")
         lines = (tmp_path / "deployments/blue/requests.jsonl").read_text().splitlines()
@@ -152,7 +152,7 @@ def test_traffic_is_split_by_weight_and_moves_at_once(tmp_path: Path) -> None:
 def test_a_replica_that_ends_is_replaced_and_its_request_is_sent_again(tmp_path: Path) -> None:
     async def test() -> None:
         async with serving(tmp_path, Models({"blue": served()})) as here:
-            here.deploy("cloud", EP, "blue", 2, 2)
+            here.deploy("cloud", EP, "blue", minimum=2, maximum=2)
             here.set_traffic(EP, {"blue": 1})
             await until(lambda: "blue" in here._runners and here.figures("blue").replicas == 2)
             victim = (await ask(here))["pid"]
@@ -209,7 +209,7 @@ def test_replicas_are_added_under_load_and_taken_away_again(
 
     async def test() -> None:
         async with serving(tmp_path, Models({"blue": served()})) as here:
-            here.deploy("cloud", EP, "blue", 1, 3)
+            here.deploy("cloud", EP, "blue", minimum=1, maximum=3)
             here.set_traffic(EP, {"blue": 1})
             await ready(here, "blue")
             loading = True
@@ -276,7 +276,7 @@ def test_deployments_and_traffic_are_there_after_a_restart(tmp_path: Path) -> No
     async def test() -> None:
         models = Models({"blue": served(), "bad": Refused("no")})
         async with serving(tmp_path, models) as here:
-            here.deploy("cloud", EP, "blue", 1, 2)
+            here.deploy("cloud", EP, "blue", minimum=1, maximum=2)
             here.deploy("cloud", EP, "bad")
             here.set_traffic(EP, {"blue": 100})
             first = await ask(here)
@@ -308,7 +308,7 @@ def test_nobody_but_the_server_reaches_a_replica_and_it_reaches_what_it_may(tmp_
         port = outside.sockets[0].getsockname()[1]
         hidden = await asyncio.start_server(echo, "127.0.0.1")
         async with serving(tmp_path, Models({"blue": served(outside=(port,))})) as here:
-            here.deploy("cloud", EP, "blue", 2, 2)
+            here.deploy("cloud", EP, "blue", minimum=2, maximum=2)
             here.set_traffic(EP, {"blue": 100})
             await until(lambda: "blue" in here._runners and here.figures("blue").replicas == 2)
             answer = await ask(here, reach=port)
@@ -386,7 +386,7 @@ def test_without_networks_of_their_own_replicas_get_free_ports(
 
     async def test() -> None:
         async with serving(tmp_path, Models({"blue": served()})) as here:
-            here.deploy("cloud", EP, "blue", 2, 2)
+            here.deploy("cloud", EP, "blue", minimum=2, maximum=2)
             here.set_traffic(EP, {"blue": 100})
             await until(lambda: "blue" in here._runners and here.figures("blue").replicas == 2)
             assert (await ask(here, say=3))["say"] == 3
@@ -399,8 +399,8 @@ def test_no_request_is_lost_while_replicas_are_killed_and_traffic_moves(tmp_path
     async def test() -> None:
         models = Models({"blue": served("blue"), "green": served("green")})
         async with serving(tmp_path, models) as here:
-            here.deploy("cloud", EP, "blue", 2, 2)
-            here.deploy("cloud", EP, "green", 2, 2)
+            here.deploy("cloud", EP, "blue", minimum=2, maximum=2)
+            here.deploy("cloud", EP, "green", minimum=2, maximum=2)
             here.set_traffic(EP, {"blue": 100})
             answers, loading = Counter[str](), True
 

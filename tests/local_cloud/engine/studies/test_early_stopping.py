@@ -23,7 +23,7 @@ def trial(place: int, *values: float, result: float | None = None) -> Other:
 
 
 def over(rule: Rule, mine: Other, *others: Other, since: float = 0) -> bool:
-    return is_over(rule, mine, since, [mine, *others], maximize=False)
+    return is_over(rule, mine, since=since, others=[mine, *others], maximize=False)
 
 
 def falling(place: int, end: float) -> Other:
@@ -146,7 +146,7 @@ def test_to_maximise_is_to_minimise_the_opposite(
         for place, (curve, ended) in enumerate(others, 1):
             signed = [sign * value for value in curve]
             every.append(trial(place, *signed, result=signed[-1] if ended else None))
-        return is_over(rule, every[0], 0, every, maximize=sign < 0)
+        return is_over(rule, every[0], since=0, others=every, maximize=sign < 0)
 
     assert judged(1) == judged(-1)
 

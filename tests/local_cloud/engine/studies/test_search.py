@@ -35,7 +35,7 @@ def study(
     """So many trials, one after the other; one without a result has failed."""
     trials: list[Trial] = []
     for _ in range(count):
-        values = next_values(SPACE, trials, algorithm, False, seed)
+        values = next_values(SPACE, trials, algorithm=algorithm, maximize=False, seed=seed)
         assert values is not None
         trials.append(Trial(values, result(values), failed=result(values) is None))
     return trials
@@ -89,7 +89,7 @@ def test_any_space_is_searched_within_its_bounds(
 ) -> None:
     trials: list[Trial] = []
     for result in results:
-        values = next_values(space, trials, algorithm, maximize, seed)
+        values = next_values(space, trials, algorithm=algorithm, maximize=maximize, seed=seed)
         assert values is not None
         for parameter in space:
             assert (parameter.name in values) == exists(parameter, values)
@@ -101,7 +101,10 @@ def test_any_space_is_searched_within_its_bounds(
                     assert parameter.low <= float(value) <= parameter.high
                     assert parameter.kind == "real" or isinstance(value, int)
         trials.append(Trial(values, result, failed=result is None and not running))
-    again = [next_values(space, trials, algorithm, maximize, seed) for _ in range(2)]
+    again = [
+        next_values(space, trials, algorithm=algorithm, maximize=maximize, seed=seed)
+        for _ in range(2)
+    ]
     assert again[0] == again[1]
 
 
@@ -130,7 +133,7 @@ def test_values_near_to_one_are_tried_as_finely_as_their_distance_to_it() -> Non
     beta = Parameter("beta", "real", 0.0, 0.9999, scale="reverse log", about=1.0)
     trials: list[Trial] = []
     for _ in range(200):
-        values = next_values([beta], trials, "random", False, 1)
+        values = next_values([beta], trials, algorithm="random", maximize=False, seed=1)
         assert values is not None and 0 <= float(values["beta"]) <= 0.9999
         trials.append(Trial(values, 0.0))
     shares = [sum(float(one.values["beta"]) > bound for one in trials) for bound in (0.9, 0.99)]
@@ -139,7 +142,9 @@ def test_values_near_to_one_are_tried_as_finely_as_their_distance_to_it() -> Non
 
 def test_a_warm_start_is_a_better_start() -> None:
     def first(earlier: list[Trial], alike: bool, seed: int) -> float:
-        values = next_values(SPACE, [], "bayesian", False, seed, earlier, alike)
+        values = next_values(
+            SPACE, [], algorithm="bayesian", maximize=False, seed=seed, earlier=earlier, alike=alike
+        )
         assert values is not None
         return loss(values)
 
@@ -154,9 +159,20 @@ def test_results_of_another_scale_count_by_their_order() -> None:
     known = study("random", 12, 0, loss)
     own = study("random", 12, 1, loss)
     changed = [Trial(trial.values, 1000 + 5 * (trial.result or 0)) for trial in known]
-    ask = (SPACE, own, "bayesian", False, 7)
-    assert next_values(*ask, known, False) == next_values(*ask, changed, False)
-    assert next_values(*ask, known, True) != next_values(*ask, changed, True)
+
+    def ask(earlier: list[Trial], alike: bool) -> dict[str, Value] | None:
+        return next_values(
+            SPACE,
+            own,
+            algorithm="bayesian",
+            maximize=False,
+            seed=7,
+            earlier=earlier,
+            alike=alike,
+        )
+
+    assert ask(known, alike=False) == ask(changed, alike=False)
+    assert ask(known, alike=True) != ask(changed, alike=True)
 
 
 @pytest.mark.parametrize("seeds", [3, pytest.param(9, marks=pytest.mark.slow)])
@@ -172,8 +188,11 @@ def test_a_bayesian_search_finds_more_than_a_random_one(seeds: int) -> None:
 
 def test_a_log_scale_tries_small_values_as_often_as_large_ones() -> None:
     reverse = Parameter("r", "real", 0.0001, 1.0, scale="reverse log")
-    trials = [next_values([LEARNING_RATE, reverse], [Trial({})] * n, "random", True, 0)
-              for n in range(200)]  # fmt: skip
+    space = [LEARNING_RATE, reverse]
+    trials = [
+        next_values(space, [Trial({})] * n, algorithm="random", maximize=True, seed=0)
+        for n in range(200)
+    ]
     small = [trial for trial in trials if trial and float(trial["learning_rate"]) < 0.01]
     large = [trial for trial in trials if trial and 1.0001 - float(trial["r"]) < 0.01]
     assert 70 < len(small) < 130 and 70 < len(large) < 130
@@ -182,7 +201,7 @@ def test_a_log_scale_tries_small_values_as_often_as_large_ones() -> None:
 def test_trials_side_by_side_are_not_alike() -> None:
     running: list[Trial] = study("bayesian", 12, 0, loss)
     for _ in range(4):
-        values = next_values(SPACE, running, "bayesian", False, 0)
+        values = next_values(SPACE, running, algorithm="bayesian", maximize=False, seed=0)
         assert values is not None
         running.append(Trial(values))
     assert len({str(trial.values) for trial in running}) == len(running)
@@ -202,6 +221,8 @@ def test_a_grid_is_tried_in_order_and_ends() -> None:
     assert points[0] == {"layers": 1, "optimiser": "adam", "batch_size": 16}
     assert points[3] == {"layers": 1, "optimiser": "sgd", "batch_size": 16, "nesterov": "no"}
     trials: list[Trial] = []
-    while (values := next_values([*space, sgd_only], trials, "grid", False, 0)) is not None:
+    while (
+        values := next_values([*space, sgd_only], trials, algorithm="grid", maximize=False, seed=0)
+    ) is not None:
         trials.append(Trial(values, 0.0))
     assert [trial.values for trial in trials] == points

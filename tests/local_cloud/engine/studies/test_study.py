@@ -65,7 +65,7 @@ async def laboratory(
     """A running engine and its studies on a folder; the next one finds what this one left."""
     folder.mkdir(exist_ok=True)
     kept = records(folder / "records.db")
-    lab.engine = Engine(folder / "jobs", kept, cores)
+    lab.engine = Engine(folder / "jobs", kept, cores=cores)
     studies = Studies(kept, lab.engine)
     await lab.engine.start({"lab": lab})
     studies.start({"lab": lab})

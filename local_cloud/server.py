@@ -30,7 +30,7 @@ from local_cloud.billing.ledger import bill
 from local_cloud.client.environment import environment
 from local_cloud.client.home import Home, identity
 from local_cloud.console import service as console
-from local_cloud.console.sessions import Sessions
+from local_cloud.console.site.sessions import Sessions
 from local_cloud.engine.rehearsals import failures
 from local_cloud.engine.spec import EngineError
 from local_cloud.errors import LocalCloudError

@@ -190,12 +190,38 @@ def test_the_others_use_what_the_local_cloud_names_and_nothing_else() -> None:
 
 def test_no_module_of_the_local_cloud_imports_one_that_imports_it() -> None:
     """Imports in functions and for type checkers alone tie modules to each other, too."""
+    graph = _graph(ROOT / "local_cloud")
+    assert "local_cloud.engine.jobs.queue" in graph["local_cloud.engine.studies.studies"]
+    _require_no_circle(graph)
+
+
+@pytest.mark.parametrize(
+    "package", ["amazon/sagemaker", "console", "google/bigquery", "google/vertex"]
+)
+def test_no_room_of_a_package_imports_one_that_imports_it(package: str) -> None:
+    """What puts the rooms together is beside them, and no room imports that."""
+    rooms: dict[str, set[str]] = {}
+    graph = _graph(ROOT / "local_cloud" / package)
+    for name, others in graph.items():
+        near = {other.rpartition(".")[0] for other in others & graph.keys()}
+        rooms.setdefault(name.rpartition(".")[0], set()).update(near)
+    assert len(rooms) >= 6
+    for room, others in rooms.items():
+        others.discard(room)
+    _require_no_circle(rooms)
+
+
+def _graph(folder: Path) -> dict[str, set[str]]:
+    """Return which modules of the local cloud each one in a folder imports."""
     files = {_module(path): path for path in (ROOT / "local_cloud").rglob("*.py")}
-    graph = {
+    return {
         name: {near for found in modules(path) if (near := _nearest(found, files)) and near != name}
         for name, path in files.items()
+        if path.is_relative_to(folder) and (path.stem != "__init__" or folder.name == "local_cloud")
     }
-    assert "local_cloud.engine.jobs.queue" in graph["local_cloud.engine.studies.studies"]
+
+
+def _require_no_circle(graph: dict[str, set[str]]) -> None:
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as problem:
@@ -218,13 +244,18 @@ def test_where_is_what_names_files_that_are_there() -> None:
     """Those without a folder are in the package of the column that names them."""
     page = (ROOT / "instructors/where-is-what.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([a-z_/]+(?:/|\.py))`", page))
-    assert {path for path in named if "/" in path and not (ROOT / path).exists()} == set()
+    services = ("google/vertex", "amazon/sagemaker", "google/bigquery")
+    packages = [ROOT / "local_cloud" / name for name in services]
+    there = {path for path in named if any((at / path).exists() for at in (ROOT, *packages))}
+    assert {path for path in named if "/" in path} - there == set()
     rows = [line.split("|")[2:4] for line in page.splitlines() if line.startswith("| ")][2:]
-    for column, package in enumerate(("google/vertex", "amazon/sagemaker")):
-        own = {name for row in rows for name in re.findall(r"`(\w+\.py)`", row[column])}
+    for column, package in enumerate(packages[:2]):
+        named = {name for row in rows for name in re.findall(r"`([\w/]+\.py)`", row[column])}
+        own = {name for name in named if not (ROOT / name).exists()}
         assert len(own) >= 6
-        there = {path.name for path in (ROOT / "local_cloud" / package).rglob("*.py")}
-        assert own <= there
+        files = [f"/{path.relative_to(package)}" for path in package.rglob("*.py")]
+        for name in own:
+            assert any(path.endswith(f"/{name}") for path in files), name
 
 
 # What each file is for, in both clouds, and what it has that the rest relies on.
@@ -234,19 +265,23 @@ ROLES = {
     ("service", TRAINING + STORAGE): {"service"},
     ("routes", TRAINING): {"training", "tuning", "models", "endpoints"},
     ("parts", TRAINING): {"Parts"},
-    ("training", TRAINING): {"Training", "DIALECT"},
-    ("tuning", TRAINING): {"Tuning"},
-    ("launch", TRAINING): {"plan"},
-    ("request", TRAINING): set(),
-    ("status", TRAINING): {"progress"},
-    ("study_spec", TRAINING): {"of"},
-    ("metrics", TRAINING): set(),
-    ("model_registry", TRAINING): {"ModelRegistry"},
-    ("endpoints", TRAINING): {"Endpoints"},
-    ("serving_launch", TRAINING): {"plan"},
-    ("predictions", TRAINING): {"Predictions"},
-    ("serving_dialect", TRAINING): {"Deployed"},
-    ("batch_predictions", TRAINING): {"BatchPredictions"},
+    ("resources.request", TRAINING): set(),
+    ("resources.billing", TRAINING): {"of_job"},
+    ("jobs.training", TRAINING): {"Training", "DIALECT"},
+    ("jobs.launch", TRAINING): {"plan"},
+    ("jobs.status", TRAINING): {"progress"},
+    ("jobs.failure_messages", TRAINING): {"FailureMessages"},
+    ("tuning.tuning", TRAINING): {"Tuning"},
+    ("tuning.study_spec", TRAINING): {"of"},
+    ("tuning.metrics", ("google.vertex",)): set(),  # of trials; of every job there:
+    ("jobs.metrics", ("amazon.sagemaker",)): set(),
+    ("models.registry", TRAINING): {"ModelRegistry"},
+    ("models.prebuilt_server", TRAINING): set(),
+    ("endpoints.endpoints", TRAINING): {"Endpoints"},
+    ("endpoints.serving_launch", TRAINING): {"plan"},
+    ("endpoints.predictions", TRAINING): {"Predictions"},
+    ("endpoints.serving_dialect", TRAINING): {"Deployed"},
+    ("endpoints.batch_predictions", TRAINING): {"BatchPredictions"},
     ("routes", STORAGE): set(),
     ("buckets", STORAGE): {"Buckets"},
     ("contents", STORAGE): {"Contents"},

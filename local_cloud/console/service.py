@@ -10,22 +10,22 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from local_cloud.console.actions import Actions
-from local_cloud.console.bill_page import BillPage
-from local_cloud.console.bucket_pages import BucketPages
-from local_cloud.console.endpoint_pages import EndpointPages
-from local_cloud.console.experiment_pages import ExperimentPages
-from local_cloud.console.failure_page import FailurePage
-from local_cloud.console.job_pages import JobPages
-from local_cloud.console.link_page import Links
-from local_cloud.console.overview import Overview
-from local_cloud.console.pipeline_pages import PipelinePages
-from local_cloud.console.requests import Clouds
-from local_cloud.console.resource_pages import ResourcePages
-from local_cloud.console.search_page import Search
-from local_cloud.console.sessions import Sessions
-from local_cloud.console.site import HERE, ROOT, NotHere, RequireSession, Site
-from local_cloud.console.study_pages import StudyPages
+from local_cloud.console.pages.bill_page import BillPage
+from local_cloud.console.pages.bucket_pages import BucketPages
+from local_cloud.console.pages.endpoint_pages import EndpointPages
+from local_cloud.console.pages.experiment_pages import ExperimentPages
+from local_cloud.console.pages.failure_page import FailurePage
+from local_cloud.console.pages.job_pages import JobPages
+from local_cloud.console.pages.link_page import Links
+from local_cloud.console.pages.overview import Overview
+from local_cloud.console.pages.pipeline_pages import PipelinePages
+from local_cloud.console.pages.resource_pages import ResourcePages
+from local_cloud.console.pages.search_page import Search
+from local_cloud.console.pages.study_pages import StudyPages
+from local_cloud.console.site.actions import Actions
+from local_cloud.console.site.requests import Clouds
+from local_cloud.console.site.sessions import Sessions
+from local_cloud.console.site.site import HERE, ROOT, NotHere, RequireSession, Site
 from local_cloud.engine.spec import EngineError
 from local_cloud.platform import Platform
 from local_cloud.store.errors import StoreError

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 
 from local_cloud import extras
-from local_cloud.google.bigquery import absent
+from local_cloud.google.bigquery.api import absent
 from local_cloud.google.gcs import service as gcs
 from local_cloud.google.logging import service as cloud_logging
 from local_cloud.google.projects import NotingProjects, Projects

@@ -16,7 +16,7 @@ from AWS_helpers.costs import (
 from AWS_helpers.images import image_for
 from lesson import LessonError
 from lesson.money.costs import Price
-from local_cloud.amazon.sagemaker.instances import gpus_of
+from local_cloud.amazon.sagemaker.instances.types import gpus_of
 
 
 @pytest.mark.parametrize("price", [*MACHINES.values(), *HOSTING.values()])

@@ -12,10 +12,10 @@ from starlette.routing import Route
 
 from local_cloud.client import control
 from local_cloud.client.home import Home
-from local_cloud.console.actions import VERBS
 from local_cloud.console.service import PAGES
-from local_cloud.console.sessions import Sessions
-from local_cloud.console.site import Site
+from local_cloud.console.site.actions import VERBS
+from local_cloud.console.site.sessions import Sessions
+from local_cloud.console.site.site import Site
 from local_cloud.platform import Platform
 from tests.local_cloud.console.visitor import Visitor
 from tests.local_cloud.schema_requests import LONG, SURROGATE

@@ -21,7 +21,7 @@ from local_cloud.google import services as google
 from local_cloud.google.definitions.api import api
 from local_cloud.google.vertex import service as vertex
 from local_cloud.google.vertex.parts import Parts
-from local_cloud.google.vertex.resource import Resource
+from local_cloud.google.vertex.resources.resource import Resource
 from local_cloud.platform import Platform
 from tests.local_cloud.examples_of_schemas import Examples
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.model import ListShape, MapShape, Shape, StructureShape
 
-from local_cloud.google.vertex.schema import find_required
+from local_cloud.google.vertex.resources.schema import find_required
 
 DEEPEST = 6
 OPTIONAL = 0.35  # of the fields that may be left out, how many are there

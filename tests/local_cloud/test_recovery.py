@@ -152,7 +152,7 @@ def test_a_killed_server_loses_nothing_that_it_had_acknowledged(own: Home) -> No
 
 
 PIPELINE = """
-from tests.local_cloud.google.vertex.test_pipelines import constant, of, pipeline
+from tests.local_cloud.google.vertex.pipelines.test_pipelines import constant, of, pipeline
 def begin(waiting):
     note = 'mkdir -p "${0%/*}"; printf x > "$0"; echo ran >> /gcs/kept/first'
     spec = pipeline({"first": (note, constant("x")), "second": (waiting, of("first"))})

@@ -12,10 +12,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from local_cloud.amazon.protocols.model import service_model
-from local_cloud.amazon.sagemaker.request import IGNORED as IGNORED_BY_SAGEMAKER
-from local_cloud.amazon.sagemaker.request import MISSING
-from local_cloud.google.vertex.launch import IGNORED
-from local_cloud.google.vertex.serving_launch import IGNORED as IGNORED_OF_DEPLOYED
+from local_cloud.amazon.sagemaker.resources.request import IGNORED as IGNORED_BY_SAGEMAKER
+from local_cloud.amazon.sagemaker.resources.request import MISSING
+from local_cloud.google.vertex.endpoints.serving_launch import IGNORED as IGNORED_OF_DEPLOYED
+from local_cloud.google.vertex.jobs.launch import IGNORED
 from tools import coverage
 
 

@@ -157,7 +157,7 @@ def _watch(rig: Rig, end: float) -> tuple[int, int]:
         if time.monotonic() > next_kill:
             next_kill = time.monotonic() + 7
             for process in server.children():
-                if "local_cloud.google.bigquery.query_process" in process.cmdline():
+                if "local_cloud.google.bigquery.duckdb.query_process" in process.cmdline():
                     os.kill(process.pid, signal.SIGKILL)
                     kills += 1
         time.sleep(0.05)

@@ -7,11 +7,11 @@ from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.protocols.json_protocol import Operation
-from local_cloud.amazon.sagemaker import billing, listing
-from local_cloud.amazon.sagemaker.names import arn
 from local_cloud.amazon.sagemaker.parts import Parts
-from local_cloud.amazon.sagemaker.request import invalid
-from local_cloud.amazon.sagemaker.tags import Tags
+from local_cloud.amazon.sagemaker.resources import billing, listing
+from local_cloud.amazon.sagemaker.resources.names import arn
+from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.client.environment import REGION
 from local_cloud.engine.jobs.rental_records import Rentals
 from local_cloud.store.records import Records

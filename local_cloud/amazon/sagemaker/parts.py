@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from local_cloud.amazon.sagemaker.autopilot.jobs import Autopilot
-from local_cloud.amazon.sagemaker.batch_predictions import BatchPredictions
-from local_cloud.amazon.sagemaker.endpoint_configs import EndpointConfigs
-from local_cloud.amazon.sagemaker.endpoints import Endpoints
-from local_cloud.amazon.sagemaker.model_registry import ModelRegistry
-from local_cloud.amazon.sagemaker.models import Models
+from local_cloud.amazon.sagemaker.endpoints.batch_predictions import BatchPredictions
+from local_cloud.amazon.sagemaker.endpoints.configs import EndpointConfigs
+from local_cloud.amazon.sagemaker.endpoints.endpoints import Endpoints
+from local_cloud.amazon.sagemaker.endpoints.predictions import Predictions
+from local_cloud.amazon.sagemaker.endpoints.serving_dialect import Deployed
+from local_cloud.amazon.sagemaker.jobs.training import Training
+from local_cloud.amazon.sagemaker.models.models import Models
+from local_cloud.amazon.sagemaker.models.registry import ModelRegistry
 from local_cloud.amazon.sagemaker.pipelines.executions import PipelineExecutions
 from local_cloud.amazon.sagemaker.pipelines.pipelines import Pipelines
 from local_cloud.amazon.sagemaker.pipelines.steps import StepKinds
 from local_cloud.amazon.sagemaker.pipelines.table import PipelineTable
-from local_cloud.amazon.sagemaker.predictions import Predictions
 from local_cloud.amazon.sagemaker.processing.jobs import Processing
-from local_cloud.amazon.sagemaker.serving_dialect import Deployed
-from local_cloud.amazon.sagemaker.tags import Tags
-from local_cloud.amazon.sagemaker.training import Training
-from local_cloud.amazon.sagemaker.tuning import Tuning
+from local_cloud.amazon.sagemaker.resources.tags import Tags
+from local_cloud.amazon.sagemaker.tuning.tuning import Tuning
 from local_cloud.platform import Platform
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 
 from local_cloud.amazon.protocols.dispatcher import AmazonService
 from local_cloud.amazon.protocols.json_protocol import JsonService, Operation
-from local_cloud.amazon.sagemaker import notebooks, routes, tags
-from local_cloud.amazon.sagemaker.failure_messages import FailureMessages
+from local_cloud.amazon.sagemaker import notebooks, routes
+from local_cloud.amazon.sagemaker.jobs.failure_messages import FailureMessages
+from local_cloud.amazon.sagemaker.jobs.training import DIALECT
 from local_cloud.amazon.sagemaker.parts import Parts
 from local_cloud.amazon.sagemaker.processing import jobs as processing
-from local_cloud.amazon.sagemaker.training import DIALECT
+from local_cloud.amazon.sagemaker.resources import tags
 from local_cloud.engine.dialect import Dialect
 from local_cloud.platform import Platform
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from local_cloud.google.bigquery.call import page_of
-from local_cloud.google.bigquery.catalog import Catalog, Document
-from local_cloud.google.bigquery.database import Database
-from local_cloud.google.bigquery.datasets import Datasets
-from local_cloud.google.bigquery.engine import Runner
-from local_cloud.google.bigquery.extracts import Extracts
-from local_cloud.google.bigquery.jobs import Handler, Jobs
-from local_cloud.google.bigquery.loads import Loads
+from local_cloud.google.bigquery.catalog.catalog import Catalog, Document
+from local_cloud.google.bigquery.duckdb.database import Database
+from local_cloud.google.bigquery.jobs.engine import Runner
+from local_cloud.google.bigquery.jobs.extracts import Extracts
+from local_cloud.google.bigquery.jobs.jobs import Handler, Jobs
+from local_cloud.google.bigquery.jobs.loads import Loads
+from local_cloud.google.bigquery.jobs.queries import Queries
+from local_cloud.google.bigquery.jobs.uploads import Uploads
 from local_cloud.google.bigquery.ml.changes import ModelChanges
 from local_cloud.google.bigquery.ml.resources import ModelResources
 from local_cloud.google.bigquery.ml.store import Models
-from local_cloud.google.bigquery.queries import Queries
-from local_cloud.google.bigquery.streaming import Streaming
-from local_cloud.google.bigquery.tables import Tables
-from local_cloud.google.bigquery.uploads import Uploads
+from local_cloud.google.bigquery.tables.call import page_of
+from local_cloud.google.bigquery.tables.datasets import Datasets
+from local_cloud.google.bigquery.tables.streaming import Streaming
+from local_cloud.google.bigquery.tables.tables import Tables
 from local_cloud.google.projects import project_number
 from local_cloud.google.rest import Call
 from local_cloud.platform import Platform

@@ -9,10 +9,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from local_cloud.google.bigquery import discovery
-from local_cloud.google.bigquery.call import API
-from local_cloud.google.bigquery.errors import not_implemented
+from local_cloud.google.bigquery.api import discovery
+from local_cloud.google.bigquery.api.errors import not_implemented
 from local_cloud.google.bigquery.parts import Parts
+from local_cloud.google.bigquery.tables.call import API
 from local_cloud.google.rest import VERBS, describe
 
 _PROJECTS = "/bigquery/v2/projects"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from local_cloud.google.vertex.automl.trainings import AutoMl
-from local_cloud.google.vertex.batch_predictions import BatchPredictions
-from local_cloud.google.vertex.bigquery_models import by_bigquery
 from local_cloud.google.vertex.datasets.datasets import Datasets
-from local_cloud.google.vertex.endpoints import Endpoints
-from local_cloud.google.vertex.model_registry import ModelRegistry
+from local_cloud.google.vertex.endpoints.batch_predictions import BatchPredictions
+from local_cloud.google.vertex.endpoints.endpoints import Endpoints
+from local_cloud.google.vertex.endpoints.predictions import Predictions
+from local_cloud.google.vertex.jobs.tracked_jobs import Tracking
+from local_cloud.google.vertex.jobs.training import Training
+from local_cloud.google.vertex.models.bigquery import by_bigquery
+from local_cloud.google.vertex.models.registry import ModelRegistry
 from local_cloud.google.vertex.pipelines.jobs import PipelineJobs
-from local_cloud.google.vertex.predictions import Predictions
 from local_cloud.google.vertex.tracking.metadata import Metadata
 from local_cloud.google.vertex.tracking.tensorboards import Tensorboards
-from local_cloud.google.vertex.tracking.tracked_jobs import Tracking
-from local_cloud.google.vertex.training import Training
-from local_cloud.google.vertex.tuning import Tuning
+from local_cloud.google.vertex.tuning.tuning import Tuning
 from local_cloud.platform import Platform
 
 

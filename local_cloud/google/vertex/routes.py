@@ -15,13 +15,13 @@ from google.cloud.aiplatform_v1.types import (
     TrainingPipeline,
 )
 
-from local_cloud.google.vertex import documents
-from local_cloud.google.vertex.batch_predictions import BatchPredictions
+from local_cloud.google.vertex.endpoints.batch_predictions import BatchPredictions
+from local_cloud.google.vertex.jobs.training import Training
 from local_cloud.google.vertex.parts import Parts
-from local_cloud.google.vertex.resource import Call, Method, Resource
-from local_cloud.google.vertex.schema import Json, parse_message
-from local_cloud.google.vertex.training import Training
-from local_cloud.google.vertex.tuning import Tuning
+from local_cloud.google.vertex.resources import documents
+from local_cloud.google.vertex.resources.resource import Call, Method, Resource
+from local_cloud.google.vertex.resources.schema import Json, parse_message
+from local_cloud.google.vertex.tuning.tuning import Tuning
 
 # A look at a job is held until its state changes, at most this long: the SDK sleeps five seconds
 # between two looks, and no longer than this does a reader wait who only asks for the state.

@@ -10,15 +10,15 @@ from starlette.routing import BaseRoute, Route
 
 from local_cloud.engine.dialect import Dialect
 from local_cloud.google.rest import VERBS, refuse_unknown
-from local_cloud.google.vertex import documents, policies, rest, routes
-from local_cloud.google.vertex.datasets import routes as dataset_routes
-from local_cloud.google.vertex.errors import REFUSED, render
-from local_cloud.google.vertex.failure_messages import FailureMessages
+from local_cloud.google.vertex import dataset_routes, metadata_routes, routes, tensorboard_routes
+from local_cloud.google.vertex.endpoints import policies
+from local_cloud.google.vertex.endpoints.serving_dialect import Deployed
+from local_cloud.google.vertex.jobs.failure_messages import FailureMessages
+from local_cloud.google.vertex.jobs.training import DIALECT
 from local_cloud.google.vertex.parts import Parts
-from local_cloud.google.vertex.resource import Resource
-from local_cloud.google.vertex.serving_dialect import Deployed
-from local_cloud.google.vertex.tracking import metadata_routes, tensorboard_routes
-from local_cloud.google.vertex.training import DIALECT
+from local_cloud.google.vertex.resources import documents, rest
+from local_cloud.google.vertex.resources.errors import REFUSED, render
+from local_cloud.google.vertex.resources.resource import Resource
 from local_cloud.platform import Platform, Service
 
 RESOURCES: tuple[Callable[[Parts], Sequence[Resource]], ...] = (

@@ -22,7 +22,7 @@ from local_cloud.billing.removals import CALLS
 from local_cloud.client.bill_rows import Bill, Leak, Row
 from local_cloud.client.control import Status
 from tests.local_cloud.amazon.sagemaker import serving
-from tests.local_cloud.google.vertex.test_pipelines import pipeline
+from tests.local_cloud.google.vertex.pipelines.test_pipelines import pipeline
 
 # A server that is healthy, and no more.
 SERVER = """

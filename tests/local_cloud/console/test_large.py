@@ -12,8 +12,8 @@ import pytest
 
 from local_cloud.client import control
 from local_cloud.client.home import Home
-from local_cloud.console import logs
-from local_cloud.console.job_pages import PAGE
+from local_cloud.console.pages.job_pages import PAGE
+from local_cloud.console.records import logs
 from local_cloud.engine.jobs.job_table import KIND
 from local_cloud.engine.jobs.replica import log_path
 from local_cloud.engine.spec import Attempt, Job, Outcome, State

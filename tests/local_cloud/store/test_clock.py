@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from local_cloud.amazon.sagemaker import status
+from local_cloud.amazon.sagemaker.jobs import status
 from local_cloud.amazon.sagemaker.pipelines.table import PipelineTable
 from local_cloud.engine.jobs.job_table import with_attempt, with_outcome
 from local_cloud.engine.jobs.rental_records import of_job
 from local_cloud.engine.rental import Rental, Rented
 from local_cloud.engine.spec import Attempt, Job, Outcome, State
 from local_cloud.google.vertex.pipelines.runner import new_task
-from local_cloud.google.vertex.schema import timestamp, timestamp_after
+from local_cloud.google.vertex.resources.schema import timestamp, timestamp_after
 from local_cloud.store import clock
 from local_cloud.store.records import Records
 from tests.local_cloud.engine.support import Cloud, engine, plan, python, run, until

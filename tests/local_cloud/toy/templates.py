@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from google.cloud.aiplatform_v1.types import NotebookRuntimeTemplate
 
-from local_cloud.google.vertex.collection import Collection
 from local_cloud.google.vertex.parts import Parts
-from local_cloud.google.vertex.resource import Call, Method, Resource
-from local_cloud.google.vertex.schema import Json
+from local_cloud.google.vertex.resources.collection import Collection
+from local_cloud.google.vertex.resources.resource import Call, Method, Resource
+from local_cloud.google.vertex.resources.schema import Json
 
 
 def resources(parts: Parts) -> list[Resource]:

@@ -13,13 +13,14 @@ from typing import Any
 
 from local_cloud import extras
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
-from local_cloud.amazon.sagemaker import launch, listing
 from local_cloud.amazon.sagemaker.autopilot import request as autopilot_request
 from local_cloud.amazon.sagemaker.autopilot import status as autopilot_status
 from local_cloud.amazon.sagemaker.autopilot.request import ALGORITHMS, criteria, tabular
-from local_cloud.amazon.sagemaker.names import arn
-from local_cloud.amazon.sagemaker.request import DAY, invalid
-from local_cloud.amazon.sagemaker.training import AUTOPILOT, MOMENTS, Training
+from local_cloud.amazon.sagemaker.jobs import launch
+from local_cloud.amazon.sagemaker.jobs.training import AUTOPILOT, MOMENTS, Training
+from local_cloud.amazon.sagemaker.resources import listing
+from local_cloud.amazon.sagemaker.resources.names import arn
+from local_cloud.amazon.sagemaker.resources.request import DAY, invalid
 from local_cloud.engine.spec import Job
 
 Json = dict[str, Any]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
-from local_cloud.amazon.sagemaker.names import split_s3_uri
-from local_cloud.amazon.sagemaker.request import check_bucket, invalid
+from local_cloud.amazon.sagemaker.resources.names import split_s3_uri
+from local_cloud.amazon.sagemaker.resources.request import check_bucket, invalid
 from local_cloud.store.objects import Objects
 
 Json = dict[str, Any]

@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from local_cloud.amazon.sagemaker import status as training_status
 from local_cloud.amazon.sagemaker.autopilot.request import METRICS, MINIMIZED, criteria
-from local_cloud.amazon.sagemaker.names import arn
+from local_cloud.amazon.sagemaker.jobs import status as training_status
+from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.engine.spec import Job, State
 
 Json = dict[str, Any]

@@ -16,7 +16,7 @@ from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.sagemaker.pipelines import conditions as pipeline_conditions
 from local_cloud.amazon.sagemaker.pipelines import values as pipeline_values
 from local_cloud.amazon.sagemaker.pipelines.values import ValueProblem
-from local_cloud.amazon.sagemaker.request import invalid
+from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.http import bodies
 
 Json = dict[str, Any]

@@ -11,14 +11,14 @@ import time
 from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
-from local_cloud.amazon.sagemaker import listing
-from local_cloud.amazon.sagemaker.model_registry import CALLER
+from local_cloud.amazon.sagemaker.models.registry import CALLER
 from local_cloud.amazon.sagemaker.pipelines import definition as pipeline_definition
 from local_cloud.amazon.sagemaker.pipelines import values as pipeline_values
 from local_cloud.amazon.sagemaker.pipelines.pipelines import Pipelines
 from local_cloud.amazon.sagemaker.pipelines.runner import PipelineRunner
 from local_cloud.amazon.sagemaker.pipelines.steps import StepKinds
 from local_cloud.amazon.sagemaker.pipelines.table import ENDED, EXECUTION, PipelineTable
+from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.store.objects import Objects
 
 Json = dict[str, Any]

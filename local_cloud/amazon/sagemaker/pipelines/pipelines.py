@@ -6,13 +6,13 @@ import time
 from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
-from local_cloud.amazon.sagemaker import listing
-from local_cloud.amazon.sagemaker.model_registry import CALLER
-from local_cloud.amazon.sagemaker.names import arn
+from local_cloud.amazon.sagemaker.models.registry import CALLER
 from local_cloud.amazon.sagemaker.pipelines import definition
 from local_cloud.amazon.sagemaker.pipelines.table import ENDED, PipelineTable
-from local_cloud.amazon.sagemaker.request import invalid
-from local_cloud.amazon.sagemaker.tags import Tags
+from local_cloud.amazon.sagemaker.resources import listing
+from local_cloud.amazon.sagemaker.resources.names import arn
+from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.store.errors import StoreError

@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
-from local_cloud.amazon.sagemaker.names import arn, split_s3_uri
 from local_cloud.amazon.sagemaker.pipelines import conditions, definition
 from local_cloud.amazon.sagemaker.pipelines import steps as pipeline_steps
 from local_cloud.amazon.sagemaker.pipelines.definition import Step
@@ -28,6 +27,7 @@ from local_cloud.amazon.sagemaker.pipelines.values import (
     lookup,
     resolve,
 )
+from local_cloud.amazon.sagemaker.resources.names import arn, split_s3_uri
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.engine.jobs import job_table

@@ -15,11 +15,11 @@ from botocore.model import ListShape, MapShape, Shape, StructureShape
 
 from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.protocols.model import check, service_model
-from local_cloud.amazon.sagemaker.model_registry import GROUP, GROUP_NAME, ModelRegistry
-from local_cloud.amazon.sagemaker.models import Models
+from local_cloud.amazon.sagemaker.jobs.training import Training
+from local_cloud.amazon.sagemaker.models.models import Models
+from local_cloud.amazon.sagemaker.models.registry import GROUP, GROUP_NAME, ModelRegistry
 from local_cloud.amazon.sagemaker.pipelines.values import ValueProblem, as_text
 from local_cloud.amazon.sagemaker.processing.jobs import Processing
-from local_cloud.amazon.sagemaker.training import Training
 from local_cloud.engine.spec import Job
 
 Json = dict[str, Any]

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
-from local_cloud.amazon.sagemaker import billing, failure_reason, launch, listing, status
-from local_cloud.amazon.sagemaker.instances import device
-from local_cloud.amazon.sagemaker.layout import Host
-from local_cloud.amazon.sagemaker.names import arn
+from local_cloud.amazon.sagemaker.instances.layout import Host
+from local_cloud.amazon.sagemaker.instances.types import device
+from local_cloud.amazon.sagemaker.jobs import failure_reason, launch, status
 from local_cloud.amazon.sagemaker.processing import launch as processing_launch
 from local_cloud.amazon.sagemaker.processing.request import check
-from local_cloud.amazon.sagemaker.request import invalid, limit
-from local_cloud.amazon.sagemaker.tags import Tags
+from local_cloud.amazon.sagemaker.resources import billing, listing
+from local_cloud.amazon.sagemaker.resources.names import arn
+from local_cloud.amazon.sagemaker.resources.request import invalid, limit
+from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.engine.jobs import log_timestamps
 from local_cloud.engine.spec import EngineError, Job, JobContext, Plan, State
 from local_cloud.platform import Platform

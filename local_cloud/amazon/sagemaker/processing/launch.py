@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from local_cloud.amazon.sagemaker import drivers, layout, outputs
-from local_cloud.amazon.sagemaker.instances import gpus_of
-from local_cloud.amazon.sagemaker.launch import GRACE_SECONDS, hosts, notes, without_proxy
-from local_cloud.amazon.sagemaker.layout import ML, Host
-from local_cloud.amazon.sagemaker.names import arn
+from local_cloud.amazon.sagemaker.instances import drivers, layout
+from local_cloud.amazon.sagemaker.instances.layout import ML, Host
+from local_cloud.amazon.sagemaker.instances.types import gpus_of
+from local_cloud.amazon.sagemaker.jobs import outputs
+from local_cloud.amazon.sagemaker.jobs.launch import GRACE_SECONDS, hosts, notes, without_proxy
 from local_cloud.amazon.sagemaker.processing.request import ROOT, inputs
 from local_cloud.amazon.sagemaker.processing.request import outputs as outputs_of
-from local_cloud.amazon.sagemaker.request import limit
+from local_cloud.amazon.sagemaker.resources.names import arn
+from local_cloud.amazon.sagemaker.resources.request import limit
 from local_cloud.engine.isolation import mounts
 from local_cloud.engine.spec import JobContext, Plan, Refused, Replica
 from local_cloud.store import trees

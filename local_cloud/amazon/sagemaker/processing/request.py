@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
-from local_cloud.amazon.sagemaker.request import check_bucket, invalid
+from local_cloud.amazon.sagemaker.resources.request import check_bucket, invalid
 from local_cloud.store.objects import Objects
 
 Json = dict[str, Any]

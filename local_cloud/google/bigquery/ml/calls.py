@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from local_cloud.google.bigquery.errors import invalid_query
+from local_cloud.google.bigquery.api.errors import invalid_query
 from local_cloud.google.bigquery.ml import labels
 from local_cloud.google.bigquery.ml.model import Model
 

@@ -10,17 +10,17 @@ from typing import Any
 from sqlglot import exp
 
 from local_cloud.billing import query_records
-from local_cloud.google.bigquery import sizes
-from local_cloud.google.bigquery.catalog import Catalog, Name
-from local_cloud.google.bigquery.errors import invalid_query, not_implemented
+from local_cloud.google.bigquery.api.errors import invalid_query, not_implemented
+from local_cloud.google.bigquery.catalog import sizes
+from local_cloud.google.bigquery.catalog.catalog import Catalog, Name
+from local_cloud.google.bigquery.catalog.outcome import Cursor, Outcome
 from local_cloud.google.bigquery.ml import statements
-from local_cloud.google.bigquery.ml.grammar import ExportModel
 from local_cloud.google.bigquery.ml.options import LINEAR, UNSUPERVISED
 from local_cloud.google.bigquery.ml.rows import write_rows
 from local_cloud.google.bigquery.ml.store import Models
-from local_cloud.google.bigquery.outcome import Cursor, Outcome
-from local_cloud.google.bigquery.resolve import Resolver
-from local_cloud.google.bigquery.translate import name_columns, to_duckdb
+from local_cloud.google.bigquery.sql.grammar import ExportModel
+from local_cloud.google.bigquery.sql.resolve import Resolver
+from local_cloud.google.bigquery.sql.translate import name_columns, to_duckdb
 from local_cloud.store.objects import Objects
 
 FILES = ("model.json", "arrays.npz")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from local_cloud.google.bigquery.errors import invalid_query
+from local_cloud.google.bigquery.api.errors import invalid_query
 from local_cloud.google.bigquery.ml import metrics
 from local_cloud.google.bigquery.ml.calls import Call, classify, threshold
 from local_cloud.google.bigquery.ml.options import CLASSIFIERS

@@ -8,15 +8,15 @@ from typing import Any
 
 from sqlglot import exp
 
-from local_cloud.google.bigquery.catalog import Name
-from local_cloud.google.bigquery.errors import invalid_query
+from local_cloud.google.bigquery.api.errors import invalid_query
+from local_cloud.google.bigquery.catalog.catalog import Name
+from local_cloud.google.bigquery.catalog.outcome import Cursor
 from local_cloud.google.bigquery.ml import statements
-from local_cloud.google.bigquery.ml.grammar import MLFunction
 from local_cloud.google.bigquery.ml.rows import call_function
 from local_cloud.google.bigquery.ml.store import Models
-from local_cloud.google.bigquery.outcome import Cursor
-from local_cloud.google.bigquery.resolve import Resolver, put
-from local_cloud.google.bigquery.translate import to_duckdb
+from local_cloud.google.bigquery.sql.grammar import MLFunction
+from local_cloud.google.bigquery.sql.resolve import Resolver, put
+from local_cloud.google.bigquery.sql.translate import to_duckdb
 
 MOST_THRESHOLDS = 100_000
 # Those whose columns do not depend on the rows that they are called with.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from local_cloud.google.bigquery.errors import invalid_query, not_implemented
+from local_cloud.google.bigquery.api.errors import invalid_query, not_implemented
 from local_cloud.google.bigquery.ml import (
     curves,
     information,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from local_cloud.google.bigquery.errors import invalid_query
+from local_cloud.google.bigquery.api.errors import invalid_query
 from local_cloud.google.bigquery.ml.options import CLASSIFIERS
 from local_cloud.google.bigquery.ml.preparation import is_text
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from local_cloud.google.bigquery.errors import invalid_query
+from local_cloud.google.bigquery.api.errors import invalid_query
 from local_cloud.google.bigquery.ml import preparation, scores
 from local_cloud.google.bigquery.ml.estimators import Arrays
 from local_cloud.google.bigquery.ml.options import CLASSIFIERS

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from local_cloud.google.bigquery.errors import invalid_query, not_implemented
+from local_cloud.google.bigquery.api.errors import invalid_query, not_implemented
 
 CLASSIFIERS = {
     "LOGISTIC_REG",

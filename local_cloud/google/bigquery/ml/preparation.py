@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from local_cloud.google.bigquery.errors import invalid_query, not_implemented
+from local_cloud.google.bigquery.api.errors import invalid_query, not_implemented
 
 if TYPE_CHECKING:
     import numpy as np

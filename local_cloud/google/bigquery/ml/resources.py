@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from local_cloud.google.bigquery.call import page_of
-from local_cloud.google.bigquery.catalog import Catalog, Document, Name, now
-from local_cloud.google.bigquery.datasets import check_etag, etag, merge
-from local_cloud.google.bigquery.errors import LOCATION
+from local_cloud.google.bigquery.api.errors import LOCATION
+from local_cloud.google.bigquery.catalog.catalog import Catalog, Document, Name, now
 from local_cloud.google.bigquery.ml import statements
 from local_cloud.google.bigquery.ml.store import Models
+from local_cloud.google.bigquery.tables.call import page_of
+from local_cloud.google.bigquery.tables.datasets import check_etag, etag, merge
 from local_cloud.google.rest import Call
 
 SETTABLE = ("friendlyName", "description", "labels", "expirationTime")

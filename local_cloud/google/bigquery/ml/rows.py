@@ -6,10 +6,10 @@ import functools
 from pathlib import Path
 from typing import Any
 
+from local_cloud.google.bigquery.duckdb.query_session import Session
 from local_cloud.google.bigquery.ml import functions
 from local_cloud.google.bigquery.ml.calls import Call
 from local_cloud.google.bigquery.ml.store import Models
-from local_cloud.google.bigquery.query_session import Session
 
 BATCH = 100_000  # rows that are written at once
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from local_cloud.google.bigquery.errors import invalid_query
+from local_cloud.google.bigquery.api.errors import invalid_query
 
 if TYPE_CHECKING:
     import numpy as np

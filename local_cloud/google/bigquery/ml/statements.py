@@ -10,8 +10,13 @@ from typing import Any
 from sqlglot import exp
 
 from local_cloud.errors import LocalCloudError
-from local_cloud.google.bigquery.catalog import Catalog, Document, Name, now
-from local_cloud.google.bigquery.errors import Problem, duplicate, invalid_query, not_implemented
+from local_cloud.google.bigquery.api.errors import (
+    Problem,
+    duplicate,
+    invalid_query,
+    not_implemented,
+)
+from local_cloud.google.bigquery.catalog.catalog import Catalog, Document, Name, now
 from local_cloud.google.bigquery.ml import options
 from local_cloud.google.bigquery.ml.model import Model
 from local_cloud.google.bigquery.ml.store import Models

@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local_cloud.google.bigquery.errors import Problem, invalid_query
+from local_cloud.google.bigquery.api.errors import Problem, invalid_query
 from local_cloud.google.bigquery.ml import (
     estimators,
     labels,

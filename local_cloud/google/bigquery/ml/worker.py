@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 import local_cloud
-from local_cloud.google.bigquery.errors import Problem
+from local_cloud.google.bigquery.api.errors import Problem
 
 LONGEST = 6 * 3600  # seconds, as long as any query of BigQuery's may take
 LOOKS = 0.05  # seconds between two looks whether the query was cancelled

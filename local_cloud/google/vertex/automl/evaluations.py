@@ -12,11 +12,11 @@ from pathlib import Path
 
 from google.cloud.aiplatform_v1.types import ModelEvaluation
 
-from local_cloud.google.vertex import documents
-from local_cloud.google.vertex.errors import not_found
-from local_cloud.google.vertex.model_registry import ModelRegistry
-from local_cloud.google.vertex.resource import Call, Resource
-from local_cloud.google.vertex.schema import Json, new_id, timestamp
+from local_cloud.google.vertex.models.registry import ModelRegistry
+from local_cloud.google.vertex.resources import documents
+from local_cloud.google.vertex.resources.errors import not_found
+from local_cloud.google.vertex.resources.resource import Call, Resource
+from local_cloud.google.vertex.resources.schema import Json, new_id, timestamp
 from local_cloud.store.records import Records
 
 KIND = "vertex-evaluations"

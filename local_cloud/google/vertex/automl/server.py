@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.automl.errors import BadData
-from local_cloud.google.vertex import prebuilt_server
+from local_cloud.google.vertex.models import prebuilt_server
 
 MOST_PREDICTIONS = 10  # ImageClassificationPredictionParams.max_predictions
 MOST_PATHS = 50

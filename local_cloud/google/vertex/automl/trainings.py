@@ -17,15 +17,15 @@ import local_cloud
 from local_cloud import extras
 from local_cloud.engine.spec import EngineError, Job, JobContext, Plan, Refused, Replica, State
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex import billing
 from local_cloud.google.vertex.automl import evaluations
 from local_cloud.google.vertex.automl import inputs as automl_inputs
 from local_cloud.google.vertex.automl.inputs import PICTURES
 from local_cloud.google.vertex.datasets import data_items
 from local_cloud.google.vertex.datasets import datasets as managed
 from local_cloud.google.vertex.datasets.datasets import Datasets
-from local_cloud.google.vertex.model_registry import ModelRegistry
-from local_cloud.google.vertex.schema import Json, new_id, timestamp
+from local_cloud.google.vertex.models.registry import ModelRegistry
+from local_cloud.google.vertex.resources import billing
+from local_cloud.google.vertex.resources.schema import Json, new_id, timestamp
 from local_cloud.platform import Platform
 
 ROOT = Path(local_cloud.__file__).parents[1]  # where a job finds the programs

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from local_cloud.engine.spec import EngineError
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex import batch_files
 from local_cloud.google.vertex.datasets import import_lists
-from local_cloud.google.vertex.request import GS_URI
-from local_cloud.google.vertex.schema import Json, require, timestamp
+from local_cloud.google.vertex.endpoints import batch_files
+from local_cloud.google.vertex.resources.request import GS_URI
+from local_cloud.google.vertex.resources.schema import Json, require, timestamp
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records

@@ -15,12 +15,13 @@ from google.cloud.aiplatform_v1.types import Dataset, ExportDataRequest, ImportD
 from local_cloud.engine.spec import EngineError
 from local_cloud.errors import LocalCloudError
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex import batch_files, documents
-from local_cloud.google.vertex.collection import Collection
 from local_cloud.google.vertex.datasets import data_items
 from local_cloud.google.vertex.datasets.data_items import DataItems
-from local_cloud.google.vertex.request import GS_URI
-from local_cloud.google.vertex.schema import Json, parse_message, require, require_fields
+from local_cloud.google.vertex.endpoints import batch_files
+from local_cloud.google.vertex.resources import documents
+from local_cloud.google.vertex.resources.collection import Collection
+from local_cloud.google.vertex.resources.request import GS_URI
+from local_cloud.google.vertex.resources.schema import Json, parse_message, require, require_fields
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 

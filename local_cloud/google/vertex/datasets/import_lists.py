@@ -13,7 +13,7 @@ from typing import Any
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex.schema import Json, require
+from local_cloud.google.vertex.resources.schema import Json, require
 from local_cloud.http import bodies
 
 USE = "aiplatform.googleapis.com/ml_use"

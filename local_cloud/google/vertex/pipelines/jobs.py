@@ -18,16 +18,17 @@ from google.cloud.aiplatform_v1.types import PipelineJob
 
 from local_cloud.billing import run_records
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex import billing, documents
-from local_cloud.google.vertex.errors import CANCELLED
+from local_cloud.google.vertex.jobs.training import Training
 from local_cloud.google.vertex.pipelines import spec as pipeline_spec
 from local_cloud.google.vertex.pipelines.container import RUN_LABEL
 from local_cloud.google.vertex.pipelines.lineage import Lineage
 from local_cloud.google.vertex.pipelines.runner import PipelineRunner, new_task
 from local_cloud.google.vertex.pipelines.spec import PipelineSpec, inputs_of
 from local_cloud.google.vertex.pipelines.task import Task, TaskTable
-from local_cloud.google.vertex.request import GS_URI
-from local_cloud.google.vertex.schema import (
+from local_cloud.google.vertex.resources import billing, documents
+from local_cloud.google.vertex.resources.errors import CANCELLED
+from local_cloud.google.vertex.resources.request import GS_URI
+from local_cloud.google.vertex.resources.schema import (
     Json,
     new_id,
     parse_message,
@@ -36,7 +37,6 @@ from local_cloud.google.vertex.schema import (
     timestamp_after,
 )
 from local_cloud.google.vertex.tracking.metadata import Metadata
-from local_cloud.google.vertex.training import Training
 
 KIND = "vertex-pipeline"
 JOB_ID = re.compile(r"[a-z][-a-z0-9]{0,127}")  # types/pipeline_service.py

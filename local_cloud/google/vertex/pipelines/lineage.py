@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from local_cloud.google.vertex.pipelines.task import Task
-from local_cloud.google.vertex.schema import Json, new_id
+from local_cloud.google.vertex.resources.schema import Json, new_id
 from local_cloud.google.vertex.tracking.metadata import ID, Metadata
 
 SCHEMAS = {

@@ -17,6 +17,7 @@ from typing import Any
 from local_cloud.engine.jobs import job_table
 from local_cloud.engine.spec import Job, State
 from local_cloud.google.rest import ApiError
+from local_cloud.google.vertex.jobs.training import Training
 from local_cloud.google.vertex.pipelines import cache, conditions, inputs, placeholders
 from local_cloud.google.vertex.pipelines import container as pipeline_container
 from local_cloud.google.vertex.pipelines.inputs import Unresolved
@@ -28,9 +29,8 @@ from local_cloud.google.vertex.pipelines.spec import (
     upstream,
 )
 from local_cloud.google.vertex.pipelines.task import Task, TaskTable, below
-from local_cloud.google.vertex.schema import Json
+from local_cloud.google.vertex.resources.schema import Json
 from local_cloud.google.vertex.tracking.metadata import Metadata
-from local_cloud.google.vertex.training import Training
 
 FAST = "PIPELINE_FAILURE_POLICY_FAIL_FAST"
 LOST = 3  # so often a task runs again whose job the end of a server has cut off

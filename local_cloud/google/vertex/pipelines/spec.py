@@ -12,7 +12,7 @@ from typing import Any
 
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.pipelines import conditions, placeholders
-from local_cloud.google.vertex.schema import Json, require
+from local_cloud.google.vertex.resources.schema import Json, require
 from local_cloud.http import bodies
 
 DEEPEST = 20  # pipelines in pipelines

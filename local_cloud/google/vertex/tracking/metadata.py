@@ -19,11 +19,11 @@ from google.cloud.aiplatform_v1.types import (
 )
 
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex import documents
-from local_cloud.google.vertex.collection import Collection
-from local_cloud.google.vertex.documents import number_project
-from local_cloud.google.vertex.errors import not_found
-from local_cloud.google.vertex.schema import Json, parse_message, require, timestamp
+from local_cloud.google.vertex.resources import documents
+from local_cloud.google.vertex.resources.collection import Collection
+from local_cloud.google.vertex.resources.documents import number_project
+from local_cloud.google.vertex.resources.errors import not_found
+from local_cloud.google.vertex.resources.schema import Json, parse_message, require, timestamp
 from local_cloud.http.whole_numbers import whole
 from local_cloud.store.records import Records
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from local_cloud.amazon.sagemaker import metrics, search
-from local_cloud.amazon.sagemaker.batch_predictions import records
+from local_cloud.amazon.sagemaker.endpoints.batch_predictions import records
+from local_cloud.amazon.sagemaker.jobs import metrics, search
 from local_cloud.engine.spec import EngineError
 
 MB = 1 << 20

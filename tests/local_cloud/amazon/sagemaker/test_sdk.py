@@ -16,9 +16,9 @@ import pytest
 
 import local_cloud
 from local_cloud.client.control import Status
+from tests.local_cloud.amazon.sagemaker.instances.test_drivers import JOIN
+from tests.local_cloud.amazon.sagemaker.jobs.test_spot import TRAINS
 from tests.local_cloud.amazon.sagemaker.support import IMAGE
-from tests.local_cloud.amazon.sagemaker.test_drivers import JOIN
-from tests.local_cloud.amazon.sagemaker.test_spot import TRAINS
 
 BUCKET = "learners-bucket"
 # The SDK leaves its temporary folders to the garbage collector.

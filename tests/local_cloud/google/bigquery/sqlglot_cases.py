@@ -18,9 +18,9 @@ from pathlib import Path
 import sqlglot
 from sqlglot import exp
 
-from local_cloud.google.bigquery.catalog import Name
-from local_cloud.google.bigquery.errors import Problem
-from local_cloud.google.bigquery.outcome import Request
+from local_cloud.google.bigquery.api.errors import Problem
+from local_cloud.google.bigquery.catalog.catalog import Name
+from local_cloud.google.bigquery.catalog.outcome import Request
 from local_cloud.google.bigquery.parts import Parts
 from local_cloud.platform import Platform
 

@@ -16,11 +16,11 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from local_cloud.google.bigquery import jobs as jobs_module
-from local_cloud.google.bigquery.catalog import Catalog
-from local_cloud.google.bigquery.database import Database
-from local_cloud.google.bigquery.jobs import KIND, Jobs
-from local_cloud.google.bigquery.outcome import Outcome
+from local_cloud.google.bigquery.catalog.catalog import Catalog
+from local_cloud.google.bigquery.catalog.outcome import Outcome
+from local_cloud.google.bigquery.duckdb.database import Database
+from local_cloud.google.bigquery.jobs import jobs as jobs_module
+from local_cloud.google.bigquery.jobs.jobs import KIND, Jobs
 from local_cloud.google.bigquery.service import service
 from local_cloud.platform import Platform
 from local_cloud.store import space

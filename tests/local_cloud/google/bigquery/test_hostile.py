@@ -15,16 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from local_cloud.google.bigquery import allowed, generated
-from local_cloud.google.bigquery.catalog import Name
-from local_cloud.google.bigquery.database import Database, encode
-from local_cloud.google.bigquery.errors import Problem
-from local_cloud.google.bigquery.ml import grammar
-from local_cloud.google.bigquery.parameters import fill
-from local_cloud.google.bigquery.resolve import find_stored
-from local_cloud.google.bigquery.statements import parse
-from local_cloud.google.bigquery.translate import to_duckdb
-from local_cloud.google.bigquery.types import check_schema
+from local_cloud.google.bigquery.api.errors import Problem
+from local_cloud.google.bigquery.api.types import check_schema
+from local_cloud.google.bigquery.catalog.catalog import Name
+from local_cloud.google.bigquery.duckdb import generated
+from local_cloud.google.bigquery.duckdb.database import Database, encode
+from local_cloud.google.bigquery.sql import allowed, grammar
+from local_cloud.google.bigquery.sql.parameters import fill
+from local_cloud.google.bigquery.sql.resolve import find_stored
+from local_cloud.google.bigquery.sql.statements import parse
+from local_cloud.google.bigquery.sql.translate import to_duckdb
 from tests.local_cloud.google.bigquery.support import Run
 
 READERS = [

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.google.bigquery.errors import Problem
-from local_cloud.google.bigquery.reading import Source
+from local_cloud.google.bigquery.api.errors import Problem
+from local_cloud.google.bigquery.jobs.reading import Source
 from tests import bombs
 
 

@@ -19,7 +19,7 @@ from google.cloud.aiplatform_v1.types import (
 )
 
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex.collection import Collection
+from local_cloud.google.vertex.resources.collection import Collection
 from local_cloud.store.records import Records
 
 PARENT = "projects/1/locations/us-central1"

@@ -18,10 +18,12 @@ from local_cloud.bounded.errors import Damaged, OverLimit
 from local_cloud.bounded.limits import Limits
 from local_cloud.engine.spec import EngineError
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex import batch_files, metrics
 from local_cloud.google.vertex.datasets import import_lists
+from local_cloud.google.vertex.endpoints import batch_files
+from local_cloud.google.vertex.jobs import tracked_jobs
 from local_cloud.google.vertex.pipelines import container, inputs, placeholders, spec
-from local_cloud.google.vertex.tracking import event_files, tracked_jobs
+from local_cloud.google.vertex.tracking import event_files
+from local_cloud.google.vertex.tuning import metrics
 from tests import bombs
 
 

@@ -1,0 +1,1 @@
+"""Endpoints, predictions and transform jobs."""

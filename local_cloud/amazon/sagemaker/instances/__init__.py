@@ -1,0 +1,1 @@
+"""What a container of an instance has: /opt/ml, the toolkit, the drivers."""

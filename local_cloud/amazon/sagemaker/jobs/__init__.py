@@ -1,0 +1,1 @@
+"""Training jobs: what they run, leave behind and report."""

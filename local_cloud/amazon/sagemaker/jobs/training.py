@@ -1,0 +1,285 @@
+"""Training jobs: what the service knows of them, and how the engine runs one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
+from local_cloud.amazon.sagemaker.instances import layout
+from local_cloud.amazon.sagemaker.instances.types import device
+from local_cloud.amazon.sagemaker.jobs import failure_reason, launch, metrics, outputs, status
+from local_cloud.amazon.sagemaker.resources import billing, listing
+from local_cloud.amazon.sagemaker.resources.names import arn
+from local_cloud.amazon.sagemaker.resources.request import check, invalid, limit
+from local_cloud.amazon.sagemaker.resources.tags import Tags
+from local_cloud.engine.jobs import log_timestamps
+from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
+from local_cloud.platform import Platform
+from local_cloud.store import clock, trees
+
+Json = dict[str, Any]
+
+DIALECT = "sagemaker"  # the engine's name for this
+KIND = "training-job"  # the request, as it came
+TUNING = "tuning-job"  # the request for a tuning job, as it came
+AUTOPILOT = "automl-job"  # the request for an Autopilot job
+MOMENTS = "training-job-moments"  # when its steps began, and what came out of it
+
+
+class Training:
+    """What the service knows of its jobs; the engine asks it how to run one (engine.dialect).
+
+    A document holds the request; states, times and errors are the engine's.
+    """
+
+    def __init__(self, platform: Platform, tags: Tags) -> None:
+        """tags: those of all of SageMaker's resources."""
+        self.records = platform.records
+        self.objects = platform.s3
+        self.engine = platform.engine
+        self.environment = platform.environment
+        self.tags = tags
+
+    # ---- requests -------------------------------------------------------------------------------
+    def create(self, request: Json) -> Json:
+        """CreateTrainingJob: check, record and queue it."""
+        request = {name: value for name, value in request.items() if value is not None}
+        name = request["TrainingJobName"]
+        check(request, self.objects)
+        if self.records.get(KIND, name):
+            raise ServiceError(
+                "ResourceInUse",
+                "Training job names must be unique within an AWS account and region, and a"
+                f" training job with this name already exists ({_arn(name)})",
+            )
+        self.queue(request, request.pop("Tags", []))
+        return {"TrainingJobArn": _arn(name)}
+
+    def queue(
+        self, request: Json, tags: Sequence[Json], tuning: str = "", autopilot: str = ""
+    ) -> None:
+        """Record and queue a job whose request has been checked.
+
+        tuning, autopilot: the ARN of the job that it works for.
+        """
+        name, resources = request["TrainingJobName"], request["ResourceConfig"]
+        wanted = device(resources, self.engine.gpus)
+        document = {"request": request, "note": wanted.missing, "tuning": tuning}
+        document |= {"autopilot": autopilot} if autopilot else {}
+        with self.records.transaction():
+            self.records.put(KIND, name, document)
+            self.tags.make(_arn(name), list(tags))
+            try:
+                machines = billing.of_job(request, tuning, autopilot)
+                count = resources["InstanceCount"]
+                self.engine.submit(DIALECT, name, count, gpus=wanted.gpus, rented=machines)
+            except EngineError as problem:
+                raise invalid(str(problem)) from problem
+
+    def describe(self, params: Json) -> Json:
+        """DescribeTrainingJob: what was asked for, and where it stands."""
+        name = params["TrainingJobName"]
+        document = self._document(name)
+        request = document["request"]
+        moments = self.records.get(MOMENTS, name) or {}
+        job = self.engine.get(name)
+        found: Json = request | {
+            "TrainingJobArn": _arn(name),
+            # The service names no key so, and version 2 of the SDK relies on it.
+            "OutputDataConfig": {"KmsKeyId": ""} | request["OutputDataConfig"],
+            "StoppingCondition": (request.get("StoppingCondition") or {})
+            | {"MaxRuntimeInSeconds": limit(request)},
+            **status.progress(job, moments),
+        }
+        if tuning := document.get("tuning"):
+            found["TuningJobArn"] = tuning
+        if autopilot := document.get("autopilot"):
+            found["AutoMLJobArn"] = autopilot
+        if "uploading" in moments and job.ended:
+            found["ModelArtifacts"] = {"S3ModelArtifacts": outputs.model(request)}
+            if moments["metrics"]:
+                found["FinalMetricDataList"] = moments["metrics"]
+        if job.outcome and status.status(job) == "Failed":
+            found["FailureReason"] = self._failure(job, job.outcome, moments)
+        return found
+
+    def _failure(self, job: Job, outcome: Outcome, moments: Json) -> str:
+        known: str = moments.get("failure", "")
+        if outcome.reason in ("exit", "memory") and known:
+            return known
+        return failure_reason.reason(outcome, None, ())
+
+    def list(self, params: Json) -> Json:
+        """ListTrainingJobs: the newest first, unless the request says otherwise."""
+        for field in ("WarmPoolStatusEquals", "TrainingPlanArnEquals"):
+            if field in params:
+                raise not_implemented(f"ListTrainingJobs by {field}")
+        found = listing.select(
+            self._summaries(), params, "TrainingJobName", status="TrainingJobStatus"
+        )
+        fields = {
+            "Name": "TrainingJobName",
+            "CreationTime": "CreationTime",
+            "Status": "TrainingJobStatus",
+        }
+        found = listing.sort(found, params, fields, "Descending")
+        return listing.page(found, params, "TrainingJobSummaries")
+
+    def _summaries(self) -> Iterator[Json]:
+        wanted = ("CreationTime", "LastModifiedTime", "TrainingEndTime")
+        for job in self.engine.jobs():
+            if job.dialect == DIALECT:
+                found = status.progress(job, self.records.get(MOMENTS, job.id) or {})
+                yield {
+                    "TrainingJobName": job.id,
+                    "TrainingJobArn": _arn(job.id),
+                    "TrainingJobStatus": found["TrainingJobStatus"],
+                    "SecondaryStatus": found["SecondaryStatus"],
+                    **{field: found[field] for field in wanted if field in found},
+                }
+
+    def stop(self, params: Json) -> Json:
+        """StopTrainingJob: begin to stop it; one that has ended cannot be."""
+        job = self._living(params)
+        if self.engine.stop(job.id).state is State.STOPPING and job.state is not State.STOPPING:
+            self._note(job.id, stopping=_after(job))
+        return {}
+
+    def delete(self, params: Json) -> Json:
+        """DeleteTrainingJob: forget a job that has ended; what it wrote to S3 stays."""
+        job = self._job(params)
+        if not job.state.ended:
+            raise ServiceError(
+                "ResourceInUse",
+                f"The training job {job.id} is in status {status.status(job)}; stop it first.",
+            )
+        document = self._document(job.id)
+        _, _, owner = document.get("tuning", "").rpartition("/")
+        if owner and self.records.get(TUNING, owner):
+            raise ServiceError(
+                "ResourceInUse",
+                f"The training job {job.id} belongs to a tuning job; delete that first.",
+            )
+        with self.records.transaction():
+            if autopilot := document.get("autopilot"):
+                self._leave(autopilot.rpartition("/")[2], job)
+            for kind in (KIND, MOMENTS):
+                self.records.delete(kind, job.id)
+            self.tags.forget(_arn(job.id))
+            launch.forget(self._folder(job.id))
+            self.engine.delete(job.id)
+        return {}
+
+    def _leave(self, autopilot: str, job: Job) -> None:
+        """Keep what an Autopilot job, which cannot be deleted, shows of its training job."""
+        left = {
+            "job": job.document(),
+            "training": self.describe({"TrainingJobName": job.id}),
+            "report": (self.records.get(MOMENTS, job.id) or {}).get("report", {}),
+        }
+        kept = self.records.get(AUTOPILOT, autopilot) or {}
+        self.records.put(AUTOPILOT, autopilot, kept | {"left": left})
+
+    def update(self, params: Json) -> Json:
+        """UpdateTrainingJob: what it may change is kept, and has as little effect as at first."""
+        job = self._living(params)
+        changes = {field: value for field, value in params.items() if field != "TrainingJobName"}
+        if "ProfilerRuleConfigurations" in changes:
+            raise not_implemented("ProfilerRuleConfigurations (profiler rules)")
+        document = self._document(job.id)
+        for field, value in changes.items():
+            document["request"][field] = (document["request"].get(field) or {}) | value
+        self.records.put(KIND, job.id, document)
+        return {"TrainingJobArn": _arn(job.id)}
+
+    def _document(self, name: str) -> Json:
+        found = self.records.get(KIND, name)
+        if found is None:
+            raise invalid("Requested resource not found.")
+        return found
+
+    def _job(self, params: Json) -> Job:
+        self._document(params["TrainingJobName"])
+        return self.engine.get(params["TrainingJobName"])
+
+    def _living(self, params: Json) -> Job:
+        """Return the job, which has not ended yet."""
+        job = self._job(params)
+        if job.state.ended:
+            raise invalid(
+                "The request was rejected because the training job is in status"
+                f" {status.status(job)}."
+            )
+        return job
+
+    # ---- what the engine asks -------------------------------------------------------------------
+    def stage(self, job_id: str, context: JobContext) -> Plan:
+        """Make what the instances of this job need, when its turn has come."""
+        return launch.plan(self._document(job_id), context, self.objects, self.environment)
+
+    def collect(self, job: Job) -> None:
+        """Read metrics and the reason of a failure, then bring the results to S3."""
+        assert job.outcome
+        document, folder = self._document(job.id), self._folder(job.id)
+        request = document["request"]
+        hosts = launch.hosts(folder, request["ResourceConfig"]["InstanceCount"])
+        definitions = request["AlgorithmSpecification"].get("MetricDefinitions") or []
+        logs = [self.engine.log(job.id, host.name) for host in hosts]
+        self._note(
+            job.id,
+            uploading=_after(job),
+            metrics=_metrics(definitions, logs),
+            failure=self._failure_reason(job, job.outcome, hosts),
+            **({"report": launch.report(folder)} if document.get("autopilot") else {}),
+        )
+        outputs.upload(request, hosts, self.objects)
+        for host in hosts:  # the instances are gone, and their disks with them
+            trees.remove(host.ml)
+        launch.forget(folder)
+
+    def _folder(self, job_id: str) -> Path:
+        """Return the job's own folder."""
+        return self.engine.log(job_id, "any").parent
+
+    def _failure_reason(self, job: Job, outcome: Outcome, hosts: Sequence[layout.Host]) -> str:
+        failed = next((host for host in hosts if host.name == outcome.replica), None)
+        if failed is None:
+            return ""
+        log = self.engine.log(job.id, failed.name)
+        last = log_timestamps.lines(log, log_timestamps.tail(log, failure_reason.WINDOW))
+        return failure_reason.reason(
+            outcome, failed.ml / "output" / "failure", (line.text for line in last)
+        )
+
+    def _note(self, job_id: str, **facts: Any) -> None:
+        """Keep what has come to be known of a job that runs."""
+        with self.records.transaction():
+            self.records.put(MOMENTS, job_id, (self.records.get(MOMENTS, job_id) or {}) | facts)
+
+
+def _metrics(definitions: Sequence[Json], logs: Sequence[Path]) -> list[Json]:
+    """Return the metrics in those logs that are there.
+
+    If they were given up, the first log says so.
+    """
+    written = [log for log in logs if log.exists()]
+    if not definitions or not written:
+        return []
+    try:
+        return metrics.final(definitions, written, metrics.SECONDS)
+    except metrics.TooSlow as problem:
+        with written[0].open("a", encoding="utf-8") as log:
+            log.write(f"{failure_reason.OURS}MetricDefinitions: {problem}; no metric was read\n")
+        log_timestamps.mark(written[0])
+        return []
+
+
+def _after(job: Job) -> float:
+    """Return the time, which is after all that has happened to a job's attempts."""
+    return clock.now_after(job.created, *(attempt.latest for attempt in job.attempts))
+
+
+def _arn(name: str) -> str:
+    return arn(f"training-job/{name}")

@@ -1,0 +1,1 @@
+"""Models, model packages, and the server of prebuilt images."""

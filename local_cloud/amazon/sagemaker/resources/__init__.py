@@ -1,0 +1,1 @@
+"""What all resources share: names, lists, tags, checks, and what is billed."""

@@ -1,0 +1,1 @@
+"""What is shown of a file, read in a process with limits."""

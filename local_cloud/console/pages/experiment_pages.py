@@ -1,0 +1,161 @@
+"""The pages of experiments: runs with what they noted, and the curves of TensorBoard."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from local_cloud.console.charts import charts
+from local_cloud.console.records import resources
+from local_cloud.console.site import words
+from local_cloud.console.site.site import ROOT, NotHere, Site
+from local_cloud.console.site.tables import Cell, Table, by_time
+
+Json = dict[str, Any]
+MOST_LINES = 12  # of a chart
+EMPTY = (
+    "No experiment yet. Episode “Keep track” logs parameters and metrics of each run with"
+    " aiplatform.log_params() and log_metrics()."
+)
+NO_BOARD = "No curves yet. A job makes them with TensorBoard, or log_time_series_metrics()."
+
+
+class ExperimentPages:
+    """What is behind /experiments, /experiment and /board."""
+
+    def __init__(self, site: Site) -> None:
+        """site: what the pages stand on."""
+        self.site = site
+        self.records = site.platform.records
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the page's routes."""
+        return [
+            Route(f"{ROOT}/experiments", self.all),
+            Route(f"{ROOT}/experiment", self.one),
+            Route(f"{ROOT}/board", self.board),
+        ]
+
+    async def all(self, request: Request) -> Response:
+        """Show all experiments, and all that has curves in a TensorBoard."""
+        rows = [
+            [
+                Cell(document.get("displayName") or words.short(name), _link("experiment", name)),
+                Cell(str(len(document.get("childContexts", [])) or len(self._runs(name)))),
+                Cell(moment=resources.seconds(document.get("createTime"))),
+            ]
+            for name, document in self.records.list("vertex-contexts")
+            if document.get("schemaTitle") == "system.Experiment"
+        ]
+        boards = []
+        for name, document in self.records.list("vertex-experiments"):
+            runs = sum(1 for _ in self.records.list("vertex-runs", f"{name}/"))
+            made = Cell(moment=resources.seconds(document.get("createTime")))
+            title = document.get("displayName") or words.short(name)
+            boards.append([Cell(title, _link("board", name)), Cell(str(runs)), made])
+        columns = ("Name", "Runs", "Created")
+        tables = [
+            Table("contexts", "Vertex AI experiments", columns, by_time(rows, 2), EMPTY),
+            Table("boards", "TensorBoard", columns, by_time(boards, 2), NO_BOARD),
+        ]
+        title = "Experiments"
+        return self.site.page(request, "listing.html", title=title, tables=tables, crumbs=())
+
+    def _runs(self, experiment: str) -> list[tuple[str, Json]]:
+        """Return the runs of an experiment, the newest first."""
+        document = self.records.get("vertex-contexts", experiment) or {}
+        named = set(document.get("childContexts", []))
+        store = experiment.partition("/contexts/")[0]
+        found = [
+            (name, one)
+            for name, one in self.records.list("vertex-contexts", f"{store}/contexts/")
+            if one.get("schemaTitle") == "system.ExperimentRun"
+            and (name in named or experiment in one.get("parentContexts", []))
+        ]
+        return sorted(found, key=lambda pair: str(pair[1].get("createTime")), reverse=True)
+
+    async def one(self, request: Request) -> Response:
+        """Show one experiment: a row for each run, a column for each parameter and metric."""
+        name = request.query_params.get("name", "")
+        document = self.records.get("vertex-contexts", name)
+        if document is None:
+            raise NotHere(f"There is no experiment {name}. Perhaps it was deleted.")
+        runs = self._runs(name)
+        told = [one.get("metadata", {}) for _, one in runs]
+        parameters = _names(told, "_params")
+        metrics = _names(told, "_metrics")
+        rows = [
+            [
+                Cell(one.get("displayName") or words.short(run), note=words.short(run)),
+                resources.state(str(metadata.get("_state") or "RUNNING")),
+                *(_value(metadata, "_params", each) for each in parameters),
+                *(_value(metadata, "_metrics", each) for each in metrics),
+                Cell(moment=resources.seconds(one.get("createTime"))),
+            ]
+            for (run, one), metadata in zip(runs, told, strict=True)
+        ]
+        columns = ("Run", "State", *parameters, *metrics, "Started")
+        given, found = (", ".join(names) or "none" for names in (parameters, metrics))
+        note = f"Parameters: {given}. Metrics: {found}."
+        table = Table("runs", "Runs", columns, rows, "No run yet.", note)
+        title = document.get("displayName") or words.short(name)
+        return self.site.page(
+            request,
+            "listing.html",
+            title=title,
+            tables=[table],
+            crumbs=[("experiments", "Experiments")],
+        )
+
+    async def board(self, request: Request) -> Response:
+        """Show the curves of an experiment of a TensorBoard.
+
+        Each tag has a chart, each run a line.
+        """
+        return await run_in_threadpool(self._board, request)
+
+    def _board(self, request: Request) -> Response:
+        name = request.query_params.get("name", "")
+        document = self.records.get("vertex-experiments", name)
+        if document is None:
+            raise NotHere(f"No TensorBoard has an experiment {name}. Perhaps it was deleted.")
+        tags: dict[str, dict[str, list[tuple[float, float]]]] = {}
+        for series, one in self.records.list("vertex-timeSeries", f"{name}/"):
+            run = self.records.get("vertex-runs", series.partition("/timeSeries/")[0]) or {}
+            title = run.get("displayName") or series.split("/runs/")[1].partition("/")[0]
+            points = [
+                (float(point.get("step", 0)), float(point["scalar"].get("value", 0.0)))
+                for _, point in self.records.list("vertex-points", f"{series}/")
+                if "scalar" in point
+            ]
+            finite = [point for point in points if math.isfinite(point[1])]
+            lines = tags.setdefault(one.get("displayName", ""), {})
+            if finite and len(lines) < MOST_LINES:
+                lines[title] = finite
+        drawn = [charts.lines(tag, lines, "step") for tag, lines in sorted(tags.items())]
+        return self.site.page(
+            request,
+            "board.html",
+            title=document.get("displayName") or words.short(name),
+            charts=[chart for chart in drawn if chart],
+        )
+
+
+def _link(page: str, name: str) -> str:
+    return f"{page}?" + urlencode({"name": name})
+
+
+def _names(told: list[Json], field: str) -> list[str]:
+    """Return all names that any run has noted, in the order in which they came."""
+    return list(dict.fromkeys(name for one in told for name in one.get(field) or {}))
+
+
+def _value(metadata: Json, field: str, name: str) -> Cell:
+    values = metadata.get(field) or {}
+    return Cell(words.number(values[name]) if name in values else "–")

@@ -1,0 +1,192 @@
+"""The pages of jobs: all of them, one of them, its logs, and what can be done to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from urllib.parse import quote, urlencode
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from local_cloud.bounded.turns import in_turn
+from local_cloud.console.charts import charts
+from local_cloud.console.records import jobs, logs
+from local_cloud.console.records.curves import Curves, Series
+from local_cloud.console.site import words
+from local_cloud.console.site.requests import Refused
+from local_cloud.console.site.site import ROOT, NotHere, Site
+from local_cloud.engine.spec import Job, State
+
+PAGE = 50  # jobs on a page
+Action = Callable[[jobs.Shown], Awaitable[None]]
+ACTIVE = (State.QUEUED, State.STAGING, State.RUNNING, State.STOPPING)
+
+
+class JobPages:
+    """What is behind /jobs."""
+
+    def __init__(self, site: Site) -> None:
+        """site: what the pages stand on."""
+        self.site = site
+        self.platform = site.platform
+        self.curves = Curves()
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the page's routes."""
+        one = f"{ROOT}/jobs/{{job}}"
+        return [
+            Route(f"{ROOT}/jobs", self.all),
+            Route(f"{one}", self.one),
+            Route(f"{one}/log", self.log),
+            Route(f"{one}/stop", self.stop, methods=["POST"]),
+            Route(f"{one}/delete", self.delete, methods=["POST"]),
+        ]
+
+    async def all(self, request: Request) -> Response:
+        """Show all jobs, the newest first, or those of a cloud, of a state, or with this word."""
+        query = request.query_params
+        cloud, state, word = query.get("cloud", ""), query.get("state", ""), query.get("q", "")
+        listed = list(jobs.every(self.platform))
+        counts = Counter(job.state.value for job in listed)
+        chosen = [job for job in listed if _fits(job, cloud, state)]
+        if word:
+            shown = [jobs.describe(self.platform, job) for job in chosen]
+            chosen = [
+                each.job for each in shown if word.lower() in f"{each.title} {each.job.id}".lower()
+            ]
+        page = max(1, words.whole(query.get("page", ""), 1))
+        rows = chosen[(page - 1) * PAGE : page * PAGE]
+        pages = max(1, -(-len(chosen) // PAGE))
+        kept = {name: query[name] for name in ("cloud", "state", "q") if query.get(name)}
+        return self.site.page(
+            request,
+            "jobs.html",
+            jobs=[jobs.describe(self.platform, job) for job in rows],
+            total=len(listed),
+            found=len(chosen),
+            counts=counts,
+            cloud=cloud,
+            state=state,
+            word=word,
+            number=page,
+            pages=pages,
+            link=lambda number: "?" + urlencode(kept | {"page": number}),
+        )
+
+    def _find(self, request: Request) -> jobs.Shown:
+        found = jobs.find(self.platform, request.path_params["job"])
+        if found is None:
+            raise NotHere(f"There is no job {request.path_params['job']}. Perhaps it was deleted.")
+        return found
+
+    async def one(self, request: Request) -> Response:
+        """Show one job."""
+        found = self._find(request)
+        return await in_turn(self._one, request, found)
+
+    def _one(self, request: Request, found: jobs.Shown) -> Response:
+        job = found.job
+        there = self.platform.engine.logs(job.id)
+        chosen = request.query_params.get("replica", "")
+        replica = chosen if chosen in there else next(iter(there), "")
+        first = logs.tail(there[replica]) if replica else 0
+        piece = self._piece(job, replica, first) if replica else {"lines": [], "next": 0}
+        bucket, prefix = jobs.output_folder(found)
+        return self.site.page(
+            request,
+            "job.html",
+            one=found,
+            job=job,
+            ended=job.state.ended,
+            replicas=jobs.replicas(self.platform, found),
+            replica=replica,
+            log=piece,
+            log_start=first,
+            charts=self._charts(job),
+            output=f"{bucket}/{prefix}" if bucket else "",
+            scheme="s3" if job.dialect.startswith(jobs.SAGEMAKER) else "gs",
+            bucket=bucket,
+            prefix=prefix,
+        )
+
+    def _charts(self, job: Job) -> list[charts.Chart]:
+        """Draw the learning curves: losses in one chart, what else there is in another."""
+        found: Series = {}
+        for log in self.platform.engine.logs(job.id).values():
+            found = self.curves.of(log)
+            if found:  # one replica writes for all
+                break
+        losses = {name: points for name, points in found.items() if "loss" in name}
+        others = {name: points for name, points in found.items() if "loss" not in name}
+        drawn = [charts.lines("Loss", losses), charts.lines("Metrics", others)]
+        return [chart for chart in drawn if chart]
+
+    def _piece(self, job: Job, replica: str, start: int) -> logs.Json:
+        engine = self.platform.engine
+        log = engine.logs(job.id)[replica]
+        return logs.piece(log, start, ended=job.state.ended, hidden=engine.hidden)
+
+    async def log(self, request: Request) -> Response:
+        """Send a piece of a log as JSON: from a byte on, or what ends at one."""
+        job = self._find(request).job
+        query = request.query_params
+        replica = query.get("replica", "")
+        there = self.platform.engine.logs(job.id)
+        if replica not in there:
+            raise NotHere(f"The job {job.id} has no replica {replica}.")
+        hidden = self.platform.engine.hidden
+        found = await run_in_threadpool(
+            logs.read_piece, there[replica], query, ended=job.state.ended, hidden=hidden
+        )
+        return JSONResponse(found | {"ended": job.state.ended})
+
+    async def stop(self, request: Request) -> Response:
+        """Stop the job, as its cloud's client would."""
+        found = self._find(request)
+        return await self._act(found, "../" + quote(found.job.id), self._stop)
+
+    async def _stop(self, found: jobs.Shown) -> None:
+        if kind := jobs.AMAZON.get(found.job.dialect):
+            await self.site.clouds.amazon(
+                f"SageMaker.Stop{kind.noun}", _name_parameter(kind, found)
+            )
+        else:
+            name = found.pipeline or found.resource
+            await self.site.clouds.google("POST", f"/v1/{name}:cancel", {})
+
+    async def delete(self, request: Request) -> Response:
+        """Delete the job, as its cloud's client would."""
+        return await self._act(self._find(request), "../../jobs", self._delete)
+
+    async def _delete(self, found: jobs.Shown) -> None:
+        if kind := jobs.AMAZON.get(found.job.dialect):
+            await self.site.clouds.amazon(
+                f"SageMaker.Delete{kind.noun}", _name_parameter(kind, found)
+            )
+            return
+        if found.pipeline:  # the pipeline is what its user has made; the job goes with it
+            await self.site.clouds.google("DELETE", f"/v1/{found.pipeline}")
+        await self.site.clouds.google("DELETE", f"/v1/{found.resource}")
+
+    async def _act(self, found: jobs.Shown, then: str, what: Action) -> Response:
+        try:
+            await what(found)
+        except Refused as problem:
+            back = "../" + quote(found.job.id)
+            return RedirectResponse(f"{back}?{urlencode({'refused': str(problem)})}", 303)
+        return RedirectResponse(then, 303)
+
+
+def _name_parameter(kind: jobs.Kind, found: jobs.Shown) -> dict[str, str]:
+    return {f"{kind.noun}Name": found.resource}
+
+
+def _fits(job: Job, cloud: str, state: str) -> bool:
+    if cloud and not job.dialect.startswith(cloud):
+        return False
+    if state == "active":
+        return job.state in ACTIVE
+    return not state or job.state.value == state

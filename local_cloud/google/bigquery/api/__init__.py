@@ -1,0 +1,1 @@
+"""The API's words: its errors, its types, its discovery document."""

@@ -1,0 +1,1 @@
+"""What there is: datasets, tables and their rows, by name."""

@@ -1,0 +1,1 @@
+"""DuckDB: its process, its file, its functions and its errors."""

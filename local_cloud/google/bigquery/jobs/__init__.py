@@ -1,0 +1,1 @@
+"""Jobs: queries, and loads and extracts of files."""

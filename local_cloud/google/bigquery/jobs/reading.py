@@ -1,0 +1,212 @@
+"""What a load job's files hold, as one query: by a schema, or as they look (autodetect)."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+import zlib
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from local_cloud.bounded import files
+from local_cloud.bounded.errors import OverLimit
+from local_cloud.google.bigquery.api.errors import invalid, not_implemented
+from local_cloud.google.bigquery.api.types import Field, duckdb_type, field_of, quote
+
+GZIP = b"\x1f\x8b"
+KEPT_TEXT = {"STRING", "JSON"}
+# How columns without a name are called by their types, where that is not the type's own name; as
+# public questions about headerless files show them: int64_field_0, double_field_1, bool_field_2.
+GENERATED = {"INTEGER": "int64", "FLOAT": "double", "BOOLEAN": "bool", "DATETIME": "timestamp"}
+
+
+class Source:
+    """`sql` with its `values` selects the rows of the files; `fields` are their columns."""
+
+    def __init__(
+        self, reader: Any, settings: dict[str, Any], files: list[Path], fields: list[Field]
+    ) -> None:
+        """fields: the schema; [] to have it detected."""
+        self._reader, self._settings = reader, settings
+        self.values: list[Any] = [[str(file) for file in files]]
+        self._header: list[str] | None = None  # the first row of a CSV file
+        self._zipped = bool(files) and _starts(files[0]) == GZIP
+        kind = str(settings.get("sourceFormat") or "CSV")
+        if kind == "CSV":
+            self._csv(fields, files)
+        elif kind == "NEWLINE_DELIMITED_JSON":
+            self._json(fields)
+        elif kind == "PARQUET":
+            self._select("read_parquet(?)", fields)
+        else:
+            raise not_implemented(f"load jobs with sourceFormat {kind}")
+
+    def _csv(self, fields: list[Field], sources: list[Path]) -> None:
+        given = self._settings
+        said: dict[str, Any] = {
+            "delim": str(given.get("fieldDelimiter") or ",").replace("\\t", "\t"),
+            "quote": given["quote"] if given.get("quote") is not None else '"',
+            "escape": '"',
+            "nullstr": str(given.get("nullMarker") or ""),
+            "allow_quoted_nulls": False,
+            "null_padding": bool(given.get("allowJaggedRows")),
+            "compression": "gzip" if self._zipped else "none",
+            "encoding": {"ISO-8859-1": "latin-1"}.get(str(given.get("encoding")), "utf-8"),
+        }
+        if said["delim"].lower() == "tab":
+            said["delim"] = "\t"
+        for name, text, most in (("fieldDelimiter", "delim", 1), ("quote", "quote", 1)):
+            if len(said[text]) > most:
+                raise invalid(f"Invalid value for {name}: {said[text]!r} is not one character")
+        if given.get("ignoreUnknownValues"):
+            raise not_implemented("load jobs of CSV with ignoreUnknownValues")
+        try:
+            skip = int(given.get("skipLeadingRows") or 0)
+        except ValueError:
+            raise invalid("Invalid value for skipLeadingRows: not a number") from None
+        if not fields:
+            if skip:
+                said |= {"skip": skip - 1, "header": True}
+            self._first_row(said, sources[0], max(0, skip - 1))
+            self._select(self._call("read_csv", said), [], detected=True)
+            return
+        if any(one["mode"] == "REPEATED" or one["type"] == "RECORD" for one in fields):
+            raise invalid("CSV files cannot hold REPEATED or RECORD fields")
+        said |= {"skip": skip, "header": False, "auto_detect": False}
+        said["columns"] = {f"c{place}": "VARCHAR" for place in range(len(fields))}
+        table = self._call("read_csv", said)
+        columns = [_parse(f"c{place}", one) for place, one in enumerate(fields)]
+        self.sql, self.fields = f"SELECT {', '.join(columns)} FROM {table}", fields
+
+    def _first_row(self, said: dict[str, Any], file: Path, skip: int) -> None:
+        """Keep the first row: DuckDB drops one that has fewer columns than those after it."""
+        opened = gzip.open if self._zipped else open
+        with opened(file, "rt", encoding=said["encoding"], errors="replace", newline="") as text:
+            quote = said["quote"] or None
+            rows = files.rows(
+                text,
+                delimiter=said["delim"],
+                quotechar=quote,
+                quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+            )
+            try:
+                self._header = next(islice(rows, skip, None), [])
+            except (csv.Error, EOFError, OSError, zlib.error, OverLimit) as problem:
+                raise invalid(f"Error while reading data, error message: {problem}") from None
+
+    def _json(self, fields: list[Field]) -> None:
+        said: dict[str, Any] = {
+            "format": "newline_delimited",
+            "compression": "gzip" if self._zipped else "none",
+            "maximum_object_size": 100 << 20,
+        }
+        if fields:
+            rows = f"read_ndjson_objects(?, compression = '{said['compression']}')"
+            keys = f"SELECT DISTINCT unnest(json_keys(json)) FROM {rows}"
+            found = self._reader.execute(keys, self.values).fetchall()
+            names = [str(key) for (key,) in found]
+            self._no_other(names, fields)
+            there = {name.lower(): name for name in names}  # a field's name in whatever case
+            keys_of = [there.get(one["name"].lower()) or str(one["name"]) for one in fields]
+            pairs = [*zip(keys_of, fields, strict=True)]
+            said["columns"] = {key: _json_type(one) for key, one in pairs}
+            table = self._call("read_json", said)
+            columns = [_parse(key, one, r"[-+]?\d+(\.0+)?") for key, one in pairs]
+            self.sql, self.fields = f"SELECT {', '.join(columns)} FROM {table}", fields
+            return
+        self._select(self._call("read_json", said), [], detected=True)
+
+    def _select(self, table: str, fields: list[Field], *, detected: bool = False) -> None:
+        found = self._reader.execute(f"SELECT * FROM {table} LIMIT 0", self.values).description
+        there = {one[0].lower(): one for one in found}
+        if not fields:
+            names = _names(self._name_columns(found) if detected else [one[0] for one in found])
+            own = [field_of(new, one[1]) for new, one in zip(names, found, strict=True)]
+            for one in own:
+                if detected and one["type"] == "DATETIME":
+                    one["type"] = "TIMESTAMP"
+            pairs = zip(found, own, strict=True)
+            columns = [f"{quote(old[0])} AS {quote(new['name'])}" for old, new in pairs]
+            self.sql, self.fields = f"SELECT {', '.join(columns)} FROM {table}", own
+            return
+        self._no_other([one[0] for one in found], fields)
+        chosen = []
+        for one in fields:
+            if one["name"].lower() in there:
+                chosen.append(f"{quote(there[one['name'].lower()][0])} AS {quote(one['name'])}")
+            elif one["mode"] == "REQUIRED":
+                raise invalid(f"the files have no column {one['name']}, which is required")
+            else:
+                chosen.append(f"CAST(NULL AS {duckdb_type(one)}) AS {quote(one['name'])}")
+        self.sql, self.fields = f"SELECT {', '.join(chosen)} FROM {table}", fields
+
+    def _name_columns(self, found: list[Any]) -> list[str]:
+        """Return the names of detected columns; without a header, those that BigQuery makes."""
+        names = [str(one[0]) for one in found]
+        if self._header is None:
+            return names
+        if len(self._header) != len(found):
+            raise invalid(
+                "Error while reading data, error message: the first row has"
+                f" {len(self._header)} columns, and others have {len(found)}"
+            )
+        if names != [f"column{place}" for place in range(len(names))] or names == self._header:
+            return names
+        types = [field_of("x", one[1])["type"] for one in found]
+        return [
+            f"{GENERATED.get(kind, kind.lower())}_field_{place}" for place, kind in enumerate(types)
+        ]
+
+    def _no_other(self, names: list[str], fields: list[Field]) -> None:
+        """Refuse columns that the schema does not have, unless the job ignores these."""
+        known = {one["name"].lower() for one in fields}
+        other = sorted(name for name in names if name.lower() not in known)
+        if other and not self._settings.get("ignoreUnknownValues"):
+            raise invalid(f"Error while reading data, error message: No such field: {other[0]}.")
+
+    def _call(self, function: str, said: dict[str, Any]) -> str:
+        """Return the call of a reader, its options as parameters."""
+        self.values += list(said.values())
+        return f"{function}(?, {', '.join(f'{name} = ?' for name in said)})"
+
+
+def _starts(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(2)
+
+
+def _parse(column: str, field: Field, whole: str = r"\s*[-+]?\d+\s*") -> str:
+    """Return a column of text as the field's type.
+
+    whole: how an INTEGER looks, which is not rounded.
+    """
+    found = quote(column)
+    if field["type"] == "INTEGER" and field["mode"] != "REPEATED":
+        said = f"error('Could not parse ''' || {found} || ''' as INT64')"
+        fits = f"{found} IS NULL OR regexp_full_match({found}, '{whole}')"
+        found = f"CAST(CASE WHEN {fits} THEN {found} ELSE {said} END AS BIGINT)"
+    elif field["type"] == "BYTES" and field["mode"] != "REPEATED":
+        found = f"from_base64({found})"
+    elif field["type"] not in KEPT_TEXT:
+        found = f"CAST({found} AS {duckdb_type(field)})"
+    return f"{found} AS {quote(field['name'])}"
+
+
+def _json_type(field: Field) -> str:
+    if field["type"] in ("BYTES", "INTEGER") and field["mode"] != "REPEATED":
+        return "VARCHAR"
+    return duckdb_type(field)
+
+
+def _names(found: list[str]) -> list[str]:
+    """Return names that BigQuery can have, each one once."""
+    names: list[str] = []
+    for one in found:
+        name = re.sub(r"\W", "_", one) or "_"
+        name = f"_{name}" if name[0].isdigit() else name
+        while name.lower() in {known.lower() for known in names}:
+            name += "_"
+        names.append(name)
+    return names

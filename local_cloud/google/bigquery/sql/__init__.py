@@ -1,0 +1,1 @@
+"""SQL: what a statement may hold, what its names mean, and DuckDB's SQL for it."""

@@ -1,0 +1,1 @@
+"""Endpoints, predictions and batch predictions."""

@@ -1,0 +1,1 @@
+"""Custom jobs, and the training pipelines that run one."""

@@ -1,0 +1,1 @@
+"""The model registry, and the server of prebuilt images."""

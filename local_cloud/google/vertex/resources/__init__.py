@@ -1,0 +1,1 @@
+"""Resources by name: requests, documents, answers and errors, and what is billed."""

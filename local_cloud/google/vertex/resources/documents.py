@@ -1,0 +1,111 @@
+"""Resources by name, as JSON documents in the store; and the operations on them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from local_cloud.google import rest
+from local_cloud.google.filters import Functions, camel, compile_filter, order
+from local_cloud.google.projects import project_number
+from local_cloud.google.rest import page_token, read_page_token
+from local_cloud.google.vertex.resources.errors import not_found
+from local_cloud.google.vertex.resources.schema import Json, new_id, require, timestamp
+from local_cloud.store.records import Records
+
+TYPES = "type.googleapis.com/google.cloud.aiplatform.v1."
+EMPTY = "type.googleapis.com/google.protobuf.Empty"
+PAGE = 100  # resources in an answer where the request names no pageSize
+
+
+def get(records: Records, name: str) -> Json:
+    """Return the document of this name, or NOT_FOUND."""
+    document = records.get("vertex", name)
+    if document is None:
+        raise not_found(name)
+    return document
+
+
+def number_project(name: str) -> str:
+    """Return a resource's name with its project by number, as the service writes it."""
+    root, _, rest = name.partition("/")
+    project, _, rest = rest.partition("/")
+    return f"{root}/{project_number(project)}/{rest}" if root == "projects" else name
+
+
+def page(
+    records: Records,
+    collection: str,
+    query: dict[str, str],
+    render: Callable[[Json], Json],
+    *,
+    kind: str = "vertex",
+    functions: Functions | None = None,
+) -> tuple[list[Json], str]:
+    """Return one page of a collection's resources, filtered and ordered, and the next page's token.
+
+    `functions` are those that the filter may call.
+    """
+    rendered = [render(document) for _, document in records.list(kind, f"{collection}/")]
+    return paginate(rendered, query, functions)
+
+
+def paginate(
+    rendered: list[Json], query: dict[str, str], functions: Functions | None = None
+) -> tuple[list[Json], str]:
+    """Return one page of resources in the form that is shown, and the next page's token."""
+    keep = compile_filter(query.get("filter", ""), functions)
+    found = order([item for item in rendered if keep(item)], query.get("orderBy", ""))
+    try:
+        start = int(read_page_token(query.get("pageToken", "")) or "0")
+        size = int(query.get("pageSize", 0)) or PAGE
+    except ValueError:
+        start = size = -1
+    require(start >= 0 and size > 0, "pageToken or pageSize is not valid")
+    chosen, after = rest.cut_page(found, start, size)
+    return list(chosen), page_token(str(after)) if after else ""
+
+
+def record_operation(records: Records, parent: str, response: Json, metadata: str) -> Json:
+    """Record an operation that has ended with this response, so that it can be asked for again."""
+    now = timestamp(time.time())
+    operation: dict[str, Any] = {
+        "name": f"{parent}/operations/{new_id()}",
+        "metadata": {
+            "@type": TYPES + metadata,
+            "genericMetadata": {"createTime": now, "updateTime": now},
+        },
+        "done": True,
+        "response": response,
+    }
+    records.put("vertex", operation["name"], operation)
+    return operation
+
+
+def begin_operation(records: Records, parent: str, metadata: str, deployment: str) -> Json:
+    """Return an operation that ends with a deployment of the engine; the caller records it."""
+    now = timestamp(time.time())
+    return {
+        "name": f"{parent}/operations/{new_id()}",
+        "metadata": {
+            "@type": TYPES + metadata,
+            "genericMetadata": {"createTime": now, "updateTime": now},
+        },
+        "done": False,
+        "deployment": deployment,
+    }
+
+
+def show_operation(operation: Json) -> Json:
+    """Return an operation as the service tells it."""
+    return {name: value for name, value in operation.items() if name != "deployment"}
+
+
+def record_deletion(records: Records, name: str) -> Json:
+    """Record the operation that says that the resource of this name is deleted."""
+    parent = "/".join(name.split("/")[:4])
+    return record_operation(records, parent, {"@type": EMPTY}, "DeleteOperationMetadata")
+
+
+__all__ = ["Functions", "camel", "get", "number_project", "page"]

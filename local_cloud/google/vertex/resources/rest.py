@@ -1,0 +1,120 @@
+"""The REST routes of the declared resources: paths, names, bodies and answers.
+
+Paths and methods: the http rules in google.cloud.aiplatform_v1.services.*.transports.rest_base.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, cast
+from urllib.parse import unquote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.convertors import StringConvertor, register_url_convertor
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Route
+
+from local_cloud.google.rest import read_json
+from local_cloud.google.vertex.resources import documents
+from local_cloud.google.vertex.resources.documents import number_project
+from local_cloud.google.vertex.resources.resource import Call, Method, Resource
+from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.store.records import Records
+
+LOCATION = "/projects/{project}/locations/{location}"
+PARENT = f"/v1{LOCATION}"
+
+
+class _Id(StringConvertor):
+    """A resource's id: what follows a colon is the name of a method."""
+
+    regex = "[^/:]+"
+
+
+register_url_convertor("id", _Id())
+
+
+STANDARD = {  # method and path of each, "*" for a resource's id
+    "create": "POST",
+    "list": "GET",
+    "get": "GET *",
+    "patch": "PATCH *",
+    "delete": "DELETE *",
+}
+# In the names of operations' metadata; the other long-running methods delete something.
+VERBS = {"create": "Create", "patch": "Update"}
+
+
+def routes(resource: Resource, records: Records) -> list[BaseRoute]:
+    """Return the routes of a kind of resource; records: where its operations are kept."""
+    collection = _pattern(f"{PARENT}/{resource.collection}")
+    return [
+        _route(resource, name, method, collection, records)
+        for name, method in resource.methods.items()
+    ]
+
+
+def _pattern(path: str) -> str:
+    """Return the path with a parameter for each star.
+
+    A colon ends an id; a custom method follows it.
+    """
+    first, *others = path.split("*")
+    return first + "".join(f"{{id{n}:id}}{part}" for n, part in enumerate(others))
+
+
+def _route(
+    resource: Resource, name: str, method: Method, collection: str, records: Records
+) -> BaseRoute:
+    verb, _, rest = STANDARD.get(name, name).partition(" ")
+    path = collection + (f"/{{id:id}}{rest[1:]}" if rest.startswith("*") else rest)
+
+    def operation(call: Call) -> Any:
+        return perform(resource, name, method, call, records)
+
+    async def answer(request: Request) -> JSONResponse:
+        content = await read_json(request) if verb in ("POST", "PATCH", "PUT") else {}
+        call = Call(read_name(request), request.query_params, content)
+        if resource.on_loop or inspect.iscoroutinefunction(method):
+            found = operation(call)
+        else:
+            found = await run_in_threadpool(operation, call)
+        return JSONResponse((await found if inspect.isawaitable(found) else found) or {})
+
+    return Route(path, answer, methods=[verb])
+
+
+def perform(resource: Resource, name: str, method: Method, call: Call, records: Records) -> Any:
+    """Return what the method answers; a long-running one is an operation that has ended."""
+    if name not in resource.long_running:
+        return method(call)
+    with records.transaction():
+        found = method(call)
+        if name not in VERBS:
+            return documents.record_deletion(records, call.name)
+        kind = resource.proto.__name__
+        location = "/".join(call.name.split("/")[:4])
+        response = {"@type": documents.TYPES + kind, **cast(Json, found)}
+        metadata = f"{VERBS[name]}{kind}OperationMetadata"
+        return documents.record_operation(records, location, response, metadata)
+
+
+def _id(encoded: str) -> str:
+    """Return a part of a resource's name, decoded; what is one segment of the path stays one."""
+    found = unquote(encoded)
+    require("/" not in found, f"{found!r} is not a valid resource id")
+    return found
+
+
+def read_name(request: Request) -> str:
+    """Return what a request's path names, without the method after a colon."""
+    return _name_in(request.scope["path"].partition("/projects/")[2])
+
+
+@functools.lru_cache(maxsize=1024)  # many requests name the same few endpoints
+def _name_in(path: str) -> str:
+    """Return the name in a path behind /projects/."""
+    *above, last = f"projects/{path}".split("/")
+    return number_project("/".join(map(_id, [*above, last.partition(":")[0]])))

@@ -18,10 +18,10 @@ def write_manifest(
     args: Mapping[str, Any],
     path: str = "manifest.yaml",
     machine: str = MACHINE,
+    *,
     replicas: int = 1,
     gpu: str | None = None,
     spot: bool = False,
-    *,
     gpu_count: int = 1,
     hours: float = 2.0,
     kind: Kind = "TrainJob",
@@ -35,7 +35,7 @@ def write_manifest(
     """
     session = current_session()
     sending.check_readable(args, "s3://")
-    machine, gpus = choose(machine, gpu, gpu_count, session.region)
+    machine, gpus = choose(machine, gpu, gpu_count, region=session.region)
     node_labels = {kubernetes.TYPE: machine}
     if spot:
         node_labels["eks.amazonaws.com/capacityType"] = "SPOT"

@@ -21,8 +21,8 @@ def estimate_cost(
     machine: str,
     gpu: str | None = None,
     replicas: int = 1,
-    hours: float = 1.0,
     *,
+    hours: float = 1.0,
     spot: bool = False,
     region: str = REGION,
 ) -> Estimate:
@@ -40,7 +40,7 @@ def estimate_cost(
     if spot:
         notes.append(SPOT)
     return costs.estimate(
-        (machine, price(MACHINES, machine, "instance type", PAGE)),
+        (machine, price(MACHINES, machine, "instance type", page=PAGE)),
         replicas=replicas,
         hours=hours,
         notes=notes,
@@ -60,7 +60,7 @@ def estimate_endpoint(
     if region != REGION:
         notes.append(f"Priced as in {REGION}; {region} may cost more.")
     return costs.estimate(
-        (machine, price(HOSTING, machine, "instance type", PAGE)),
+        (machine, price(HOSTING, machine, "instance type", page=PAGE)),
         replicas=replicas,
         hours=hours,
         notes=notes,

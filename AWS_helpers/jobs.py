@@ -37,11 +37,11 @@ def train(
     args: Mapping[str, Any],
     machine: str = MACHINE,
     replicas: int = 1,
+    *,
     gpu: str | None = None,
     spot: bool = False,
     wait: bool = True,
     dry_run: bool = False,
-    *,
     torchrun: bool = False,
     container_uri: str | None = None,
 ) -> Run | Request:
@@ -65,7 +65,7 @@ def train(
     sending.warn_of_stops(args, spot)
     image = container_uri or images.image_for(machine, session.region)
     images.warn(image)
-    request = training_request(args, machine, replicas, spot, torchrun, image)
+    request = training_request(args, machine, replicas, spot=spot, torchrun=torchrun, image=image)
     if dry_run:
         return request
     budget.require(an_hour, budget.HOUR, spending.estimate_spending)
@@ -74,7 +74,7 @@ def train(
 
 
 def training_request(
-    args: Mapping[str, Any], machine: str, replicas: int, spot: bool, torchrun: bool, image: str
+    args: Mapping[str, Any], machine: str, replicas: int, *, spot: bool, torchrun: bool, image: str
 ) -> Request:
     """Return the calls that send train_nn.py, with the folder that it is in."""
     from sagemaker.core.training import configs

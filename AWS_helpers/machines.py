@@ -50,7 +50,7 @@ INCREMENT = Increment(
 )
 
 
-def choose(machine: str, gpu: str | None, gpu_count: int, region: str) -> tuple[str, int]:
+def choose(machine: str, gpu: str | None, gpu_count: int, *, region: str) -> tuple[str, int]:
     """Return EC2's name of the instance type, and how many GPUs it has.
 
     >>> choose("ml.m5.xlarge", "T4", 4, "us-east-1")
@@ -106,7 +106,7 @@ def estimate_vm(
     if spot:
         notes.append(SPOT)
     return costs.estimate(
-        (machine, price(MACHINES, machine, "instance type", PAGE)),
+        (machine, price(MACHINES, machine, "instance type", page=PAGE)),
         hours=hours,
         notes=notes,
         increment=INCREMENT,

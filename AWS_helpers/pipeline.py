@@ -42,6 +42,7 @@ def pipeline(
     args: Mapping[str, Any],
     table: str | Path = "data/titanic_train.csv",
     better_than: float = 0.8,
+    *,
     machine: str = MACHINE,
     name: str = "titanic",
 ) -> Definition:
@@ -65,12 +66,12 @@ def pipeline(
         args = {**args, "epochs": parameters[-1]}
     with refusals(f"building the pipeline {name}"), _quiet():
         prepared = pipeline_steps.prepare(session, Path(table), machine)
-        trained = pipeline_steps.train(session, prepared, args, machine)
-        judged, accuracy = pipeline_steps.evaluate(session, prepared, trained, machine)
+        trained = pipeline_steps.train(session, prepared, args, machine=machine)
+        judged, accuracy = pipeline_steps.evaluate(session, prepared, trained, machine=machine)
         kept = pipeline_steps.register(session, judged, name)
         better = pipeline_steps.register_if(accuracy, least, kept)
         return Definition(
-            _pipeline(session, name, parameters, [prepared, trained, judged, better]),
+            _pipeline(session, name, parameters, made=[prepared, trained, judged, better]),
             machine,
             name,
             group=name,
@@ -160,7 +161,7 @@ def find_model_package(execution: PipelineExecution) -> str | None:
 
 # ---- inside -------------------------------------------------------------------------------------
 def _pipeline(
-    session: PipelineSession, name: str, parameters: list[Any], made: list[Any]
+    session: PipelineSession, name: str, parameters: list[Any], *, made: list[Any]
 ) -> Pipeline:
     """Return the SDK's pipeline, compiled once.
 

@@ -46,7 +46,7 @@ def prepare(session: PipelineSession, table: Path, machine: str) -> ProcessingSt
 
 
 def train(
-    session: PipelineSession, prepared: ProcessingStep, args: Mapping[str, Any], machine: str
+    session: PipelineSession, prepared: ProcessingStep, args: Mapping[str, Any], *, machine: str
 ) -> TrainingStep:
     """Return the step that runs train_nn.py, as train() does, on the prepared data."""
     from sagemaker.core.training import configs
@@ -77,7 +77,7 @@ def train(
 
 
 def evaluate(
-    session: PipelineSession, prepared: ProcessingStep, trained: TrainingStep, machine: str
+    session: PipelineSession, prepared: ProcessingStep, trained: TrainingStep, *, machine: str
 ) -> tuple[ProcessingStep, Any]:
     """Return the step that judges the model, and the accuracy that it will report."""
     from sagemaker.core.workflow.functions import JsonGet

@@ -35,8 +35,8 @@ def deploy(
     run: Run | str,
     machine: str = "ml.m5.large",
     replicas: int = 1,
-    dry_run: bool = False,
     *,
+    dry_run: bool = False,
     max_replicas: int | None = None,
     endpoint: Any = None,
     traffic: int = 100,
@@ -60,10 +60,16 @@ def deploy(
     image = container_uri or images.serving_image_for(machine, session.region)
     name = _new_name()
     old = str(getattr(endpoint, "endpoint_name", endpoint)) if endpoint else None
-    variant = _variant(name if old else FIRST, name, machine, replicas, max_replicas, traffic)
+    variant = _variant(
+        name if old else FIRST, name, machine, replicas=replicas, most=max_replicas, weight=traffic
+    )
     with refusals(f"deploying {uri}"):
         variants = [*(_variants(old, 100 - traffic) if old else []), variant]
-        made = _of_package(package, name) if package else _registration(uri, name, machine, image)
+        made = (
+            _of_package(package, name)
+            if package
+            else _registration(uri, name, machine, image=image)
+        )
         request = Request(
             {
                 **made,
@@ -117,7 +123,7 @@ def register(run: Run, machine: str = "ml.m5.large", *, container_uri: str | Non
     uri = describe.spec(serving.require_trained(run).job).output
     image = container_uri or images.serving_image_for(machine, session.region)
     with refusals(f"registering {uri}"):
-        return _build(Request(_registration(uri, _new_name(), machine, image)))
+        return _build(Request(_registration(uri, _new_name(), machine, image=image)))
 
 
 def _new_name() -> str:
@@ -125,7 +131,7 @@ def _new_name() -> str:
 
 
 def _variant(
-    name: str, model: str, machine: str, replicas: int, most: int | None, weight: int
+    name: str, model: str, machine: str, *, replicas: int, most: int | None, weight: int
 ) -> dict[str, Any]:
     """Return the variant of an endpoint configuration that serves a model."""
     variant = {
@@ -158,7 +164,7 @@ def _variants(endpoint: str, share: int) -> list[dict[str, Any]]:
     ]
 
 
-def _registration(uri: str, name: str, machine: str, image: str) -> dict[str, dict[str, Any]]:
+def _registration(uri: str, name: str, machine: str, *, image: str) -> dict[str, dict[str, Any]]:
     """Return the calls that pack the model with our program, and register it."""
     from sagemaker.core.training.configs import SourceCode
 

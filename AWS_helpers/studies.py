@@ -30,7 +30,7 @@ def study_of(job: Tuning, request: Mapping[str, Any]) -> Study:
     objective = config.hyper_parameter_tuning_job_objective
     space = _space(config.parameter_ranges)
     found = enumerate(describe.trials_of(job), 1)
-    trials = tuple(_trial(number, seen, space, spec.base) for number, seen in found)
+    trials = tuple(_trial(number, seen, space, base=spec.base) for number, seen in found)
     hour = partial(waiting.estimate, spec)
     return Study(
         place=results.place(describe.SERVICE),
@@ -58,7 +58,7 @@ def follow(job: Tuning, request: Mapping[str, Any]) -> Study:
 
     name = describe.spec(job).name
     with refusals(f"watching {name}"):
-        study = tuning.follow(look, watching.PAUSE[target()], trial_reason, name)
+        study = tuning.follow(look, watching.PAUSE[target()], trial_reason, name=name)
         if not study.trials_with_result:
             return study
         best = waiting.complete(waiting.run_of(trial_job(study.best.name), request))
@@ -81,7 +81,7 @@ def trial_reason(trial: Trial) -> str:
     return f"{trial.reason}. Its log: CloudWatch Logs, {describe.LOG_GROUP}, {trial.name}/"
 
 
-def _trial(number: int, seen: Mapping[str, Any], space: Space, base: str) -> Trial:
+def _trial(number: int, seen: Mapping[str, Any], space: Space, *, base: str) -> Trial:
     """Return a trial: HyperParameterTrainingJobSummary in the API reference."""
     name = seen["TrainingJobName"]
     started = seen.get("TrainingStartTime")

@@ -40,6 +40,7 @@ def tune(
     args: Mapping[str, Any],
     space: Space,
     metric: str = "validation_loss",
+    *,
     trials: int = 12,
     parallel: int = 2,
     machine: str = MACHINE,
@@ -48,7 +49,6 @@ def tune(
     spot: bool = False,
     wait: bool = True,
     dry_run: bool = False,
-    *,
     algorithm: str = "bayesian",
     goal: str | None = None,
     early_stopping: bool = False,
@@ -72,12 +72,12 @@ def tune(
     session = current_session()
     sending.check_readable(args, "s3://")
     tuning.check(space, args, trials=trials, parallel=parallel)
-    tuning.check_algorithm(algorithm, ALGORITHMS, space, "SageMaker")
+    tuning.check_algorithm(algorithm, ALGORITHMS, space, service="SageMaker")
     trials = _combinations(space, trials) if algorithm == "grid" else trials
     goal = tuning.goal_of(metric, goal)
     machine = machine_with(machine, gpu)
     an_hour = partial(price, machine, replicas)
-    tuning.state_cost("SageMaker", an_hour, trials, parallel, spot)
+    tuning.state_cost("SageMaker", an_hour, trials, parallel=parallel, spot=spot)
     sending.warn_of_stops(args, spot)
     image = container_uri or images.image_for(machine, session.region)
     images.warn(image)

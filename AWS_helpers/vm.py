@@ -46,10 +46,10 @@ def train_on_vm(
     args: Mapping[str, Any],
     machine: str = MACHINE,
     gpu: str | None = None,
+    *,
     spot: bool = False,
     wait: bool = True,
     dry_run: bool = False,
-    *,
     gpu_count: int = 1,
     hours: float = 2.0,
     zone: str | None = None,
@@ -68,14 +68,14 @@ def train_on_vm(
     """
     session = current_session()
     sending.check_readable(args, "s3://")
-    machine, count = choose(machine, gpu, gpu_count, session.region)
+    machine, count = choose(machine, gpu, gpu_count, region=session.region)
     price = partial(estimate_vm, machine, region=session.region)
     costs.state("EC2", price, spot)
     sending.warn_of_stops(args, spot)
     name = f"{vm.PREFIX}{datetime.now():%Y%m%d-%H%M%S-%f}"
     base = f"{session.uri}/runs/{name}"
     rented = vm.Machine(name, base, args, count, hours, "boto3", COPY, "shutdown -h now")
-    request = vm_request(rented, machine, zone, spot, profile)
+    request = vm_request(rented, machine, zone, spot=spot, profile=profile)
     if dry_run:
         return request
     budget.require(price, budget.HOUR, spending.estimate_spending)
@@ -109,7 +109,7 @@ def wait_for(run: Run) -> Run:
 
 
 def vm_request(
-    rented: vm.Machine, machine: str, zone: str | None, spot: bool, profile: str
+    rented: vm.Machine, machine: str, zone: str | None, *, spot: bool, profile: str
 ) -> Request:
     """Return the calls that upload the code and start the machine; its script is written here.
 

@@ -54,7 +54,7 @@ def wait(run_or_job: Any) -> Run | Study:
 
 def run_of(job: Job, request: Mapping[str, Any]) -> Run:
     """Return the row of a job that has not ended."""
-    return results.row(describe.SERVICE, describe.spec(job), job, request)
+    return results.row(describe.SERVICE, describe.spec(job), job, request=request)
 
 
 def follow(run: Run) -> Run:
@@ -73,11 +73,11 @@ def complete(run: Run) -> Run:
         times = describe.status(machines).times
         if now.state not in (SUCCEEDED, CANCELLED):
             raise LessonError(f"{spec.name} {now.state}. {describe.failure_reason(machines)}")
-    run = results.row_of_ended(run, spec, now, times, partial(estimate, spec))
+    run = results.row_of_ended(run, spec, now, machines=times, estimate=partial(estimate, spec))
     if now.state == CANCELLED or not run.artefacts:
         return run
     copy = storage.fetch(run.artefacts, new_folder("sagemaker"))
-    return results.with_results(run, spec.name, times, copy)
+    return results.with_results(run, spec.name, times, copy=copy)
 
 
 def estimate(spec: JobSpec, hours: float) -> Estimate:

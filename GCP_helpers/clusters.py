@@ -18,10 +18,10 @@ def write_manifest(
     args: Mapping[str, Any],
     path: str = "manifest.yaml",
     machine: str = "n1-standard-4",
+    *,
     replicas: int = 1,
     gpu: str | None = None,
     spot: bool = False,
-    *,
     gpu_count: int = 1,
     hours: float = 2.0,
     kind: Kind = "TrainJob",
@@ -35,7 +35,7 @@ def write_manifest(
     """
     session = current_session()
     sending.check_readable(args, "gs://")
-    machine, _ = choose(machine, gpu, gpu_count, session.region, None)
+    machine, _ = choose(machine, gpu, gpu_count, region=session.region, zone=None)
     node_labels = {kubernetes.TYPE: machine}
     if gpu:
         node_labels["cloud.google.com/gke-accelerator"] = accelerator_name(gpu)

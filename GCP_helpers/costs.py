@@ -25,8 +25,8 @@ def estimate_cost(
     machine: str,
     gpu: str | None = None,
     replicas: int = 1,
-    hours: float = 1.0,
     *,
+    hours: float = 1.0,
     gpu_count: int = 1,
     spot: bool = False,
     region: str = REGION,
@@ -45,8 +45,8 @@ def estimate_cost(
         notes.append(SPOT)
     name = gpu and accelerator_type(gpu)
     return costs.estimate(
-        (machine, price(MACHINES, machine, "machine", PAGE)),
-        gpu=(short_name(name), price(GPUS, name, "GPU", PAGE)) if name else None,
+        (machine, price(MACHINES, machine, "machine", page=PAGE)),
+        gpu=(short_name(name), price(GPUS, name, "GPU", page=PAGE)) if name else None,
         gpu_count=gpu_count,
         replicas=replicas,
         hours=hours,
@@ -67,7 +67,7 @@ def estimate_endpoint(
     if region != REGION:
         notes.append(f"Priced as in {REGION}; {region} may cost more.")
     return costs.estimate(
-        (machine, price(PREDICTION, machine, "machine", PAGE)),
+        (machine, price(PREDICTION, machine, "machine", page=PAGE)),
         replicas=replicas,
         hours=hours,
         notes=notes,

@@ -34,11 +34,11 @@ def train(
     args: Mapping[str, Any],
     machine: str = "n1-standard-4",
     replicas: int = 1,
+    *,
     gpu: str | None = None,
     spot: bool = False,
     wait: bool = True,
     dry_run: bool = False,
-    *,
     gpu_count: int = 1,
     container_uri: str | None = None,
 ) -> Run | Request:
@@ -57,7 +57,7 @@ def train(
 
     session = current_session()
     sending.check_readable(args, "gs://", "/gcs/")
-    an_hour = partial(price, machine, gpu, replicas, gpu_count)
+    an_hour = partial(price, machine, gpu, replicas, gpu_count=gpu_count)
     costs.state("Vertex AI", an_hour, spot)
     sending.warn_of_stops(args, spot)
     image = container_uri or images.image_for(gpu)
@@ -143,7 +143,7 @@ def tpu(machine: str) -> dict[str, Any]:
     return {"tpu_topology": TOPOLOGIES[chips]} if family in TPU_MACHINES else {}
 
 
-def price(machine: str, gpu: str | None, replicas: int, gpu_count: int) -> costs.Estimate:
+def price(machine: str, gpu: str | None, replicas: int, *, gpu_count: int) -> costs.Estimate:
     """Return what an hour of these machines costs in the session's region."""
     region = current_session().region
     return estimate_cost(machine, gpu, replicas, gpu_count=gpu_count, region=region)

@@ -103,7 +103,7 @@ def accelerator_name(gpu: str | None) -> str:
 
 
 def choose(
-    machine: str, gpu: str | None, gpu_count: int, region: str, zone: str | None
+    machine: str, gpu: str | None, gpu_count: int, *, region: str, zone: str | None
 ) -> tuple[str, str]:
     """Return the machine type with these GPUs and a zone that has them.
 
@@ -157,8 +157,8 @@ def estimate_vm(
         notes.append(SPOT)
     name = gpu and _require_accelerator(gpu)
     return costs.estimate(
-        (machine, price(MACHINES, machine, "machine", PAGE)),
-        gpu=(name, price(GPUS, name, "GPU", PAGE)) if name else None,
+        (machine, price(MACHINES, machine, "machine", page=PAGE)),
+        gpu=(name, price(GPUS, name, "GPU", page=PAGE)) if name else None,
         gpu_count=gpu_count,
         hours=hours,
         notes=notes,

@@ -46,6 +46,7 @@ def pipeline(
     args: Mapping[str, Any],
     table: str | Path = "data/titanic_train.csv",
     better_than: float = 0.8,
+    *,
     machine: str = "n1-standard-2",
     file: str | Path = FOLDER / "titanic.yaml",
 ) -> Definition:
@@ -88,7 +89,7 @@ def run_pipeline(
     session = current_session()
     _state_price(definition)
     code, table = _places(definition)
-    request = _request(definition, code, table, caching)
+    request = _request(definition, code, table, caching=caching)
     if dry_run:
         return request
     besides = partial(_besides, definition)
@@ -147,10 +148,12 @@ def tasks(job: PipelineJob) -> dict[str, str]:
 
 
 # ---- the request ----------------------------------------------------------------------------
-def _request(definition: Definition, code: str, table: str, caching: bool | None) -> Request:
+def _request(definition: Definition, code: str, table: str, *, caching: bool | None) -> Request:
     session = current_session()
     mounted = f"/gcs/{session.bucket}"  # where a task finds the bucket
-    given = _parameters(definition, f"{mounted}/{code}", f"{mounted}/{table}", _place(definition))
+    given = _parameters(
+        definition, f"{mounted}/{code}", f"{mounted}/{table}", place=_place(definition)
+    )
     name = new_name("pipeline")
     return Request(
         {
@@ -169,7 +172,7 @@ def _request(definition: Definition, code: str, table: str, caching: bool | None
 
 
 def _parameters(
-    definition: Definition, code: str, table: str, place: Mapping[str, Any]
+    definition: Definition, code: str, table: str, *, place: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what the pipeline is given."""
     return {

@@ -61,7 +61,7 @@ def follow(job: Tuning, request: Mapping[str, Any]) -> Study:
 
     name = describe.spec(job).name
     with refusals(f"watching {name}"):
-        study = tuning.follow(look, watching.PAUSE[target()], trial_reason, name)
+        study = tuning.follow(look, watching.PAUSE[target()], trial_reason, name=name)
         if not study.trials_with_result:
             return study
         best = waiting.complete(waiting.run_of(trial_job(study.best.name), request))

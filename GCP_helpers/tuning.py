@@ -37,6 +37,7 @@ def tune(
     args: Mapping[str, Any],
     space: Space,
     metric: str = "validation_loss",
+    *,
     trials: int = 12,
     parallel: int = 2,
     machine: str = "n1-standard-4",
@@ -45,7 +46,6 @@ def tune(
     spot: bool = False,
     wait: bool = True,
     dry_run: bool = False,
-    *,
     algorithm: str = "bayesian",
     goal: str | None = None,
     early_stopping: bool = False,
@@ -68,10 +68,10 @@ def tune(
     current_session()
     sending.check_readable(args, "gs://", "/gcs/")
     tuning.check(space, args, trials=trials, parallel=parallel)
-    tuning.check_algorithm(algorithm, [*ALGORITHMS], space, "Vertex AI")
+    tuning.check_algorithm(algorithm, [*ALGORITHMS], space, service="Vertex AI")
     goal = tuning.goal_of(metric, goal)
-    an_hour = partial(price, machine, gpu, replicas, gpu_count)
-    tuning.state_cost("Vertex AI", an_hour, trials, parallel, spot)
+    an_hour = partial(price, machine, gpu, replicas, gpu_count=gpu_count)
+    tuning.state_cost("Vertex AI", an_hour, trials, parallel=parallel, spot=spot)
     sending.warn_of_stops(args, spot)
     image = container_uri or images.image_for(gpu)
     images.warn(image)

@@ -49,10 +49,10 @@ def train_on_vm(
     args: Mapping[str, Any],
     machine: str = "n1-standard-4",
     gpu: str | None = None,
+    *,
     spot: bool = False,
     wait: bool = True,
     dry_run: bool = False,
-    *,
     gpu_count: int = 1,
     hours: float = 2.0,
     zone: str | None = None,
@@ -70,7 +70,7 @@ def train_on_vm(
     """
     session = current_session()
     sending.check_readable(args, "gs://")
-    machine, zone = choose(machine, gpu, gpu_count, session.region, zone)
+    machine, zone = choose(machine, gpu, gpu_count, region=session.region, zone=zone)
     count = gpu_count if gpu else 0
     price = partial(estimate_vm, machine, gpu, gpu_count=gpu_count, region=session.region)
     costs.state("Compute Engine", price, spot)
@@ -79,7 +79,7 @@ def train_on_vm(
     base = f"{session.uri}/runs/{name}"
     off = f"gcloud --quiet compute instances delete {name} --zone={zone} || shutdown -h now"
     rented = vm.Machine(name, base, args, count, hours, "google-cloud-storage", COPY, off)
-    request = vm_request(rented, machine, gpu, zone, spot)
+    request = vm_request(rented, machine, gpu, zone=zone, spot=spot)
     if dry_run:
         return request
     budget.require(price, budget.HOUR, spending.estimate_spending)
@@ -112,13 +112,15 @@ def wait_for(run: Run) -> Run:
     return vm.complete(run, run.job, copy)
 
 
-def vm_request(rented: vm.Machine, machine: str, gpu: str | None, zone: str, spot: bool) -> Request:
+def vm_request(
+    rented: vm.Machine, machine: str, gpu: str | None, *, zone: str, spot: bool
+) -> Request:
     """Return the calls that upload the code and create the machine; its script is written here.
 
     https://cloud.google.com/compute/docs/reference/rest/v1/instances/insert has the fields.
     """
     url = f"{API}/projects/{current_session().project}/zones/{zone}/instances"
-    body = instance(rented, machine, gpu, zone, spot)
+    body = instance(rented, machine, gpu, zone=zone, spot=spot)
     return Request(
         {
             "upload_source": {"uri": f"{rented.base}/{vm.SOURCE}"},
@@ -129,7 +131,7 @@ def vm_request(rented: vm.Machine, machine: str, gpu: str | None, zone: str, spo
 
 
 def instance(
-    rented: vm.Machine, machine: str, gpu: str | None, zone: str, spot: bool
+    rented: vm.Machine, machine: str, gpu: str | None, *, zone: str, spot: bool
 ) -> dict[str, Any]:
     """Return the Instance that Compute Engine is asked for."""
     project, family = IMAGES[bool(gpu)]

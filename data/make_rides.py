@@ -55,7 +55,7 @@ def _miles(start: tuple[float, float], end: tuple[float, float]) -> float:
     return across + abs(east * math.sin(AVENUES) + north * math.cos(AVENUES))
 
 
-def _fare(start: datetime, miles: float, flat: bool, traffic: float) -> float:
+def _fare(start: datetime, miles: float, flat: bool, *, traffic: float) -> float:
     """Return the fare in dollars."""
     working, hour = start.weekday() < 5, start.hour
     if flat:
@@ -73,13 +73,13 @@ def rides(count: int, seed: int = SEED) -> list[str]:
         begun = datetime(2014, 1, 1, tzinfo=UTC) + timedelta(minutes=int(random.random() * YEAR))
         traffic = math.exp(0.2 * _bell(random))
         passengers = 1 + int(6 * random.random() ** 4)
-        fare = _fare(begun, _miles(start, end), at_jfk != to_jfk, traffic)
+        fare = _fare(begun, _miles(start, end), at_jfk != to_jfk, traffic=traffic)
         where = ",".join(f"{each:.6f}" for each in (*start, *end))
         lines.append(f"{fare:.1f},{begun:%Y-%m-%d %H:%M:%S} UTC,{where},{passengers},{number}")
     return lines
 
 
-def write(folder: Path, train: int = 20_000, valid: int = 4_000, shards: int = 4) -> list[Path]:
+def write(folder: Path, train: int = 20_000, valid: int = 4_000, *, shards: int = 4) -> list[Path]:
     """Write taxi-train-… and taxi-valid-… in shards, without a header; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     lines, paths = rides(train + valid), []

@@ -48,6 +48,7 @@ def judge(
     name: str,
     answers: Iterable[object],
     truth: Iterable[object],
+    *,
     seconds: float | None = None,
     cost: float | None = None,
 ) -> Baseline:

@@ -23,7 +23,7 @@ REGIONS = {"gcp": "us-central1", "aws": "us-east-1"}
 BUILD = "docker build --platform linux/amd64"
 
 
-def uri(cloud: str, account: str, region: str, tag: str, name: str = NAME) -> str:
+def uri(cloud: str, account: str, region: str, *, tag: str, name: str = NAME) -> str:
     """Return an image's URI; `account` is the project or the number of the account."""
     if cloud == "gcp":
         return f"{region}-docker.pkg.dev/{account}/lesson/{name}:{tag}"
@@ -31,7 +31,7 @@ def uri(cloud: str, account: str, region: str, tag: str, name: str = NAME) -> st
 
 
 def commands(
-    cloud: str, account: str, region: str, image: str, choices: Sequence[str], *, remote: bool
+    cloud: str, account: str, region: str, *, image: str, choices: Sequence[str], remote: bool
 ) -> list[str]:
     """Return the shell's commands, in order: make the repository, log in, build, push.
 
@@ -87,11 +87,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error("name the project or account: --account")
         account = {"gcp": "YOUR-PROJECT", "aws": "YOUR-ACCOUNT"}[chosen.cloud]
     region = chosen.region or REGIONS[chosen.cloud]
-    image = uri(chosen.cloud, account, region, chosen.tag, SERVING if chosen.serving else NAME)
+    image = uri(
+        chosen.cloud, account, region, tag=chosen.tag, name=SERVING if chosen.serving else NAME
+    )
     choices = [f"--build-arg INDEX={CPU}"] * chosen.cpu
     choices += ["--build-arg RUN_AS=root"] * chosen.root
     choices += ["--file Dockerfile.serving"] * chosen.serving
-    made = commands(chosen.cloud, account, region, image, choices, remote=chosen.remote)
+    made = commands(
+        chosen.cloud, account, region, image=image, choices=choices, remote=chosen.remote
+    )
     for line in made:
         print(line, flush=True)
         if chosen.run and (code := subprocess.run(line, shell=True, cwd=ROOT).returncode):

@@ -107,11 +107,11 @@ def links(text: str, known: Mapping[str, str]) -> list[Link]:
     """
     masked = blank_code(text)
     masked = _DEFINITION.sub(lambda found: " " * len(found[0]), masked)
-    images = [_link(text, found, True, known) for found in _IMAGE.finditer(masked)]
+    images = [_link(text, found, True, known=known) for found in _IMAGE.finditer(masked)]
     for image in images:
         if image:  # what is left are the links; an image can be the text of one
             masked = masked[: image.start] + " " * (image.end - image.start) + masked[image.end :]
-    found_links = [_link(text, found, False, known) for found in _LINK.finditer(masked)]
+    found_links = [_link(text, found, False, known=known) for found in _LINK.finditer(masked)]
     auto = [
         Link(*found.span(), False, found["target"], found["target"], form="auto")
         for found in _AUTOLINK.finditer(masked)
@@ -121,7 +121,7 @@ def links(text: str, known: Mapping[str, str]) -> list[Link]:
     return sorted(every, key=lambda link: (link.start, -link.end))
 
 
-def _link(text: str, found: re.Match[str], image: bool, known: Mapping[str, str]) -> Link | None:
+def _link(text: str, found: re.Match[str], image: bool, *, known: Mapping[str, str]) -> Link | None:
     """Return the link of a match, or None for brackets that are none (`[1]`, `[ ]`, a footnote)."""
     name = text[slice(*found.span("text"))]
     attributes = read_attributes(text[slice(*found.span("attributes"))])

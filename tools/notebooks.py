@@ -47,7 +47,7 @@ def notebook_text(lesson: Episodes, path: Path, instructor: bool) -> str:
         name = id_of(cell.name)
         identity = name if name and name not in names else _hash(cell, seen[content])
         names.add(name)
-        made.append(_notebook_cell(cell, identity, number, path.parent))
+        made.append(_notebook_cell(cell, identity, number, folder=path.parent))
     source = path.relative_to(lesson.root).as_posix()
     notebook = {
         "nbformat": 4,
@@ -69,7 +69,7 @@ def _hash(cell: Cell, occurrence: int) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
-def _notebook_cell(cell: Cell, identity: str, number: int, folder: Path) -> dict[str, object]:
+def _notebook_cell(cell: Cell, identity: str, number: int, *, folder: Path) -> dict[str, object]:
     """Return the cell of a page in the folder, as nbformat 4.5 has it.
 
     A cell with expected output counts as run, for nbval.

@@ -217,7 +217,7 @@ def read_array(archive: zipfile.ZipFile, header: Header) -> np.ndarray:
 
 
 def read_rows(
-    archive: zipfile.ZipFile, header: Header, rows: range, content: np.ndarray | None
+    archive: zipfile.ZipFile, header: Header, rows: range, *, content: np.ndarray | None
 ) -> np.ndarray:
     """Return rows of an array: float32, or as stored if the file's content is mapped into memory.
 

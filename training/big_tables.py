@@ -407,8 +407,8 @@ def load(
         if mapped and "://" not in path:
             content = np.asarray(np.memmap(path, mode="r"))
         X_header, y_header = archives.read_headers(archive, part)
-        X = archives.read_rows(archive, X_header, share.inside, content)
-        y = archives.read_rows(archive, y_header, share.inside, content).reshape(-1, 1)
+        X = archives.read_rows(archive, X_header, share.inside, content=content)
+        y = archives.read_rows(archive, y_header, share.inside, content=content).reshape(-1, 1)
         check(X, y, part, labels=labels, first_row=share.inside.start)
     return Part(X, y, share.rows)
 

@@ -92,8 +92,8 @@ class ColumnLinear(nn.Module):
     def __init__(self, whole: nn.Linear, rank: int, size: int) -> None:
         """Take a part of a whole layer."""
         super().__init__()
-        self.weight = take_part(whole.weight, 0, rank, size)  # (own outputs, inputs)
-        self.bias = None if whole.bias is None else take_part(whole.bias, 0, rank, size)
+        self.weight = take_part(whole.weight, 0, rank=rank, size=size)  # (own outputs, inputs)
+        self.bias = None if whole.bias is None else take_part(whole.bias, 0, rank=rank, size=size)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return the own outputs, (rows, own outputs)."""
@@ -107,7 +107,7 @@ class RowLinear(nn.Module):
     def __init__(self, whole: nn.Linear, rank: int, size: int) -> None:
         """Take a part of a whole layer."""
         super().__init__()
-        self.weight = take_part(whole.weight, 1, rank, size)  # (outputs, own inputs)
+        self.weight = take_part(whole.weight, 1, rank=rank, size=size)  # (outputs, own inputs)
         self.bias = whole.bias  # (outputs,), the same on all replicas
 
     def forward(self, own_inputs: Tensor) -> Tensor:
@@ -140,7 +140,7 @@ class ColumnDropout(nn.Module):
         return own_inputs * factors.chunk(self.size, -1)[self.rank]
 
 
-def take_part(whole: Tensor, dimension: int, rank: int, size: int) -> nn.Parameter:
+def take_part(whole: Tensor, dimension: int, *, rank: int, size: int) -> nn.Parameter:
     """Return a replica's part of a layer's weights, in memory of its own."""
     part = whole.detach().chunk(size, dimension)[rank].clone()
     return nn.Parameter(part, requires_grad=whole.requires_grad)

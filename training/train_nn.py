@@ -322,7 +322,7 @@ def require_numbers(X: np.ndarray, y: np.ndarray, part: str) -> None:
         )
 
 
-def read_table(path: str, part: str, rank: int, replicas: int, device: torch.device) -> Table:
+def read_table(path: str, part: str, *, rank: int, replicas: int, device: torch.device) -> Table:
     """Return a replica's own rows of a table, or refuse it."""
     advice = (
         "check the name and your permissions, and give an npz archive of numbers, with "
@@ -330,13 +330,13 @@ def read_table(path: str, part: str, rank: int, replicas: int, device: torch.dev
     )
     with refuse_with(f"--{part} {path}", advice):
         if [True] in gather([is_several(path)]):  # for one of the replicas at least
-            return read_parts(path, part, rank, replicas, device)
+            return read_parts(path, part, rank=rank, replicas=replicas, device=device)
         content = read_bytes(path)
         X, y, preparation = read_archive(content, part)
         # As numbers, since the replicas exchange nothing else.
         name, digest = zlib.crc32(Path(path).name.encode()), zlib.crc32(content)
         if is_different([name, digest, len(content)]):  # each machine has another part of it
-            return read_parts(path, part, rank, replicas, device)
+            return read_parts(path, part, rank=rank, replicas=replicas, device=device)
     own = own_rows(len(X), rank, replicas)
     return Table(
         X=torch.from_numpy(X[own.start : own.stop]).to(device),
@@ -360,7 +360,7 @@ def is_several(path: str) -> bool:
     return any(letter in path for letter in "*?[")
 
 
-def read_parts(path: str, part: str, rank: int, replicas: int, device: torch.device) -> Table:
+def read_parts(path: str, part: str, *, rank: int, replicas: int, device: torch.device) -> Table:
     """Return a replica's own rows of a table in several archives, or of a large one."""
     import big_tables
 
@@ -766,7 +766,7 @@ def whole_layers(
 
 
 def take_layers(
-    run: Run, weights: dict[str, Tensor], best: dict[str, Tensor], optimizer: dict[str, object]
+    run: Run, weights: dict[str, Tensor], best: dict[str, Tensor], *, optimizer: dict[str, object]
 ) -> None:
     """Take the weights, the best weights and the optimizer's state of a checkpoint."""
     if run.shares_layers:
@@ -848,7 +848,7 @@ def resume(run: Run) -> None:
             f"its checkpoint is beyond --epochs {run.flags.epochs}; name more, or another folder",
         )
         run.best_loss, run.best_epoch, best = state["best"]
-        take_layers(run, state["model"], best, state["optimizer"])
+        take_layers(run, state["model"], best, optimizer=state["optimizer"])
         run.shuffle.set_state(state["shuffle"])
         run.history = [Epoch(*line) for line in state["history"]]
         run.resumed = [*state["resumed"], len(run.history) + 1]
@@ -910,7 +910,7 @@ class Reports:
                 self.board.add(line)
         # cloudml-hypertune keeps the latest 100 lines: two for each of 47 epochs and the model.
         if line.epoch < run.flags.epochs and is_due(line.epoch, run.flags.epochs, 47):
-            self.tell_tuner(run, line.epoch, line.val_loss, line.val_accuracy)
+            self.tell_tuner(run, line.epoch, loss=line.val_loss, accuracy=line.val_accuracy)
 
     def write(self, run: Run) -> None:
         """Write the history and the curves so far, for those who watch the run."""
@@ -922,7 +922,7 @@ class Reports:
             with run.warn_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
                 self.board.write()
 
-    def tell_tuner(self, run: Run, epoch: int, loss: float, accuracy: float) -> None:
+    def tell_tuner(self, run: Run, epoch: int, *, loss: float, accuracy: float) -> None:
         """Report to the tuner, if this is one of its trials."""
         if self.tuner:
             with run.warn_if_it_fails("a metric was not reported to the tuner"):
@@ -932,7 +932,7 @@ class Reports:
 
     def end(self, run: Run, loss: float, accuracy: float) -> None:
         """Report the model that is written."""
-        self.tell_tuner(run, len(run.history), loss, accuracy)
+        self.tell_tuner(run, len(run.history), loss=loss, accuracy=accuracy)
         if self.board:
             with run.warn_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
                 self.board.end(run, loss, accuracy)
@@ -1058,7 +1058,7 @@ def last_lines(model_dir: str, loss: float, accuracy: float) -> list[str]:
 
 
 def collect_results(
-    run: Run, loss: float, accuracy: float, seconds: Mapping[str, float]
+    run: Run, loss: float, accuracy: float, *, seconds: Mapping[str, float]
 ) -> dict[str, bytes]:
     """Return the files to write, by name; all replicas take part."""
     replicas = describe_replicas(run)
@@ -1292,8 +1292,8 @@ def read_tables(
     rank, replicas = replica.rank, replica.size
     if flags.parallelism == "model":  # replicas that share the layers need all rows
         rank, replicas = 0, 1
-    train = read_table(flags.train, "train", rank, replicas, device)
-    val = read_table(flags.val, "val", rank, replicas, device)
+    train = read_table(flags.train, "train", rank=rank, replicas=replicas, device=device)
+    val = read_table(flags.val, "val", rank=rank, replicas=replicas, device=device)
     features, other = train.X.shape[1], val.X.shape[1]
     require(
         features == other,
@@ -1307,7 +1307,7 @@ def read_tables(
 
 
 def start_run(
-    flags: argparse.Namespace, replica: Replica, device: torch.device, train: Table, val: Table
+    flags: argparse.Namespace, replica: Replica, device: torch.device, *, train: Table, val: Table
 ) -> Run:
     """Build the model and its optimizer."""
     model = build_model(train.X.shape[1], flags.hidden, flags.seed)
@@ -1339,7 +1339,7 @@ def train_model(flags: argparse.Namespace, replica: Replica) -> None:
     joined = time.perf_counter()
     train, val = read_tables(flags, replica, device)
     seconds = {"start_up": joined - begun, "data": time.perf_counter() - joined}
-    run = start_run(flags, replica, device, train, val)
+    run = start_run(flags, replica, device, train=train, val=val)
     introduce(run)
     if replica.rank == 0:
         require_writable("--model_dir", flags.model_dir)
@@ -1353,7 +1353,7 @@ def train_model(flags: argparse.Namespace, replica: Replica) -> None:
     finally:
         wait_for_checkpoint(run)  # a notebook's next run looks for it
     loss, accuracy = evaluate(run.model, run.val, flags.precision)
-    files = collect_results(run, loss, accuracy, seconds)
+    files = collect_results(run, loss, accuracy, seconds=seconds)
     if reports:
         write_results(flags.model_dir, files)
         reports.end(run, loss, accuracy)

@@ -40,8 +40,8 @@ gaps = choice(
         "A": "by chance the share of gaps would be about the same in both groups.",
         "C": "the new column says only that an age is missing; no age is changed.",
     },
-    "The way a table was recorded shows in its gaps, and a model learns it.",
-    "compare the shares of the two groups: what does a gap tell a model?",
+    praise="The way a table was recorded shows in its gaps, and a model learns it.",
+    advice="compare the shares of the two groups: what does a gap tell a model?",
 )
 
 
@@ -132,6 +132,6 @@ stop = choice(
         "C": "more trials choose among models that these rows cannot tell apart.",
         "D": "0.82 may be higher by chance: how sure is the difference on 179 rows?",
     },
-    "Use the simplest of the models that you cannot tell apart, and get rows before trials.",
-    "can 179 rows tell these models apart? If not, what could?",
+    praise="Use the simplest of the models that you cannot tell apart, and get rows before trials.",
+    advice="can 179 rows tell these models apart? If not, what could?",
 )

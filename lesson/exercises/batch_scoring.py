@@ -13,14 +13,14 @@ from lesson.exercises.kinds.lettered import one_each
 which = one_each(
     "OBBO",
     "OB",
-    [
+    wrong=[
         "first case: somebody looks at the page and waits.",
         "second case: all instances are known, and a machine for an hour is enough.",
         "third case: nobody waits, and for 23 hours of the day there is nothing to do.",
         "fourth case: the customer is waiting.",
     ],
-    "Somebody waits for the answer: online. All instances are there before: batch.",
-    "ask of each: who waits, and is the whole file there when you begin?",
+    praise="Somebody waits for the answer: online. All instances are there before: batch.",
+    advice="ask of each: who waits, and is the whole file there when you begin?",
 )
 
 ERRORS = "".join(

@@ -28,8 +28,8 @@ still_costs = some(
         "A": "of A: which machine does a job have that has ended?",
         "D": "of D: its machines were given back when the last trial ended.",
     },
-    "Jobs and studies end by themselves; what waits or is kept does not.",
-    "ask of each: is there still a machine, or a file, that somebody keeps for you?",
+    praise="Jobs and studies end by themselves; what waits or is kept does not.",
+    advice="ask of each: is there still a machine, or a file, that somebody keeps for you?",
 )
 
 
@@ -64,8 +64,8 @@ order = in_order(
         ("A", "D", "first delete, and then look whether it is gone."),
     ],
     {},
-    "Nothing runs, nothing is lost, and the proof comes last.",
-    "which of the five cannot be taken back? What has to have happened before it?",
+    praise="Nothing runs, nothing is lost, and the proof comes last.",
+    advice="which of the five cannot be taken back? What has to have happened before it?",
 )
 
 

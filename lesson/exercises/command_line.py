@@ -12,14 +12,14 @@ from lesson.exercises.kinds.lettered import one_each, some
 which = one_each(
     "BACB",
     "ABC",
-    [
+    wrong=[
         "first case: 400 files are there already, and are the same.",
         "second case: it is one file, and it is new.",
         "third case: nothing is copied.",
         "fourth case: a file that is gone here is to be gone there, too.",
     ],
-    "rsync and sync compare first, and copy what differs; cp copies, whatever is there.",
-    "ask of each: is there already a copy, of which most is right?",
+    praise="rsync and sync compare first, and copy what differs; cp copies, whatever is there.",
+    advice="ask of each: is there already a copy, of which most is right?",
 )
 
 needs = some(
@@ -32,8 +32,9 @@ needs = some(
         "B": "of B: the name of a bucket is in the URIs of your flags, if they have any.",
         "E": "of E: it is counted in the worker pool, and is 1 if it is not there.",
     },
-    "Where, under which name, and what on which machines; the worker pools may be in the file.",
-    "which of them would the service have to guess, if you left it out?",
+    praise="Where, under which name, and what on which machines; the worker pools may be in the "
+    "file.",
+    advice="which of them would the service have to guess, if you left it out?",
 )
 
 

@@ -11,15 +11,15 @@ from lesson.exercises.kinds.lettered import in_order, one_each
 kinds = one_each(
     "PCPCP",
     "PC",
-    [
+    wrong=[
         "first case: a prebuilt image has both packages.",
         "second case: a system package is no Python package, and a job cannot install it.",
         "third case: pip installs a pure Python package when the job begins.",
         "fourth case: no prebuilt image has both frameworks in versions that fit each other.",
         "fifth case: which code a job runs is no matter of the image.",
     ],
-    "A custom image is for what pip cannot add when the job begins, or not in time.",
-    "ask of each: could `requirements` of the job add what is missing?",
+    praise="A custom image is for what pip cannot add when the job begins, or not in time.",
+    advice="ask of each: could `requirements` of the job add what is missing?",
 )
 
 
@@ -117,6 +117,6 @@ steps = in_order(
         ("A", "C", "the service pulls the image from the registry: push it before the job."),
     ],
     {},
-    "The service pulls the image from the registry, so it has to be there before the job.",
-    "what does each step need that another one makes?",
+    praise="The service pulls the image from the registry, so it has to be there before the job.",
+    advice="what does each step need that another one makes?",
 )

@@ -20,8 +20,8 @@ direction = choice(
         "A": "the exchange grows with the weights, but what do the weights do to each row's work?",
         "C": "both sides change: how much there is to share out, and how much to exchange.",
     },
-    "Each weight is exchanged once a step, but works once for each row.",
-    "compare what a weight costs in the exchange, and what it costs in the shared part.",
+    praise="Each weight is exchanged once a step, but works once for each row.",
+    advice="compare what a weight costs in the exchange, and what it costs in the shared part.",
 )
 
 
@@ -124,18 +124,19 @@ weak = some(
         "D": "fewer steps move the weights less far: look at the three losses above.",
         "E": "that says nothing of how many epochs it takes; look at the three losses above.",
     },
-    "The step grew with the replicas, so an epoch has fewer steps: another training.",
-    "how many rows of the table does one step use now, and how often are the weights moved?",
+    praise="The step grew with the replicas, so an epoch has fewer steps: another training.",
+    advice="how many rows of the table does one step use now, and how often are the weights moved?",
 )
 
 cases = one_each(
     "CAB",
     "ABC",
-    [
+    wrong=[
         "in the first, what could a second machine shorten, of those two minutes?",
         "in the second, one machine of twice the cores has the same price, and no network between.",
         "in the third, no single machine is larger, and the exchange takes a hundredth of a step.",
     ],
-    "Look for what is shared out, then for one larger machine, and only then for more of them.",
-    "for each: which of its seconds would become fewer, and what would become more?",
+    praise="Look for what is shared out, then for one larger machine, and only then for more of "
+    "them.",
+    advice="for each: which of its seconds would become fewer, and what would become more?",
 )

@@ -16,8 +16,8 @@ noise = choice(
         "A": "the passengers' table came down to a fifth because its values repeat; these do not.",
         "B": "that would take digits that follow from others; the digits of noise do not.",
     },
-    "Compressing finds what repeats, and in noise nothing does.",
-    "which values of the passengers' table occur more than once, and which values of noise?",
+    praise="Compressing finds what repeats, and in noise nothing does.",
+    advice="which values of the passengers' table occur more than once, and which values of noise?",
 )
 
 
@@ -87,7 +87,7 @@ half = choice(
         "B": "the script turns every archive into float32 before it trains, also the plain one.",
         "C": "numpy.load unpacks by itself; the script does not have to know.",
     },
-    "Packing loses nothing, and the script computes in float32 in any case.",
-    "two things have changed: how the bytes are packed, and how many digits a value has. The line "
-    "X.astype(np.float32) of train_nn.py settles one of them.",
+    praise="Packing loses nothing, and the script computes in float32 in any case.",
+    advice="two things have changed: how the bytes are packed, and how many digits a value has. "
+    "The line X.astype(np.float32) of train_nn.py settles one of them.",
 )

@@ -24,9 +24,9 @@ missing = some(
         "C": "the rows are read again at every start; they do not change while it trains.",
         "E": "the next step does not look at the log or at a picture.",
     },
-    "The order of the rows, the best weights so far, and how long ago they were found.",
-    "go through the loop of a training with early stopping: what does each line read that an "
-    "earlier epoch has left behind?",
+    praise="The order of the rows, the best weights so far, and how long ago they were found.",
+    advice="go through the loop of a training with early stopping: what does each line read that "
+    "an earlier epoch has left behind?",
 )
 
 order = in_order(
@@ -41,8 +41,9 @@ order = in_order(
         ("E", "B", "without power between these two, the name is on the disk, the content is not."),
     ],
     {"C": "killed in the middle of that line, it leaves a half under the name of a whole."},
-    "Whenever it is killed, a complete checkpoint has the final name: the old one or the new one.",
-    "after each line, ask what is there if the machine goes away now.",
+    praise="Whenever it is killed, a complete checkpoint has the final name: the old one or the "
+    "new one.",
+    advice="after each line, ask what is there if the machine goes away now.",
 )
 
 
@@ -96,8 +97,9 @@ folder = choice(
         "B": "then the checkpoint of the first run would be lost as soon as two newer ones are "
         "there.",
     },
-    "What was trained in another way is no help here, and somebody may still want it.",
-    "which of the three could cost somebody days of work, or give a model that nobody asked for?",
+    praise="What was trained in another way is no help here, and somebody may still want it.",
+    advice="which of the three could cost somebody days of work, or give a model that nobody "
+    "asked for?",
 )
 
 
@@ -185,6 +187,6 @@ workers = choice(
         "A": "it is empty: the machine is a new one, and only the first replica saves.",
         "C": "then two different models would be averaged step by step.",
     },
-    "All copies are alike, so one checkpoint is all; model parallelism is different.",
-    "with data parallelism, what does replica 1 hold that replica 0 does not?",
+    praise="All copies are alike, so one checkpoint is all; model parallelism is different.",
+    advice="with data parallelism, what does replica 1 hold that replica 0 does not?",
 )

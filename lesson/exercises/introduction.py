@@ -12,13 +12,14 @@ WEEKEND = 64  # hours from Friday, 17:00, to Monday, 9:00
 stay_or_go = one_each(
     "BCA",
     "ABC",
-    [
+    wrong=[
         "in the first, the meeting is over before a rented machine is ready.",
         "in the second, it is one training: what does the GPU make of its 30 hours?",
         "in the third, what keeps the forty from running at the same time?",
     ],
-    "First the time to get ready, then what one machine can do, and only then how many.",
-    "calculate for each how long it takes here, and how long there, the five minutes included.",
+    praise="First the time to get ready, then what one machine can do, and only then how many.",
+    advice="calculate for each how long it takes here, and how long there, the five minutes "
+    "included.",
 )
 
 order = in_order(
@@ -30,8 +31,8 @@ order = in_order(
         ("E", "B", "what can be fetched before it is there?"),
     ],
     {},
-    "C, A and E happen on the rented machine; for A and E you pay, and for a part of C.",
-    "begin with what has to be in the bucket, and end with what you want to have here.",
+    praise="C, A and E happen on the rented machine; for A and E you pay, and for a part of C.",
+    advice="begin with what has to be in the bucket, and end with what you want to have here.",
 )
 
 true_here = some(
@@ -44,8 +45,8 @@ true_here = some(
         "C": "of C: no machine has to be found here, and it has other cores.",
         "D": "of D: what does the process that computes need of your notebook?",
     },
-    "It runs what you send; of machines, quotas and waiting it knows nothing.",
-    "which of them are about the script, and which about machines and accounts?",
+    praise="It runs what you send; of machines, quotas and waiting it knows nothing.",
+    advice="which of them are about the script, and which about machines and accounts?",
 )
 
 

@@ -14,14 +14,14 @@ from lesson.exercises.kinds.lettered import in_order, one_each, some
 files = one_each(
     "TMTT",
     "TM",
-    [
+    wrong=[
         "first piece: model.py gets the value, and need not know where it is from.",
         "second piece: what training makes small belongs to the machine learning.",
         "third piece: it is the job that is part of a study; the network is not.",
         "fourth piece: where results go differs from job to job.",
     ],
-    "task.py knows the job, model.py the machine learning.",
-    "ask of each: would it be needed in the same form if nobody rented a machine?",
+    praise="task.py knows the job, model.py the machine learning.",
+    advice="ask of each: would it be needed in the same form if nobody rented a machine?",
 )
 
 PREDICTED, FARES = np.array([10.0, 20.0, 30.0, 40.0]), np.array([13.0, 20.0, 34.0, 40.0])
@@ -78,8 +78,9 @@ steps = in_order(
         ("C", "A", "the job reads the data: it has to be in the bucket."),
     ],
     {},
-    "Google's own list has the data first; what matters is that all of it is there before the job.",
-    "what does the job read when it begins, and what is each of these made from?",
+    praise="Google's own list has the data first; what matters is that all of it is there before "
+    "the job.",
+    advice="what does the job read when it begins, and what is each of these made from?",
 )
 
 settings = some(
@@ -92,8 +93,8 @@ settings = some(
         "B": "a custom container brings its code with it.",
         "E": "a prebuilt container is an image of Google's.",
     },
-    "The image, and the package or the command, are parts of a worker pool.",
-    "leave out what only one of the two kinds of containers has.",
+    praise="The image, and the package or the command, are parts of a worker pool.",
+    advice="leave out what only one of the two kinds of containers has.",
 )
 
 CHIEF, WORKERS = ("n1-standard-16", 1), ("n1-standard-8", 3)

@@ -67,8 +67,8 @@ order = in_order(
         ("A", "B", "each replica would add b2, and the sum would have it once for each of them."),
     ],
     {"C": "these are different neurons on each replica: their sum means nothing."},
-    "One sum for two layers, and the whole bias once, after it.",
-    "compare the lines with part() above, and look where b2 is added there.",
+    praise="One sum for two layers, and the whole bias once, after it.",
+    advice="compare the lines with part() above, and look where b2 is added there.",
 )
 
 
@@ -155,12 +155,13 @@ records = function(
 choices = one_each(
     "CADB",
     "ABCD",
-    [
+    wrong=[
         "1: no card holds the model and its Adam, but each holds a layer: what does C keep?",
         "2: what is done in seconds needs no second machine.",
         "3: no card computes with a layer that does not fit on it, as B and C do.",
         "4: the model fits on one card, and there are too many rows for one.",
     ],
-    "Take the way with the fewest messages that fits.",
-    "sixteen bytes for each weight: does the model fit on a card? Does a layer? Does it take long?",
+    praise="Take the way with the fewest messages that fits.",
+    advice="sixteen bytes for each weight: does the model fit on a card? Does a layer? Does it "
+    "take long?",
 )

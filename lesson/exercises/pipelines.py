@@ -15,14 +15,15 @@ from lesson.exercises.kinds.lettered import one_each
 kinds = one_each(
     "PAPA",
     "PA",
-    [
+    wrong=[
         "first case: 200 is a value, and needs no file.",
         "second case: the weights are in model.pt, a file.",
         "third case: a condition can compare values only.",
         "fourth case: two npz files in a folder.",
     ],
-    "Values are parameters; files are artifacts.",
-    "ask of each: is it a value that fits into the record of the run, or a file in a bucket?",
+    praise="Values are parameters; files are artifacts.",
+    advice="ask of each: is it a value that fits into the record of the run, or a file in a "
+    "bucket?",
 )
 
 LABELS = ([0, 0, 0, 1], [1, 1, 1, 1, 0])  # of two sets of validation data

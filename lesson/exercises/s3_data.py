@@ -23,8 +23,10 @@ leak = some(
         "C": "choosing columns computes nothing from the rows.",
         "E": "line E is the split itself: the question is what happens before it.",
     },
-    "The median and the scaler are fitted before line E, so the validation rows had a say in both.",
-    "look for a line that would give other numbers if a fifth of the rows were not in the table.",
+    praise="The median and the scaler are fitted before line E, so the validation rows had a say "
+    "in both.",
+    advice="look for a line that would give other numbers if a fifth of the rows were not in the "
+    "table.",
 )
 
 ONE_MORE = "what you name is true, and one more statement is."
@@ -35,8 +37,9 @@ claims = some(
         "C": "C is false: for an archive mmap_mode has no effect.",
         "E": "E is false: a DataLoader knows rows in memory, and no files.",
     },
-    "It is a zip file of whole arrays under their names, and no more than that.",
-    "two of the five are true; what can be found out about an array without reading all of it?",
+    praise="It is a zip file of whole arrays under their names, and no more than that.",
+    advice="two of the five are true; what can be found out about an array without reading all of "
+    "it?",
 )
 
 

@@ -43,8 +43,8 @@ arrival = choice(
         "B": "the name stays as it was written: nothing turns an underscore into a dash.",
         "C": "there is such a file, but an ordinary script does not have to know it.",
     },
-    "So a script that reads flags runs on SageMaker unchanged.",
-    "train_nn.py was not changed for SageMaker, and reads its settings as it always does.",
+    praise="So a script that reads flags runs on SageMaker unchanged.",
+    advice="train_nn.py was not changed for SageMaker, and reads its settings as it always does.",
 )
 
 
@@ -136,6 +136,6 @@ billed = choice(
         "A": "look at the column `training`: the epochs take a second or so, on any machine.",
         "C": "that time is not billed: the machines have not begun to work for the job yet.",
     },
-    "A job this small is a rehearsal: what it costs is the way there and back.",
-    "the column `training` has the seconds of the epochs; what is left of 135?",
+    praise="A job this small is a rehearsal: what it costs is the way there and back.",
+    advice="the column `training` has the seconds of the epochs; what is left of 135?",
 )

@@ -63,8 +63,8 @@ two_logs = choice(
         "A": "somebody would have to split the rows, and no line of ordinary.py does.",
         "B": "that takes two things that no line of ordinary.py does: a split and an exchange.",
     },
-    "The same work was done twice, to the last digit, and was billed twice.",
-    "read ordinary.py as each of the two instances does: from its first line to its last.",
+    praise="The same work was done twice, to the last digit, and was billed twice.",
+    advice="read ordinary.py as each of the two instances does: from its first line to its last.",
 )
 
 
@@ -80,8 +80,8 @@ exchange = in_order(
         ),
     ],
     {"E": "the average of a loss is a number to read: no gradient passes through average()."},
-    "Between the gradient and the step: all instances then make the same step.",
-    "what has to be the same on all instances, so that the weights stay the same?",
+    praise="Between the gradient and the step: all instances then make the same step.",
+    advice="what has to be the same on all instances, so that the weights stay the same?",
 )
 
 

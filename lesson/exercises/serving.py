@@ -61,8 +61,8 @@ rollout = in_order(
         ("A", "E", "a version that still gets requests cannot be undeployed."),
     ],
     {"C": "with the endpoint gone, every program that asks it fails."},
-    "Until the last step, one line moves all requests back to the old version.",
-    "after each line, ask which version answers, and whether you could still go back.",
+    praise="Until the last step, one line moves all requests back to the old version.",
+    advice="after each line, ask which version answers, and whether you could still go back.",
 )
 
 

@@ -27,8 +27,8 @@ record = some(
         "E": "a curve tells how good the run was; the training does not read it.",
         "F": "a folder can be renamed, and another run can write into it.",
     },
-    "Flags, rows, script and versions make the model; all else is about it.",
-    "what would have to be equal on another machine, so that the same weights come out?",
+    praise="Flags, rows, script and versions make the model; all else is about it.",
+    advice="what would have to be equal on another machine, so that the same weights come out?",
 )
 
 
@@ -91,8 +91,9 @@ kept = some(
         "B": "of B: that folder is on the machine, which is gone.",
         "C": "of C: nobody told the script to write any.",
     },
-    "Events last as long as their storage: name a place that outlives the machine.",
-    "ask of each: is it told to write events, and is the folder on the machine or in a bucket?",
+    praise="Events last as long as their storage: name a place that outlives the machine.",
+    advice="ask of each: is it told to write events, and is the folder on the machine or in a "
+    "bucket?",
 )
 
 # The team of the exercise “A year of events”: runs, KiB of each, dollars a month for a GiB.
@@ -152,8 +153,8 @@ register = choice(
         "C": "the rows that chose it are the rows that judge it: that is a good mark for learning "
         "by heart.",
     },
-    "Many rows, and none that it was trained on or chosen by.",
-    "look at the last two columns first, and only then at the accuracy.",
+    praise="Many rows, and none that it was trained on or chosen by.",
+    advice="look at the last two columns first, and only then at the accuracy.",
 )
 
 
@@ -166,8 +167,9 @@ promote = in_order(
         ("C", "D", "what is loaded by its alias is still the old one."),
     ],
     {"E": "without the old version there is no way back."},
-    "The name that others use moves last, in one step, and the old version stays for the way back.",
-    "at each moment somebody may load the champion: which model do they get?",
+    praise="The name that others use moves last, in one step, and the old version stays for the "
+    "way back.",
+    advice="at each moment somebody may load the champion: which model do they get?",
 )
 
 

@@ -29,15 +29,15 @@ MESSAGES = {
 stage = one_each(
     "PRSP",
     "RSP",
-    [
+    wrong=[
         "of the first message: an exit code comes from a process that ran.",
         "of the second message: when does the service look at the role?",
         "of the third message: without its image, can the script begin?",
         "of the fourth message: what has exited, if nothing has started?",
     ],
-    "An exit code, or a status other than 0, means that your script ran: read its log.",
-    "does the message name an exit code or a status, something that is missing at the start, or "
-    "something that is not allowed?",
+    praise="An exit code, or a status other than 0, means that your script ran: read its log.",
+    advice="does the message name an exit code or a status, something that is missing at the "
+    "start, or something that is not allowed?",
 )
 
 

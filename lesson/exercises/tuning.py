@@ -169,8 +169,9 @@ reading = choice(
         "B": "the best is at the end of its range: this study could not see what is beyond.",
         "D": "its importance is nearly zero: whatever you choose, the results stay as they are.",
     },
-    "The best trials are at the upper end of the learning rate, so better ones may be beyond it.",
-    "follow the best line in the middle part: where does it cross each axis?",
+    praise="The best trials are at the upper end of the learning rate, so better ones may be "
+    "beyond it.",
+    advice="follow the best line in the middle part: where does it cross each axis?",
 )
 
 winner = choice(
@@ -179,8 +180,9 @@ winner = choice(
         "A": "that is the average of the 24; the best of them was chosen because it showed more.",
         "B": "one model in six shows as much, so of 24 some show more.",
     },
-    "Of 24 equally good models one is lucky on 143 rows, and that one is chosen.",
-    "one score on 143 rows strays by about 0.03 either way. How far does the luckiest of 24 stray?",
+    praise="Of 24 equally good models one is lucky on 143 rows, and that one is chosen.",
+    advice="one score on 143 rows strays by about 0.03 either way. How far does the luckiest of "
+    "24 stray?",
 )
 
 

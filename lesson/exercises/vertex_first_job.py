@@ -39,8 +39,8 @@ second_run = choice(
         "A": "the weights of the first run lie in the bucket; nothing reads them back by itself.",
         "B": "it might have been made so, but the SDK ties one object to one job.",
     },
-    "One object, one job: make a new CustomTrainingJob for every job that you send.",
-    "the object has a resource_name by now: the name of one job.",
+    praise="One object, one job: make a new CustomTrainingJob for every job that you send.",
+    advice="the object has a resource_name by now: the name of one job.",
 )
 
 

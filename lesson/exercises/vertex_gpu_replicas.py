@@ -81,8 +81,8 @@ naive_rows = choice(
         "B": "somebody would have to split the rows, and no line of naive.py does.",
         "C": "both replicas run the whole script; neither of them knows that it has company.",
     },
-    "Nobody divided the work, so two machines did the same work twice.",
-    "look for the line of naive.py that gives a replica a part of the rows.",
+    praise="Nobody divided the work, so two machines did the same work twice.",
+    advice="look for the line of naive.py that gives a replica a part of the rows.",
 )
 
 
@@ -101,13 +101,13 @@ third = job_to_send(
 choices = one_each(
     "ACDB",
     "ABCD",
-    [
+    wrong=[
         "1: a job that takes seconds on one CPU is not worth another machine.",
         "2: the model fits on one GPU, and there is too much data for one: split the data.",
         "3: count 16 bytes for each weight; what does not fit has to be split itself.",
         "4: before several machines, take one that suits the work.",
     ],
-    "Split the data when the data is too much, and the model when the model is too large.",
-    "ask for each first: does it fit into the memory of one card? Then: is it slow enough to "
-    "matter?",
+    praise="Split the data when the data is too much, and the model when the model is too large.",
+    advice="ask for each first: does it fit into the memory of one card? Then: is it slow enough "
+    "to matter?",
 )

@@ -18,8 +18,8 @@ yours = some(
         "B": "of B: the flags are yours in both cases.",
         "D": "of D: a service does not see a baseline either.",
     },
-    "A service does these three for each job; a VM does none of them by itself.",
-    "ask of each: does train() do it, or did you do it before and after train(), too?",
+    praise="A service does these three for each job; a VM does none of them by itself.",
+    advice="ask of each: does train() do it, or did you do it before and after train(), too?",
 )
 
 startup = in_order(
@@ -31,8 +31,8 @@ startup = in_order(
         ("A", "E", "the log of the training is not complete before it ends."),
     ],
     {},
-    "What ends the machine comes first, and what is quick to check before what takes long.",
-    "which step has to be there already if every other one hangs? Begin with that one.",
+    praise="What ends the machine comes first, and what is quick to check before what takes long.",
+    advice="which step has to be there already if every other one hangs? Begin with that one.",
 )
 
 
@@ -109,12 +109,12 @@ nodes = Exercise(
 engine = one_each(
     "SMKR",
     "SMKR",
-    [
+    wrong=[
         "first case: one job a month, of an hour: what is there to run between two of them?",
         "second case: the driver is the program's own, so the image has to be, too.",
         "third case: several teams wait for the same GPUs: who decides whose turn it is?",
         "fourth case: it is one Python program that hands out thousands of small pieces.",
     ],
-    "The more of your work shares the machines, the more a cluster pays.",
-    "ask of each: who would look after it, and for how many jobs?",
+    praise="The more of your work shares the machines, the more a cluster pays.",
+    advice="ask of each: who would look after it, and for how many jobs?",
 )

@@ -14,11 +14,17 @@ if TYPE_CHECKING:
 def row_of(spec: JobSpec, now: JobStatus) -> Sequence[Any]:
     """Return a job's row in the list of jobs, from the facts about it."""
     machine = str(spec) if now.trials is None else f"{now.trials} trials on {spec}"
-    return row(spec.name, (now.state, now.service_state), now.times, spec.replicas, machine)
+    return row(
+        spec.name,
+        (now.state, now.service_state),
+        now.times,
+        replicas=spec.replicas,
+        machine=machine,
+    )
 
 
 def row(
-    name: str, state: tuple[str, str], when: Times, replicas: int, machine: str
+    name: str, state: tuple[str, str], when: Times, *, replicas: int, machine: str
 ) -> Sequence[Any]:
     """Return a job's row in the list of jobs; `state` is ours, and then the service's own word."""
     created = when.created.astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -73,7 +73,7 @@ def _makes_an_object(name: str) -> bool:
 
 
 # ---- as Python ----------------------------------------------------------------------------------
-def _write(request: Request, value: Any, margin: str, before: str = "") -> str:
+def _write(request: Request, value: Any, margin: str, *, before: str = "") -> str:
     """Write a value as Python, a long one over several lines; these begin with the margin.
 
     `before` is what stands before it in its first line.
@@ -85,27 +85,27 @@ def _write(request: Request, value: Any, margin: str, before: str = "") -> str:
         return line
     inner = margin + "    "
     if isinstance(value, list):
-        return _block("[", [_write(request, each, inner) for each in value], "]", margin)
+        return _block("[", [_write(request, each, inner) for each in value], "]", margin=margin)
     if isinstance(value, dict):
-        rows = [_row(request, f"{key!r}: ", each, inner) for key, each in value.items()]
-        return _block("{", rows, "}", margin)
+        rows = [_row(request, f"{key!r}: ", each, margin=inner) for key, each in value.items()]
+        return _block("{", rows, "}", margin=margin)
     if fields := _fields(value):
-        rows = [_row(request, f"{name}=", each, inner) for name, each in fields.items()]
-        return _block(f"{type(value).__name__}(", rows, ")", margin)
+        rows = [_row(request, f"{name}=", each, margin=inner) for name, each in fields.items()]
+        return _block(f"{type(value).__name__}(", rows, ")", margin=margin)
     return line
 
 
 def _arguments(request: Request, arguments: Mapping[str, Any], margin: str) -> str:
     inner = margin + "    "
-    rows = [_row(request, f"{name}=", value, inner) for name, value in arguments.items()]
-    return _block("(", rows, ")", margin)
+    rows = [_row(request, f"{name}=", value, margin=inner) for name, value in arguments.items()]
+    return _block("(", rows, ")", margin=margin)
 
 
-def _row(request: Request, before: str, value: Any, margin: str) -> str:
-    return before + _write(request, value, margin, before)
+def _row(request: Request, before: str, value: Any, *, margin: str) -> str:
+    return before + _write(request, value, margin, before=before)
 
 
-def _block(opening: str, rows: list[str], closing: str, margin: str) -> str:
+def _block(opening: str, rows: list[str], closing: str, *, margin: str) -> str:
     lines = "".join(f"{margin}    {row},\n" for row in rows)
     return f"{opening}\n{lines}{margin}{closing}"
 

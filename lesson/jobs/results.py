@@ -22,7 +22,7 @@ def place(service: str) -> str:
     return f"{service} (local cloud)" if target() == "local" else service
 
 
-def row(service: str, spec: JobSpec, job: Any, request: Mapping[str, Any]) -> Run:
+def row(service: str, spec: JobSpec, job: Any, *, request: Mapping[str, Any]) -> Run:
     """Return the row of a job that has not ended; `job` is the SDK's object."""
     return Run(
         place=place(service),
@@ -41,6 +41,7 @@ def row_of_ended(
     run: Run,
     spec: JobSpec,
     now: JobStatus,
+    *,
     machines: Times,
     estimate: Callable[[float], Estimate],
 ) -> Run:
@@ -51,7 +52,7 @@ def row_of_ended(
     return replace(run, seconds=machines.seconds(), queued=machines.queue_seconds(), cost=dollars)
 
 
-def with_results(run: Run, name: str, when: Times, copy: Path) -> Run:
+def with_results(run: Run, name: str, when: Times, *, copy: Path) -> Run:
     """Return the row of a job that succeeded, with what the copy of its results says."""
     if not (copy / "metrics.json").exists():
         print(f"{name} left no metrics.json; what it left is in {copy}")

@@ -33,7 +33,7 @@ def check(space: Space, args: Mapping[str, Any], **counts: int) -> None:
             raise LessonError(f"{name}={count!r}; name a whole number of at least one")
 
 
-def check_algorithm(algorithm: str, known: Sequence[str], space: Space, service: str) -> None:
+def check_algorithm(algorithm: str, known: Sequence[str], space: Space, *, service: str) -> None:
     """Refuse an algorithm that the service does not have, or that cannot search the space."""
     if algorithm not in known:
         raise LessonError(f"algorithm={algorithm!r}; {service} has {', '.join(known)}")
@@ -56,7 +56,7 @@ def goal_of(metric: str, goal: str | None) -> str:
 
 
 def state_cost(
-    service: str, one: Callable[[], Estimate], trials: int, parallel: int, spot: bool
+    service: str, one: Callable[[], Estimate], trials: int, *, parallel: int, spot: bool
 ) -> None:
     """Say before a study is sent what it costs; `one` estimates an hour of one trial's machines.
 
@@ -96,7 +96,7 @@ def watch(look: Callable[[], Study], pause: float, display: Display) -> Study:
 
 
 def follow(
-    look: Callable[[], Study], pause: float, explain: Callable[[Trial], str], name: str
+    look: Callable[[], Study], pause: float, explain: Callable[[Trial], str], *, name: str
 ) -> Study:
     """Show the trials until a study ends; NoResult, if it came to nothing.
 

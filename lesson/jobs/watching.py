@@ -42,7 +42,7 @@ def follow(
         for now, epoch in looks:
             if epoch:
                 curve[epoch.number] = epoch.loss
-            shown = progress(spec, now, epoch, cost(estimate, now.times.machine_seconds()))
+            shown = progress(spec, now, epoch, dollars=cost(estimate, now.times.machine_seconds()))
             display.show(replace(shown, curve=sorted(curve.items())))
             interruptions = now.interruptions
         return interruptions
@@ -50,7 +50,9 @@ def follow(
     return watch_in_place(spec.name, watch)
 
 
-def progress(spec: JobSpec, now: JobStatus, epoch: Epoch | None, dollars: float | None) -> Progress:
+def progress(
+    spec: JobSpec, now: JobStatus, epoch: Epoch | None, *, dollars: float | None
+) -> Progress:
     """Return what is shown of a job: its state, its newest epoch, its time and what it costs."""
     return Progress(
         state=now.state,

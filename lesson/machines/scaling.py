@@ -51,7 +51,9 @@ def measure(cases: Sequence[Case], replicas: int = 2) -> pd.DataFrame:
     rows = []
     with tempfile.TemporaryDirectory(prefix="scaling-") as folder:
         meeting = f"file://{folder}/meeting"
-        processes = [_start(cases, meeting, rank, replicas) for rank in range(replicas)]
+        processes = [
+            _start(cases, meeting, rank=rank, replicas=replicas) for rank in range(replicas)
+        ]
         try:
             for line in processes[0].stdout or ():
                 rows.append(json.loads(line))
@@ -87,7 +89,9 @@ def crossover(rows: Sequence[float], speed_ups: Sequence[float]) -> float | None
     )
 
 
-def _start(cases: Sequence[Case], meeting: str, rank: int, replicas: int) -> subprocess.Popen[str]:
+def _start(
+    cases: Sequence[Case], meeting: str, *, rank: int, replicas: int
+) -> subprocess.Popen[str]:
     """Run one replica, with one thread."""
     task = json.dumps([cases, meeting, rank, replicas])
     loopback = "lo" if sys.platform == "linux" else "lo0"
@@ -102,7 +106,7 @@ def _start(cases: Sequence[Case], meeting: str, rank: int, replicas: int) -> sub
 
 
 # ---- in the replicas ----------------------------------------------------------------------------
-def time_case(script: ModuleType, case: Case, rank: int, replicas: int) -> dict[str, Any]:
+def time_case(script: ModuleType, case: Case, *, rank: int, replicas: int) -> dict[str, Any]:
     """Time the steps of one case, turn by turn; every replica calls this with its own rank."""
     import torch
     import torch.distributed as dist
@@ -112,7 +116,7 @@ def time_case(script: ModuleType, case: Case, rank: int, replicas: int) -> dict[
     steps = {  # what is timed, and on which of the replicas at the same time
         "alone": (step_of(script, rows, hidden), (0,)),
         "parts": (step_of(script, part, hidden), everyone),
-        "together": (step_of(script, rows, hidden, rank, replicas), everyone),
+        "together": (step_of(script, rows, hidden, rank=rank, replicas=replicas), everyone),
     }
     weights = sum(tensor.numel() for tensor in script.build_model(FEATURES, hidden, 0).parameters())
     steps["exchange"] = (exchange_of(script, weights, replicas), everyone)
@@ -136,7 +140,7 @@ def time_case(script: ModuleType, case: Case, rank: int, replicas: int) -> dict[
 
 
 def step_of(
-    script: ModuleType, rows: int, hidden: Sequence[int], rank: int = 0, replicas: int = 1
+    script: ModuleType, rows: int, hidden: Sequence[int], *, rank: int = 0, replicas: int = 1
 ) -> Callable[[], object]:
     """Return the script's epoch of one step on so many rows, of which this replica has its own."""
     import torch
@@ -192,7 +196,7 @@ def _replica(task: str) -> None:
     soon = timedelta(minutes=1)  # where a replica is lost, the others do not wait for half an hour
     dist.init_process_group("gloo", meeting, soon, replicas, rank)
     for case in cases:
-        found = time_case(script, case, rank, replicas)
+        found = time_case(script, case, rank=rank, replicas=replicas)
         if rank == 0:
             print(json.dumps(found), flush=True)
     dist.destroy_process_group()

@@ -68,6 +68,7 @@ def require(
     estimated: Callable[[], Estimate],
     hours: float,
     spent: Callable[[], float],
+    *,
     also: Callable[[], Mapping[str, float]] = dict,
 ) -> None:
     """Refuse what would exceed the budget, if one is set.
@@ -85,12 +86,17 @@ def require(
     except PriceUnknown as unknown:
         raise PriceUnknown(f"not sent, because {VARIABLE} is set and {unknown}") from None
     so_far = local_spending() if target() == "local" else spent()
-    if problem := excess(limit, so_far, made, hours, more):
+    if problem := excess(limit, so_far, made, hours=hours, also=more):
         raise LessonError(problem)
 
 
 def excess(
-    limit: float, so_far: float, made: Estimate, hours: float, also: Mapping[str, float] = NOTHING
+    limit: float,
+    so_far: float,
+    made: Estimate,
+    *,
+    hours: float,
+    also: Mapping[str, float] = NOTHING,
 ) -> str:
     """Return why something is not sent that would exceed the limit; "" if it would not.
 

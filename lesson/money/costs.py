@@ -156,7 +156,7 @@ def increment(rounding: prices.Rounding) -> Increment:
     return Increment(rounding.service, rounding.step, rounding.source, rounding.read, rounding.sure)
 
 
-def price(table: Mapping[str, Price], name: str, what: str, page: str) -> Price:
+def price(table: Mapping[str, Price], name: str, what: str, *, page: str) -> Price:
     """Return the price of a machine or GPU; raise PriceUnknown if the table has none."""
     if name not in table:
         raise PriceUnknown(
@@ -222,7 +222,7 @@ def bill(
     without a known price has NaN.
     """
     dollars = [
-        _of_job(machine, replicas, seconds, estimate_cost, ready)
+        _of_job(machine, replicas, seconds, estimate_cost=estimate_cost, ready=ready)
         for machine, replicas, seconds in zip(
             jobs["machine"], jobs["replicas"], jobs["seconds"], strict=True
         )
@@ -234,12 +234,14 @@ def _of_job(
     text: str,
     replicas: int,
     seconds: float,
+    *,
     estimate_cost: Callable[..., Estimate],
     ready: float,
 ) -> float:
     if pools := POOLS.findall(text):
         return sum(
-            _of_job(machine, int(count), seconds, estimate_cost, ready) for count, machine in pools
+            _of_job(machine, int(count), seconds, estimate_cost=estimate_cost, ready=ready)
+            for count, machine in pools
         )
     asked = ASKED.fullmatch(text)
     if not asked:

@@ -157,7 +157,7 @@ class Api:
         kind = next(kind for kind in self._refusals if isinstance(problem, kind))
         return self._refusals[kind](problem, request)
 
-    def route(self, verb: str, path: str, handler: Handler, defined: str = "") -> Route:
+    def route(self, verb: str, path: str, handler: Handler, *, defined: str = "") -> Route:
         """Return the route of a method: the request is checked, then handled.
 
         A handler that is a coroutine is awaited, every other one is called in a thread. defined:

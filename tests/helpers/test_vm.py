@@ -277,7 +277,8 @@ def test_cleanup_takes_what_machines_left_in_a_bucket_that_was_there_before(
     ],
 )  # fmt: skip
 def test_compute_engine_has_the_gpu_in_this_zone(asked: Any, found: tuple[str, str]) -> None:
-    assert compute_engine.choose(*asked) == found
+    *named, region, zone = asked
+    assert compute_engine.choose(*named, region=region, zone=zone) == found
 
 
 @pytest.mark.parametrize(
@@ -311,4 +312,5 @@ def test_what_is_not_there_is_refused(module: ModuleType, asked: Any, said: str)
     ],
 )
 def test_an_instance_type_has_the_gpu(asked: Any, found: tuple[str, int]) -> None:
-    assert ec2.choose(*asked) == found
+    *named, region = asked
+    assert ec2.choose(*named, region=region) == found

@@ -23,7 +23,9 @@ def test_the_interval_is_wilsons(right: int, rows: int) -> None:
 
 
 def test_answers_are_compared_by_what_they_say() -> None:
-    found = judge("a service", ["1", "0", 1.0, True, "yes"], [1, 1, 1, 1, "yes "], 2.5, 0.01)
+    found = judge(
+        "a service", ["1", "0", 1.0, True, "yes"], [1, 1, 1, 1, "yes "], seconds=2.5, cost=0.01
+    )
     assert found.right == (True, False, True, True, True)
     assert found.accuracy == 0.8
     with pytest.raises(LessonError, match="2 answers for 3 rows"):

@@ -145,9 +145,9 @@ def train_as(
     return Ended(code, out.getvalue(), err.getvalue())
 
 
-def doubled(read: Callable[..., train_nn.Table], *arguments: Any) -> train_nn.Table:
+def doubled(read: Callable[..., train_nn.Table], *arguments: Any, **named: Any) -> train_nn.Table:
     """A table's numbers as float64."""
-    table = read(*arguments)
+    table = read(*arguments, **named)
     return table._replace(X=table.X.double(), y=table.y.double())
 
 

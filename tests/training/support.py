@@ -96,7 +96,7 @@ def trained(model: nn.Module, table: train_nn.Table, *flags: str) -> train_nn.Ru
     with pytest.MonkeyPatch.context() as patch, train_nn.callers_settings():
         patch.setattr(train_nn, "build_model", lambda *_: model)
         cpu = torch.device("cpu")
-        run = train_nn.start_run(parsed, train_nn.Replica(), cpu, table, table)
+        run = train_nn.start_run(parsed, train_nn.Replica(), cpu, train=table, val=table)
         train_nn.fit(run, None)
     return run
 

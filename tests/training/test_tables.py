@@ -30,10 +30,12 @@ def test_an_archive_of_more_than_64_mib_is_mapped(
     """If big_tables.py is beside the script; else it is read into memory."""
     X, y = np.ones((2**12, 2**12 + 1), np.float32), np.zeros(2**12, np.float32)
     np.savez(tmp_path / "large", X_train=X, y_train=y)
-    table: Any = train_nn.read_table(f"{tmp_path}/large.npz", "train", 0, 1, CPU)
+    table: Any = train_nn.read_table(
+        f"{tmp_path}/large.npz", "train", rank=0, replicas=1, device=CPU
+    )
     assert isinstance(table.held, big_tables.RowsInFiles)
     monkeypatch.setattr(train_nn.importlib.util, "find_spec", lambda name: None)
-    table = train_nn.read_table(f"{tmp_path}/large.npz", "train", 0, 1, CPU)
+    table = train_nn.read_table(f"{tmp_path}/large.npz", "train", rank=0, replicas=1, device=CPU)
     assert torch.equal(table.X, torch.from_numpy(X))
 
 

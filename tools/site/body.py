@@ -24,13 +24,13 @@ _TABS = frozenset({"tab", "group-tab"})
 class Body:
     """Renders the blocks of one page. What learners are not to see is not in their pages at all."""
 
-    def __init__(self, plan: Plan, path: Path, instructor: bool, prefix: str = "") -> None:
+    def __init__(self, plan: Plan, path: Path, instructor: bool, *, prefix: str = "") -> None:
         """`prefix` goes before every id, where blocks are shown on another page as well."""
         page = plan.page(path)
         self.path = path
         self.instructor = instructor
         self.prefix = prefix
-        self.targets = Targets(plan, path, instructor, inline)
+        self.targets = Targets(plan, path, instructor, inline=inline)
         self.names = {heading.line: name for heading, name, _ in heading_names(page)}
         divs = [block for block, _ in page.walk() if isinstance(block, Div)]
         notes = [div.line for div in divs if "instructor" in div.classes]
@@ -91,8 +91,8 @@ class Body:
             div,
             first,
             self.heading(first) if first else "",
-            self.html(rest),
-            self.prefix + name if name else "",
+            inside=self.html(rest),
+            name=self.prefix + name if name else "",
         )
 
     def _tabs(self, div: Div) -> str:

@@ -43,7 +43,9 @@ def icon(kind: str) -> str:
     )
 
 
-def box(div: Div, heading: Heading | None, heading_html: str, inside: str, name: str = "") -> str:
+def box(
+    div: Div, heading: Heading | None, heading_html: str, *, inside: str, name: str = ""
+) -> str:
     """Return a div with its name and icon above what is `inside`.
 
     Hints and solutions are folded away.

@@ -39,7 +39,7 @@ def key_points(plan: Plan, instructor: bool) -> str:
     parts = []
     for episode in plan.episodes:
         assert episode.path
-        body = Body(plan, episode.path, instructor, f"{episode.path.stem}-")
+        body = Body(plan, episode.path, instructor, prefix=f"{episode.path.stem}-")
         points = "\n".join(body.html(div.children) for div, _ in _divs(plan, episode, "keypoints"))
         if points:
             parts.append(f'<h2 id="{escape(episode.path.stem)}">{_title(episode)}</h2>\n{points}')
@@ -51,7 +51,7 @@ def notes(plan: Plan) -> str:
     parts = []
     for episode in plan.episodes:
         assert episode.path
-        body = Body(plan, episode.path, True, f"{episode.path.stem}-")
+        body = Body(plan, episode.path, True, prefix=f"{episode.path.stem}-")
         found = []
         for div, name in _divs(plan, episode, "instructor"):
             place = div.attributes.id or body.notes[div.line]
@@ -94,7 +94,7 @@ def _row(plan: Plan, slot: Slot, instructor: bool) -> str:
         return f'<tr class="break"><td>{start}</td><td>Break</td>{minutes}</tr>'
     episode = plan.episodes[slot.episode]
     assert episode.path
-    body = Body(plan, episode.path, instructor, f"{episode.path.stem}-")
+    body = Body(plan, episode.path, instructor, prefix=f"{episode.path.stem}-")
     asked = "".join(body.html(div.children) for div, _ in _divs(plan, episode, "questions"))
     return (
         f'<tr><td>{start}</td><td><p class="episode">'

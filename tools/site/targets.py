@@ -21,7 +21,7 @@ class Targets:
     """Rewrites the links of one page, in one view."""
 
     def __init__(
-        self, plan: Plan, path: Path, instructor: bool, inline: Callable[[str], str]
+        self, plan: Plan, path: Path, instructor: bool, *, inline: Callable[[str], str]
     ) -> None:
         """`inline` renders a caption's Markdown."""
         self.plan = plan

@@ -34,11 +34,11 @@ def pages(plan: Plan) -> dict[str, str]:
     made = {}
     for instructor, folder in ((False, ""), (True, "instructor/")):
         for entry in plan.of(instructor):
-            made[folder + entry.file] = _page(plan, entry, instructor, template)
+            made[folder + entry.file] = _page(plan, entry, instructor, template=template)
     return made
 
 
-def _page(plan: Plan, entry: Entry, instructor: bool, template: jinja2.Template) -> str:
+def _page(plan: Plan, entry: Entry, instructor: bool, *, template: jinja2.Template) -> str:
     before, after = plan.neighbours(entry, instructor)
     main = _main(plan, entry, instructor)
     other = entry.file if entry in plan.of(not instructor) else INDEX

@@ -22,7 +22,7 @@ def letters(answer: str, among: str) -> str:
     return found if set(found) <= set(among) else ""
 
 
-def choice(right: str, others: Mapping[str, str], praise: str, advice: str) -> Exercise:
+def choice(right: str, others: Mapping[str, str], *, praise: str, advice: str) -> Exercise:
     """Make an exercise of one letter; `others` says for each other letter what is wrong with it."""
     among = "".join(sorted({right, *others}))
 
@@ -35,7 +35,9 @@ def choice(right: str, others: Mapping[str, str], praise: str, advice: str) -> E
     return Exercise(str, judge, praise, advice, kind="choose")
 
 
-def some(right: Mapping[str, str], wrong: Mapping[str, str], praise: str, advice: str) -> Exercise:
+def some(
+    right: Mapping[str, str], wrong: Mapping[str, str], *, praise: str, advice: str
+) -> Exercise:
     """Make an exercise of all the letters of `right` and none of `wrong`, in any order.
 
     Each letter comes with what is said if it is missing, or if it should not be there.
@@ -54,7 +56,7 @@ def some(right: Mapping[str, str], wrong: Mapping[str, str], praise: str, advice
 
 
 def in_order(
-    rules: Sequence[tuple[str, str, str]], spare: Mapping[str, str], praise: str, advice: str
+    rules: Sequence[tuple[str, str, str]], spare: Mapping[str, str], *, praise: str, advice: str
 ) -> Exercise:
     """Make a Parsons problem: lines out of order, and perhaps spare ones that do not belong.
 
@@ -83,7 +85,7 @@ def in_order(
     return Exercise(str, judge, praise, advice, kind="order")
 
 
-def one_each(right: str, among: str, wrong: Sequence[str], praise: str, advice: str) -> Exercise:
+def one_each(right: str, among: str, *, wrong: Sequence[str], praise: str, advice: str) -> Exercise:
     """Make an exercise of one letter for each case, in order.
 
     `wrong` says for each what to think of.

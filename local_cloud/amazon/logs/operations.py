@@ -93,9 +93,9 @@ class Logs:
         limit = params.get("limit", PAGE_EVENTS)
         try:
             if forward:
-                page, far = _page(events(stream, place or 0, since, before), limit)
+                page, far = _page(events(stream, place or 0, since=since, before=before), limit)
             else:
-                page, far = _page(events_before(stream, place, since, before), limit)
+                page, far = _page(events_before(stream, place, since=since, before=before), limit)
         except FileNotFoundError:  # its job has been deleted meanwhile
             raise _missing("stream") from None
         if not page and far:  # nothing but empty lines so far
@@ -123,7 +123,12 @@ class Logs:
         before = params["endTime"] + 1 if "endTime" in params else None  # this one is included
         merged = heapq.merge(
             *(
-                events(stream, offsets.get(stream.name, 0), params.get("startTime"), before)
+                events(
+                    stream,
+                    offsets.get(stream.name, 0),
+                    since=params.get("startTime"),
+                    before=before,
+                )
                 for stream in self._select_streams(params)
             ),
             key=lambda event: event.stamp,

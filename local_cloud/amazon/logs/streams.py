@@ -103,7 +103,7 @@ def _deployment_logs(serving: Serving, deployment_id: str) -> dict[str, Path]:
 
 
 def events(
-    stream: Stream, start: int = 0, since: int | None = None, before: int | None = None
+    stream: Stream, start: int = 0, *, since: int | None = None, before: int | None = None
 ) -> Iterator[Event]:
     """Yield the lines from byte `start`, stamped from `since` and before `before` (milliseconds).
 
@@ -122,7 +122,7 @@ def events(
 
 
 def events_before(
-    stream: Stream, end: int | None, since: int | None = None, before: int | None = None
+    stream: Stream, end: int | None, *, since: int | None = None, before: int | None = None
 ) -> Iterator[Event]:
     """Yield the lines before byte `end` (None: all), the last one first; else as in events."""
     log = stream.log

@@ -11,7 +11,7 @@ class ServiceError(LocalCloudError):
     """A request that a service refuses; each protocol writes it in its own way."""
 
     def __init__(
-        self, code: str, message: str, status: int = 400, members: dict[str, Any] | None = None
+        self, code: str, message: str, status: int = 400, *, members: dict[str, Any] | None = None
     ) -> None:
         """`code` is the service's own name of the error: ValidationException, ResourceInUse …
 

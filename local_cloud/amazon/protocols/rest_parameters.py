@@ -20,6 +20,7 @@ def parameters(
     operation: OperationModel,
     query: Mapping[str, str],
     headers: Mapping[str, str],
+    *,
     unreadable: Unreadable,
 ) -> Json:
     """Return the parameters in query and headers, under the model's names."""
@@ -30,9 +31,9 @@ def parameters(
         key = where.get("name", name)
         match where.get("location"):
             case "querystring" if key in query:
-                found[name] = value(member, query[key], key, unreadable)
+                found[name] = value(member, query[key], key, unreadable=unreadable)
             case "header" if key.lower() in headers:
-                found[name] = value(member, headers[key.lower()], key, unreadable)
+                found[name] = value(member, headers[key.lower()], key, unreadable=unreadable)
             case "headers":
                 found[name] = {
                     header[len(key) :]: text
@@ -42,7 +43,7 @@ def parameters(
     return found
 
 
-def value(shape: Shape, text: str, key: str, unreadable: Unreadable) -> Any:
+def value(shape: Shape, text: str, key: str, *, unreadable: Unreadable) -> Any:
     """Return a parameter of this shape from its text. Raises what `unreadable` makes."""
     match shape.type_name:
         case "integer" | "long":

@@ -74,7 +74,7 @@ class RestService:
         operation = rule.operation
         if operation.name not in self.operations:
             raise not_implemented(f"{self.model.service_id} {operation.name}")
-        found = parameters(operation, request.query_params, request.headers, _unreadable)
+        found = parameters(operation, request.query_params, request.headers, unreadable=_unreadable)
         match = rule.path.fullmatch(path)
         assert match
         found |= {name: unquote(value) for name, value in match.groupdict().items()}

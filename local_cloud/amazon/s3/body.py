@@ -83,7 +83,7 @@ class Incoming:
             key = _CHECKSUM + name.lower()
             sent = self._headers.get(key) or trailers.get(key)
             if sent is not None:
-                _compare(name, key, sent, hasher)
+                _compare(name, key, sent, hasher=hasher)
                 found[f"Checksum{name}"] = encode(hasher.digest())
         if "content-md5" in self._headers:
             _compare_md5(self._headers["content-md5"], self._hashers["MD5"])
@@ -115,7 +115,7 @@ def _is_chunked(headers: Mapping[str, str]) -> bool:
     return headers.get("x-amz-content-sha256", "").startswith("STREAMING-")
 
 
-def _compare(name: str, key: str, sent: str, hasher: Hasher) -> None:
+def _compare(name: str, key: str, sent: str, *, hasher: Hasher) -> None:
     try:
         is_possible = len(base64.b64decode(sent, validate=True)) == len(hasher.digest())
     except (binascii.Error, ValueError):

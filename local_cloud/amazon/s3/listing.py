@@ -102,10 +102,10 @@ class Listing:
 
 def page_size(params: Json, name: str, argument: str) -> int:
     """Return how many results to give at most."""
-    return min(whole(params, name, argument, _LARGEST), _LARGEST)
+    return min(whole(params, name, argument, default=_LARGEST), _LARGEST)
 
 
-def whole(params: Json, name: str, argument: str, default: int) -> int:
+def whole(params: Json, name: str, argument: str, *, default: int) -> int:
     """Return a parameter that is a whole number of 31 bits; argument: its name in the address."""
     requested: int = params.get(name, default)
     named = {"ArgumentName": argument, "ArgumentValue": requested}

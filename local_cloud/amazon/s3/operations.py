@@ -45,7 +45,12 @@ class Rule:
 
 
 def find(
-    method: str, depth: int, query: Mapping[str, str], headers: Container[str], ours: Container[str]
+    method: str,
+    depth: int,
+    query: Mapping[str, str],
+    *,
+    headers: Container[str],
+    ours: Container[str],
 ) -> OperationModel | None:
     """Return the operation that asks for the most of what is there.
 

@@ -17,7 +17,7 @@ def parameters(
     operation: OperationModel, query: Mapping[str, str], headers: Mapping[str, str]
 ) -> Json:
     """Return what is in query and headers, under the model's names. Raises Refusal."""
-    return rest_parameters.parameters(operation, query, headers, _no_number)
+    return rest_parameters.parameters(operation, query, headers, unreadable=_no_number)
 
 
 def _no_number(key: str, text: str, _: str) -> Refusal:
@@ -73,7 +73,9 @@ def _value(shape: Shape, element: ElementTree.Element) -> Any:
     if isinstance(shape, ListShape):
         return [_value(shape.member, child) for child in element]
     try:
-        return rest_parameters.value(shape, element.text or "", _tag(element), _no_number)
+        return rest_parameters.value(
+            shape, element.text or "", _tag(element), unreadable=_no_number
+        )
     except Refusal:
         raise invalid_xml() from None
 

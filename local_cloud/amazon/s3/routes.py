@@ -135,7 +135,7 @@ class S3:
         """Answer a request; refusals are answers too. path: undecoded, such as "/bucket/a%20b"."""
         chunks = request.stream()
         try:
-            response = await _answer(self.objects, self.calls, request, path, chunks)
+            response = await _answer(self.objects, self.calls, request, path=path, chunks=chunks)
             response.headers["x-amz-request-id"] = secrets.token_hex(8).upper()
             return response
         except ClientDisconnect:
@@ -149,7 +149,7 @@ class S3:
 
 
 async def _answer(
-    objects: Objects, ours: Mapping[str, Call], request: Request, path: str, chunks: Chunks
+    objects: Objects, ours: Mapping[str, Call], request: Request, *, path: str, chunks: Chunks
 ) -> Response:
     """Return what the operation answers. Raises what it may raise."""
     query = request.query_params
@@ -158,7 +158,7 @@ async def _answer(
     given = {name.lower(): query[name] for name in query if name.lower().startswith("x-amz-")}
     headers = given | dict(request.headers)
     names = _names(path)
-    operation = operations.find(request.method, len(names), query, headers, ours)
+    operation = operations.find(request.method, len(names), query, headers=headers, ours=ours)
     if operation is None:
         raise not_implemented(
             f"S3 {request.method} of {('the service', 'a bucket', 'an object')[len(names)]}"

@@ -120,7 +120,7 @@ class Uploads:
         """ListParts"""
         document = self._upload(params)
         size = page_size(params, "MaxParts", "max-parts")
-        after = whole(params, "PartNumberMarker", "part-number-marker", 0)
+        after = whole(params, "PartNumberMarker", "part-number-marker", default=0)
         found = [part for part in self._all_parts(params["UploadId"]) if part["number"] > after]
         page = found[:size]
         return {

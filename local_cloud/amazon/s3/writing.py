@@ -42,20 +42,20 @@ def answer(operation: OperationModel, result: Json) -> Response:
     head = headers(operation, result)
     if payload := shape.serialization.get("payload"):
         inner = shape.members[payload]
-        return _xml(status, head, inner.name, _content(inner, result[payload]))
+        return _xml(status, head, inner.name, content=_content(inner, result[payload]))
     if operation.name == "GetBucketLocation":  # the model has an element around it, S3 has not
         (name,) = shape.members
-        return _xml(status, head, name, _content(shape.members[name], result[name]))
+        return _xml(status, head, name, content=_content(shape.members[name], result[name]))
     inside = {name: item for name, item in result.items() if _is_inside(shape, name)}
     if any(_is_inside(shape, name) for name in shape.members):
         root = _ROOTS.get(operation.name, f"{operation.name}Result")
-        return _xml(status, head, root, _content(shape, inside))
+        return _xml(status, head, root, content=_content(shape, inside))
     if operation.name == "HeadBucket":
         head["content-type"] = "application/xml"
     return Response(status_code=status, headers=head)
 
 
-def _xml(status: int, head: dict[str, str], root: str, content: Iterator[str]) -> Response:
+def _xml(status: int, head: dict[str, str], root: str, *, content: Iterator[str]) -> Response:
     declaration = '<?xml version="1.0" encoding="UTF-8"?>\n'
     body = f'{declaration}<{root} xmlns="{_SPACE}">{"".join(content)}</{root}>'
     return Response(body, status, head, "application/xml")

@@ -101,19 +101,19 @@ class Notebooks:
             if field in params:
                 raise not_implemented(f"ListNotebookInstances by {field}")
         items = (document for _, document in self.records.list(KIND))
-        found = listing.select(items, params, NAME, STATUS)
+        found = listing.select(items, params, name=NAME, status=STATUS)
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": STATUS}
-        found = listing.sort(found, {"SortBy": "Name"} | params, fields, "Ascending")
+        found = listing.sort(found, {"SortBy": "Name"} | params, fields, default="Ascending")
         short = [{field: item[field] for field in SUMMARY if field in item} for item in found]
         return listing.page(short, params, "NotebookInstances")
 
     def start(self, params: Json) -> Json:
         """StartNotebookInstance."""
-        return self._turn(params, ("Stopped", "Failed"), "Pending", "InService")
+        return self._turn(params, ("Stopped", "Failed"), "Pending", to="InService")
 
     def stop(self, params: Json) -> Json:
         """StopNotebookInstance."""
-        return self._turn(params, ("InService",), "Stopping", "Stopped")
+        return self._turn(params, ("InService",), "Stopping", to="Stopped")
 
     def update(self, params: Json) -> Json:
         """UpdateNotebookInstance."""
@@ -134,7 +134,7 @@ class Notebooks:
             self.tags.forget(_arn(params[NAME]))
         return {}
 
-    def _turn(self, params: Json, allowed: tuple[str, ...], way: str, to: str) -> Json:
+    def _turn(self, params: Json, allowed: tuple[str, ...], way: str, *, to: str) -> Json:
         found = self._in(params, allowed, way)
         changed = found | {STATUS: to, "LastModifiedTime": time.time()}
         with self.records.transaction():

@@ -55,8 +55,8 @@ class Parts:
         batches = BatchPredictions(platform, models)
         table = PipelineTable(platform.records)
         pipelines = Pipelines(table, platform.s3, tags)
-        kinds = StepKinds(training, processing, models, registry)
-        executions = PipelineExecutions(table, pipelines, kinds, platform.s3)
+        kinds = StepKinds(training, processing, models, registry=registry)
+        executions = PipelineExecutions(table, pipelines, kinds, objects=platform.s3)
         return cls(
             platform,
             tags,

@@ -31,7 +31,9 @@ class Parts:
         self.database = Database(folder, platform.gs.space)
         self.catalog = Catalog(self.database)
         self._trained = Models(folder / "models")
-        changes = ModelChanges(self.catalog, self._trained, platform.gs, platform.registries)
+        changes = ModelChanges(
+            self.catalog, self._trained, platform.gs, registries=platform.registries
+        )
         self.runner = Runner(self.database, self.catalog, changes)
         self.models = ModelResources(self.catalog, self._trained)
         self.jobs = Jobs(platform.records, self.database, self.catalog)
@@ -47,7 +49,7 @@ class Parts:
         self.datasets = Datasets(self.catalog)
         self.tables = Tables(self.catalog, self.runner.writer)
         self.streaming = Streaming(self.catalog)
-        self.uploads = Uploads(folder / "uploads", self.queries, loads, platform.gs.space)
+        self.uploads = Uploads(folder / "uploads", self.queries, loads, space=platform.gs.space)
 
     def projects(self, call: Call) -> Document:
         """GET /projects: those that have datasets."""

@@ -114,7 +114,7 @@ class Contents:
     def delete(self, call: Call) -> Response:
         """DELETE /b/{bucket}/o/{object}"""
         bucket, name = call.path("bucket"), call.path("object")
-        when = self._live(bucket, name, call.whole("generation"), call.condition())
+        when = self._live(bucket, name, call.whole("generation"), when=call.condition())
         self._objects.delete(bucket, name, when)
         return Response(status_code=204)
 
@@ -165,7 +165,7 @@ class Contents:
         name = check_name(source.get("name"))
         requested = whole("generation", source.get("generation"))
         when = condition(inner(source, "objectPreconditions"))
-        return name, self._live(bucket, name, requested, when)
+        return name, self._live(bucket, name, requested, when=when)
 
     def _copy(self, call: Call) -> Object:
         source = call.path("bucket"), call.path("object")
@@ -184,13 +184,13 @@ class Contents:
             source,
             (call.path("to_bucket"), check_name(call.path("to_object"))),
             change,
-            source_when=self._live(*source, requested, call.condition("Source")),
+            source_when=self._live(*source, requested, when=call.condition("Source")),
             when=call.condition(),
         )
 
     def _change(self, call: Call, change: Callable[[Attributes], Attributes]) -> Response:
         bucket, name = call.path("bucket"), call.path("object")
-        when = self._live(bucket, name, call.whole("generation"), call.condition())
+        when = self._live(bucket, name, call.whole("generation"), when=call.condition())
         given = header("contentType", call.body.get("contentType") or "")
 
         def both(old: Object) -> tuple[str, Attributes]:
@@ -199,7 +199,7 @@ class Contents:
         changed = self._objects.update(bucket, name, both, when=when)
         return JSONResponse(object_resource(changed, call.base))
 
-    def _live(self, bucket: str, name: str, requested: int | None, when: Condition) -> Condition:
+    def _live(self, bucket: str, name: str, requested: int | None, *, when: Condition) -> Condition:
         """Return the condition and, if a generation is asked for, that it be the live one."""
         if requested is None:
             return when

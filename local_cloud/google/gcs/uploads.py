@@ -44,7 +44,10 @@ class Uploads:
             case "media":
                 content_type = call.headers.get("content-type", "")
                 return await self._store(
-                    call, chunks, lambda part: part, lambda: Insert.of(call, {}, content_type)
+                    call,
+                    chunks,
+                    lambda part: part,
+                    insert=lambda: Insert.of(call, {}, content_type),
                 )
             case "multipart":
                 return await self._multipart(call, chunks)
@@ -97,13 +100,14 @@ class Uploads:
             metadata = self._method.body(parse_json(related.metadata))
             return Insert.of(call, metadata, related.content_type)
 
-        return await self._store(call, chunks, related.feed, insert)
+        return await self._store(call, chunks, related.feed, insert=insert)
 
     async def _store(
         self,
         call: Call,
         chunks: Chunks,
         media: Callable[[bytes], bytes],
+        *,
         insert: Callable[[], Insert],
     ) -> Response:
         """Write what `media` takes from the body to a file; then what it is for is known."""

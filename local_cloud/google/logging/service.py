@@ -96,7 +96,7 @@ def _page(platform: Platform, body: dict[str, Any]) -> dict[str, Any]:
     lowest, highest = (_moment(limit) for limit in limits.get("timestamp", ("", "")))
     merged = heapq.merge(
         *(
-            _entries(log, places.get(log.name), lowest, highest, back=back)
+            _entries(log, places.get(log.name), lowest=lowest, highest=highest, back=back)
             for log in _logs(platform, numbers, limits)
         ),
         key=lambda found: (found[2]["timestamp"], found[2]["insertId"]),
@@ -181,7 +181,7 @@ def _logs(
 
 
 def _entries(
-    log: _Log, place: int | None, lowest: float | None, highest: float | None, *, back: bool
+    log: _Log, place: int | None, *, lowest: float | None, highest: float | None, back: bool
 ) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """Yield the log's name, where it is read on, and an entry, for each line between two times.
 
@@ -193,7 +193,7 @@ def _entries(
     marked = log_timestamps.mark_readable(log.path, log.hidden, ended=log.ended)
     try:
         if back:
-            found = _before(log, place, highest, marked)
+            found = _before(log, place, highest=highest, marked=marked)
         else:
             start = 0 if lowest is None else log_timestamps.since(log.path, lowest)
             found = log_timestamps.lines(log.path, max(place or 0, start), ended=log.ended)
@@ -208,7 +208,7 @@ def _entries(
 
 
 def _before(
-    log: _Log, place: int | None, highest: float | None, marked: int
+    log: _Log, place: int | None, *, highest: float | None, marked: int
 ) -> Iterator[log_timestamps.Line]:
     """Return the lines before a byte and, but for one, before a time, the last one first."""
     end = log.path.stat().st_size if place is None else place

@@ -24,7 +24,11 @@ def resources(parts: Parts) -> list[Resource]:
     def items(call: Call) -> Json:
         datasets.get(call.parent)
         found, token = pages.page(
-            datasets.records, call.name, call.page, data_items.render, kind=data_items.KIND
+            datasets.records,
+            call.name,
+            query=call.page,
+            render=data_items.render,
+            kind=data_items.KIND,
         )
         return {"dataItems": found, "nextPageToken": token}
 

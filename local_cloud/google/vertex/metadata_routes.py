@@ -42,7 +42,7 @@ def _own(metadata: Metadata, kind: Collection) -> dict[str, Method]:
     """Return what contexts, executions and artifacts do in their own way, all alike."""
 
     def create(call: Call) -> Json:
-        return metadata.create(kind, call.parent, call.body, id_in_query(kind, call))
+        return metadata.create(kind, call.parent, call.body, chosen=id_in_query(kind, call))
 
     def list_all(call: Call) -> Json:
         return render_list(kind, metadata.page(kind, call.parent, call.page))

@@ -42,11 +42,11 @@ class Parts:
         records, objects = platform.records, platform.gs
         models, metadata = ModelRegistry(records, objects), Metadata(records)
         tensorboards = Tensorboards(records)
-        tracking = Tracking(records, objects, metadata, tensorboards)
+        tracking = Tracking(records, objects, metadata, tensorboards=tensorboards)
         datasets = Datasets(records, objects, platform.tables)
         platform.registries["VERTEX_AI"] = by_bigquery(models)
         automl = AutoMl(platform, models, datasets)
-        training = Training(platform, models, tracking, automl)
+        training = Training(platform, models, tracking, automl=automl)
         tuning = Tuning(training, platform.studies)
         endpoints = Endpoints(platform, models)
         return cls(

@@ -38,14 +38,21 @@ def training(parts: Parts) -> list[Resource]:
             await jobs.engine.wait_for_change(job, HOLD_SECONDS)
 
     return [
-        _jobs("customJobs", CustomJob, jobs, jobs.create_custom_job, jobs.custom_job, change),
+        _jobs(
+            "customJobs",
+            CustomJob,
+            jobs,
+            make=jobs.create_custom_job,
+            show=jobs.custom_job,
+            change=change,
+        ),
         _jobs(
             "trainingPipelines",
             TrainingPipeline,
             jobs,
-            jobs.create_training_pipeline,
-            jobs.training_pipeline,
-            change,
+            make=jobs.create_training_pipeline,
+            show=jobs.training_pipeline,
+            change=change,
         ),
     ]
 
@@ -60,7 +67,7 @@ def tuning(parts: Parts) -> list[Resource]:
             await jobs.studies.wait_for_change(study, HOLD_SECONDS)
 
     collection, proto = "hyperparameterTuningJobs", HyperparameterTuningJob
-    return [_jobs(collection, proto, jobs, jobs.create, jobs.render, change)]
+    return [_jobs(collection, proto, jobs, make=jobs.create, show=jobs.render, change=change)]
 
 
 def batch_predictions(parts: Parts) -> list[Resource]:
@@ -71,7 +78,7 @@ def batch_predictions(parts: Parts) -> list[Resource]:
         await jobs.wait_for_end(document, HOLD_SECONDS)
 
     collection, proto = "batchPredictionJobs", BatchPredictionJob
-    return [_jobs(collection, proto, jobs, jobs.create, jobs.render, change)]
+    return [_jobs(collection, proto, jobs, make=jobs.create, show=jobs.render, change=change)]
 
 
 def pipelines(parts: Parts) -> list[Resource]:
@@ -106,6 +113,7 @@ def _jobs(
     collection: str,
     proto: Any,
     jobs: Training | Tuning | BatchPredictions,
+    *,
     make: Callable[[str, Json], Json],
     show: Callable[[Json], Json],
     change: Callable[[Json], Awaitable[None]],
@@ -118,7 +126,7 @@ def _jobs(
         return show(documents.get(records, call.name))
 
     def list_all(call: Call) -> Json:
-        found, token = documents.page(records, call.name, call.page, show)
+        found, token = documents.page(records, call.name, query=call.page, render=show)
         return {collection: found, "nextPageToken": token}
 
     return Resource(

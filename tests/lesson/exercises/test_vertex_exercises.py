@@ -266,5 +266,5 @@ def test_the_exercises_calculate_with_the_prices_of_the_helpers() -> None:
 
 
 def test_a_choice_names_the_letters_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    choice("B", {"A": "not that."}, "So it is.", "think").check("X")
+    choice("B", {"A": "not that."}, praise="So it is.", advice="think").check("X")
     assert capsys.readouterr().out == "Not yet: choose one of A, B.\n"

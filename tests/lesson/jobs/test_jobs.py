@@ -65,7 +65,7 @@ def test_a_job_without_metrics_keeps_what_it_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = Run("SageMaker", "m", 1.0, None, None, "s3://b/x")
-    found = with_results(run, "j", Times(THEN, THEN, THEN), tmp_path)
+    found = with_results(run, "j", Times(THEN, THEN, THEN), copy=tmp_path)
     assert found.folder == tmp_path and found.accuracy is None
     assert capsys.readouterr().out.startswith("j left no metrics.json")
 
@@ -94,7 +94,7 @@ def test_a_mistyped_flag_is_said_beside_the_results(
     log = "569 rows\nignored, not flags of this script: --epohcs 5\nepoch 1\n"
     (tmp_path / "training.log").write_text(log)
     run = Run("SageMaker", "m", 1.0, None, None, "s3://b/x")
-    with_results(run, "j", Times(THEN, THEN, THEN), tmp_path)
+    with_results(run, "j", Times(THEN, THEN, THEN), copy=tmp_path)
     assert capsys.readouterr().out == "ignored, not flags of this script: --epohcs 5\n"
 
 
@@ -103,7 +103,7 @@ def test_stops_that_nobody_watched_are_counted_from_the_results(tmp_path: Path) 
     metrics["epochs"] = {"last": 50, "best": 40, "resumed": [11, 31]}
     (tmp_path / "metrics.json").write_text(json.dumps(metrics))
     run = Run("SageMaker", "m", 1.0, None, None, "s3://b/x")
-    assert with_results(run, "j", Times(THEN, THEN, THEN), tmp_path).interruptions == 2
+    assert with_results(run, "j", Times(THEN, THEN, THEN), copy=tmp_path).interruptions == 2
 
 
 def test_an_interrupt_while_a_job_is_sent_says_how_to_find_out_whether_it_arrived() -> None:

@@ -227,11 +227,11 @@ def test_what_cannot_be_searched_is_refused(
 
 
 def test_a_grid_has_no_place_for_a_range_of_real_numbers() -> None:
-    tuning.check_algorithm("grid", ["grid"], {"patience": between(5, 50)}, "Vertex AI")
+    tuning.check_algorithm("grid", ["grid"], {"patience": between(5, 50)}, service="Vertex AI")
     with pytest.raises(LessonError, match="learning_rate: a grid"):
-        tuning.check_algorithm("grid", ["grid"], SPACE, "Vertex AI")
+        tuning.check_algorithm("grid", ["grid"], SPACE, service="Vertex AI")
     with pytest.raises(LessonError, match="algorithm='best'; Vertex AI has random, grid"):
-        tuning.check_algorithm("best", ["random", "grid"], SPACE, "Vertex AI")
+        tuning.check_algorithm("best", ["random", "grid"], SPACE, service="Vertex AI")
 
 
 def test_the_goal_follows_from_the_metric_unless_it_is_said() -> None:
@@ -273,7 +273,7 @@ def test_without_a_price_only_that_is_said(capsys: pytest.CaptureFixture[str]) -
     def unknown() -> Estimate:
         raise PriceUnknown("no price")
 
-    tuning.state_cost("Vertex AI", unknown, 3, 1, False)
+    tuning.state_cost("Vertex AI", unknown, 3, parallel=1, spot=False)
     assert capsys.readouterr().out.splitlines() == [
         "no price; under LESSON_TARGET=cloud this job would not be sent"
     ]
@@ -285,19 +285,19 @@ def test_an_interrupt_ends_the_watching_and_says_how_to_go_on() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(LessonError, match=r"but tune-nn-1 goes on: wait\('tune-nn-1'\)"):
-        tuning.follow(interrupted, 0, str, HALF.name)
+        tuning.follow(interrupted, 0, str, name=HALF.name)
 
 
 def test_a_study_is_shown_until_it_ends() -> None:
     looks = iter([study(), HALF, replace(HALF, state="succeeded")])
-    assert tuning.follow(lambda: next(looks), 0, str, HALF.name).state == "succeeded"
+    assert tuning.follow(lambda: next(looks), 0, str, name=HALF.name).state == "succeeded"
 
 
 def test_a_study_that_was_stopped_before_any_result_is_no_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     ended = study(trial(1, state="cancelled"), state="cancelled")
-    assert tuning.follow(lambda: ended, 0, str, ended.name) is ended
+    assert tuning.follow(lambda: ended, 0, str, name=ended.name) is ended
     assert "was cancelled before a trial had succeeded" in capsys.readouterr().out
 
 

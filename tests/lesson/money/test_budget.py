@@ -54,8 +54,8 @@ def test_without_a_budget_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_job_counts_its_first_hour_and_an_endpoint_its_first_day() -> None:
-    assert budget.excess(1.50, 1.0, an_hour(), budget.HOUR) == ""  # exactly the budget
-    assert budget.excess(1.50, 1.0, an_hour(), budget.DAY) == (
+    assert budget.excess(1.50, 1.0, an_hour(), hours=budget.HOUR) == ""  # exactly the budget
+    assert budget.excess(1.50, 1.0, an_hour(), hours=budget.DAY) == (
         "not sent: LESSON_BUDGET is $1.50, $1.00 is spent or committed so far (local_cloud.bill()"
         " lists it), and the first day of 2 × box would add $12.00; to send it, end what still"
         " costs money, or raise LESSON_BUDGET to $13.00"
@@ -64,10 +64,10 @@ def test_a_job_counts_its_first_hour_and_an_endpoint_its_first_day() -> None:
 
 def test_what_else_a_request_costs_is_added_and_named() -> None:
     also = {"the run's fee": 0.25, "the first day of an endpoint": 1.0}
-    assert budget.excess(1.75, 0.0, an_hour(), budget.HOUR, also) == ""
+    assert budget.excess(1.75, 0.0, an_hour(), hours=budget.HOUR, also=also) == ""
     assert (
         "and the first hour of 2 × box and the run's fee and the first day of an endpoint would"
-        in (budget.excess(1.5, 0.0, an_hour(), budget.HOUR, also))
+        in (budget.excess(1.5, 0.0, an_hour(), hours=budget.HOUR, also=also))
     )
 
 
@@ -113,11 +113,11 @@ def test_jobs_of_a_list_count_what_they_have_cost_and_an_hour_while_they_run() -
     two_hours = Times(now - timedelta(hours=2), now, now)
     listed = as_table(
         [
-            row("a", ("succeeded", ""), a_minute, 1, "box"),
-            row("b", ("running", ""), a_minute, 1, "box"),
-            row("c", ("queued", ""), a_minute, 2, "box"),
-            row("d", ("running", ""), two_hours, 1, "box"),
-            row("e", ("running", ""), a_minute, 1, "huge"),
+            row("a", ("succeeded", ""), a_minute, replicas=1, machine="box"),
+            row("b", ("running", ""), a_minute, replicas=1, machine="box"),
+            row("c", ("queued", ""), a_minute, replicas=2, machine="box"),
+            row("d", ("running", ""), two_hours, replicas=1, machine="box"),
+            row("e", ("running", ""), a_minute, replicas=1, machine="huge"),
         ]
     )
     assert budget.of_jobs(listed, estimate_cost) == pytest.approx(

@@ -160,7 +160,10 @@ def test_a_bill_multiplies_the_seconds_of_each_job_with_the_price_of_its_machine
     asked = [("box", 2), ("box + 2 × T4, spot", 1), ("3 trials on box", 1), ("other", 1)]
     asked += [("1 × box and 3 × box + 1 × T4, spot", 4), ("1 × box and 1 × other", 2)]
     listed = as_table(
-        [row("job", ("succeeded", "Completed"), an_hour, n, text) for text, n in asked]
+        [
+            row("job", ("succeeded", "Completed"), an_hour, replicas=n, machine=text)
+            for text, n in asked
+        ]
     )
 
     same = bill(listed, estimate_cost)["dollars"].tolist()
@@ -179,7 +182,12 @@ def test_a_bill_rounds_each_trial_of_a_study_by_itself() -> None:
     moment = datetime(2026, 11, 20, tzinfo=UTC)
     a_minute = Times(moment, moment, moment + timedelta(minutes=1))
     asked = ["box", "4 trials on box", "0 trials on box"]
-    listed = as_table([row("job", ("succeeded", "Completed"), a_minute, 1, text) for text in asked])
+    listed = as_table(
+        [
+            row("job", ("succeeded", "Completed"), a_minute, replicas=1, machine=text)
+            for text in asked
+        ]
+    )
     assert bill(listed, estimate_cost)["dollars"].tolist() == pytest.approx(
         [0.25 / 60, 4 * 0.25 / 120, 0.25 / 60]
     )

@@ -67,7 +67,7 @@ def test_no_bill_has_a_negative_time(set_back: None) -> None:
 def test_no_task_and_no_step_of_a_pipeline_ends_before_it_starts(
     tmp_path: Path, set_back: None
 ) -> None:
-    task = new_task("p", "p", "container", "c", "")
+    task = new_task("p", "p", "container", component="c", parent="")
     task = task.now("RUNNING", started=BEFORE).now("SUCCEEDED")
     assert task.ended == BEFORE
     records = Records(tmp_path / "records.sqlite")

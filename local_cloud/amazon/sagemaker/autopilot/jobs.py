@@ -63,9 +63,9 @@ class Autopilot:
         """ListAutoMLJobs: by name, unless the request says otherwise."""
         word = "AutoMLJobStatus"
         every = (self._summary(document) for _, document in self.records.list(AUTOPILOT))
-        found = listing.select(every, params, NAME, status=word)
+        found = listing.select(every, params, name=NAME, status=word)
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": word}
-        found = listing.sort(found, {"SortBy": "Name"} | params, fields, "Descending")
+        found = listing.sort(found, {"SortBy": "Name"} | params, fields, default="Descending")
         return listing.page(found, params, "AutoMLJobSummaries")
 
     def stop(self, params: Json) -> Json:

@@ -97,7 +97,7 @@ def search(ml: Path, wanted: Json) -> None:
     about = {"features": features, "problem": kind}
 
     def tell(one: Candidate) -> None:
-        keep(problem, one, about, ml / "model", report)
+        keep(problem, one, about, folder=ml / "model", report=report)
 
     most, seconds = wanted.get("max_candidates"), wanted.get("seconds")
     limits: Json = {"trials": most or TRIALS}
@@ -149,7 +149,7 @@ def infer_problem_type(target: Any) -> str:
     return "MulticlassClassification"
 
 
-def keep(problem: Problem, one: Candidate, about: Json, folder: Path, report: Report) -> None:
+def keep(problem: Problem, one: Candidate, about: Json, *, folder: Path, report: Report) -> None:
     """Train a candidate on all rows, write its archive, and report it."""
     from local_cloud.automl.table_model import TableModel
 

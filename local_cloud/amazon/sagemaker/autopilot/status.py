@@ -78,10 +78,10 @@ def resolve_attributes(request: Json, report: Json, version: int) -> Json:
 def candidates(job: Json, report: Json) -> list[Json]:
     """Return all candidates that were begun; job: the training job, as it is described."""
     uploaded = (job.get("ModelArtifacts") or {}).get("S3ModelArtifacts")
-    return [_candidate(one, job, report, uploaded) for one in report.get("candidates", [])]
+    return [_candidate(one, job, report, uploaded=uploaded) for one in report.get("candidates", [])]
 
 
-def _candidate(one: Json, job: Json, report: Json, uploaded: str | None) -> Json:
+def _candidate(one: Json, job: Json, report: Json, *, uploaded: str | None) -> Json:
     word = one["status"]
     if word == "InProgress" and job["TrainingJobStatus"] != "InProgress":
         word = "Stopped"  # it ended with the job

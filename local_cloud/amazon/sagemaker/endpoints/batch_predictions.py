@@ -110,9 +110,9 @@ class BatchPredictions:
     def list(self, params: Json) -> Json:
         """ListTransformJobs: the newest first, unless the request says otherwise."""
         jobs = [job for _, job in self.records.list(KIND)]
-        chosen = listing.select(jobs, params, NAME, "TransformJobStatus")
+        chosen = listing.select(jobs, params, name=NAME, status="TransformJobStatus")
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": "TransformJobStatus"}
-        ordered = listing.sort(chosen, params, fields, "Descending")
+        ordered = listing.sort(chosen, params, fields, default="Descending")
         short = [{field: job[field] for field in SUMMARY if field in job} for job in ordered]
         return listing.page(short, params, "TransformJobSummaries")
 

@@ -102,7 +102,9 @@ class EndpointConfigs:
     def list(self, params: Json) -> Json:
         """ListEndpointConfigs: the newest first, unless the request says otherwise."""
         configs = (config for _, config in self.records.list(KIND))
-        return listing.summaries(configs, params, NAME, SUMMARY, "EndpointConfigs")
+        return listing.summaries(
+            configs, params, name=NAME, summary=SUMMARY, member="EndpointConfigs"
+        )
 
     def delete(self, params: Json) -> Json:
         """DeleteEndpointConfig: endpoints that have it go on without."""

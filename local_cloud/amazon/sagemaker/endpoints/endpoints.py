@@ -71,9 +71,9 @@ class Endpoints:
         """ListEndpoints: the newest first, unless the request says otherwise."""
         names = [name for name, _ in self.records.list(KIND)]
         endpoints = [one for name in names if (one := self._find(name))]
-        chosen = listing.select(endpoints, params, NAME, "EndpointStatus")
+        chosen = listing.select(endpoints, params, name=NAME, status="EndpointStatus")
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": "EndpointStatus"}
-        ordered = listing.sort(chosen, params, fields, "Descending")
+        ordered = listing.sort(chosen, params, fields, default="Descending")
         short = [{field: item[field] for field in SUMMARY} for item in ordered]
         return listing.page(short, params, "Endpoints")
 

@@ -90,4 +90,4 @@ def model_error(endpoint: str, deployment_id: str, response: HttpResponse) -> Se
         "OriginalMessage": text,
         "LogStreamArn": f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{group}:{stream}",
     }
-    return ServiceError("ModelError", message, 424, members)
+    return ServiceError("ModelError", message, 424, members=members)

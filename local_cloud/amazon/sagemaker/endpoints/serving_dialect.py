@@ -26,7 +26,7 @@ class Deployed:
             raise EngineError("It is being deleted.")
         base = {} if facts["isolated"] else self._platform.environment
         plan = serving_launch.plan(
-            facts["container"], facts["variant"], context, self._platform.s3, base
+            facts["container"], facts["variant"], context, objects=self._platform.s3, base=base
         )
         return replace(plan, answer_seconds=facts.get("answer_seconds", plan.answer_seconds))
 

@@ -40,7 +40,12 @@ LARGEST = 16 << 30  # bytes of a model
 
 
 def plan(
-    container: Json, variant: Json, context: JobContext, objects: Objects, base: Mapping[str, str]
+    container: Json,
+    variant: Json,
+    context: JobContext,
+    *,
+    objects: Objects,
+    base: Mapping[str, str],
 ) -> ServingPlan:
     """Bring the model and say what its replicas run; Refused where that cannot be.
 
@@ -56,7 +61,7 @@ def plan(
     base_of_image = context.base(image)
     served = base_of_image.command((), ["serve"])
     if not served:
-        _check(container, made, program, base_of_image.note)
+        _check(container, made, program, note=base_of_image.note)
     notes = [*_notes(base_of_image.note, variant), *_install(made / "code", image, context)]
     if not mounts.available():
         drivers.rewrite_all(made / "code", {ML: folder})
@@ -105,10 +110,10 @@ def bring(container: Json, folder: Path, objects: Objects) -> None:
         if source.get("CompressionType") != "None":
             archives.extract(objects.get(bucket, key).path, folder, LARGEST)
         elif source["S3DataType"] == "S3Object":
-            layout.copy(objects, bucket, key, folder / Path(key).name)
+            layout.copy(objects, bucket, key, path=folder / Path(key).name)
         else:
             for name in objects.names(bucket, key):
-                layout.copy(objects, bucket, name, folder / layout.below(name, key))
+                layout.copy(objects, bucket, name, path=folder / layout.below(name, key))
     except (StoreError, EngineError) as problem:
         raise Refused(f"Failed to download model data from {uri}: {problem}") from None
 
@@ -125,7 +130,7 @@ def _bring_code(environment: Mapping[str, str], code: Path, objects: Objects) ->
         raise Refused(f"SAGEMAKER_SUBMIT_DIRECTORY, {uri}: {problem}") from None
 
 
-def _check(container: Json, model: Path, program: str, note: str) -> None:
+def _check(container: Json, model: Path, program: str, *, note: str) -> None:
     """Refuse a model of which it is not known here what its container would run."""
     if (model / "code" / program).is_file():
         return

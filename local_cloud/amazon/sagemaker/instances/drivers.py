@@ -47,7 +47,7 @@ def are_in(host: Host) -> bool:
     return utilities.is_file() and "fork_client" in _read(utilities)
 
 
-def fit(host: Host, port: int, gpus: int, places: Mapping[str, Path]) -> None:
+def fit(host: Host, port: int, gpus: int, *, places: Mapping[str, Path]) -> None:
     """Change the staged copy: the first host is on loopback at this port, with these GPUs.
 
     Where nothing is mounted, the mounts' paths (`places`) become the folders' own, in this copy

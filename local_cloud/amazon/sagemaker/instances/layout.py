@@ -60,7 +60,7 @@ def make(host: Host, request: Json, objects: Objects) -> None:
         (host.ml / folder).mkdir(parents=True, exist_ok=True)
     for channel in request.get("InputDataConfig") or []:
         name, source = channel["ChannelName"], channel["DataSource"]["S3DataSource"]
-        fill(host.channel(name), f"channel {name}", source, host, objects)
+        fill(host.channel(name), f"channel {name}", source, host=host, objects=objects)
     # Where nothing is mounted, the paths that the configuration tells are the folder's own.
     real = {} if mounts.available() else {ML: host.ml}
     for name, content in _configuration(host, request).items():
@@ -106,7 +106,9 @@ def _describe_channel(channel: Json, request: Json) -> Json:
     return found | ({"ContentType": channel["ContentType"]} if "ContentType" in channel else {})
 
 
-def fill(folder: Path, what: str, source: Mapping[str, Any], host: Host, objects: Objects) -> None:
+def fill(
+    folder: Path, what: str, source: Mapping[str, Any], *, host: Host, objects: Objects
+) -> None:
     """Copy what a source names in S3, or this host's part of it, to the folder.
 
     what: for the sentence of a refusal; source: S3Uri, and whether it is sharded.
@@ -120,7 +122,7 @@ def fill(folder: Path, what: str, source: Mapping[str, Any], host: Host, objects
         if source.get("S3DataDistributionType") == "ShardedByS3Key":
             keys = shard(keys, host.rank, len(host.hosts))
         for key in keys:
-            copy(objects, bucket, key, folder / below(key, prefix))
+            copy(objects, bucket, key, path=folder / below(key, prefix))
     except StoreError as problem:
         raise Refused(f"{what}: {problem}") from None
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as problem:
@@ -154,7 +156,7 @@ def below(key: str, prefix: str) -> Path:
     return Path(*parts)
 
 
-def copy(objects: Objects, bucket: str, key: str, path: Path) -> None:
+def copy(objects: Objects, bucket: str, key: str, *, path: Path) -> None:
     """Copy an object to a path; a key that ends with a slash makes a folder."""
     if key.endswith("/"):  # what consoles make to show a folder
         path.mkdir(parents=True, exist_ok=True)

@@ -186,7 +186,7 @@ def run(words: list[str], folder: Path, environment: Mapping[str, str]) -> tuple
     # The whole job is asked to end, the program too: this waits to see how it does.
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     read, write = os.pipe()
-    wait = _start(words, folder, environment, read, write)
+    wait = _start(words, folder, environment=environment, read=read, errors=write)
     os.close(write)
     last: deque[str] = deque(maxlen=1)
     with os.fdopen(read, "rb") as errors:
@@ -198,7 +198,7 @@ def run(words: list[str], folder: Path, environment: Mapping[str, str]) -> tuple
 
 
 def _start(
-    words: list[str], folder: Path, environment: Mapping[str, str], read: int, errors: int
+    words: list[str], folder: Path, *, environment: Mapping[str, str], read: int, errors: int
 ) -> Callable[[], int]:
     """Start the program and return what waits for its exit code.
 

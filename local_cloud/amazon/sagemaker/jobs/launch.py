@@ -47,7 +47,7 @@ OTHER_LAUNCHERS = {
 }
 
 
-def plan(document: Json, context: JobContext, objects: Objects, base: Json) -> Plan:
+def plan(document: Json, context: JobContext, objects: Objects, *, base: Json) -> Plan:
     """Make the instances' /opt/ml and say what they run; raises Refused where that cannot be.
 
     document: the job's request, a note on what it will lack, and, of a trial, its tuning job.
@@ -56,17 +56,17 @@ def plan(document: Json, context: JobContext, objects: Objects, base: Json) -> P
     image = request["AlgorithmSpecification"]["TrainingImage"]
     port = context.port()
     count = request["ResourceConfig"]["InstanceCount"]
-    shared = _environment(request, port, context.port(), base)
+    shared = _environment(request, port, context.port(), base=base)
     replicas, installed = [], list[str]()
     for host in hosts(context.folder, count):
         layout.make(host, request, objects)
         own = _gpus(request, context.gpus, host.rank)
         places = {ML: host.ml} | _live(request, host, objects)
-        drivers.fit(host, port, len(own), places)
+        drivers.fit(host, port, len(own), places=places)
         command = (
             (sys.executable, "-I", str(AUTOPILOT), ML)
             if document.get("autopilot")
-            else _command(request, host, objects, context)
+            else _command(request, host, objects, context=context)
         )
         installed += _install(host, image, context)
         env = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, own))} | shared
@@ -132,7 +132,7 @@ def forget(folder: Path) -> None:
         link.unlink()
 
 
-def _environment(request: Json, port: int, other_port: int, base: Mapping[str, str]) -> Json:
+def _environment(request: Json, port: int, other_port: int, *, base: Mapping[str, str]) -> Json:
     """Return the variables that are the same on every instance; the request's own come last."""
     name = request["TrainingJobName"]
     names = layout.names(request["ResourceConfig"]["InstanceCount"])
@@ -170,17 +170,19 @@ def _live(request: Json, host: Host, objects: Objects) -> dict[str, Path]:
     shown: dict[str, Path] = {}
     if wanted := request.get("CheckpointConfig"):
         local = wanted.get("LocalPath") or CHECKPOINTS
-        shown |= _show(wanted["S3Uri"], local, "CheckpointConfig.S3Uri", host, objects)
+        shown |= _show(wanted["S3Uri"], local, "CheckpointConfig.S3Uri", host=host, objects=objects)
     if wanted := request.get("TensorBoardOutputConfig"):
         # Each job has a folder of its own there (observed: public logs of `tensorboard --logdir`).
         base = wanted["S3OutputPath"].rstrip("/")
         uri = f"{base}/{request['TrainingJobName']}/tensorboard-output"
         local = wanted.get("LocalPath") or EVENTS
-        shown |= _show(uri, local, "TensorBoardOutputConfig.S3OutputPath", host, objects)
+        shown |= _show(
+            uri, local, "TensorBoardOutputConfig.S3OutputPath", host=host, objects=objects
+        )
     return shown
 
 
-def _show(uri: str, local: str, field: str, host: Host, objects: Objects) -> Mapping[str, Path]:
+def _show(uri: str, local: str, field: str, *, host: Host, objects: Objects) -> Mapping[str, Path]:
     folder = _folder_of(uri, field, objects)
     local, own = os.path.normpath(local), f"{field.partition('.')[0]}.LocalPath"
     if not local.startswith("/") or local in ("/", "/opt", ML):
@@ -211,7 +213,9 @@ def _folder_of(uri: str, field: str, objects: Objects) -> Path:
     return folder
 
 
-def _command(request: Json, host: Host, objects: Objects, context: JobContext) -> tuple[str, ...]:
+def _command(
+    request: Json, host: Host, objects: Objects, *, context: JobContext
+) -> tuple[str, ...]:
     algorithm = request["AlgorithmSpecification"]
     if entry := algorithm.get("ContainerEntrypoint"):
         return (*entry, *(algorithm.get("ContainerArguments") or []))

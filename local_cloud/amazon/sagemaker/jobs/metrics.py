@@ -47,7 +47,7 @@ def values(regex: str, log: Path, seconds: int) -> list[float]:
 
 
 def _search(
-    regexes: Sequence[str], logs: Sequence[Path], seconds: int, every: bool
+    regexes: Sequence[str], logs: Sequence[Path], seconds: int, *, every: bool
 ) -> list[tuple[int, int, int, float]]:
     """Return what search.py finds."""
     task = {

@@ -60,11 +60,11 @@ def upload(request: Json, hosts: Sequence[Host], objects: Objects) -> None:
             finally:
                 body.unlink(missing_ok=True)
             continue
-        upload_files(entries, folders, f"s3://{bucket}/{prefix}/{name}", objects)
+        upload_files(entries, folders, f"s3://{bucket}/{prefix}/{name}", objects=objects)
 
 
 def upload_files(
-    entries: Sequence[Entry], folders: Sequence[Path], uri: str, objects: Objects
+    entries: Sequence[Entry], folders: Sequence[Path], uri: str, *, objects: Objects
 ) -> None:
     """Write the files among the entries, each as an object below the URI.
 
@@ -79,7 +79,7 @@ def upload_files(
             if not (path.is_file() and any(map(path.is_relative_to, inside))):
                 continue
         if not entry.is_folder:
-            _put(objects, bucket, f"{prefix}/{entry.below}".lstrip("/"), path)
+            _put(objects, bucket, f"{prefix}/{entry.below}".lstrip("/"), path=path)
 
 
 def merge(folders: Sequence[Path], shown: str, space: Space) -> list[Entry]:
@@ -139,7 +139,7 @@ class _Stoppable(io.RawIOBase):
         return self._file.read(size)
 
 
-def _put(objects: Objects, bucket: str, key: str, path: Path) -> None:
+def _put(objects: Objects, bucket: str, key: str, *, path: Path) -> None:
     try:
         source = files.open_file(path)
     except FileNotFoundError:  # it has vanished, or is not a file any more

@@ -25,7 +25,9 @@ def latest(patterns: Sequence[re.Pattern[str]], log: str, longest: int) -> list[
     return list({row[0]: row for row in rows(patterns, log, longest, whole=False)}.values())
 
 
-def rows(patterns: Sequence[re.Pattern[str]], log: str, longest: int, whole: bool) -> Iterator[Row]:
+def rows(
+    patterns: Sequence[re.Pattern[str]], log: str, longest: int, *, whole: bool
+) -> Iterator[Row]:
     """Yield what each line has of each metric.
 
     longest: bytes of a line; whole: a last line that may still be written is left out.

@@ -58,7 +58,7 @@ class Training:
         return {"TrainingJobArn": _arn(name)}
 
     def queue(
-        self, request: Json, tags: Sequence[Json], tuning: str = "", autopilot: str = ""
+        self, request: Json, tags: Sequence[Json], tuning: str = "", *, autopilot: str = ""
     ) -> None:
         """Record and queue a job whose request has been checked.
 
@@ -117,14 +117,14 @@ class Training:
             if field in params:
                 raise not_implemented(f"ListTrainingJobs by {field}")
         found = listing.select(
-            self._summaries(), params, "TrainingJobName", status="TrainingJobStatus"
+            self._summaries(), params, name="TrainingJobName", status="TrainingJobStatus"
         )
         fields = {
             "Name": "TrainingJobName",
             "CreationTime": "CreationTime",
             "Status": "TrainingJobStatus",
         }
-        found = listing.sort(found, params, fields, "Descending")
+        found = listing.sort(found, params, fields, default="Descending")
         return listing.page(found, params, "TrainingJobSummaries")
 
     def _summaries(self) -> Iterator[Json]:
@@ -217,7 +217,7 @@ class Training:
     # ---- what the engine asks -------------------------------------------------------------------
     def stage(self, job_id: str, context: JobContext) -> Plan:
         """Make what the instances of this job need, when its turn has come."""
-        return launch.plan(self._document(job_id), context, self.objects, self.environment)
+        return launch.plan(self._document(job_id), context, self.objects, base=self.environment)
 
     def collect(self, job: Job) -> None:
         """Read metrics and the reason of a failure, then bring the results to S3."""

@@ -61,7 +61,7 @@ class Models:
     def list(self, params: Json) -> Json:
         """ListModels: the newest first, unless the request says otherwise."""
         models = (model for _, model in self.records.list(KIND))
-        return listing.summaries(models, params, NAME, SUMMARY, "Models")
+        return listing.summaries(models, params, name=NAME, summary=SUMMARY, member="Models")
 
     def delete(self, params: Json) -> Json:
         """DeleteModel: endpoints that have it go on without."""

@@ -86,7 +86,11 @@ class ModelRegistry:
             raise not_implemented("ListModelPackageGroups of other accounts")
         groups = [group for _, group in self.records.list(GROUP)]
         return _list_summaries(
-            groups, params, GROUP_NAME, GROUP_SUMMARY, "ModelPackageGroupSummaryList"
+            groups,
+            params,
+            name=GROUP_NAME,
+            summary=GROUP_SUMMARY,
+            member="ModelPackageGroupSummaryList",
         )
 
     def delete_group(self, params: Json) -> Json:
@@ -218,7 +222,9 @@ class ModelRegistry:
             ):
                 # The name that a list is filtered and sorted by: of a version, the group's.
                 found.append(package | {"shown": key.partition("/")[0]})
-        return _list_summaries(found, params, "shown", SUMMARY, "ModelPackageSummaryList")
+        return _list_summaries(
+            found, params, name="shown", summary=SUMMARY, member="ModelPackageSummaryList"
+        )
 
     def update(self, params: Json) -> Json:
         """UpdateModelPackage: approval, metadata, description of the model."""
@@ -292,15 +298,15 @@ def _refuse(request: Json) -> None:
 
 
 def _list_summaries(
-    items: list[Json], params: Json, name: str, summary: tuple[str, ...], member: str
+    items: list[Json], params: Json, *, name: str, summary: tuple[str, ...], member: str
 ) -> Json:
     """Return a page of summaries of these documents.
 
     It begins with the oldest, where the request is silent.
     """
     times = [{"LastModifiedTime": item["CreationTime"], **item} for item in items]
-    found = listing.select(times, params, name, "CreationTime")
+    found = listing.select(times, params, name=name, status="CreationTime")
     fields = {"Name": name, "CreationTime": "CreationTime"}
-    found = listing.sort(found, params, fields, "Ascending")
+    found = listing.sort(found, params, fields, default="Ascending")
     short = [{field: item[field] for field in summary if field in item} for item in found]
     return listing.page(short, params, member)

@@ -40,7 +40,7 @@ class PipelineExecutions:
     """All executions; each is run to its end, by a later server too."""
 
     def __init__(
-        self, table: PipelineTable, pipelines: Pipelines, kinds: StepKinds, objects: Objects
+        self, table: PipelineTable, pipelines: Pipelines, kinds: StepKinds, *, objects: Objects
     ) -> None:
         """kinds: what steps call; objects: where their files are."""
         self.table, self.pipelines = table, pipelines
@@ -109,7 +109,7 @@ class PipelineExecutions:
             if one["pipeline"] == name and since < one["created"] < before
         ]
         fields = {"CreationTime": "CreationTime", "PipelineExecutionArn": "arn"}
-        found = listing.sort(found, params, fields, "Descending")
+        found = listing.sort(found, params, fields, default="Descending")
         return listing.page([_summary(one) for one in found], params, "PipelineExecutionSummaries")
 
     def stop(self, params: Json) -> Json:
@@ -190,7 +190,7 @@ class PipelineExecutions:
             await asyncio.wait(self._tasks.values())
 
     def _run(self, execution: str) -> None:
-        runner = PipelineRunner(self.table, self._kinds, self._objects, execution)
+        runner = PipelineRunner(self.table, self._kinds, self._objects, execution=execution)
         self._runners[execution] = runner
         task = asyncio.get_running_loop().create_task(runner.live())
         self._tasks[execution] = task

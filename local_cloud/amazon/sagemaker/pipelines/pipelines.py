@@ -93,7 +93,7 @@ class Pipelines:
             if since < pipeline["CreationTime"] < before
         ]
         fields = {"Name": NAME, "CreationTime": "CreationTime"}
-        found = listing.sort(found, params, fields, "Descending")
+        found = listing.sort(found, params, fields, default="Descending")
         short = [{field: each[field] for field in SUMMARY if field in each} for each in found]
         return listing.page(short, params, "PipelineSummaries")
 

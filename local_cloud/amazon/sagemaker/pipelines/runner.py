@@ -45,7 +45,7 @@ class PipelineRunner:
     """Run one execution to its end."""
 
     def __init__(
-        self, table: PipelineTable, kinds: StepKinds, objects: Objects, execution: str
+        self, table: PipelineTable, kinds: StepKinds, objects: Objects, *, execution: str
     ) -> None:
         """kinds: what steps call; objects: where property files are read."""
         self._table, self._kinds, self._objects = table, kinds, objects
@@ -119,7 +119,9 @@ class PipelineRunner:
                     "metadata": document["metadata"],
                     "properties": properties,
                 }
-                self._table.keep(self._execution["pipeline"], step.name, document["key"], kept)
+                self._table.keep(
+                    self._execution["pipeline"], step.name, document["key"], result=kept
+                )
 
     def _put(self, step: Step, **changes: Any) -> None:
         self._table.put_step(self._id, step.name, **changes)
@@ -164,7 +166,7 @@ class PipelineRunner:
         try:
             chosen = step.arguments.get(pipeline_steps.NAMES.get(step.kind, ""))
             chosen = resolve(chosen, self._scope(step, ""))
-            name = pipeline_steps.job_name(chosen, self._id, step.name, attempt)
+            name = pipeline_steps.job_name(chosen, self._id, step.name, attempt=attempt)
             scope = self._scope(step, name)
             if step.kind == "Condition":
                 facts |= self._decide(step, scope)
@@ -198,10 +200,10 @@ class PipelineRunner:
             {"Key": "sagemaker:pipeline-execution-arn", "Value": execution["arn"]},
             {"Key": "sagemaker:pipeline-step-name", "Value": step.name},
         ]
-        request = self._kinds.request(step.kind, arguments, name, tags)
+        request = self._kinds.request(step.kind, arguments, name, tags=tags)
         key = pipeline_steps.cache_key(step.kind, request)
         if key and step.keeps is not None:
-            known = self._table.find_cached(execution["pipeline"], step.name, key, step.keeps)
+            known = self._table.find_cached(execution["pipeline"], step.name, key, keeps=step.keeps)
             if known:
                 used = {field: known[field] for field in ("metadata", "properties")}
                 hit = {"SourcePipelineExecutionArn": known["execution"]}

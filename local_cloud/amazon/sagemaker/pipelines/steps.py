@@ -60,13 +60,13 @@ class StepKinds:
     """The kinds of steps that call the service."""
 
     def __init__(
-        self, training: Training, processing: Processing, models: Models, registry: ModelRegistry
+        self, training: Training, processing: Processing, models: Models, *, registry: ModelRegistry
     ) -> None:
         """Keep what makes what the steps ask for."""
         self.training, self.processing = training, processing
         self.models, self.registry = models, registry
 
-    def request(self, kind: str, arguments: Json, name: str, tags: list[Json]) -> Json:
+    def request(self, kind: str, arguments: Json, name: str, *, tags: list[Json]) -> Json:
         """Return the call's request: the resolved arguments with a name, checked as a client's."""
         operation = service_model("sagemaker").operation_model(OPERATIONS[kind])
         request: Json = fit_to_shape(arguments, operation.input_shape)
@@ -127,7 +127,7 @@ class StepKinds:
         self.training.engine.stop(self.job(kind, name).id)
 
 
-def job_name(chosen: Any, execution: str, step: str, attempt: int) -> str:
+def job_name(chosen: Any, execution: str, step: str, *, attempt: int) -> str:
     """Return the name of what a step makes: always the same for the same attempt.
 
     A step that an earlier server began finds what it has made by this name. chosen: the name in its

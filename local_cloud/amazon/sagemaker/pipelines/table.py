@@ -57,12 +57,12 @@ class PipelineTable:
             self.records.delete(EXECUTION, execution)
 
     # ---- results that may be used again -----------------------------------------------------
-    def find_cached(self, pipeline: str, step: str, key: str, keeps: float) -> Json | None:
+    def find_cached(self, pipeline: str, step: str, key: str, *, keeps: float) -> Json | None:
         """Return the latest result of a step with the same arguments, if it is not too old."""
         found = self.records.get(CACHE, f"{pipeline}/{step}/{key}")
         return found if found and time.time() - found["time"] <= keeps else None
 
-    def keep(self, pipeline: str, step: str, key: str, result: Json) -> None:
+    def keep(self, pipeline: str, step: str, key: str, *, result: Json) -> None:
         """Keep the result of a step, for others with the same arguments."""
         self.records.put(CACHE, f"{pipeline}/{step}/{key}", result | {"time": time.time()})
 

@@ -82,9 +82,9 @@ class Processing:
 
     def list(self, params: Json) -> Json:
         """ListProcessingJobs: the newest first, unless the request says otherwise."""
-        found = listing.select(self._summaries(), params, NAME, status="ProcessingJobStatus")
+        found = listing.select(self._summaries(), params, name=NAME, status="ProcessingJobStatus")
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": "ProcessingJobStatus"}
-        found = listing.sort(found, params, fields, "Descending")
+        found = listing.sort(found, params, fields, default="Descending")
         short = [{field: job[field] for field in SUMMARY if field in job} for job in found]
         return listing.page(short, params, "ProcessingJobSummaries")
 
@@ -141,7 +141,7 @@ class Processing:
     def stage(self, job_id: str, context: JobContext) -> Plan:
         """Make what the instances of this job need, when its turn has come."""
         document = self._document(job_id.removeprefix(PREFIX))
-        return processing_launch.plan(document, context, self.objects, self.environment)
+        return processing_launch.plan(document, context, self.objects, base=self.environment)
 
     def collect(self, job: Job) -> None:
         """Read why it ended, then bring the outputs of a job that succeeded to S3."""

@@ -29,7 +29,7 @@ Json = dict[str, Any]
 MESSAGE = "output/message"  # below /opt/ml: what the script leaves for ExitMessage
 
 
-def plan(document: Json, context: JobContext, objects: Objects, base: Json) -> Plan:
+def plan(document: Json, context: JobContext, objects: Objects, *, base: Json) -> Plan:
     """Make the instances' /opt/ml and say what they run; raises Refused where that cannot be."""
     request = document["request"]
     image = request["AppSpecification"]["ImageUri"]
@@ -60,7 +60,7 @@ def upload(request: Json, places: Sequence[Host], objects: Objects) -> None:
         target = each["S3Output"]
         folders = [at for host in places if not (at := _inside(host, target)).is_symlink()]
         entries = outputs.merge(folders, target["LocalPath"], objects.space)
-        outputs.upload_files(entries, folders, target["S3Uri"], objects)
+        outputs.upload_files(entries, folders, target["S3Uri"], objects=objects)
 
 
 def forget(places: Sequence[Host]) -> None:
@@ -82,7 +82,9 @@ def _make(host: Host, request: Json, objects: Objects) -> None:
         (host.ml / "config" / f"{name}.json").write_text(text, encoding="utf-8")
     for each in inputs(request):
         folder = _inside(host, each["S3Input"])
-        layout.fill(folder, f"input {each['InputName']}", each["S3Input"], host, objects)
+        layout.fill(
+            folder, f"input {each['InputName']}", each["S3Input"], host=host, objects=objects
+        )
         if real:
             drivers.rewrite_all(folder, real)
     for each in outputs_of(request):

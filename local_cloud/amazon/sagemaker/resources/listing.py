@@ -13,12 +13,12 @@ Json = dict[str, Any]
 PAGE = 10  # items, where MaxResults is not given
 
 
-def select(items: Iterable[Json], params: Json, name: str, status: str) -> list[Json]:
+def select(items: Iterable[Json], params: Json, *, name: str, status: str) -> list[Json]:
     """Return those that the request's filters let through; name, status: the items' fields."""
-    return [item for item in items if _passes(item, params, name, status)]
+    return [item for item in items if _passes(item, params, name=name, status=status)]
 
 
-def _passes(item: Json, params: Json, name: str, status: str) -> bool:
+def _passes(item: Json, params: Json, *, name: str, status: str) -> bool:
     for field in ("CreationTime", "LastModifiedTime"):
         if item[field] <= params.get(f"{field}After", float("-inf")):
             return False
@@ -29,7 +29,7 @@ def _passes(item: Json, params: Json, name: str, status: str) -> bool:
     return bool(params.get("StatusEquals", item[status]) == item[status])
 
 
-def sort(items: Iterable[Json], params: Json, fields: Json, default: str) -> list[Json]:
+def sort(items: Iterable[Json], params: Json, fields: Json, *, default: str) -> list[Json]:
     """Sort as the request says; fields: the item's field for each value of SortBy.
 
     default: SortOrder, where it is not given.
@@ -40,16 +40,16 @@ def sort(items: Iterable[Json], params: Json, fields: Json, default: str) -> lis
 
 
 def summaries(
-    items: Iterable[Json], params: Json, name: str, summary: tuple[str, ...], member: str
+    items: Iterable[Json], params: Json, *, name: str, summary: tuple[str, ...], member: str
 ) -> Json:
     """Return a page of summaries of these documents.
 
     It begins with the newest, where the request is silent.
     """
     times = [{"LastModifiedTime": item["CreationTime"], **item} for item in items]
-    found = select(times, params, name, name)
+    found = select(times, params, name=name, status=name)
     fields = {"Name": name, "CreationTime": "CreationTime"}
-    found = sort(found, params, fields, "Descending")
+    found = sort(found, params, fields, default="Descending")
     short = [{field: item[field] for field in summary if field in item} for item in found]
     return page(short, params, member)
 

@@ -166,10 +166,10 @@ def _check_channel(channel: Json, request: Json, objects: Objects) -> None:
             raise not_implemented(f"channel {name}: {field}")
     if source["S3DataType"] != "S3Prefix":
         raise not_implemented(f"channel {name}: S3DataType {source['S3DataType']}; use S3Prefix")
-    _check_source(name, source["S3Uri"], request["RoleArn"], objects)
+    _check_source(name, source["S3Uri"], request["RoleArn"], objects=objects)
 
 
-def _check_source(channel: str, uri: str, role: str, objects: Objects) -> None:
+def _check_source(channel: str, uri: str, role: str, *, objects: Objects) -> None:
     """Require something to read, as the service does at create time, in these words."""
     try:
         bucket, prefix = split_s3_uri(uri)

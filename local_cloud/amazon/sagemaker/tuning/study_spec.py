@@ -145,12 +145,12 @@ def _numbers(given: Json, kind: str) -> Parameter:
         raise invalid(f"The range of {name}, from {low} to {high}, is too wide for a number")
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise invalid(f"The range of {name} goes from {low} to {high}: its minimum is first")
-    scale = _scale(given, kind, low, high)
+    scale = _scale(given, kind, low=low, high=high)
     about = 1.0 if scale == "reverse log" else None
     return Parameter(name, kind, low, high, scale=scale, about=about)
 
 
-def _scale(given: Json, kind: str, low: float, high: float) -> str:
+def _scale(given: Json, kind: str, *, low: float, high: float) -> str:
     name, word = given["Name"], given.get("ScalingType") or "Auto"
     if word == "Auto":
         return "log" if low > 0 and high / low >= WIDE else "linear"

@@ -97,9 +97,9 @@ class Tuning:
     def list(self, params: Json) -> Json:
         """ListHyperParameterTuningJobs: by name, unless the request says otherwise."""
         name, word = "HyperParameterTuningJobName", "HyperParameterTuningJobStatus"
-        found = listing.select(self._summaries(), params, name, status=word)
+        found = listing.select(self._summaries(), params, name=name, status=word)
         fields = {"Name": name, "Status": word, "CreationTime": "CreationTime"}
-        found = listing.sort(found, {"SortBy": "Name"} | params, fields, "Ascending")
+        found = listing.sort(found, {"SortBy": "Name"} | params, fields, default="Ascending")
         return listing.page(found, params, "HyperParameterTuningJobSummaries")
 
     def _summaries(self) -> Iterator[Json]:
@@ -124,7 +124,7 @@ class Tuning:
             "Status": "TrainingJobStatus",
             "FinalObjectiveMetricValue": "value",
         }
-        found = listing.sort(found, {"SortBy": "Name"} | params, fields, "Ascending")
+        found = listing.sort(found, {"SortBy": "Name"} | params, fields, default="Ascending")
         for one in found:
             one.pop("value", None)
         return listing.page(found, params, "TrainingJobSummaries")

@@ -36,14 +36,14 @@ def add_parents(spec: StudySpec, request: Json, found: Sequence[tuple[Json, Stud
     if request["HyperParameterTuningJobConfig"]["Strategy"] not in ("Bayesian", "Random"):
         raise invalid("WarmStartConfig is for the strategies Bayesian and Random")
     for parent, study in found:
-        _check(request, parent, study, same)
+        _check(request, parent, study, same=same)
     earlier = tuple(
         trial for parent, study in found for trial in _trials(spec.parameters, parent, study)
     )
     return replace(spec, earlier=earlier, alike=same)
 
 
-def _check(request: Json, parent: Json, study: Study, same: bool) -> None:
+def _check(request: Json, parent: Json, study: Study, *, same: bool) -> None:
     if not study.state.ended:
         raise invalid(f"The parent tuning job {study.id} has not ended: wait for it, or stop it")
     if _objective(request) != _objective(parent):

@@ -89,15 +89,15 @@ class Catalog:
     def put_dataset(self, project: str, dataset: str, document: Document, *, new: bool) -> None:
         """Make it, or write the document of the one that there is. Raises Problem."""
         with self.database.transaction() as cursor:
-            self.make_dataset(cursor, project, dataset, document, new=new)
+            self.make_dataset(cursor, project, dataset, document=document, new=new)
 
     def make_dataset(
         self,
         cursor: Cursor,
         project: str,
         dataset: str,
-        document: Document,
         *,
+        document: Document,
         new: bool,
     ) -> None:
         """Make a dataset in a transaction of its own."""
@@ -161,7 +161,9 @@ class Catalog:
         where = [name.project, name.dataset, name.table]
         cursor.execute(f"DELETE FROM catalog.item WHERE {_ITEM}", where)
 
-    def create(self, cursor: Cursor, name: Name, fields: list[Field], more: Document) -> Document:
+    def create(
+        self, cursor: Cursor, name: Name, fields: list[Field], *, more: Document
+    ) -> Document:
         """Make an empty table, in place of the one that there may be."""
         self.columns(cursor, name, fields)
         document = table_document(fields, more)

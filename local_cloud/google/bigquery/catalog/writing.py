@@ -27,6 +27,7 @@ class Writer:
         cursor: Cursor,
         target: Name,
         sql: str,
+        *,
         write: str,
         create: str = "CREATE_IF_NEEDED",
         more: dict[str, Any] | None = None,
@@ -41,13 +42,16 @@ class Writer:
         """
         fields = schema or fields_of(cursor, sql)
         new_rows(cursor, sql, fields)
-        return self.place(cursor, target, fields, write, create, more or {}, afresh)
+        return self.place(
+            cursor, target, fields, write=write, create=create, more=more or {}, afresh=afresh
+        )
 
     def place(
         self,
         cursor: Cursor,
         target: Name,
         fields: list[Field],
+        *,
         write: str,
         create: str,
         more: dict[str, Any],
@@ -66,7 +70,9 @@ class Writer:
                 self.catalog.get(target)
             if found is not None and found["type"] != "TABLE":
                 raise invalid(f"{target} is a {found['type']}, which cannot be written")
-            self._place(cursor, target, None if afresh else found, write, fields, more)
+            self._place(
+                cursor, target, None if afresh else found, write=write, fields=fields, more=more
+            )
         with suppress(ProcessEnded):  # the table is gone then
             cursor.execute("DROP TABLE IF EXISTS temp.main.new_rows")
         return int(count)
@@ -75,13 +81,14 @@ class Writer:
         there = [name for name, _ in self.catalog.datasets(project)]
         if HIDDEN not in there:
             document = {"location": "US", "creationTime": now(), "lastModifiedTime": now()}
-            self.catalog.make_dataset(cursor, project, HIDDEN, document, new=True)
+            self.catalog.make_dataset(cursor, project, HIDDEN, document=document, new=True)
 
     def _place(
         self,
         cursor: Cursor,
         target: Name,
         found: dict[str, Any] | None,
+        *,
         write: str,
         fields: list[Field],
         more: dict[str, Any],
@@ -90,18 +97,18 @@ class Writer:
             raise Problem(409, "duplicate", f"Already Exists: Table {target}")
         kept = found if found and found["schema"]["fields"] else None
         if write == "WRITE_APPEND" and kept:
-            append(cursor, target, kept["schema"]["fields"], fields)
+            append(cursor, target, own=kept["schema"]["fields"], given=fields)
             self.catalog.touch(cursor, target)
             return
         if kept and write in ("WRITE_TRUNCATE_DATA", "WRITE_EMPTY"):
             cursor.execute(f"DELETE FROM {target.sql_name}")
-            append(cursor, target, kept["schema"]["fields"], fields)
+            append(cursor, target, own=kept["schema"]["fields"], given=fields)
             self.catalog.touch(cursor, target)
             return
         document = table_document(fields, {})
         if found:
             document = found | {"schema": {"fields": fields}, "lastModifiedTime": now()}
-        self.catalog.create(cursor, target, fields, document | more)
+        self.catalog.create(cursor, target, fields, more=document | more)
         cursor.execute(f"INSERT INTO {target.sql_name} SELECT * FROM temp.main.new_rows")
 
     def _holds_rows(self, cursor: Cursor, name: Name) -> bool:
@@ -121,7 +128,7 @@ def new_rows(cursor: Any, sql: str, fields: list[Field]) -> None:
     cursor.execute(f"CREATE TEMP TABLE new_rows AS SELECT {columns} FROM ({sql})")
 
 
-def append(cursor: Cursor, target: Name, own: list[Field], given: list[Field]) -> None:
+def append(cursor: Cursor, target: Name, *, own: list[Field], given: list[Field]) -> None:
     """Insert the new rows by their columns' names. Raises Problem for other columns."""
     known = {one["name"].lower(): one for one in own}
     for one in given:

@@ -43,9 +43,9 @@ class Runner:
         tree, resolver = self._prepare(cursor, request)
         try:
             if concerns(tree):
-                return self._changes.run(cursor, tree, resolver, request.check)
+                return self._changes.run(cursor, tree, resolver, check=request.check)
             if isinstance(tree, QUERIES):
-                return self._query(cursor, tree, resolver, request, result)
+                return self._query(cursor, tree, resolver, request=request, result=result)
             if isinstance(tree, CHANGES):
                 return self._change(cursor, tree, resolver)
             return Change(self.writer, cursor, resolver).run(tree)
@@ -72,7 +72,7 @@ class Runner:
         project = request.dataset_project or request.project
         resolver = Resolver(self.catalog, project, request.dataset, check=request.check)
         resolver.functions = Expansion(
-            self._changes.models, resolver, cursor, request.check, dry=dry
+            self._changes.models, resolver, cursor, check=request.check, dry=dry
         )
         tree = parse(request.query)
         request.check()
@@ -83,7 +83,7 @@ class Runner:
         return to_duckdb(resolver.resolve(tree), resolver.reads.values(), resolver.check)
 
     def _query(
-        self, cursor: Cursor, tree: Any, resolver: Resolver, request: Request, result: Name
+        self, cursor: Cursor, tree: Any, resolver: Resolver, *, request: Request, result: Name
     ) -> Outcome:
         asked = tree.copy()
         sql = self._translate(tree, resolver)
@@ -91,7 +91,11 @@ class Runner:
         _require_billed(found, request)
         target = request.destination or result
         self.writer.fill(
-            cursor, target, sql, request.write if request.destination else "", request.create
+            cursor,
+            target,
+            sql,
+            write=request.write if request.destination else "",
+            create=request.create,
         )
         statistics = {
             "statementType": "SELECT",

@@ -36,7 +36,7 @@ class Extracts:
         source = reference_of(project, inner(settings, "sourceTable"))
         uris = settings.get("destinationUris") or [settings.get("destinationUri")]
         with self._file() as file:
-            self._write(cursor, source, settings, file)
+            self._write(cursor, source, settings, file=file)
             counts = [self._put(str(uri), file) for uri in uris[:1]]
         statistics = {"destinationUriFileCounts": [str(count) for count in counts]}
         return Outcome(statistics)
@@ -47,9 +47,9 @@ class Extracts:
         if len(parts) != 3 or not all(parts):
             raise invalid(f"{uri!r} is not a bq://PROJECT.DATASET.TABLE URI")
         with self._catalog.database.cursor() as cursor:
-            self._write(cursor, Name(*parts), {}, file)
+            self._write(cursor, Name(*parts), {}, file=file)
 
-    def _write(self, cursor: Cursor, source: Name, settings: Document, file: Path) -> None:
+    def _write(self, cursor: Cursor, source: Name, settings: Document, *, file: Path) -> None:
         fields = self._fields(source, "extracted")
         kind = str(settings.get("destinationFormat") or "CSV")
         compression = str(settings.get("compression") or "NONE")
@@ -106,8 +106,8 @@ class Extracts:
             cursor,
             target_of(project, inner(settings, "destinationTable")),
             sql,
-            str(settings.get("writeDisposition") or "WRITE_EMPTY"),
-            str(settings.get("createDisposition") or "CREATE_IF_NEEDED"),
+            write=str(settings.get("writeDisposition") or "WRITE_EMPTY"),
+            create=str(settings.get("createDisposition") or "CREATE_IF_NEEDED"),
             schema=schemas[0],
         )
         return Outcome({"copiedRows": str(count)})

@@ -58,6 +58,7 @@ class Jobs:
         project: str,
         configuration: Document,
         reference: Document,
+        *,
         user: str,
         handler: Handler,
     ) -> Document:
@@ -65,7 +66,7 @@ class Jobs:
         job = reference.get("jobId") or f"job_{secrets.token_urlsafe(20)}"
         if not _ID.fullmatch(str(job)):
             raise invalid(f"Invalid job ID {job!r}")
-        document = job_document(project, job, configuration, user)
+        document = job_document(project, job, configuration, user=user)
         name = f"{project}/{job}"
         with self._records.transaction():
             if self._records.get(KIND, name):
@@ -247,7 +248,7 @@ class Jobs:
                         self._catalog.drop(cursor, name)
 
 
-def job_document(project: str, job: str, configuration: Document, user: str) -> Document:
+def job_document(project: str, job: str, configuration: Document, *, user: str) -> Document:
     """Return a new job's resource."""
     return {
         "kind": "bigquery#job",

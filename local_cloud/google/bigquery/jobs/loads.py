@@ -58,7 +58,9 @@ class Loads:
         fields = cursor.run(read_files, settings, files, fields)
         create = str(settings.get("createDisposition") or "CREATE_IF_NEEDED")
         try:
-            count = self._writer.place(cursor, target, fields, write, create, more)
+            count = self._writer.place(
+                cursor, target, fields, write=write, create=create, more=more
+            )
         except duckdb.ConstraintException as problem:
             raise unreadable(problem) from None
         size = sum(file.stat().st_size for file in files)

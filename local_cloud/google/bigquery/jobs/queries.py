@@ -63,12 +63,12 @@ class Queries:
                 return self._dry(project, configuration, request)
         handler = media or self._handlers[kind]
         reference = inner(body, "jobReference")
-        return self._jobs.new(project, configuration, reference, USER, handler)
+        return self._jobs.new(project, configuration, reference, user=USER, handler=handler)
 
     def _dry(self, project: str, configuration: Document, request: Request) -> Document:
         with self._database.cursor() as cursor:
             found = self._runner.dry(cursor, request)
-        document = job_document(project, "", configuration, USER)
+        document = job_document(project, "", configuration, user=USER)
         document["status"] = {"state": "DONE"}
         document["statistics"]["query"] = found
         document["statistics"]["totalBytesProcessed"] = found["totalBytesProcessed"]
@@ -113,9 +113,9 @@ class Queries:
             self._results,
             project,
             job,
-            call.whole("maxResults"),
-            rows.token(call.query.get("pageToken")) or call.whole("startIndex") or 0,
-            call.flag("formatOptions.useInt64Timestamp"),
+            most=call.whole("maxResults"),
+            start=rows.token(call.query.get("pageToken")) or call.whole("startIndex") or 0,
+            micros=call.flag("formatOptions.useInt64Timestamp"),
         )
 
     async def query(self, call: Call) -> Document:
@@ -140,7 +140,9 @@ class Queries:
         await self._wait(project, job, body.get("timeoutMs"))
         micros = bool(inner(body, "formatOptions").get("useInt64Timestamp"))
         most = body.get("maxResults")
-        answer = await run_in_threadpool(self._results, project, job, most, 0, micros)
+        answer = await run_in_threadpool(
+            self._results, project, job, most=most, start=0, micros=micros
+        )
         return answer | {"kind": "bigquery#queryResponse", "queryId": job}
 
     async def _wait(self, project: str, job: str, milliseconds: int | None) -> None:
@@ -151,7 +153,7 @@ class Queries:
             await asyncio.wait([asyncio.wrap_future(found)], timeout=min(patience, 60_000) / 1000)
 
     def _results(
-        self, project: str, job: str, most: int | None, start: int, micros: bool
+        self, project: str, job: str, *, most: int | None, start: int, micros: bool
     ) -> Document:
         document = self._jobs.get(project, job)
         answer: Document = {
@@ -168,9 +170,11 @@ class Queries:
             raise Problem(code, problem["reason"], problem["message"], problem.get("location", ""))
         if document["configuration"]["jobType"] != "QUERY":
             raise invalid(f"Job {project}:{job} is not a query")
-        return answer | self._finish(document, most, start, micros)
+        return answer | self._finish(document, most, start=start, micros=micros)
 
-    def _finish(self, document: Document, most: int | None, start: int, micros: bool) -> Document:
+    def _finish(
+        self, document: Document, most: int | None, *, start: int, micros: bool
+    ) -> Document:
         found = document["statistics"]["query"]
         answer: Document = {"totalBytesProcessed": found["totalBytesProcessed"], "cacheHit": False}
         for key in ("numDmlAffectedRows", "dmlStats"):

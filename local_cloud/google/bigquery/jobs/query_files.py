@@ -32,7 +32,7 @@ def read_files(
     """
     with _other(session) as reader:
         try:
-            source = Source(reader, settings, files, fields)
+            source = Source(reader, settings, files, fields=fields)
             batches = reader.sql(source.sql, params=source.values).to_arrow_reader(BATCH)
             session.connection.register("incoming", batches)
             new_rows(session.connection, "SELECT * FROM incoming", source.fields)

@@ -26,7 +26,7 @@ class Source:
     """`sql` with its `values` selects the rows of the files; `fields` are their columns."""
 
     def __init__(
-        self, reader: Any, settings: dict[str, Any], files: list[Path], fields: list[Field]
+        self, reader: Any, settings: dict[str, Any], files: list[Path], *, fields: list[Field]
     ) -> None:
         """fields: the schema; [] to have it detected."""
         self._reader, self._settings = reader, settings

@@ -28,7 +28,7 @@ LIFETIME = 7 * 24 * 3600  # seconds of an upload without a new byte, as in Cloud
 class Uploads:
     """Handlers of /upload/…/jobs."""
 
-    def __init__(self, folder: Path, queries: Queries, loads: Loads, space: Space) -> None:
+    def __init__(self, folder: Path, queries: Queries, loads: Loads, *, space: Space) -> None:
         """folder: where files are while they come."""
         self._folder, self._queries, self._loads, self._space = folder, queries, loads, space
         for file in folder.glob("*.data"):  # of load jobs that ended with an earlier server

@@ -39,24 +39,29 @@ class ModelChanges:
     """Statements about models."""
 
     def __init__(
-        self, catalog: Catalog, models: Models, objects: Objects, registries: statements.Registries
+        self,
+        catalog: Catalog,
+        models: Models,
+        objects: Objects,
+        *,
+        registries: statements.Registries,
     ) -> None:
         """objects: the buckets that models are exported to; registries: Platform.registries."""
         self.catalog, self.models, self.objects = catalog, models, objects
         self._registries = registries
 
     def run(
-        self, cursor: Cursor, tree: Any, resolver: Resolver, check: Callable[[], None]
+        self, cursor: Cursor, tree: Any, resolver: Resolver, *, check: Callable[[], None]
     ) -> Outcome:
         """Run the statement; check: raises if the query was cancelled. Raises Problem."""
         if isinstance(tree, ExportModel):
             return self._export(tree, resolver)
         if isinstance(tree, exp.Drop):
             return self._drop(tree, resolver)
-        return self._create(cursor, tree, resolver, check)
+        return self._create(cursor, tree, resolver, check=check)
 
     def _create(
-        self, cursor: Cursor, tree: Any, resolver: Resolver, check: Callable[[], None]
+        self, cursor: Cursor, tree: Any, resolver: Resolver, *, check: Callable[[], None]
     ) -> Outcome:
         name = resolver.name(tree.this)
         if not _ID.fullmatch(name.table):
@@ -77,10 +82,10 @@ class ModelChanges:
             self.catalog,
             self.models,
             name,
-            given,
-            lambda path: cursor.run(write_rows, sql, path),
-            check,
-            self._registries,
+            given=given,
+            write=lambda path: cursor.run(write_rows, sql, path),
+            check=check,
+            registries=self._registries,
         )
         made = _outcome("CREATE_MODEL", name, operation)
         return Outcome(made.statistics | size, billed_as=_price_of_training(document["modelType"]))

@@ -22,17 +22,17 @@ SEED = 0
 
 
 def fit(
-    options: dict[str, Any], x: np.ndarray, y: np.ndarray | None, weights: np.ndarray | None
+    options: dict[str, Any], x: np.ndarray, y: np.ndarray | None, *, weights: np.ndarray | None
 ) -> Fitted:
     """Train a model of the type that the options name."""
     kind = options["model_type"]
     for kinds, function in FAMILIES:
         if kind in kinds:
-            return function(options, x, y, weights)
+            return function(options, x, y, weights=weights)
     raise AssertionError(kind)
 
 
-def _linear(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
+def _linear(options: dict[str, Any], x: Any, y: Any, *, weights: Any) -> Fitted:
     import numpy as np
     from sklearn import linear_model
 
@@ -58,7 +58,7 @@ def _linear(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
     return arrays, []
 
 
-def _logistic(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
+def _logistic(options: dict[str, Any], x: Any, y: Any, *, weights: Any) -> Fitted:
     import numpy as np
     from sklearn.linear_model import LogisticRegression
 
@@ -82,7 +82,7 @@ def _logistic(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
     return arrays, []
 
 
-def _network(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
+def _network(options: dict[str, Any], x: Any, y: Any, *, weights: Any) -> Fitted:
     import numpy as np
     from sklearn.neural_network import MLPClassifier, MLPRegressor
 
@@ -109,7 +109,7 @@ def _network(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
     return {**arrays, "layers": np.array([len(model.coefs_)])}, losses
 
 
-def _boost(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
+def _boost(options: dict[str, Any], x: Any, y: Any, *, weights: Any) -> Fitted:
     import numpy as np
     from sklearn import ensemble
 
@@ -146,7 +146,7 @@ def _boost(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
     return trees | {"baseline": baseline}, []
 
 
-def _forest(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
+def _forest(options: dict[str, Any], x: Any, y: Any, *, weights: Any) -> Fitted:
     from sklearn import ensemble
 
     classes = options["model_type"] in CLASSIFIERS
@@ -187,7 +187,7 @@ def _join(trees: list[Arrays]) -> Arrays:
     }
 
 
-def _kmeans(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
+def _kmeans(options: dict[str, Any], x: Any, y: Any, *, weights: Any) -> Fitted:
     import numpy as np
     from sklearn.cluster import KMeans
 
@@ -207,7 +207,7 @@ def _kmeans(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
     return arrays, [float((distances**2).mean())]
 
 
-def _pca(options: dict[str, Any], x: Any, y: Any, weights: Any) -> Fitted:
+def _pca(options: dict[str, Any], x: Any, y: Any, *, weights: Any) -> Fitted:
     from sklearn.decomposition import PCA
 
     wanted = options["num_principal_components"] or options["pca_explained_variance_ratio"]

@@ -31,8 +31,8 @@ class Expansion:
         models: Models,
         resolver: Resolver,
         cursor: Cursor,
-        check: Callable[[], None],
         *,
+        check: Callable[[], None],
         dry: bool,
     ) -> None:
         """check: raises if the query was cancelled; dry: only the columns matter, not the rows."""

@@ -135,7 +135,7 @@ def _measure(asked: Call) -> metrics.Numbers:
         y = labels.targets(rows, model.document["label"])
     some(rows)
     x = preparation.matrix(rows, model.features)
-    return metrics.evaluate(model.kind, x, y, model.score(rows, asked.check))
+    return metrics.evaluate(model.kind, x, y, scores=model.score(rows, asked.check))
 
 
 def _row(numbers: dict[str, float | None]) -> pa.Table:
@@ -150,7 +150,7 @@ def _explain_predict(asked: Call) -> pa.Table:
     if top < 1:
         raise invalid_query("top_k_features must be at least 1.")
     asked.check()
-    columns = weights.explain(asked.model, asked.rows, threshold(asked), top)
+    columns = weights.explain(asked.model, asked.rows, threshold=threshold(asked), top=top)
     return _beside(columns, asked.rows)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Numbers = dict[str, float | None]
 
 
-def evaluate(kind: str, x: np.ndarray, y: np.ndarray | None, scores: np.ndarray) -> Numbers:
+def evaluate(kind: str, x: np.ndarray, y: np.ndarray | None, *, scores: np.ndarray) -> Numbers:
     """Return all that ML.EVALUATE shows of a model type, at a threshold of 0.5."""
     if kind in CLASSIFIERS:
         assert y is not None

@@ -67,11 +67,11 @@ def matrix(table: pa.Table, features: list[Feature]) -> np.ndarray:
             values[np.isnan(values)] = feature["mean"]
             made[:, start] = (values - feature["shift"]) / feature["scale"]
         else:
-            _place(made, start, feature, codes(table, feature))
+            _place(made, start, feature, found=codes(table, feature))
     return made
 
 
-def _place(made: np.ndarray, start: int, feature: Feature, found: np.ndarray) -> None:
+def _place(made: np.ndarray, start: int, feature: Feature, *, found: np.ndarray) -> None:
     if not feature["one_hot"]:
         made[:, start] = found
         return

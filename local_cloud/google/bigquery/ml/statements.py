@@ -71,6 +71,7 @@ def create(
     catalog: Catalog,
     models: Models,
     name: Name,
+    *,
     given: dict[str, Any],
     write: Callable[[Path], None],
     check: Callable[[], None],

@@ -56,7 +56,7 @@ def loss(options: dict[str, Any], raw: np.ndarray, y: np.ndarray) -> float:
 
 
 def measure(
-    document: dict[str, Any], arrays: Arrays, losses: list[float], trained: Rows, held: Rows
+    document: dict[str, Any], arrays: Arrays, losses: list[float], *, trained: Rows, held: Rows
 ) -> None:
     """Add the iterations to the document: those that the library told of, or the last one."""
     options, kind = document["options"], document["options"]["model_type"]
@@ -86,7 +86,7 @@ def _final(options: dict[str, Any], arrays: Arrays, rows: Rows) -> float:
     return float(((scores.score(options, arrays, x) - y) ** 2).mean())
 
 
-def stop_early(document: dict[str, Any], arrays: Arrays, trained: Rows, held: Rows) -> Arrays:
+def stop_early(document: dict[str, Any], arrays: Arrays, trained: Rows, *, held: Rows) -> Arrays:
     """Return the boosted trees up to the iteration after which they hardly became better.
 
     bigqueryml-syntax-create-boosted-tree#early_stop: the loss on the rows that are evaluated on
@@ -101,7 +101,7 @@ def stop_early(document: dict[str, Any], arrays: Arrays, trained: Rows, held: Ro
         for name, (x, y) in (("loss", trained), ("eval_loss", held)):
             if x is None or y is None:
                 continue
-            one = _iteration(arrays, x, number, classes)
+            one = _iteration(arrays, x, number, classes=classes)
             sums[name] = sums[name] + one if number else arrays["baseline"] + one
             entry[name] = loss(options, sums[name], y)
         name = "eval_loss" if "eval_loss" in entry else "loss"
@@ -114,7 +114,7 @@ def stop_early(document: dict[str, Any], arrays: Arrays, trained: Rows, held: Ro
     return arrays | {"roots": arrays["roots"][: len(found) * classes]}
 
 
-def _iteration(arrays: Arrays, x: np.ndarray, number: int, classes: int) -> np.ndarray:
+def _iteration(arrays: Arrays, x: np.ndarray, number: int, *, classes: int) -> np.ndarray:
     """Return what one iteration's trees add."""
     import numpy as np
 

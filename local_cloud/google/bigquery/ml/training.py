@@ -158,21 +158,23 @@ def _fit(
         raise invalid_query(f"The label {label['name']} holds a value that is no number.")
     _enough(options, x)
     began, at = time.monotonic(), time.time()
-    arrays, losses = estimators.fit(options, x, y, labels.weights(options, label, y))
+    arrays, losses = estimators.fit(options, x, y, weights=labels.weights(options, label, y))
     document["training"] = {"began": at, "seconds": time.monotonic() - began}
     held_x = preparation.matrix(evaluated, document["features"]) if evaluated is not None else None
     held_y = labels.targets(evaluated, label) if evaluated is not None else None
     if options["model_type"] in BOOSTED:
-        arrays = statistics.stop_early(document, arrays, (x, y), (held_x, held_y))
+        arrays = statistics.stop_early(document, arrays, (x, y), held=(held_x, held_y))
     else:
-        statistics.measure(document, arrays, losses, (x, y), (held_x, held_y))
+        statistics.measure(document, arrays, losses, trained=(x, y), held=(held_x, held_y))
     if held_x is None:
         held_x, held_y = x, y
     found = scores.score(options, arrays, held_x)
     if options["model_type"] == "PCA":
         document["evaluation"] = {"total_explained_variance_ratio": float(arrays["ratios"].sum())}
     else:
-        document["evaluation"] = metrics.evaluate(options["model_type"], held_x, held_y, found)
+        document["evaluation"] = metrics.evaluate(
+            options["model_type"], held_x, held_y, scores=found
+        )
     if options["model_type"] in CLASSIFIERS:  # for the curve and the matrix without other rows
         assert held_y is not None
         arrays = arrays | {"evaluated_scores": found, "evaluated_classes": held_y}

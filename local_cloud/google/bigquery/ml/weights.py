@@ -79,16 +79,16 @@ def _table(rows: list[dict[str, Any]], fields: dict[str, Any]) -> pa.Table:
 def centroids(model: Model, standardized: bool) -> pa.Table:
     """ML.CENTROIDS, in the columns' own units unless standardized."""
     model.require("CENTROIDS", {"KMEANS"})
-    return _parts(model, "centroid_id", model.arrays["centroids"], not standardized)
+    return _parts(model, "centroid_id", model.arrays["centroids"], own_units=not standardized)
 
 
 def components(model: Model) -> pa.Table:
     """ML.PRINCIPAL_COMPONENTS."""
     model.require("PRINCIPAL_COMPONENTS", {"PCA"})
-    return _parts(model, "principal_component_id", model.arrays["components"], False)
+    return _parts(model, "principal_component_id", model.arrays["components"], own_units=False)
 
 
-def _parts(model: Model, identifier: str, vectors: np.ndarray, own_units: bool) -> pa.Table:
+def _parts(model: Model, identifier: str, vectors: np.ndarray, *, own_units: bool) -> pa.Table:
     import pyarrow as pa
 
     rows: list[dict[str, Any]] = []
@@ -126,7 +126,7 @@ def component_info(model: Model) -> pa.Table:
     )
 
 
-def explain(model: Model, rows: pa.Table, threshold: float, top: int) -> dict[str, Any]:
+def explain(model: Model, rows: pa.Table, *, threshold: float, top: int) -> dict[str, Any]:
     """ML.EXPLAIN_PREDICT's own columns: each feature adds weight times prepared value."""
     import numpy as np
     import pyarrow as pa

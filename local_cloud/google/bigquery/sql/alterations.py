@@ -17,7 +17,7 @@ from local_cloud.google.bigquery.duckdb.database import encode
 class Alteration:
     """The actions on one table; its document changes with them."""
 
-    def __init__(self, catalog: Catalog, cursor: Cursor, name: Name, document: Document) -> None:
+    def __init__(self, catalog: Catalog, cursor: Cursor, name: Name, *, document: Document) -> None:
         """Work in the cursor's transaction."""
         self.catalog, self.cursor = catalog, cursor
         self.name, self.document = name, document

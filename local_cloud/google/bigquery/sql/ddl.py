@@ -97,7 +97,7 @@ class Change:
                 self.cursor,
                 name,
                 sql,
-                "WRITE_TRUNCATE",
+                write="WRITE_TRUNCATE",
                 more=more,
                 schema=fields or None,
                 afresh=True,
@@ -107,7 +107,7 @@ class Change:
         else:
             check_columns(more, fields)
             with self.writer.database.transaction(self.cursor):
-                self.catalog.create(self.cursor, name, fields, more)
+                self.catalog.create(self.cursor, name, fields, more=more)
         return self._outcome(kind, name, operation)
 
     def _rename(self, sql: str, fields: list[Field]) -> str:
@@ -196,7 +196,7 @@ class Change:
         if document["type"] != "TABLE":
             raise invalid_query(f"{name} is a {document['type']}, not a TABLE")
         with self.writer.database.transaction(self.cursor):
-            alter = Alteration(self.catalog, self.cursor, name, document)
+            alter = Alteration(self.catalog, self.cursor, name, document=document)
             for action in tree.args["actions"]:
                 alter.run(action)
             self.catalog.put(self.cursor, alter.name, alter.document | {"lastModifiedTime": now()})

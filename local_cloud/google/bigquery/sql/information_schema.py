@@ -50,7 +50,7 @@ def read_request(table: Any) -> Asked | None:
     return Asked(project, before[-1] if before else "", view)
 
 
-def query(catalog: Catalog, project: str, dataset: str, found: Asked) -> Any:
+def query(catalog: Catalog, project: str, dataset: str, *, found: Asked) -> Any:
     """Return the rows of a view as a query."""
     project, dataset = found.project or project, found.dataset or dataset
     if found.view == "SCHEMATA":

@@ -77,7 +77,7 @@ class Resolver:
     def _replace(self, table: Any, depth: int) -> None:
         if found := information_schema.read_request(table):
             alias = table.alias or found.view
-            node = information_schema.query(self.catalog, self.project, self.dataset, found)
+            node = information_schema.query(self.catalog, self.project, self.dataset, found=found)
             put(table, node.subquery(), alias)
             return
         name = self.name(table)

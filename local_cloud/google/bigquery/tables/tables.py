@@ -65,7 +65,7 @@ class Tables:
                 document = view | more
                 self._catalog.put(cursor, name, document)
             else:
-                document = self._catalog.create(cursor, name, fields, more)
+                document = self._catalog.create(cursor, name, fields, more=more)
         return self._resource(name, document)
 
     def get(self, call: Call) -> Document:
@@ -95,7 +95,9 @@ class Tables:
             changes = {key: call.body[key] for key in SETTABLE if key in call.body}
             changed = merge(found, changes) | {"lastModifiedTime": now()}
             if (schema := inner(call.body, "schema").get("fields")) is not None:
-                changed["schema"] = {"fields": _extend(cursor, name, found, check_schema(schema))}
+                changed["schema"] = {
+                    "fields": _extend(cursor, name, found, fields=check_schema(schema))
+                }
             if view := call.body.get("view"):
                 changed |= self._view(name, view) | {"creationTime": found["creationTime"]}
             self._catalog.put(cursor, name, changed)
@@ -178,7 +180,7 @@ def _short(name: Name, document: Document) -> Document:
     } | {key: document[key] for key in kept if key in document}
 
 
-def _extend(cursor: Any, name: Name, found: Document, fields: list[Field]) -> list[Field]:
+def _extend(cursor: Any, name: Name, found: Document, *, fields: list[Field]) -> list[Field]:
     """Return the schema with columns added at its end; descriptions and modes may change, too."""
     own = found["schema"]["fields"]
     if not own and found["type"] == "TABLE":

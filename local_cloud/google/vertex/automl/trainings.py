@@ -61,7 +61,10 @@ class AutoMl:
         words = automl_inputs.ARGUMENTS[task](inputs, config)
         model = pipeline.setdefault("modelToUpload", {"displayName": pipeline["displayName"]})
         self.models.check(
-            parent, model, pipeline.get("parentModel", ""), pipeline.get("modelId", "")
+            parent,
+            model,
+            parent_model=pipeline.get("parentModel", ""),
+            model_id=pipeline.get("modelId", ""),
         )
         chosen, now = new_id(), timestamp(time.time())
         name = f"{parent}/trainingPipelines/{chosen}"
@@ -124,10 +127,12 @@ class AutoMl:
             wanted["automl"] |= {"kind": "pictures", "ids": ids}
             wanted["supportedDeploymentResourcesTypes"] = ["AUTOMATIC_RESOURCES"]
         wanted["explanationSpec"] = _explanation(about)
-        owner = document.get("parentModel", ""), document.get("modelId", "")
+        parent_model, model_id = document.get("parentModel", ""), document.get("modelId", "")
         with self.records.transaction():
             try:
-                model = self.models.add(parent, wanted, *owner)
+                model = self.models.add(
+                    parent, wanted, parent_model=parent_model, model_id=model_id
+                )
             except ApiError as problem:  # the registry has changed since the pipeline was sent
                 raise EngineError(str(problem)) from problem
             evaluations.add(self.records, model, folder)

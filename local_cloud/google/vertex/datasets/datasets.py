@@ -75,7 +75,7 @@ class Datasets(Collection):
             self.records.put(self.kind, name, self.get(name) | {"dataItemCount": str(total)})
             response = {"@type": f"{documents.TYPES}ImportDataResponse"}
             return documents.record_operation(
-                self.records, name, response, "ImportDataOperationMetadata"
+                self.records, name, response, metadata="ImportDataOperationMetadata"
             )
 
     def export_data(self, name: str, body: Json) -> Json:
@@ -91,7 +91,7 @@ class Datasets(Collection):
             "exportedFiles": self.items.export(dataset, prefix),
         }
         return documents.record_operation(
-            self.records, name, response, "ExportDataOperationMetadata"
+            self.records, name, response, metadata="ExportDataOperationMetadata"
         )
 
     def tables(self, dataset: Json, folder: Path) -> list[Path]:

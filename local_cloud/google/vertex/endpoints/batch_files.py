@@ -69,7 +69,9 @@ def count(paths: Iterable[Path], kind: str) -> int:
     return total
 
 
-def chunks(paths: Iterable[Path], kind: str, config: Json, size: int) -> Iterator[list[Instance]]:
+def chunks(
+    paths: Iterable[Path], kind: str, config: Json, *, size: int
+) -> Iterator[list[Instance]]:
     """Yield the instances, so many at a time or fewer long ones.
 
     Each may be taken in another thread.

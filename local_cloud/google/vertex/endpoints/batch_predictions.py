@@ -169,10 +169,10 @@ class BatchPredictions:
         size = int(job.get("manualBatchTuningParameters", {}).get("batchSize") or BATCH)
         is_of_pictures = facts["model"].get("automl", {}).get("kind") == "pictures"
         size = min(size, PICTURES) if is_of_pictures else size
-        parts = chunks(files, given["instancesFormat"], job.get("instanceConfig", {}), size)
+        parts = chunks(files, given["instancesFormat"], job.get("instanceConfig", {}), size=size)
         if is_of_pictures:
             parts = with_pictures(parts, self._objects)
-        sender = _Sender(self._serving, name, facts, job.get("modelParameters"))
+        sender = _Sender(self._serving, name, facts, parameters=job.get("modelParameters"))
         noted = time.monotonic()
         with Output(self._objects, uri, wanted["predictionsFormat"]) as output:
             while part := await asyncio.to_thread(_several, parts):
@@ -219,7 +219,7 @@ class BatchPredictions:
 class _Sender:
     """Sends instances to the job's replicas."""
 
-    def __init__(self, serving: Any, endpoint: str, facts: Json, parameters: Any) -> None:
+    def __init__(self, serving: Any, endpoint: str, facts: Json, *, parameters: Any) -> None:
         self._serving, self._endpoint = serving, endpoint
         self._deployed = facts["deployedModel"]["id"]
         self._route = serving_launch.routes(facts)[1]

@@ -126,7 +126,7 @@ class Endpoints(Collection):
             "createTime": timestamp(time.time()),
         }
         operation = documents.begin_operation(
-            self.records, name, "DeployModelOperationMetadata", chosen
+            self.records, name, "DeployModelOperationMetadata", deployment=chosen
         )
         facts = {"endpoint": name, "deployedModel": deployed, "model": model}
         with self.records.transaction():
@@ -170,7 +170,7 @@ class Endpoints(Collection):
             self._forget(chosen)
             response = {"@type": f"{documents.TYPES}UndeployModelResponse"}
             return documents.record_operation(
-                self.records, name, response, "UndeployModelOperationMetadata"
+                self.records, name, response, metadata="UndeployModelOperationMetadata"
             )
 
     def mutate(self, name: str, body: Json) -> Json:
@@ -191,7 +191,9 @@ class Endpoints(Collection):
                         "@type": f"{documents.TYPES}MutateDeployedModelResponse",
                         "deployedModel": each,
                     }
-                    return documents.record_operation(self.records, name, response, metadata)
+                    return documents.record_operation(
+                        self.records, name, response, metadata=metadata
+                    )
         raise not_found(f"{name}/deployedModels/{changed.get('id', '')}")
 
     def facts(self, deployed_id: str) -> Json:

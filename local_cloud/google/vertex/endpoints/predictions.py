@@ -114,6 +114,7 @@ class Predictions:
         endpoint: str,
         content: bytes,
         headers: tuple[tuple[str, str], ...] = (("content-type", JSON),),
+        *,
         deployed_id: str | None = None,
     ) -> tuple[str, HttpResponse]:
         """Send a body to one of the endpoint's deployed models; which it was, and its response."""

@@ -107,7 +107,7 @@ def metric_file(folder: Path, replica: str) -> Path:
     return folder / f"{replica}.metrics"
 
 
-def plan(document: Json, context: JobContext, objects: Objects, base: dict[str, str]) -> Plan:
+def plan(document: Json, context: JobContext, objects: Objects, *, base: dict[str, str]) -> Plan:
     """Return what the engine has to run for this job; raises Refused where something is missing."""
     job = document["resource"]
     spec = job["jobSpec"]
@@ -121,12 +121,12 @@ def plan(document: Json, context: JobContext, objects: Objects, base: dict[str, 
         for uri in pool_spec.get("pythonPackageSpec", {}).get("packageUris", []):
             code[uri] = _unpack(uri, context.folder / "code", objects)
             required = packages.requirements_of(code[uri])
-            installed += _install(uri, required, _image(pool_spec), context)
+            installed += _install(uri, required, _image(pool_spec), context=context)
     replicas = []
     for rank, (pool, index, pool_spec) in enumerate(members):
         env = shared | {"RANK": str(rank), "WORLD_SIZE": str(len(members))}
         env |= _gpus(members, context.gpus, rank)
-        env |= _cluster(cluster, pool, index, spec)
+        env |= _cluster(cluster, pool, index, spec=spec)
         command, extra = _command(pool_spec, code, context)
         name = f"workerpool{pool}-{index}"
         if trial := document.get("trial"):
@@ -192,7 +192,7 @@ def _name_experiment(spec: Json) -> dict[str, str]:
     }
 
 
-def _cluster(cluster: dict[str, list[str]], pool: int, index: int, spec: Json) -> dict[str, str]:
+def _cluster(cluster: dict[str, list[str]], pool: int, index: int, *, spec: Json) -> dict[str, str]:
     """CLUSTER_SPEC, and TF_CONFIG for a job of several replicas: Distributed training."""
     task = {"type": f"workerpool{pool}", "index": index}
     found = {
@@ -274,7 +274,7 @@ def _image(pool: Json) -> str:
     return image
 
 
-def _install(uri: str, requirements: list[str], image: str, context: JobContext) -> list[str]:
+def _install(uri: str, requirements: list[str], image: str, *, context: JobContext) -> list[str]:
     """Install what a package needs into the job's environment; a line for each thing."""
     if not requirements:
         return []

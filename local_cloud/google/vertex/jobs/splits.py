@@ -58,16 +58,16 @@ def write_parts(known: Datasets, parent: str, config: Json) -> dict[str, str]:
         dataset = known.get(f"{parent}/datasets/{config['datasetId']}")
         if dataset["metadataSchemaUri"] == datasets.TABLES:
             with tempfile.TemporaryDirectory() as folder:
-                write = _table(known, dataset, config, Path(folder))
-                return _put(known, dataset, config, "csv", "tables", write)
+                write = _table(known, dataset, config, folder=Path(folder))
+                return _put(known, dataset, config, kind="csv", about="tables", write=write)
         write = _pictures(known, dataset, config)
-        return _put(known, dataset, config, "jsonl", "image_classification", write)
+        return _put(known, dataset, config, kind="jsonl", about="image_classification", write=write)
     except (ApiError, BadData, CannotRead, EngineError, StoreError) as problem:
         raise Refused(f"inputDataConfig: {problem}") from None
 
 
 def _put(
-    known: Datasets, dataset: Json, config: Json, kind: str, about: str, write: Write
+    known: Datasets, dataset: Json, config: Json, *, kind: str, about: str, write: Write
 ) -> dict[str, str]:
     prefix, name = config["gcsDestination"]["outputUriPrefix"], dataset["name"].rsplit("/", 1)[1]
     folder = f"{prefix.rstrip('/')}/dataset-{name}-{about}-{timestamp(time.time())}"
@@ -85,7 +85,7 @@ def _put(
     return variables
 
 
-def _table(known: Datasets, dataset: Json, config: Json, folder: Path) -> Write:
+def _table(known: Datasets, dataset: Json, config: Json, *, folder: Path) -> Write:
     """Return what writes the rows of a part, with the header; folder: for files that it makes."""
     from local_cloud.automl import table_parts
 

@@ -32,7 +32,7 @@ class Tracking:
     """Checks the fields before a job is queued, and takes up what it has written when it ends."""
 
     def __init__(
-        self, records: Records, objects: Objects, metadata: Metadata, tensorboards: Tensorboards
+        self, records: Records, objects: Objects, metadata: Metadata, *, tensorboards: Tensorboards
     ) -> None:
         """Keep the service's records and objects."""
         self.records = records
@@ -86,7 +86,9 @@ class Tracking:
                 "schemaVersion": "0.0.1",
                 "metadata": {"_params": {}, "_metrics": {}, "_state": "RUNNING"},
             }
-            self.metadata.create(self.metadata.contexts, store, body, f"{experiment_id}-{run_id}")
+            self.metadata.create(
+                self.metadata.contexts, store, body, chosen=f"{experiment_id}-{run_id}"
+            )
         self.metadata.add_children(experiment, {"childContexts": [context]})
         return context
 
@@ -125,7 +127,7 @@ class Tracking:
         # All trials of a tuning job are runs of one experiment; the SDK links to it by this name.
         owner = document.get("tuning") or job["name"]
         experiment = _Experiment(
-            self, owner, number_project(spec["tensorboard"]), job["displayName"]
+            self, owner, number_project(spec["tensorboard"]), display=job["displayName"]
         )
         names = set()
         for line in process.call(event_files.read, paths, limits=EVENTS) if paths else ():
@@ -137,7 +139,7 @@ class Tracking:
 class _Experiment:
     """A job's experiment in a Tensorboard, made when it is first written to."""
 
-    def __init__(self, tracking: Tracking, owner: str, board: str, display: str) -> None:
+    def __init__(self, tracking: Tracking, owner: str, board: str, *, display: str) -> None:
         self.tracking = tracking
         self.boards = tracking.tensorboards
         self.id = owner.rpartition("/")[2]
@@ -146,7 +148,9 @@ class _Experiment:
         self.store = f"{parent}/metadataStores/default"
         with tracking.records.transaction():
             if not tracking.records.get(self.boards.experiments.kind, self.name):
-                self.boards.add(self.boards.experiments, board, {"displayName": display}, self.id)
+                self.boards.add(
+                    self.boards.experiments, board, body={"displayName": display}, chosen=self.id
+                )
             self._context(parent, display)
 
     def _context(self, parent: str, display: str) -> None:
@@ -161,7 +165,7 @@ class _Experiment:
                 "schemaVersion": "0.0.1",
                 "metadata": {LINK: self.name},
             }
-            metadata.create(metadata.contexts, self.store, body, self.id)
+            metadata.create(metadata.contexts, self.store, body, chosen=self.id)
 
     def add(self, folder: str, tag: str, points: list[list[Any]]) -> str:
         """Record a series of the run in this folder; returns the run's context."""
@@ -169,10 +173,14 @@ class _Experiment:
         run = f"{self.name}/runs/{run_id}"
         with self.tracking.records.transaction():
             if not self.tracking.records.get(self.boards.runs.kind, run):
-                self.boards.add(self.boards.runs, self.name, {"displayName": folder}, run_id)
+                self.boards.add(
+                    self.boards.runs, self.name, body={"displayName": folder}, chosen=run_id
+                )
             known = {one["displayName"]: one for one in self.boards.series.children(run)}
             wanted = {"displayName": tag, "valueType": "SCALAR", "pluginName": "scalars"}
-            series = known.get(tag) or self.boards.add(self.boards.series, run, wanted, "")
+            series = known.get(tag) or self.boards.add(
+                self.boards.series, run, body=wanted, chosen=""
+            )
             self.boards.points.add(
                 series,
                 [

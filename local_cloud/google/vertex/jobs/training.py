@@ -41,7 +41,7 @@ class Training:
     """
 
     def __init__(
-        self, platform: Platform, models: ModelRegistry, tracking: Tracking, automl: AutoMl
+        self, platform: Platform, models: ModelRegistry, tracking: Tracking, *, automl: AutoMl
     ) -> None:
         """models: where pipelines upload; tracking: what takes up the jobs' experiments.
 
@@ -129,7 +129,7 @@ class Training:
         )
         spec = parse_message(CustomJobSpec, with_text_args(inputs), "training_task_inputs")
         if "modelToUpload" in pipeline:
-            self.models.check(parent, *_model(pipeline))
+            self.models.check(parent, pipeline["modelToUpload"], **_place(pipeline))
         pipeline["name"] = f"{parent}/trainingPipelines/{new_id()}"
         job = {"displayName": f"{pipeline['displayName']}-custom-job", "jobSpec": spec}
         self._queue(parent, job | {"labels": pipeline.get("labels", {})}, pipeline)
@@ -187,7 +187,7 @@ class Training:
         if config := pipeline.get("inputDataConfig"):
             parent = pipeline["name"].rsplit("/", 2)[0]
             own |= splits.write_parts(self.automl.datasets, parent, config)
-        return launch.plan(document, context, self.objects, self.environment | own)
+        return launch.plan(document, context, self.objects, base=self.environment | own)
 
     def collect(self, job: Job) -> None:
         """Take up the job's events, and add the model of a pipeline whose job has succeeded.
@@ -209,7 +209,7 @@ class Training:
             wanted["artifactUri"] = launch.folders(base["outputUriPrefix"])["AIP_MODEL_DIR"]
         wanted["trainingPipeline"] = pipeline["name"]
         try:
-            model = self.models.add(pipeline["name"].rsplit("/", 2)[0], *_model(pipeline))
+            model = self.models.add(pipeline["name"].rsplit("/", 2)[0], wanted, **_place(pipeline))
         except ApiError as problem:  # the registry has changed since the pipeline was sent
             raise EngineError(str(problem)) from problem
         pipeline["modelToUpload"] = wanted | {
@@ -228,9 +228,10 @@ class Training:
         return documents.get(self.records, self.name_of(job_id))
 
 
-def _model(pipeline: Json) -> tuple[Json, str, str]:
-    """Return the model that a pipeline uploads, its parent model and its id."""
-    return pipeline["modelToUpload"], pipeline.get("parentModel", ""), pipeline.get("modelId", "")
+def _place(pipeline: Json) -> dict[str, str]:
+    """Return where the registry puts the model that a pipeline uploads."""
+    parent_model, model_id = pipeline.get("parentModel", ""), pipeline.get("modelId", "")
+    return {"parent_model": parent_model, "model_id": model_id}
 
 
 def _id(name: str) -> str:

@@ -58,7 +58,10 @@ class ModelRegistry:
         require(request.get("model"), "model: required")
         self._check_artifacts(request["model"].get("artifactUri", ""))
         model = self.add(
-            parent, request["model"], request.get("parentModel", ""), request.get("modelId", "")
+            parent,
+            request["model"],
+            parent_model=request.get("parentModel", ""),
+            model_id=request.get("modelId", ""),
         )
         response = {
             "@type": documents.TYPES + "UploadModelResponse",
@@ -66,7 +69,7 @@ class ModelRegistry:
             "modelVersionId": model["versionId"],
         }
         return documents.record_operation(
-            self.records, model["name"], response, "UploadModelOperationMetadata"
+            self.records, model["name"], response, metadata="UploadModelOperationMetadata"
         )
 
     def _check_artifacts(self, uri: str) -> None:
@@ -87,14 +90,14 @@ class ModelRegistry:
                 " its model to (AIP_MODEL_DIR).",
             )
 
-    def add(self, parent: str, model: Json, parent_model: str = "", model_id: str = "") -> Json:
+    def add(self, parent: str, model: Json, *, parent_model: str = "", model_id: str = "") -> Json:
         """Add a new model, or a new version of `parent_model`, and return it.
 
         The version's aliases are taken from versions that had them; the first version is the
         default one in any case.
         """
         with self.records.transaction():
-            name = self.check(parent, model, parent_model, model_id)
+            name = self.check(parent, model, parent_model=parent_model, model_id=model_id)
             versions = self.versions(name)
             aliases = model.get("versionAliases", []) + ([] if versions else [DEFAULT])
             for other in versions:
@@ -117,7 +120,7 @@ class ModelRegistry:
             self._put(new)
         return new
 
-    def check(self, parent: str, model: Json, parent_model: str, model_id: str) -> str:
+    def check(self, parent: str, model: Json, *, parent_model: str, model_id: str) -> str:
         """Return the name that `add` would give the model, or the error that it would raise."""
         require(model.get("displayName"), "model.displayName: required")
         for alias in model.get("versionAliases", []):
@@ -163,7 +166,9 @@ class ModelRegistry:
             if requested.strip()
             else f"version_aliases:{DEFAULT}"
         )
-        models, token = documents.page(self.records, collection, {**query, "filter": both}, _render)
+        models, token = documents.page(
+            self.records, collection, query={**query, "filter": both}, render=_render
+        )
         return {"models": models, "nextPageToken": token}
 
     def list_versions(self, name: str, query: dict[str, str]) -> Json:

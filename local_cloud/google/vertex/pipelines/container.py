@@ -44,17 +44,17 @@ def folder(job: Json, task: Task) -> str:
     return f"{root}/{number}/{job_id}/{task.name}_{task.id}"
 
 
-def with_outputs(task: Task, component: Json, job: Json, lineage: Lineage) -> Task:
+def with_outputs(task: Task, component: Json, job: Json, *, lineage: Lineage) -> Task:
     """Record the artifacts that a task is to make, and return the task that knows them."""
     place = folder(job, task)
     made = {
-        key: [lineage.artifact(key, definition["artifactType"], f"{place}/{key}", "PENDING")]
+        key: [lineage.artifact(key, definition["artifactType"], f"{place}/{key}", state="PENDING")]
         for key, definition in outputs_of(component, "artifacts").items()
     }
     return task.now("PENDING", output_artifacts=made)
 
 
-def executor_input(task: Task, component: Json, job: Json, lineage: Lineage) -> Json:
+def executor_input(task: Task, component: Json, job: Json, *, lineage: Lineage) -> Json:
     """Return what the task is told: its inputs, and where its outputs go."""
     place = path_of(folder(job, task))
     return {
@@ -102,7 +102,7 @@ def own(task: Task, job: Json) -> dict[str, str]:
 RUN_LABEL = "vertex-ai-pipelines-run-billing-id"  # types/pipeline_job.py, labels
 
 
-def custom_job(task: Task, container: Json, given: Json, job: Json) -> Json:
+def custom_job(task: Task, container: Json, given: Json, *, job: Json) -> Json:
     """Return the custom job that runs a task."""
     told = own(task, job)
     spec: Json = {
@@ -139,7 +139,7 @@ def _accelerator(resources: Json) -> Json:
 
 
 # ---- afterwards -----------------------------------------------------------------------------
-def results(task: Task, component: Json, job: Json, objects: Objects) -> tuple[Json, Json]:
+def results(task: Task, component: Json, job: Json, *, objects: Objects) -> tuple[Json, Json]:
     """Return the output parameters of a task, and what it says of its artifacts, by output.
 
     ApiError, where something that the task wrote cannot be read.

@@ -36,6 +36,7 @@ def parameters(
     task: Json,
     component: Json,
     scope: Task,
+    *,
     beside: Siblings,
     status: Json,
     own: Mapping[str, str],
@@ -47,7 +48,7 @@ def parameters(
     """
     given, sources = {}, task.get("inputs", {}).get("parameters", {})
     for name, source in sources.items():
-        value = _parameter(source, scope, beside, status)
+        value = _parameter(source, scope, beside, status=status)
         if value is not None:
             given[name] = _select(value, source, name)
     given |= {
@@ -62,14 +63,14 @@ def parameters(
         if name not in given and "dag" not in component and not definition.get("isOptional"):
             raise Unresolved(f"the input {name} has no value")
     return {
-        name: _convert(value, declared[name], name, "dag" in component)
+        name: _convert(value, declared[name], name, passes_on="dag" in component)
         if name in declared
         else value
         for name, value in given.items()
     }
 
 
-def _convert(value: Any, definition: Json, name: str, passes_on: bool) -> Any:
+def _convert(value: Any, definition: Json, name: str, *, passes_on: bool) -> Any:
     """Return the value as its type has it.
 
     passes_on: for a pipeline within one, for which kfp writes the type of a loop's items wrongly.
@@ -98,7 +99,7 @@ def render_for_cache(given: Json, component: Json) -> Json:
     }
 
 
-def _parameter(source: Json, scope: Task, beside: Siblings, status: Json) -> Any:
+def _parameter(source: Json, scope: Task, beside: Siblings, *, status: Json) -> Any:
     if "runtimeValue" in source:
         return source["runtimeValue"].get("constant")
     if "componentInputParameter" in source:
@@ -125,7 +126,9 @@ def _select(value: Any, source: Json, name: str) -> Any:
     return value
 
 
-def artifacts(task: Json, component: Json, scope: Task, beside: Siblings) -> dict[str, list[str]]:
+def artifacts(
+    task: Json, component: Json, scope: Task, *, beside: Siblings
+) -> dict[str, list[str]]:
     """Return the resource names of a task's input artifacts, by input."""
     found: dict[str, list[str]] = {}
     for name, source in task.get("inputs", {}).get("artifacts", {}).items():

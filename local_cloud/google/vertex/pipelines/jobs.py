@@ -133,7 +133,9 @@ class PipelineJobs:
         for name, definition in declared.items():
             there = name in found or definition.get("isOptional")
             require(there, f"inputArtifacts.{name}: required")
-        return new_task("", spec.name, "dag", "", 0, parameters=given, artifacts=found)
+        return new_task(
+            "", spec.name, "dag", component="", parent=0, parameters=given, artifacts=found
+        )
 
     def get(self, name: str) -> Json:
         """Return the job of this name, or NOT_FOUND."""
@@ -145,7 +147,7 @@ class PipelineJobs:
     def page(self, parent: str, query: dict[str, str]) -> Json:
         """Return one page of a location's jobs; "job_detail: not available in the list view"."""
         place = f"{parent}/pipelineJobs"
-        found, token = documents.page(self.records, place, query, dict, kind=KIND)
+        found, token = documents.page(self.records, place, query=query, render=dict, kind=KIND)
         return {"pipelineJobs": found, "nextPageToken": token}
 
     def render(self, job: Json) -> Json:
@@ -186,7 +188,9 @@ class PipelineJobs:
                 (self.cancel if call == "BatchCancel" else self.delete)(job)
             kind = f"{call}PipelineJobsResponse"
             response = {"@type": f"{documents.TYPES}{kind}", "pipelineJobs": found}
-            return documents.record_operation(self.records, parent, response, METADATA[call])
+            return documents.record_operation(
+                self.records, parent, response, metadata=METADATA[call]
+            )
 
     def _detail(self, task: Task, lineage: Lineage) -> Json:
         """Return a task, as types/pipeline_job.py has it."""

@@ -53,7 +53,7 @@ class Lineage:
             if not self.records.get(metadata.contexts.kind, name):
                 chosen = name.rpartition("/")[2]
                 body = {"displayName": chosen, "schemaTitle": schema, "schemaVersion": VERSION}
-                metadata.create(metadata.contexts, self.store, body, chosen)
+                metadata.create(metadata.contexts, self.store, body, chosen=chosen)
         metadata.add_children(self.pipeline, {"childContexts": [self.run]})
 
     def contexts(self) -> Json:
@@ -76,7 +76,7 @@ class Lineage:
             "state": "RUNNING",
             "metadata": {f"input:{name}": value for name, value in task.parameters.items()},
         }
-        name: str = metadata.create(metadata.executions, self.store, body, new_id())["name"]
+        name: str = metadata.create(metadata.executions, self.store, body, chosen=new_id())["name"]
         metadata.add_members(self.run, {"executions": [name]})
         if not task.path:  # aiplatform.get_pipeline_df() looks for runs there
             metadata.add_members(self.pipeline, {"executions": [name]})
@@ -119,7 +119,7 @@ class Lineage:
         self._metadata.add_events(execution, {"events": events})
 
     # ---- artifacts ------------------------------------------------------------------------------
-    def artifact(self, key: str, kind: Json, uri: str, state: str, metadata: Any = None) -> str:
+    def artifact(self, key: str, kind: Json, uri: str, *, state: str, metadata: Any = None) -> str:
         """Record an artifact; returns its name. kind: its artifactType in the pipeline."""
         body = {
             "displayName": key,
@@ -130,7 +130,7 @@ class Lineage:
             "metadata": metadata or {},
         }
         store = self._metadata
-        name: str = store.create(store.artifacts, self.store, body, new_id())["name"]
+        name: str = store.create(store.artifacts, self.store, body, chosen=new_id())["name"]
         return name
 
     def complete(self, name: str, changes: Json) -> None:

@@ -36,7 +36,7 @@ FAST = "PIPELINE_FAILURE_POLICY_FAIL_FAST"
 LOST = 3  # so often a task runs again whose job the end of a server has cut off
 
 
-def new_task(path: str, name: str, kind: str, component: str, parent: int, **more: Any) -> Task:
+def new_task(path: str, name: str, kind: str, *, component: str, parent: int, **more: Any) -> Task:
     """Make a task that has not begun."""
     chosen = secrets.randbelow(8 * 10**18) + 10**18  # an int64
     return Task(path, chosen, name, component, kind, "PENDING", time.time(), parent, **more)
@@ -163,7 +163,11 @@ class PipelineRunner:
         component = self.spec.component(task.component)
         try:
             values, changes = await asyncio.to_thread(
-                pipeline_container.results, task, component, self.job, self._training.objects
+                pipeline_container.results,
+                task,
+                component,
+                self.job,
+                objects=self._training.objects,
             )
         except (ApiError, OSError) as problem:
             self._put(task.now("FAILED", error=str(problem)))
@@ -206,7 +210,7 @@ class PipelineRunner:
                 self._visit(task)
             elif task is None and running < limit and not self._is_halted():
                 running += 1
-                self._round(loop, wanted, number, every[number])
+                self._round(loop, wanted, number, item=every[number])
         there = [task for task in rounds if task]
         component = self.spec.component(loop.component)
         if len(there) == len(every):
@@ -214,11 +218,11 @@ class PipelineRunner:
         elif self._is_halted() and all(task.is_over for task in there):
             self._put(loop.now("CANCELLED", error="Not all rounds of the loop were started."))
 
-    def _round(self, loop: Task, wanted: Json, number: int, item: Any) -> None:
+    def _round(self, loop: Task, wanted: Json, number: int, *, item: Any) -> None:
         given = {**loop.parameters, wanted["parameterIterator"]["itemInput"]: item}
         more = {"parameters": given, "artifacts": loop.artifacts}
         path, name = below(loop.path, str(number)), f"{loop.name}-{number}"
-        self._begin(new_task(path, name, "dag", loop.component, loop.id, **more))
+        self._begin(new_task(path, name, "dag", component=loop.component, parent=loop.id, **more))
 
     def _end(self, task: Task, inside: list[Task], outputs: tuple[Json, Any]) -> None:
         """End a pipeline, or a loop, if all in it has ended."""
@@ -257,7 +261,7 @@ class PipelineRunner:
         kind = "loop" if "parameterIterator" in wanted else "dag"
         if "dag" not in component:
             kind = "container" if "container" in self.spec.executor(component) else "importer"
-        task = new_task(below(scope.path, name), name, kind, reference, scope.id)
+        task = new_task(below(scope.path, name), name, kind, component=reference, parent=scope.id)
         policy = wanted.get("triggerPolicy", {})
         always = policy.get("strategy") == ONCE_ALL_ENDED
         good = all(one.is_good for one in beside.values())
@@ -266,15 +270,18 @@ class PipelineRunner:
             return
         try:
             status = {other: self._status(one) for other, one in beside.items()}
-            around = (wanted, component, scope, beside)
             own = pipeline_container.own(task, self.job)
-            given = inputs.parameters(*around, status, own)
+            given = inputs.parameters(
+                wanted, component, scope, beside=beside, status=status, own=own
+            )
             holds = conditions.compile_condition(policy.get("condition", "true"))
             task = replace(task, parameters=given)
             if not holds(inputs.render_for_cache(given, component)):
                 self._put(task.now("NOT_TRIGGERED"))
                 return
-            task = replace(task, artifacts=inputs.artifacts(*around))
+            task = replace(
+                task, artifacts=inputs.artifacts(wanted, component, scope, beside=beside)
+            )
             if kind == "loop":
                 inputs.items(wanted, given)
         except (Unresolved, conditions.InvalidCondition) as problem:
@@ -316,15 +323,17 @@ class PipelineRunner:
             self._put(task.now("SKIPPED", started=time.time(), **made))
             return
         component = self.spec.component(task.component)
-        self._send(pipeline_container.with_outputs(task, component, self.job, self.lineage))
+        self._send(pipeline_container.with_outputs(task, component, self.job, lineage=self.lineage))
 
     def _send(self, task: Task) -> None:
         """Queue the custom job of a task."""
         component = self.spec.component(task.component)
         container = self.spec.executor(component)["container"]
         with self._records.transaction():
-            given = pipeline_container.executor_input(task, component, self.job, self.lineage)
-            resource = pipeline_container.custom_job(task, container, given, self.job)
+            given = pipeline_container.executor_input(
+                task, component, self.job, lineage=self.lineage
+            )
+            resource = pipeline_container.custom_job(task, container, given, job=self.job)
             parent = self.job["name"].rsplit("/", 2)[0]
             job = self._training.send(parent, resource, pipelineJob=self.job["name"])
             self._put(replace(task, jobs=(*task.jobs, job), started=None))
@@ -341,5 +350,5 @@ class PipelineRunner:
         (key,) = outputs_of(component, "artifacts")
         own = pipeline_container.own(task, self.job)
         metadata = placeholders.constant(wanted.get("metadata"), dict(task.parameters), own)
-        name = name or self.lineage.artifact(key, kind, uri, "LIVE", metadata)
+        name = name or self.lineage.artifact(key, kind, uri, state="LIVE", metadata=metadata)
         self._put(task.now("SUCCEEDED", started=time.time(), output_artifacts={key: [name]}))

@@ -179,7 +179,7 @@ class _Check:
         require(tasks, f"{where}: a pipeline needs a task")
         require(len(above) <= DEEPEST, f"{where}: more than {DEEPEST} pipelines in each other")
         for name, task in tasks.items():
-            self.task(f"{where}.{name}", task, tasks, above)
+            self.task(f"{where}.{name}", task, tasks, above=above)
         try:
             TopologicalSorter({name: upstream(task) for name, task in tasks.items()}).prepare()
         except CycleError as problem:
@@ -189,7 +189,7 @@ class _Check:
         for producer in _producers(component["dag"].get("outputs", {})):
             require(producer in tasks, f"{where}.outputs: there is no task {producer!r}")
 
-    def task(self, where: str, task: Json, tasks: Json, above: tuple[str, ...]) -> None:
+    def task(self, where: str, task: Json, tasks: Json, *, above: tuple[str, ...]) -> None:
         self.inputs(where, task)
         for name in upstream(task):
             require(name in tasks, f"{where}: waits for {name!r}, and there is no such task")

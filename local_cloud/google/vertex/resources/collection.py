@@ -58,7 +58,9 @@ class Collection:
 
     def create(self, parent: str, body: Json, chosen: str = "", **more: Any) -> Json:
         """Check and record a resource; `more` are fields that the service fills in."""
-        document = parse_message(self.proto, body, self.proto.__name__, self.output_only)
+        document = parse_message(
+            self.proto, body, self.proto.__name__, output_only=self.output_only
+        )
         require_fields(self.proto, document, self.singular)
         require(
             not chosen or self.ids.fullmatch(chosen),
@@ -85,18 +87,26 @@ class Collection:
         self,
         parent: str,
         query: dict[str, str],
+        *,
         functions: documents.Functions | None = None,
         render: Callable[[Json], Json] = dict,
     ) -> tuple[list[Json], str]:
         """Return one page of a parent's resources, filtered and ordered, and the next token."""
         place = f"{parent}/{self.noun}"
         return documents.page(
-            self.records, place, query, render, kind=self.kind, functions=functions or {}
+            self.records,
+            place,
+            query=query,
+            render=render,
+            kind=self.kind,
+            functions=functions or {},
         )
 
     def patch(self, name: str, body: Json, mask: str) -> Json:
         """Change the fields that the mask names or, without a mask, those that the body has."""
-        sent = parse_message(self.proto, body, self.proto.__name__, self.output_only, is_patch=True)
+        sent = parse_message(
+            self.proto, body, self.proto.__name__, output_only=self.output_only, is_patch=True
+        )
         with self.records.transaction():
             old = self.get(name)
             self._same_etag(body.get("etag", ""), old)

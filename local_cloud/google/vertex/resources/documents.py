@@ -37,9 +37,9 @@ def number_project(name: str) -> str:
 def page(
     records: Records,
     collection: str,
+    *,
     query: dict[str, str],
     render: Callable[[Json], Json],
-    *,
     kind: str = "vertex",
     functions: Functions | None = None,
 ) -> tuple[list[Json], str]:
@@ -67,7 +67,7 @@ def paginate(
     return list(chosen), page_token(str(after)) if after else ""
 
 
-def record_operation(records: Records, parent: str, response: Json, metadata: str) -> Json:
+def record_operation(records: Records, parent: str, response: Json, *, metadata: str) -> Json:
     """Record an operation that has ended with this response, so that it can be asked for again."""
     now = timestamp(time.time())
     operation: dict[str, Any] = {
@@ -83,7 +83,7 @@ def record_operation(records: Records, parent: str, response: Json, metadata: st
     return operation
 
 
-def begin_operation(records: Records, parent: str, metadata: str, deployment: str) -> Json:
+def begin_operation(records: Records, parent: str, metadata: str, *, deployment: str) -> Json:
     """Return an operation that ends with a deployment of the engine; the caller records it."""
     now = timestamp(time.time())
     return {
@@ -105,7 +105,7 @@ def show_operation(operation: Json) -> Json:
 def record_deletion(records: Records, name: str) -> Json:
     """Record the operation that says that the resource of this name is deleted."""
     parent = "/".join(name.split("/")[:4])
-    return record_operation(records, parent, {"@type": EMPTY}, "DeleteOperationMetadata")
+    return record_operation(records, parent, {"@type": EMPTY}, metadata="DeleteOperationMetadata")
 
 
 __all__ = ["Functions", "camel", "get", "number_project", "page"]

@@ -51,7 +51,7 @@ def routes(resource: Resource, records: Records) -> list[BaseRoute]:
     """Return the routes of a kind of resource; records: where its operations are kept."""
     collection = _pattern(f"{PARENT}/{resource.collection}")
     return [
-        _route(resource, name, method, collection, records)
+        _route(resource, name, method, collection=collection, records=records)
         for name, method in resource.methods.items()
     ]
 
@@ -66,13 +66,13 @@ def _pattern(path: str) -> str:
 
 
 def _route(
-    resource: Resource, name: str, method: Method, collection: str, records: Records
+    resource: Resource, name: str, method: Method, *, collection: str, records: Records
 ) -> BaseRoute:
     verb, _, rest = STANDARD.get(name, name).partition(" ")
     path = collection + (f"/{{id:id}}{rest[1:]}" if rest.startswith("*") else rest)
 
     def operation(call: Call) -> Any:
-        return perform(resource, name, method, call, records)
+        return perform(resource, name, method, call=call, records=records)
 
     async def answer(request: Request) -> JSONResponse:
         content = await read_json(request) if verb in ("POST", "PATCH", "PUT") else {}
@@ -86,7 +86,7 @@ def _route(
     return Route(path, answer, methods=[verb])
 
 
-def perform(resource: Resource, name: str, method: Method, call: Call, records: Records) -> Any:
+def perform(resource: Resource, name: str, method: Method, *, call: Call, records: Records) -> Any:
     """Return what the method answers; a long-running one is an operation that has ended."""
     if name not in resource.long_running:
         return method(call)
@@ -98,7 +98,7 @@ def perform(resource: Resource, name: str, method: Method, call: Call, records: 
         location = "/".join(call.name.split("/")[:4])
         response = {"@type": documents.TYPES + kind, **cast(Json, found)}
         metadata = f"{VERBS[name]}{kind}OperationMetadata"
-        return documents.record_operation(records, location, response, metadata)
+        return documents.record_operation(records, location, response, metadata=metadata)
 
 
 def _id(encoded: str) -> str:

@@ -60,8 +60,8 @@ def parse_message(
     kind: Any,
     body: Any,
     where: str = "",
-    output_only: tuple[str, ...] = OUTPUT_ONLY,
     *,
+    output_only: tuple[str, ...] = OUTPUT_ONLY,
     is_patch: bool = False,
 ) -> Json:
     """`body` in the proto's canonical JSON (camelCase, names of enums), or INVALID_ARGUMENT.

@@ -63,7 +63,7 @@ class Metadata:
             self.records.delete_below(EVENTS, f"{name}/")
 
     # ---- what is in a store -----------------------------------------------------------------
-    def create(self, kind: Collection, store: str, body: Json, chosen: str) -> Json:
+    def create(self, kind: Collection, store: str, body: Json, *, chosen: str) -> Json:
         """Create a context, an execution or an artifact in a store that is there."""
         self.stores.get(store)
         more: Json = {}
@@ -84,7 +84,7 @@ class Metadata:
             functions["in_context"] = lambda resource, context: bool(
                 self.records.get(MEMBERS, f"{number_project(context)} {resource['name']}")
             )
-        return kind.page(store, query, functions)
+        return kind.page(store, query, functions=functions)
 
     def delete(self, kind: Collection, name: str, etag: str = "") -> None:
         """Delete a context, an execution or an artifact; what it is linked to stays."""

@@ -82,7 +82,7 @@ class Tensorboards:
         order = (self.boards, self.experiments, self.runs, self.series)
         return order[order.index(kind) - 1]
 
-    def add(self, kind: Collection, parent: str, body: Json, chosen: str) -> Json:
+    def add(self, kind: Collection, parent: str, *, body: Json, chosen: str) -> Json:
         """Make an experiment, a run or a time series in its parent."""
         with self.records.transaction():
             self.above(kind).get(parent)
@@ -113,8 +113,8 @@ class Tensorboards:
                     self.add(
                         self.runs,
                         experiment,
-                        one.get("tensorboardRun", {}),
-                        one.get("tensorboardRunId", ""),
+                        body=one.get("tensorboardRun", {}),
+                        chosen=one.get("tensorboardRunId", ""),
                     )
                     for one in requested
                 ]
@@ -135,7 +135,7 @@ class Tensorboards:
                     one.get("tensorboardTimeSeries", {}),
                     one.get("tensorboardTimeSeriesId", ""),
                 )
-                made.append(self.add(self.series, run, wanted, chosen))
+                made.append(self.add(self.series, run, body=wanted, chosen=chosen))
         return {"tensorboardTimeSeries": made}
 
 

@@ -102,7 +102,7 @@ class Cases:
         plain = "INTEGER" if kind == "ARRAY" else kind
         fields = [{"name": one, "type": plain, "mode": mode} for one in names]
         with self._database.transaction() as cursor:
-            self._catalog.create(cursor, Name(project, dataset, table), fields, {})
+            self._catalog.create(cursor, Name(project, dataset, table), fields, more={})
         return True
 
     def close(self) -> None:

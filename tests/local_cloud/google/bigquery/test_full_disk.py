@@ -159,7 +159,7 @@ def test_a_job_has_ended_once_its_end_is_on_record(
         records.full = True
         return Outcome({"totalBytesProcessed": "0"})
 
-    jobs.new("p", {"jobType": "QUERY", "query": {}}, {"jobId": "j"}, "me", handler)
+    jobs.new("p", {"jobType": "QUERY", "query": {}}, {"jobId": "j"}, user="me", handler=handler)
     while not records.full:
         pass
     future = jobs.running("p", "j")

@@ -15,4 +15,4 @@ from tests import bombs
 def test_the_first_row_of_a_packed_file_has_a_limit(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.csv.gz").write_bytes(content)
     with pytest.raises(Problem, match="Error while reading data"):
-        Source(None, {"skipLeadingRows": "2"}, [tmp_path / "a.csv.gz"], [])
+        Source(None, {"skipLeadingRows": "2"}, [tmp_path / "a.csv.gz"], fields=[])

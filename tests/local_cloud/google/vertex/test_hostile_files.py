@@ -43,7 +43,7 @@ def test_a_line_of_a_batch_prediction_has_a_limit(
     paths = [written(tmp_path / f"input.{kind}", content)]
     for read in (
         batch_files.count,
-        lambda paths, kind: list(batch_files.chunks(paths, kind, {}, 8)),
+        lambda paths, kind: list(batch_files.chunks(paths, kind, {}, size=8)),
     ):
         with pytest.raises(EngineError, match=rf"input\.{kind} cannot be read: a .* is larger"):
             read(paths, kind)
@@ -51,7 +51,7 @@ def test_a_line_of_a_batch_prediction_has_a_limit(
 
 def test_long_instances_come_in_small_chunks(tmp_path: Path) -> None:
     line = json.dumps(["x" * (1 << 20)]).encode() + b"\n"
-    found = batch_files.chunks([written(tmp_path / "a.jsonl", line * 5)], "jsonl", {}, 64)
+    found = batch_files.chunks([written(tmp_path / "a.jsonl", line * 5)], "jsonl", {}, size=64)
     assert [len(part) for part in found] == [2, 2, 1]
 
 

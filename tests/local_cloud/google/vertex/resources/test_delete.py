@@ -30,11 +30,11 @@ def test_a_job_that_could_not_be_deleted_can_still_be_listed(
     kind, _ = routes.training(parts)
     call = Call(NAME, QueryParams(), {})
 
-    def full(*_: Any) -> None:
+    def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
     def delete() -> None:
-        rest.perform(kind, "delete", kind.methods["delete"], call, platform.records)
+        rest.perform(kind, "delete", kind.methods["delete"], call=call, records=platform.records)
 
     async def story() -> None:
         await platform.engine.start({})

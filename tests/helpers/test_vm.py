@@ -297,7 +297,7 @@ def test_compute_engine_has_the_gpu_in_this_zone(asked: Any, found: tuple[str, s
 )
 def test_what_is_not_there_is_refused(module: ModuleType, asked: Any, said: str) -> None:
     with pytest.raises(LessonError, match=said):
-        module.choose(*asked)
+        module.choose(*asked[:3], **dict(zip(("region", "zone"), asked[3:], strict=False)))
 
 
 @pytest.mark.parametrize(

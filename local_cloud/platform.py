@@ -16,8 +16,8 @@ from starlette.types import ASGIApp
 from local_cloud.engine.base import BaseOf, own_only
 from local_cloud.engine.dialect import Dialect
 from local_cloud.engine.isolation.job_network import Door
-from local_cloud.engine.jobs.queue import Engine
-from local_cloud.engine.serving.deployments import Serving
+from local_cloud.engine.jobs.queue import JobQueue
+from local_cloud.engine.serving.deployments import Deployments
 from local_cloud.engine.serving.spec import Deployment
 from local_cloud.engine.spec import Job
 from local_cloud.engine.studies.spec import Study
@@ -64,9 +64,9 @@ class Platform:
     records: Records
     gs: Objects  # the buckets of gs:// URIs
     s3: Objects  # those of s3:// URIs, with records of their own
-    engine: Engine
+    engine: JobQueue
     studies: Studies
-    serving: Serving
+    serving: Deployments
     environment: dict[str, str]  # by which SDKs inside a job find this local cloud
     folder: Path  # where services keep what is neither a record nor an object
     runners: list[Runner] = field(default_factory=list)  # those that start() has started
@@ -97,7 +97,7 @@ class Platform:
         records, s3_records = Records(folder / "records.sqlite"), Records(folder / "s3.sqlite")
         _require_records_of(folder, ("buckets", "jobs", "deployments"), records)
         _require_records_of(folder, ("s3-buckets",), s3_records)
-        engine = Engine(
+        engine = JobQueue(
             folder / "jobs",
             records,
             cores=cores,
@@ -113,7 +113,7 @@ class Platform:
             s3=Objects(folder / "s3-buckets", s3_records, space),
             engine=engine,
             studies=Studies(records, engine),
-            serving=Serving(folder / "deployments", records, engine),
+            serving=Deployments(folder / "deployments", records, engine),
             environment=environment,
             folder=folder,
         )

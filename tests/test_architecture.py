@@ -280,7 +280,7 @@ ROLES = {
     ("endpoints.endpoints", TRAINING): {"Endpoints"},
     ("endpoints.serving_launch", TRAINING): {"plan"},
     ("endpoints.predictions", TRAINING): {"Predictions"},
-    ("endpoints.serving_dialect", TRAINING): {"Deployed"},
+    ("endpoints.serving_dialect", TRAINING): {"DeploymentDialect"},
     ("endpoints.batch_predictions", TRAINING): {"BatchPredictions"},
     ("routes", STORAGE): set(),
     ("buckets", STORAGE): {"Buckets"},

@@ -17,8 +17,8 @@ from local_cloud.amazon.protocols.json_protocol import JsonService
 from local_cloud.amazon.protocols.model import Json
 from local_cloud.client.environment import REGION
 from local_cloud.engine.jobs import log_timestamps
-from local_cloud.engine.jobs.queue import Engine
-from local_cloud.engine.serving.deployments import Serving
+from local_cloud.engine.jobs.queue import JobQueue
+from local_cloud.engine.serving.deployments import Deployments
 from local_cloud.http.whole_numbers import whole
 
 PAGE_EVENTS, PAGE_BYTES = 10_000, 1 << 20  # of GetLogEvents and FilterLogEvents
@@ -32,7 +32,7 @@ TOKEN = re.compile(r"([fb])/(\d{56})/s")  # a direction and a byte offset
 class Logs:
     """The operations; what they return is written as the service model says, times in ms."""
 
-    def __init__(self, engine: Engine, serving: Serving) -> None:
+    def __init__(self, engine: JobQueue, serving: Deployments) -> None:
         """engine, serving: whose logs they are."""
         self._engine, self._serving = engine, serving
 
@@ -175,7 +175,7 @@ class Logs:
         return [stream for stream in group.values() if stream.name.startswith(prefix or "")]
 
 
-def api(engine: Engine, serving: Serving) -> JsonService:
+def api(engine: JobQueue, serving: Deployments) -> JsonService:
     """CloudWatch Logs' API."""
     logs = Logs(engine, serving)
     operations = {

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local_cloud.engine.jobs import log_timestamps
-from local_cloud.engine.jobs.queue import Engine
-from local_cloud.engine.serving.deployments import Serving
+from local_cloud.engine.jobs.queue import JobQueue
+from local_cloud.engine.serving.deployments import Deployments
 from local_cloud.engine.serving.spec import NoSuchDeployment, ServingState
 from local_cloud.engine.spec import NoSuchJob
 
@@ -51,7 +51,7 @@ class Event:
         return len(self.message.encode()) + MESSAGE_OVERHEAD
 
 
-def streams(engine: Engine, serving: Serving) -> list[Stream]:
+def streams(engine: JobQueue, serving: Deployments) -> list[Stream]:
     """Return all of them, in the order of their names."""
     found = [
         Stream(
@@ -85,7 +85,7 @@ def streams(engine: Engine, serving: Serving) -> list[Stream]:
     return sorted(found, key=lambda stream: stream.name)
 
 
-def _job_logs(engine: Engine, job_id: str) -> dict[str, Path]:
+def _job_logs(engine: JobQueue, job_id: str) -> dict[str, Path]:
     """Return the logs of a job.
 
     There are none if it has been deleted meanwhile, for this runs in a thread.
@@ -95,7 +95,7 @@ def _job_logs(engine: Engine, job_id: str) -> dict[str, Path]:
     return {}
 
 
-def _deployment_logs(serving: Serving, deployment_id: str) -> dict[str, Path]:
+def _deployment_logs(serving: Deployments, deployment_id: str) -> dict[str, Path]:
     """Return the logs of a deployment; none if it has been removed meanwhile."""
     with suppress(NoSuchDeployment):
         return serving.logs(deployment_id)

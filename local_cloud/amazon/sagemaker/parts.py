@@ -9,7 +9,7 @@ from local_cloud.amazon.sagemaker.endpoints.batch_predictions import BatchPredic
 from local_cloud.amazon.sagemaker.endpoints.configs import EndpointConfigs
 from local_cloud.amazon.sagemaker.endpoints.endpoints import Endpoints
 from local_cloud.amazon.sagemaker.endpoints.predictions import Predictions
-from local_cloud.amazon.sagemaker.endpoints.serving_dialect import Deployed
+from local_cloud.amazon.sagemaker.endpoints.serving_dialect import DeploymentDialect
 from local_cloud.amazon.sagemaker.jobs.training import Training
 from local_cloud.amazon.sagemaker.models.models import Models
 from local_cloud.amazon.sagemaker.models.registry import ModelRegistry
@@ -38,7 +38,7 @@ class Parts:
     endpoints: Endpoints
     predictions: Predictions
     batch_predictions: BatchPredictions
-    deployed: Deployed
+    deployed: DeploymentDialect
     pipelines: Pipelines
     executions: PipelineExecutions
     autopilot: Autopilot
@@ -69,7 +69,7 @@ class Parts:
             endpoints,
             Predictions(endpoints),
             batches,
-            Deployed(platform, endpoints, batches),
+            DeploymentDialect(platform, endpoints, batches),
             pipelines,
             executions,
             Autopilot(training),

@@ -44,7 +44,7 @@ LOST = Outcome(
 STOPPED = Outcome(State.STOPPED, "stopped", "The job was stopped on request.")
 
 
-class Engine:
+class JobQueue:
     """Runs jobs, each of several replicas, on this machine; its records outlive it.
 
     Everything but staging and collecting happens on the loop that called start().

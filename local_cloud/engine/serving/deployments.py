@@ -27,7 +27,7 @@ from local_cloud.client.failures import DEPLOYMENT
 from local_cloud.engine.isolation import network
 from local_cloud.engine.jobs import job_space, log_timestamps
 from local_cloud.engine.jobs.attempt_runner import check_name
-from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.jobs.rental_records import Rentals
 from local_cloud.engine.jobs.replica import ReplicaContext
 from local_cloud.engine.rental import Machines, Rented
@@ -52,10 +52,10 @@ WAIT = 60.0  # seconds for which a request waits while no replica is ready
 PERIOD = 5.0  # seconds between two times at which the figures are recorded
 
 
-class Serving:
+class Deployments:
     """The deployments of this machine. All methods are called on the loop that called start()."""
 
-    def __init__(self, folder: Path, records: Records, engine: Engine) -> None:
+    def __init__(self, folder: Path, records: Records, engine: JobQueue) -> None:
         """folder: where logs and environments of deployments are; engine: what runs replicas."""
         self._folder, self._records, self._engine = folder.resolve(), records, engine
         self._rentals = Rentals(records)

@@ -78,7 +78,7 @@ class ServingDialect(Protocol):
     def settle(self, deployment: Deployment) -> None:
         """React to a deployment that is READY or FAILED: now is the time to send traffic to it.
 
-        Called on the loop, where Serving's methods may be called; again after a restart.
+        Called on the loop, where the methods of Deployments may be called; again after a restart.
         """
 
 

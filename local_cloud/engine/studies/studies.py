@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from local_cloud.client.failures import STUDY
 from local_cloud.engine.dialect import TuningDialect
-from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.spec import EngineError, State
 from local_cloud.engine.studies import study_runner
 from local_cloud.engine.studies.spec import Study, StudySpec
@@ -27,7 +27,7 @@ from local_cloud.store.records import Records
 class Studies:
     """All studies of this machine, each run to its end; their records outlive it."""
 
-    def __init__(self, records: Records, engine: Engine) -> None:
+    def __init__(self, records: Records, engine: JobQueue) -> None:
         """engine: what runs the trials' jobs."""
         self._engine = engine
         self._table = StudyTable(records)

@@ -16,7 +16,7 @@ from typing import Any
 
 from local_cloud.engine.dialect import TuningDialect
 from local_cloud.engine.jobs import job_table
-from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.spec import State
 from local_cloud.engine.studies import early_stopping
 from local_cloud.engine.studies.search import Value, next_values
@@ -27,7 +27,7 @@ from local_cloud.store import clock
 PERIOD = 0.5  # seconds between two looks at what the trials report
 
 
-def stop(table: StudyTable, engine: Engine, study_id: str) -> None:
+def stop(table: StudyTable, engine: JobQueue, study_id: str) -> None:
     """Stop the jobs of the trials that run; what comes of them is still to be judged."""
     study = table.get(study_id)
     table.put(replace(study, state=State.STOPPING))
@@ -40,7 +40,7 @@ class StudyRunner:
     """Run one study to its end."""
 
     def __init__(
-        self, table: StudyTable, engine: Engine, *, dialect: TuningDialect, study_id: str
+        self, table: StudyTable, engine: JobQueue, *, dialect: TuningDialect, study_id: str
     ) -> None:
         """table: where the study is on record; dialect: its cloud's."""
         self._table, self._engine, self._dialect = table, engine, dialect

@@ -12,7 +12,7 @@ from local_cloud.engine.dialect import Dialect
 from local_cloud.google.rest import VERBS, refuse_unknown
 from local_cloud.google.vertex import dataset_routes, metadata_routes, routes, tensorboard_routes
 from local_cloud.google.vertex.endpoints import policies
-from local_cloud.google.vertex.endpoints.serving_dialect import Deployed
+from local_cloud.google.vertex.endpoints.serving_dialect import DeploymentDialect
 from local_cloud.google.vertex.jobs.failure_messages import FailureMessages
 from local_cloud.google.vertex.jobs.training import DIALECT
 from local_cloud.google.vertex.parts import Parts
@@ -58,7 +58,7 @@ def service(platform: Platform) -> Service:
             DIALECT,
             parts.training,
             parts.tuning,
-            Deployed(platform, parts.endpoints, parts.batches),
+            DeploymentDialect(platform, parts.endpoints, parts.batches),
             failures=FailureMessages(platform.records),
         ),
         errors=dict.fromkeys(REFUSED, render),

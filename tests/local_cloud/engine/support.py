@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.spec import Job, JobContext, Plan, Replica, State
 from local_cloud.store.records import Records
 from local_cloud.store.space import Space
@@ -67,11 +67,11 @@ async def engine(
     cores: int = 4,
     hook: Path | None = None,
     space: Space | None = None,
-) -> AsyncIterator[Engine]:
+) -> AsyncIterator[JobQueue]:
     """A running engine on a folder; the next one on the same folder finds what this one left."""
     folder.mkdir(exist_ok=True)
     records = Records(folder / "records.db")
-    running = Engine(folder / "jobs", records, cores=cores, hook=hook, space=space)
+    running = JobQueue(folder / "jobs", records, cores=cores, hook=hook, space=space)
     await running.start({"cloud": cloud or Cloud()})
     try:
         yield running
@@ -85,7 +85,7 @@ def run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, 30))
 
 
-async def until(engine: Engine, job_id: str, *states: State) -> Job:
+async def until(engine: JobQueue, job_id: str, *states: State) -> Job:
     """The job as soon as it is in one of these states; no states: as soon as it has ended."""
     job = engine.get(job_id)
     while not (job.state in states if states else job.state.ended):

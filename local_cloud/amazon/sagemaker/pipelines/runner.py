@@ -31,7 +31,7 @@ from local_cloud.amazon.sagemaker.resources.names import arn, split_s3_uri
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.engine.jobs import job_table
-from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 
@@ -49,7 +49,7 @@ class PipelineRunner:
     ) -> None:
         """kinds: what steps call; objects: where property files are read."""
         self._table, self._kinds, self._objects = table, kinds, objects
-        self._engine: Engine = kinds.training.engine
+        self._engine: JobQueue = kinds.training.engine
         self._id = execution
         self._definition = definition.parse(self._execution["definition"])
         self._woken = asyncio.Event()

@@ -12,7 +12,7 @@ from local_cloud.google.vertex.models.registry import DEPLOYED
 from local_cloud.platform import Platform
 
 
-class Deployed:
+class DeploymentDialect:
     """The dialect's side of serving (engine/serving/spec.py)."""
 
     def __init__(self, platform: Platform, endpoints: Endpoints, batches: BatchPredictions) -> None:

@@ -17,8 +17,8 @@ from starlette.applications import Starlette
 from local_cloud.amazon.logs.operations import api
 from local_cloud.amazon.protocols.dispatcher import Dispatcher
 from local_cloud.engine.jobs.log_timestamps import marks_path
-from local_cloud.engine.jobs.queue import Engine
-from local_cloud.engine.serving.deployments import Serving
+from local_cloud.engine.jobs.queue import JobQueue
+from local_cloud.engine.serving.deployments import Deployments
 from local_cloud.engine.spec import Job, JobContext, Plan, State
 from local_cloud.store.records import Records
 
@@ -73,8 +73,8 @@ class Served:
     def __init__(self, folder: Path) -> None:
         self.cloud = Cloud()
         self.records = Records(folder / "records.db")
-        self.engine = Engine(folder / "jobs", self.records, cores=4)
-        serving = Serving(folder / "deployments", self.records, self.engine)
+        self.engine = JobQueue(folder / "jobs", self.records, cores=4)
+        serving = Deployments(folder / "deployments", self.records, self.engine)
         dispatcher = Dispatcher([api(self.engine, serving)])
         self.loop = asyncio.new_event_loop()
         self.listener = socket.create_server(("127.0.0.1", 0))

@@ -13,7 +13,7 @@ from local_cloud.engine.base import Base, own_only, server_folders
 from local_cloud.engine.environments import fetch, uv
 from local_cloud.engine.environments.job_environment import write_scripts
 from local_cloud.engine.isolation import mounts
-from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.spec import JobContext, Plan, Replica
 from local_cloud.store.records import Records
 from tests.local_cloud.engine.support import Cloud, run, until
@@ -59,7 +59,7 @@ def logs(folder: Path, base: Base, plan: Plan) -> tuple[dict[str, str], list[str
 
     async def story() -> None:
         records = Records(folder / "records.db")
-        engine = Engine(
+        engine = JobQueue(
             folder / "jobs",
             records,
             base_of=lambda image, own: base if image == "one" else own_only(image, own),

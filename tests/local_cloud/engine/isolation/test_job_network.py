@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from local_cloud.engine.isolation import job_network
-from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.spec import Plan, Replica, State
 from local_cloud.store.records import Records
 from tests.local_cloud import stranger
@@ -126,7 +126,7 @@ def test_the_server_takes_connections_from_a_jobs_network_on_its_own_port(tmp_pa
 
     async def story() -> None:
         records = Records(tmp_path / "records.db")
-        here = Engine(tmp_path / "jobs", records, door=Door())
+        here = JobQueue(tmp_path / "jobs", records, door=Door())
         await here.start({"cloud": Cloud(a=joined(asks, asks))})
         here.submit("cloud", "a", 2)
         assert (await until(here, "a")).state is State.SUCCEEDED

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from local_cloud.engine.jobs import attempt_runner
 from local_cloud.engine.jobs.attempt_runner import AGAIN
-from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.spec import ANY_NUMBER, Attempt, Job, JobContext, Outcome, Refused, State
 from local_cloud.store.records import Records
 from tests.local_cloud.engine.support import (
@@ -58,7 +58,7 @@ def counting(folder: Path, *codes: int) -> tuple[str, ...]:
     )
 
 
-async def interrupted(here: Engine, job_id: str, attempt: int) -> Job:
+async def interrupted(here: JobQueue, job_id: str, attempt: int) -> Job:
     """Interrupt the job in this attempt of it, as soon as it runs; the job as it runs again."""
     while len(here.get(job_id).attempts) < attempt or not here.interrupt(job_id, NOTE):
         await asyncio.sleep(0.01)

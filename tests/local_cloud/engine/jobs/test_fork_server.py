@@ -16,7 +16,7 @@ import pytest
 from local_cloud.engine import system
 from local_cloud.engine.isolation import job_network, mounts
 from local_cloud.engine.jobs import fork_process, fork_server, warm_start
-from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.spec import Job, Plan, Replica, State
 from tests.local_cloud.engine.support import Cloud, alive, engine, run, until, written
 
@@ -72,7 +72,7 @@ def plan(*command: str, hot: bool = True, folder: Path | None = None, **environm
     return Plan((Replica("r", (sys.executable, *command), variables, folder),))
 
 
-async def ended(engine: Engine, name: str) -> tuple[Job, str]:
+async def ended(engine: JobQueue, name: str) -> tuple[Job, str]:
     engine.submit("cloud", name, 1)
     job = await until(engine, name)
     return job, said(engine.log(name, "r"))
@@ -83,7 +83,7 @@ def said(log: Path) -> str:
     return log.read_text().removeprefix(f"{fork_process.NOTE}\n")
 
 
-def only(engine: Engine) -> fork_server.WarmProcess:
+def only(engine: JobQueue) -> fork_server.WarmProcess:
     """Return the process that forks; there is one."""
     (process,) = engine._fork_server.processes.values()
     return process

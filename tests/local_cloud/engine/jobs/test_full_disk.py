@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from local_cloud.engine.jobs import job_table
-from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.spec import Job, JobContext, NoSuchJob, Plan, State
 from local_cloud.store.records import Document, Records
 from tests.local_cloud.engine.studies.test_study import SPEC, Lab, end, laboratory
@@ -46,10 +46,10 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def on_disk(folder: Path, cloud: Any) -> AsyncIterator[tuple[Engine, Full]]:
+async def on_disk(folder: Path, cloud: Any) -> AsyncIterator[tuple[JobQueue, Full]]:
     """An engine with one core, and its records."""
     records = Full(folder / "records.db")
-    running = Engine(folder / "jobs", records, cores=1)
+    running = JobQueue(folder / "jobs", records, cores=1)
     await running.start({"cloud": cloud})
     try:
         yield running, records

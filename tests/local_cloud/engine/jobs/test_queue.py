@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.spec import (
     EngineError,
     Job,
@@ -39,7 +39,7 @@ from tests.local_cloud.engine.support import (
 )
 
 
-async def ended(engine: Engine, job_id: str, size: int = 1) -> Job:
+async def ended(engine: JobQueue, job_id: str, size: int = 1) -> Job:
     """Send a job and wait for its end."""
     engine.submit("cloud", job_id, size)
     return await until(engine, job_id)

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from local_cloud.engine.jobs import reaper
-from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.spec import Job, State
 from local_cloud.store.records import Records
 from tests.local_cloud.engine.support import (
@@ -205,7 +205,7 @@ def test_the_secret_in_the_log_of_a_killed_servers_job_is_masked_before_its_end_
     log.write_text("the word\n")
 
     async def story() -> None:
-        here = Engine(tmp_path / "jobs", records, cores=4, hidden="word")
+        here = JobQueue(tmp_path / "jobs", records, cores=4, hidden="word")
         await here.start({"cloud": Cloud()})
         assert here.get("a").state.ended
         assert log.read_text() == "the SECR\n"

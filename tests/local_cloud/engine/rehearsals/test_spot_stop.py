@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from local_cloud.engine.jobs import attempt_runner
 from local_cloud.engine.jobs.attempt_runner import AGAIN
 from local_cloud.engine.jobs.job_runner import INTERRUPTED
-from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.rehearsals import spot_stop
 from local_cloud.engine.rehearsals.spot_stop import Reader
 from local_cloud.engine.spec import EngineError, Job, State
@@ -49,12 +49,12 @@ def _short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempt_runner, "PAUSE", 0.05)
 
 
-async def sent(here: Engine, job_id: str) -> Job:
+async def sent(here: JobQueue, job_id: str) -> Job:
     here.submit("cloud", job_id, 1)
     return await until(here, job_id)
 
 
-def said(here: Engine, job_id: str, *beginnings: str) -> list[str]:
+def said(here: JobQueue, job_id: str, *beginnings: str) -> list[str]:
     lines = here.log(job_id, "r0").read_text().splitlines()
     return [line for line in lines if line.startswith(beginnings)]
 

@@ -17,9 +17,9 @@ import psutil
 import pytest
 
 from local_cloud.engine.isolation import network
-from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.jobs.rental_records import Rentals
-from local_cloud.engine.serving.deployments import Serving
+from local_cloud.engine.serving.deployments import Deployments
 from local_cloud.engine.serving.http_client import HttpRequest
 from local_cloud.engine.serving.spec import (
     Deployment,
@@ -65,11 +65,11 @@ class Models:
 
 
 @asynccontextmanager
-async def serving(folder: Path, models: Models) -> AsyncIterator[Serving]:
+async def serving(folder: Path, models: Models) -> AsyncIterator[Deployments]:
     records = Records(folder / "records.db")
-    engine = Engine(folder / "jobs", records, cores=2)
+    engine = JobQueue(folder / "jobs", records, cores=2)
     await engine.start({"cloud": Cloud()})
-    running = Serving(folder / "deployments", records, engine)
+    running = Deployments(folder / "deployments", records, engine)
     running.start({"cloud": models})
     try:
         yield running
@@ -92,14 +92,14 @@ async def until(true: Callable[[], Any]) -> None:
         await asyncio.sleep(0.01)
 
 
-async def ready(here: Serving, *names: str) -> None:
+async def ready(here: Deployments, *names: str) -> None:
     for name in names:
         found = here.get(name)
         while found.state is ServingState.STARTING:
             found = await here.wait_for_change(found, 10)
 
 
-async def ask(here: Serving, deployment: str | None = None, **wish: Any) -> Any:
+async def ask(here: Deployments, deployment: str | None = None, **wish: Any) -> Any:
     """What the model answers to a wish."""
     request = HttpRequest("POST", "/predict", json.dumps(wish).encode())
     name, response = await here.send(EP, request, deployment, wait=60)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.engine.jobs.queue import Engine
+from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.spec import EngineError, Job, JobContext, Plan, State
 from local_cloud.engine.studies.early_stopping import Curve, Other, Rule
 from local_cloud.engine.studies.search import Parameter, Trial, Value
@@ -30,7 +30,7 @@ class Lab:
     def __init__(self) -> None:
         self.values: dict[str, Mapping[str, Value]] = {}
         self.instead: dict[int, tuple[str, ...]] = {}  # by the trial's number
-        self.engine: Engine
+        self.engine: JobQueue
 
     # ---- as the study's cloud
     def send(self, study: Study, number: int, values: Mapping[str, Value]) -> str:
@@ -65,7 +65,7 @@ async def laboratory(
     """A running engine and its studies on a folder; the next one finds what this one left."""
     folder.mkdir(exist_ok=True)
     kept = records(folder / "records.db")
-    lab.engine = Engine(folder / "jobs", kept, cores=cores)
+    lab.engine = JobQueue(folder / "jobs", kept, cores=cores)
     studies = Studies(kept, lab.engine)
     await lab.engine.start({"lab": lab})
     studies.start({"lab": lab})

@@ -40,7 +40,7 @@ gaps = choice(
         "A": "by chance the share of gaps would be about the same in both groups.",
         "C": "the new column says only that an age is missing; no age is changed.",
     },
-    praise="The way a table was recorded shows in its gaps, and a model learns it.",
+    praise="The gaps of a table show how it was recorded, and a model learns that.",
     advice="compare the shares of the two groups: what does a gap tell a model?",
 )
 

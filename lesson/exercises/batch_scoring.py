@@ -19,7 +19,10 @@ which = one_each(
         "third case: nobody waits, and for 23 hours of the day there is nothing to do.",
         "fourth case: the customer is waiting.",
     ],
-    praise="Somebody waits for the answer: online. All instances are there before: batch.",
+    praise=(
+        "Use an endpoint if somebody waits for the answer, and a job if all instances are"
+        " there before."
+    ),
     advice="ask of each: who waits, and is the whole file there when you begin?",
 )
 
@@ -46,7 +49,7 @@ def _judge_failed(failed: Callable[..., Any]) -> str:
 
 failed = function(
     _judge_failed,
-    "The job succeeds all the same: whoever does not read the error file misses these passengers.",
+    "The job succeeds all the same: if you do not read the error file, you miss these passengers.",
     "text.splitlines() gives the lines, and json.loads(line) what is in one.",
 )
 
@@ -72,7 +75,7 @@ def _judge_joined(joined: Callable[..., Any]) -> str:
 
 joined = function(
     _judge_joined,
-    "By the key, not by position: a missing result then shifts no other.",
+    "You joined by the key, not by position, so a missing result does not shift the others.",
     "first make a dictionary from PassengerId to probability; get() of it returns None for the "
     "missing ones.",
 )
@@ -97,7 +100,7 @@ def _judge_scored(record: Any) -> str:
 scored = Exercise(
     object,
     _judge_scored,
-    "One line in, one line out, in the same order.",
+    "The output has a line for each line of the file, in the same order.",
     "the transformer of the page does it, if the file is good; the record is that of the new job, "
     "by its name.",
     kind="send",
@@ -122,7 +125,7 @@ def _judge_cheaper(answer: int) -> str:
 cheaper = Exercise(
     int,
     _judge_cheaper,
-    "One job every six minutes, day and night. Below that the jobs cost less.",
+    "That is one job every six minutes, day and night. With fewer, the jobs cost less.",
     "the price of an hour is the same, so compare the minutes.",
     unit="jobs",
 )

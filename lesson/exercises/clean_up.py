@@ -28,7 +28,9 @@ still_costs = some(
         "A": "of A: which machine does a job have that has ended?",
         "D": "of D: its machines were given back when the last trial ended.",
     },
-    praise="Jobs and studies end by themselves; what waits or is kept does not.",
+    praise=(
+        "Jobs and studies end by themselves; machines that wait and files that are stored do not."
+    ),
     advice="ask of each: is there still a machine, or a file, that somebody keeps for you?",
 )
 
@@ -48,8 +50,7 @@ def _judge_forgotten(answer: float) -> str:
 forgotten = Exercise(
     float,
     _judge_forgotten,
-    "From 17:00 to two in the morning. What comes after it, the weekend, is more expensive than "
-    "the day.",
+    "That is at two in the morning. The weekend after it costs more than the day.",
     "at the same price by the hour, compare hours with hours: 3600 seconds are one.",
     unit="hours",
 )
@@ -64,7 +65,7 @@ order = in_order(
         ("A", "D", "first delete, and then look whether it is gone."),
     ],
     {},
-    praise="Nothing runs, nothing is lost, and the proof comes last.",
+    praise="No job runs, no result is lost, and the last call proves it.",
     advice="which of the five cannot be taken back? What has to have happened before it?",
 )
 
@@ -86,7 +87,7 @@ def _judge_leak(answer: Any) -> str:
 leak = Exercise(
     object,
     _judge_leak,
-    "Only files are left, for cents. Jobs that have ended stay on the bill, and cost no more.",
+    "Only files are left, for cents. Jobs that have ended stay on the bill, and cost nothing more.",
     "the leak report ends each entry with the call that ends it: copy that line into the cell.",
     kind="write",
 )
@@ -137,7 +138,8 @@ def _judge_own_table(answer: str) -> str:
 own_table = Exercise(
     str,
     _judge_own_table,
-    "Two archives with the names that the script knows, and no validation row has helped.",
+    "The archives have the names that the script knows, and no validation row has "
+    "influenced the training.",
     "the scaler learns the mean of each column from the rows that fit() is given.",
     kind="write",
 )

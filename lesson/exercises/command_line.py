@@ -32,8 +32,10 @@ needs = some(
         "B": "of B: the name of a bucket is in the URIs of your flags, if they have any.",
         "E": "of E: it is counted in the worker pool, and is 1 if it is not there.",
     },
-    praise="Where, under which name, and what on which machines; the worker pools may be in the "
-    "file.",
+    praise=(
+        "The service has to know the region, the name, and what runs on which machines; "
+        "the pools may be in the file."
+    ),
     advice="which of them would the service have to guess, if you left it out?",
 )
 

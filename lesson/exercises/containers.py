@@ -18,7 +18,10 @@ kinds = one_each(
         "fourth case: no prebuilt image has both frameworks in versions that fit each other.",
         "fifth case: which code a job runs is no matter of the image.",
     ],
-    praise="A custom image is for what pip cannot add when the job begins, or not in time.",
+    praise=(
+        "You need a custom image if pip cannot add what is missing when the job begins, "
+        "or not in time."
+    ),
     advice="ask of each: could `requirements` of the job add what is missing?",
 )
 

@@ -20,7 +20,9 @@ direction = choice(
         "A": "the exchange grows with the weights, but what do the weights do to each row's work?",
         "C": "both sides change: how much there is to share out, and how much to exchange.",
     },
-    praise="Each weight is exchanged once a step, but works once for each row.",
+    praise=(
+        "A step sends each weight's gradient once, but computes with the weight once for each row."
+    ),
     advice="compare what a weight costs in the exchange, and what it costs in the shared part.",
 )
 
@@ -69,7 +71,7 @@ def _judge_efficiency(efficiency: Callable[..., Any]) -> str:
 
 efficiency = function(
     _judge_efficiency,
-    "And 1 / 0.6 = 1.67 times the price: four machines for 10 milliseconds, not one for 24.",
+    "The price is 1 / 0.6 = 1.67 times as high: four machines for 10 milliseconds, not one for 24.",
     "add up what a step takes on four replicas; efficiency is the speed-up, divided by the number "
     "of replicas.",
 )
@@ -88,7 +90,7 @@ def _judge_limit(answer: float) -> str:
 limit = Exercise(
     float,
     _judge_limit,
-    "4 per cent, from any number of instances, and each of them is paid for 130 seconds.",
+    "Any number of instances saves at most 4 per cent, and you pay for 130 seconds of each.",
     "suppose that so many instances share the loop that it takes no time at all.",
 )
 
@@ -108,7 +110,7 @@ def _judge_hour(answer: float) -> str:
 hour = Exercise(
     float,
     _judge_hour,
-    "Twelve hours of instances instead of ten, and the result is there four hours earlier.",
+    "You pay for twelve hours of instances instead of ten, and have the result four hours earlier.",
     "first the hours of all instances, with one and with two; then the price of the difference.",
     unit="dollars",
 )
@@ -124,7 +126,9 @@ weak = some(
         "D": "fewer steps move the weights less far: look at the three losses above.",
         "E": "that says nothing of how many epochs it takes; look at the three losses above.",
     },
-    praise="The step grew with the replicas, so an epoch has fewer steps: another training.",
+    praise=(
+        "The step grew with the replicas, so an epoch has fewer steps, and it is another training."
+    ),
     advice="how many rows of the table does one step use now, and how often are the weights moved?",
 )
 
@@ -136,7 +140,9 @@ cases = one_each(
         "in the second, one machine of twice the cores has the same price, and no network between.",
         "in the third, no single machine is larger, and the exchange takes a hundredth of a step.",
     ],
-    praise="Look for what is shared out, then for one larger machine, and only then for more of "
-    "them.",
+    praise=(
+        "Look at the part that replicas can divide, then for one larger machine, and only"
+        " then for more of them."
+    ),
     advice="for each: which of its seconds would become fewer, and what would become more?",
 )

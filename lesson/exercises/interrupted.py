@@ -24,7 +24,10 @@ missing = some(
         "C": "the rows are read again at every start; they do not change while it trains.",
         "E": "the next step does not look at the log or at a picture.",
     },
-    praise="The order of the rows, the best weights so far, and how long ago they were found.",
+    praise=(
+        "The checkpoint lacks the order of the rows, the best weights so far, and the "
+        "epoch in which they were found."
+    ),
     advice="go through the loop of a training with early stopping: what does each line read that "
     "an earlier epoch has left behind?",
 )
@@ -97,7 +100,7 @@ folder = choice(
         "B": "then the checkpoint of the first run would be lost as soon as two newer ones are "
         "there.",
     },
-    praise="What was trained in another way is no help here, and somebody may still want it.",
+    praise=("A checkpoint of another training does not help here, and somebody may still want it."),
     advice="which of the three could cost somebody days of work, or give a model that nobody "
     "asked for?",
 )
@@ -118,7 +121,7 @@ def _judge_twice(answer: int) -> str:
 twice = Exercise(
     int,
     _judge_twice,
-    "Epochs 101 to 120, and perhaps a few more that the log had no line for.",
+    "The job repeated epochs 101 to 120, and perhaps a few more that the log had no line for.",
     "where did the first life come to, and where did the second one begin?",
     unit="epochs",
 )
@@ -150,7 +153,7 @@ def _judge_every(every: Callable[..., Any]) -> str:
 
 every = function(
     _judge_every,
-    "About six minutes. One epoch more or less makes next to no difference.",
+    "That is about six minutes. One epoch more or less makes hardly any difference.",
     "put some numbers of epochs, as seconds, into lost_per_hour(), or use the square root.",
 )
 
@@ -175,8 +178,8 @@ def _judge_spot(answer: float) -> str:
 spot = Exercise(
     float,
     _judge_spot,
-    "Seventeen hours for ten; after two more such stops it would be more expensive than the list "
-    "price.",
+    "You pay for seventeen hours; after two more such stops the job would cost more "
+    "than at the list price.",
     "without a checkpoint, at which hour of its work does the job begin after the stop?",
     unit="dollars",
 )
@@ -187,6 +190,6 @@ workers = choice(
         "A": "it is empty: the machine is a new one, and only the first replica saves.",
         "C": "then two different models would be averaged step by step.",
     },
-    praise="All copies are alike, so one checkpoint is all; model parallelism is different.",
+    praise=("All copies are equal, so one checkpoint is enough; with model parallelism it is not."),
     advice="with data parallelism, what does replica 1 hold that replica 0 does not?",
 )

@@ -52,8 +52,8 @@ def _judge_copies(held: int) -> str:
 copies = Exercise(
     int,
     _judge_copies,
-    "The rows are shared out, the model is not: a second machine does not make room for a larger "
-    "model.",
+    "The replicas divide the rows, not the model: a second machine does not make room"
+    " for a larger model.",
     "which of the weights does a replica need to compute the loss of its own rows?",
     unit="bytes",
 )
@@ -67,7 +67,7 @@ order = in_order(
         ("A", "B", "each replica would add b2, and the sum would have it once for each of them."),
     ],
     {"C": "these are different neurons on each replica: their sum means nothing."},
-    praise="One sum for two layers, and the whole bias once, after it.",
+    praise="Two layers need one sum, and the whole bias is added once, after it.",
     advice="compare the lines with part() above, and look where b2 is added there.",
 )
 
@@ -89,7 +89,7 @@ def _judge_quarter(size: Callable[..., Any]) -> str:
 
 quarter = function(
     _judge_quarter,
-    "What stays whole is little here; the wider the layers, the less it counts.",
+    "Only a small part stays whole here; the wider the layers, the smaller it is.",
     "count the weights that are split, and those that are not, and try your sum on two replicas: "
     "they have 536,580 bytes each.",
 )
@@ -110,7 +110,8 @@ def _judge_crossing(answer: int) -> str:
 crossing = Exercise(
     int,
     _judge_crossing,
-    "Few rows and many weights speak for model parallelism, many rows and few weights against it.",
+    "Model parallelism sends less with few rows and many weights, data parallelism "
+    "with many rows and few weights.",
     "512 numbers for each row on one side, one number for each weight on the other.",
     unit="rows",
 )
@@ -148,7 +149,8 @@ def _judge_records(way: Callable[..., Any]) -> str:
 
 records = function(
     _judge_records,
-    "Rows of their own: the rows were divided. All rows for all: the layers were.",
+    "If each replica has its own rows, the job divided the rows; if all have all "
+    "rows, it divided the layers.",
     "with several replicas, compare replicas[0]['rows'] with replicas[1]['rows'].",
 )
 

@@ -109,7 +109,7 @@ def _judge_billed(busy: Callable[..., Any]) -> str:
 
 billed = function(
     _judge_billed,
-    "Scaling is paid by the second that each replica is there, with or without requests.",
+    "You pay for each second that a replica is there, with or without requests.",
     "zip(seen, seen[1:]) gives each moment together with the next one.",
 )
 
@@ -128,7 +128,7 @@ def _judge_callers(permission: str) -> str:
 callers = Exercise(
     str,
     _judge_callers,
-    "One permission, on one endpoint.",
+    "She needs one permission, on one endpoint.",
     "the text above names the permission that lets somebody send requests to an endpoint.",
 )
 
@@ -155,7 +155,7 @@ def _judge_standing(answer: float) -> str:
 standing = Exercise(
     float,
     _judge_standing,
-    "And not one request was sent.",
+    "You pay this although nobody sent a request.",
     "from Friday at 18:00 to Monday at 8:00; how many machines are there all the time?",
     unit="dollars",
 )

@@ -27,7 +27,10 @@ record = some(
         "E": "a curve tells how good the run was; the training does not read it.",
         "F": "a folder can be renamed, and another run can write into it.",
     },
-    praise="Flags, rows, script and versions make the model; all else is about it.",
+    praise=(
+        "Flags, rows, script and versions determine the model; the curve and the folder "
+        "only describe it."
+    ),
     advice="what would have to be equal on another machine, so that the same weights come out?",
 )
 
@@ -153,7 +156,7 @@ register = choice(
         "C": "the rows that chose it are the rows that judge it: that is a good mark for learning "
         "by heart.",
     },
-    praise="Many rows, and none that it was trained on or chosen by.",
+    praise="B was judged on many rows, and none of them trained it or chose it.",
     advice="look at the last two columns first, and only then at the accuracy.",
 )
 
@@ -191,7 +194,7 @@ def _judge_lineage(rate_of: Any, name: str) -> str:
 lineage = Exercise(
     object,
     _judge_lineage,
-    "From an alias to a version, from the version to its files, from these to every flag.",
+    "The alias leads to a version, the version to its files, and these to every flag.",
     "a model's .uri is the folder of its files, and metrics.json is one of them.",
     kind="write",
 )

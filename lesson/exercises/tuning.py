@@ -97,7 +97,7 @@ def _judge_pairs(wins: Callable[..., Any]) -> str:
 
 pairs = function(
     _judge_pairs,
-    "That often, one study of each kind would tell you the opposite of the twenty.",
+    "In so many cases one study of each kind would tell you the opposite of the twenty.",
     "zip(one, other) gives the pairs; then count those whose first number is lower.",
 )
 
@@ -117,7 +117,7 @@ def _judge_informed(answer: int) -> str:
 informed = Exercise(
     int,
     _judge_informed,
-    "The last eight. One at a time it is 14 trials, and two hours instead of 15 minutes.",
+    "The last eight do. One at a time, 14 trials would, and take two hours instead of 15 minutes.",
     "there are three rounds: what is known when each of them starts?",
     unit="trials",
 )
@@ -157,7 +157,7 @@ def _judge_own_study(record: Record) -> str:
 
 own_study = job_to_send(
     _judge_own_study,
-    "Six trials of one parameter; each of them is a training job that the service has sent.",
+    "The service has sent six training jobs, one for each trial.",
     "the call for Vertex AI, above, is the model: flags, space, trials, parallel.",
 )
 
@@ -202,7 +202,7 @@ def _judge_enough(answer: int) -> str:
 enough = Exercise(
     int,
     _judge_enough,
-    "And it is the same number for two parameters and for ten.",
+    "The number is the same for two parameters and for ten.",
     "put some numbers into 1 - 0.95**trials, or use math.log.",
     unit="trials",
 )

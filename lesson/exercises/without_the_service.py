@@ -31,7 +31,9 @@ startup = in_order(
         ("A", "E", "the log of the training is not complete before it ends."),
     ],
     {},
-    praise="What ends the machine comes first, and what is quick to check before what takes long.",
+    praise=(
+        "Start the process that ends the machine first, and make quick checks before slow steps."
+    ),
     advice="which step has to be there already if every other one hangs? Begin with that one.",
 )
 
@@ -52,7 +54,7 @@ def _judge_forgotten(dollars: float) -> str:
 forgotten = Exercise(
     float,
     _judge_forgotten,
-    "The training itself was 14 cents of it.",
+    "The training itself cost 14 cents of it.",
     "add the two prices of an hour, and count the hours until somebody looked.",
     unit="dollars",
 )

@@ -240,9 +240,9 @@ class TestMark:
         went_on = threading.Event()
         hide = log_timestamps._hide
 
-        def slowly(*facts: Any) -> None:
+        def slowly(*facts: Any, **named: Any) -> None:
             assert went_on.wait(30), "the loop stands still while a log is searched"
-            hide(*facts)
+            hide(*facts, **named)
 
         monkeypatch.setattr(log_timestamps, "_hide", slowly)
 

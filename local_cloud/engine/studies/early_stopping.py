@@ -32,7 +32,7 @@ class Rule:
     kind: "median": a trial stops if its best or, with `latest`, its latest value is worse than the
     median of what the trials that have ended had reported on average by then. "decay curve": if it
     is improbable that it becomes the best, judged by how those went on that stood where it stands.
-    "halving": successive halving in several brackets (Hyperband), see `_halved`.
+    "halving": successive halving in several brackets (Hyperband), see `_is_over_by_halving`.
     """
 
     kind: str

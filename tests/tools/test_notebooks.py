@@ -4,7 +4,6 @@ import json
 import re
 from pathlib import Path
 
-import nbformat
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
@@ -12,34 +11,11 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 from tests.examples import with_examples
 from tests.lesson.contrast import contrast
+from tests.tools.made_notebooks import PAGE, code, markdown, notebook, with_body
 from tools import notebook_boxes, notebooks
 from tools.cells import OPENING
 from tools.folder import ROOT, PageError
 from tools.scanner import FOLDED, Code, Div, scan
-
-PAGE = "episodes/01-count.md"
-
-
-def notebook(root: Path, instructor: bool = False, name: str = "01-count") -> nbformat.NotebookNode:
-    notebooks.write(root)
-    folder = root / "notebooks" / ("instructor" if instructor else "")
-    return nbformat.read(folder / f"{name}.ipynb", as_version=4)
-
-
-def with_body(root: Path, body: str) -> None:
-    (root / PAGE).write_text(f"---\ntitle: T\nteaching: 1\nexercises: 1\n---\n\n{body}\n")
-
-
-def markdown(root: Path, body: str, instructor: bool = False) -> str:
-    """All Markdown of the notebook of a page, without the title cell."""
-    with_body(root, body)
-    cells = notebook(root, instructor).cells[1:]
-    return "\n====\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-
-
-def code(root: Path, body: str, instructor: bool = False) -> list[nbformat.NotebookNode]:
-    with_body(root, body)
-    return [cell for cell in notebook(root, instructor).cells[2:] if cell.cell_type == "code"]
 
 
 def boxed(kind: str, text: str) -> str:
@@ -266,6 +242,7 @@ def test_any_page_becomes_notebooks_or_is_refused(clean_lesson, parts):
 
 # --- nothing leaks ---
 
+
 LEAKY = """\
 ::: challenge
 
@@ -344,99 +321,6 @@ def test_instructors_see_both_with_live_code(clean_lesson):
     for part in ("LEAK heading", "LEAK text", "LEAK nested", "LEAK in a hint", "LEAK instructor"):
         assert text.count(part) == 1
     assert "comment" not in text
-
-
-# --- links ---
-
-
-@pytest.mark.parametrize(
-    ("source", "learner", "instructor"),
-    [
-        ("[a](02-b.md#x)", "[a](02-b.ipynb#cell-id=x)", "[a](02-b.ipynb#cell-id=x)"),
-        ("[a](02-b.html)", "[a](02-b.ipynb)", "[a](02-b.ipynb)"),
-        ("[a](setup.html#t)", "[a](pages/setup.md#t)", "[a](../pages/setup.md#t)"),
-        ("[a](../index.md)", "[a](../index.md)", "[a](../../index.md)"),
-        ("[a](https://b.c/d.md)", "[a](https://b.c/d.md)", "[a](https://b.c/d.md)"),
-        ("[a][python]", "[a](https://www.python.org)", "[a](https://www.python.org)"),
-        ("[a][f]\n\n[f]: 02-b.md", "[a](02-b.ipynb)", "[a](02-b.ipynb)"),
-        (
-            '![c [d]](fig/dots.svg){alt="e [f]" width="50%"}',
-            "![e \\[f\\]](../episodes/fig/dots.svg)<br>*c [d]*",
-            "![e \\[f\\]](../../episodes/fig/dots.svg)<br>*c [d]*",
-        ),
-        (
-            '[![](fig/dots.svg){alt="e"}](02-b.md)',
-            "[![e](../episodes/fig/dots.svg)](02-b.ipynb)",
-            "[![e](../../episodes/fig/dots.svg)](02-b.ipynb)",
-        ),
-        (
-            '<img src="fig/dots.svg" alt="">',
-            '<img src="../episodes/fig/dots.svg" alt="">',
-            '<img src="../../episodes/fig/dots.svg" alt="">',
-        ),
-        ("`[a](02-b.md)`", "`[a](02-b.md)`", "`[a](02-b.md)`"),
-    ],
-)
-def test_links_work_from_both_folders(clean_lesson, source, learner, instructor):
-    (clean_lesson / "episodes/02-b.md").write_text("---\ntitle: B\n---\n\n## X\n")
-    assert markdown(clean_lesson, source) == learner
-    assert markdown(clean_lesson, source, instructor=True) == instructor
-
-
-def test_a_repeated_heading_is_found_by_its_number_though_the_first_is_hidden(clean_lesson):
-    body = "::: challenge\n\n## A\n\n::: solution\n\n### B\n\n:::\n\n:::\n\n## B\n\n[b](#b-1)"
-    assert markdown(clean_lesson, body).endswith("## B\n\n[b](#cell-id=b-1)")
-    assert notebook(clean_lesson).cells[-1].id == "b-1"
-
-
-def test_a_section_that_a_link_leads_to_begins_a_cell_of_its_name(clean_lesson):
-    (clean_lesson / "episodes/02-b.md").write_text("---\ntitle: B\n---\n\n[a](01-count.md#x)\n")
-    body = "::: challenge\n\n### E\n\nText.\n\n### In the box {#x}\n\n:::"
-    assert markdown(clean_lesson, body).split("\n====\n") == [
-        boxed("challenge", "**Exercise**\n\n### E\n\nText."),
-        boxed("challenge", "### In the box"),
-    ]
-    assert notebook(clean_lesson).cells[-1].id == "x"
-
-
-def test_two_boxes_of_one_name_have_cells_of_two_names(clean_lesson):
-    markdown(clean_lesson, "::: {.callout #x}\n\n:::\n\n::: {.callout #x}\n\n:::\n\n[x](#x)")
-    first, second, _ = (cell.id for cell in notebook(clean_lesson).cells[2:])
-    assert first == "x" != second
-
-
-def test_learners_pages_are_written_for_jupyterlab(clean_lesson):
-    """Links from notebooks land in them: each heading has an anchor."""
-    with_body(clean_lesson, "## A {#a}\n\n[install](setup.md#python) and [a word](reference.md#n)")
-    (clean_lesson / "learners/setup.md").write_text(
-        "---\ntitle: Set-up\n---\n\n## One\n\n### Python {#python}\n\n```python\nlive = 1\n```\n\n"
-        "::: callout\n\n[A](01-count.md#a), [words](reference.md), "
-        "![d](fig/dots.svg){alt='D'}\n\n:::\n"
-    )
-    (clean_lesson / "learners/reference.md").write_text(
-        "---\ntitle: Words\n---\n\n[Number]{#n}\n:   A count\n    of *things*.\n\nSum\n:   More.\n"
-    )
-    notebooks.write(clean_lesson)
-    notice = (
-        "<!-- Written by `make notebooks` from learners/{}.md: change that page, not this file. -->"
-    )
-    note = (
-        "[A](../01-count.ipynb#cell-id=a), [words](reference.md), ![D](../../episodes/fig/dots.svg)"
-    )
-    pages = clean_lesson / "notebooks/pages"
-    assert (pages / "setup.md").read_text() == "\n\n".join(
-        [
-            notice.format("setup"),
-            '# Set-up\n\n<a id="one"></a>\n\n## One',
-            '<a id="python"></a>\n\n### Python\n\n```python\nlive = 1\n```',
-            boxed("callout", f"**Note**\n\n{note}<br>*d*") + "\n",
-        ]
-    )
-    assert (
-        (pages / "reference.md")
-        .read_text()
-        .endswith('\n\n**<a id="n"></a>Number**<br>A count\nof *things*.\n\n**Sum**<br>More.\n')
-    )
 
 
 # --- every live block once, and it compiles ---

@@ -11,9 +11,7 @@ from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.sagemaker.pipelines import definition as pipeline_definition
-from tests.local_cloud.amazon.sagemaker.pipelines.test_pipelines import (
-    CONDITIONS,
-    WHOLE,
+from tests.local_cloud.amazon.sagemaker.pipelines.pipeline_definitions import (
     compared,
     condition,
     fail,
@@ -22,6 +20,8 @@ from tests.local_cloud.amazon.sagemaker.pipelines.test_pipelines import (
     parameter,
     text,
 )
+from tests.local_cloud.amazon.sagemaker.pipelines.test_pipeline_definitions import CONDITIONS
+from tests.local_cloud.amazon.sagemaker.pipelines.test_pipelines import WHOLE
 from tests.local_cloud.amazon.sagemaker.support import ROLE, Json, Refusal, go, running
 
 ODD = (None, True, 7, "x", "Steps.prepare.", [], [1], ["Get"], {}, {"Get": 1}, {"Std:Join": 1})

@@ -17,20 +17,28 @@ from local_cloud.client import control
 from local_cloud.client.control import Status
 from local_cloud.engine import system
 from local_cloud.engine.jobs import fork_server
-from tests.local_cloud.amazon.sagemaker.conftest import Shared
 from tests.local_cloud.amazon.sagemaker.support import (
-    BUCKET,
-    IMAGE,
-    ROLE,
-    Json,
     Refusal,
-    Service,
     go,
     packed,
     running,
 )
 from tests.local_cloud.amazon.sagemaker.test_sdk import BUCKET as SDK_BUCKET
 from tests.local_cloud.amazon.sagemaker.test_sdk import sdk
+from tests.local_cloud.amazon.sagemaker.tuning.tuning_jobs import (
+    BEST,
+    DISTANCE,
+    NAME,
+    RATE,
+    TRIAL,
+    WARM,
+    config,
+    definition,
+    end,
+    send,
+    trials,
+    value,
+)
 
 __all__ = ["sdk"]
 
@@ -46,98 +54,6 @@ def lighter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(fork_server, "FREE", 0)  # whatever else this machine does
     if "with_torch" not in request.fixturenames:
         monkeypatch.setattr(fork_server, "IMPORTED", ("numpy",))
-
-
-# Says how far the rate is from 3, and what it was started with.
-TRIAL = """
-import json, os, sys
-words = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-with open("/opt/ml/input/config/hyperparameters.json") as file:
-    words["all"] = json.load(file)
-with open("/opt/ml/model/seen.json", "w") as file:
-    json.dump(words, file)
-print("distance =", abs(float(words["--rate"]) - 3))
-"""
-DISTANCE = {"Name": "distance", "Regex": r"distance = (\S+)"}
-RATE = {"Name": "rate", "MinValue": "0", "MaxValue": "10", "ScalingType": "Linear"}
-LOSS = {"Type": "Minimize", "MetricName": "loss"}
-WARM = {
-    "ParentHyperParameterTuningJobs": [{"HyperParameterTuningJobName": "parent"}],
-    "WarmStartType": "IdenticalDataAndAlgorithm",
-}
-BEST = "BestTrainingJob"
-NAME = {"HyperParameterTuningJobName": "tuned"}
-
-
-def config(trials: int = 4, ranges: Json | None = None, **changes: Any) -> Json:
-    """HyperParameterTuningJobConfig; ranges: ParameterRanges, by default those of the rate."""
-    return {
-        "Strategy": "Bayesian",
-        "HyperParameterTuningJobObjective": {"Type": "Minimize", "MetricName": "distance"},
-        "ResourceLimits": {"MaxNumberOfTrainingJobs": trials, "MaxParallelTrainingJobs": 2},
-        "ParameterRanges": ranges or {"ContinuousParameterRanges": [RATE]},
-        "RandomSeed": 1,
-    } | changes
-
-
-def definition(sagemaker: Service | Shared, script: str = TRIAL, **changes: Any) -> Json:
-    """A TrainingJobDefinition, as the SDK's version 3 sends it, that runs this script."""
-    code = {
-        "sagemaker_program": "task.py",
-        "sagemaker_submit_directory": sagemaker.put("code.tar.gz", packed({"task.py": script})),
-    }
-    return {
-        "StaticHyperParameters": code | {"epochs": "5"} | changes.pop("static", {}),
-        "AlgorithmSpecification": {
-            "TrainingImage": IMAGE,
-            "TrainingInputMode": "File",
-            "MetricDefinitions": [DISTANCE],
-        },
-        "RoleArn": ROLE,
-        "OutputDataConfig": {"S3OutputPath": f"s3://{BUCKET}/out"},
-        "ResourceConfig": {
-            "InstanceType": "ml.m5.large",
-            "InstanceCount": 1,
-            "VolumeSizeInGB": 30,
-        },
-        "StoppingCondition": {"MaxRuntimeInSeconds": 600},
-    } | changes
-
-
-def send(
-    sagemaker: Service | Shared, asked: Json, wanted: Json, name: str = "tuned", **more: Any
-) -> str:
-    """Begin a tuning job; returns its name."""
-    sagemaker(
-        "CreateHyperParameterTuningJob",
-        HyperParameterTuningJobName=name,
-        HyperParameterTuningJobConfig=asked,
-        TrainingJobDefinition=wanted,
-        **more,
-    )
-    return name
-
-
-async def end(sagemaker: Service, name: str = "tuned") -> Json:
-    """The tuning job's description as soon as it has ended."""
-    studies = sagemaker.studies
-    study = studies.get(name)
-    while not study.state.ended:
-        study = await studies.wait_for_change(study, 60)
-    return sagemaker("DescribeHyperParameterTuningJob", HyperParameterTuningJobName=name)
-
-
-def trials(sagemaker: Service, name: str = "tuned", **order: Any) -> list[Json]:
-    found: list[Json] = sagemaker(
-        "ListTrainingJobsForHyperParameterTuningJob",
-        HyperParameterTuningJobName=name,
-        **{"MaxResults": 100} | order,
-    )["TrainingJobSummaries"]
-    return found
-
-
-def value(trial: Json) -> float:
-    return float(trial["FinalHyperParameterTuningJobObjectiveMetric"]["Value"])
 
 
 def test_every_trial_is_a_training_job_with_its_own_values_and_folders(tmp_path: Path) -> None:
@@ -431,90 +347,6 @@ def test_a_warm_start_goes_on_where_its_parent_ended(tmp_path: Path) -> None:
             assert warm["TunedHyperParameters"] != cold["TunedHyperParameters"]
             sagemaker("DeleteHyperParameterTuningJob", HyperParameterTuningJobName="parent")
             sagemaker("DescribeHyperParameterTuningJob", HyperParameterTuningJobName="child")
-
-    go(story())
-
-
-def range_of(**changes: Any) -> Json:
-    return {"ParameterRanges": {"ContinuousParameterRanges": [RATE | changes]}}
-
-
-@pytest.mark.parametrize(
-    ("changes", "wanted", "more", "code", "sentence"),
-    [
-        ({"HyperParameterTuningJobObjective": None}, {}, {}, "Validation",
-         "HyperParameterTuningJobObjective is required"),
-        ({"HyperParameterTuningJobObjective": LOSS}, {}, {}, "Validation",
-         "The objective metric loss is not among the MetricDefinitions (distance)"),
-        ({"ParameterRanges": {}}, {}, {}, "Validation", "there is no hyperparameter to tune"),
-        (range_of(MinValue="low"), {}, {}, "Validation",
-         "The range of rate needs numbers, not 'low' and '10'"),
-        (range_of(MinValue="11"), {}, {}, "Validation",
-         "The range of rate goes from 11.0 to 10.0: its minimum is first"),
-        (range_of(MinValue="-1.7e308", MaxValue="1.7e308"), {}, {}, "Validation",
-         "The range of rate, from -1.7e+308 to 1.7e+308, is too wide for a number"),
-        (range_of(ScalingType="Logarithmic"), {}, {}, "Validation",
-         "The range of rate begins at 0.0: Logarithmic is for values above 0"),
-        (range_of(ScalingType="ReverseLogarithmic"), {}, {}, "Validation",
-         "from 0 to less than 1"),
-        (range_of(Name="epochs"), {}, {}, "Validation",
-         "The hyperparameters epochs are both static and tuned"),
-        ({"Strategy": "Grid"}, {}, {}, "Validation",
-         "The Grid strategy takes categorical hyperparameters only, not rate"),
-        ({"Strategy": "Grid", "ParameterRanges": {"CategoricalParameterRanges": RATES},
-          "ResourceLimits": {"MaxNumberOfTrainingJobs": 5, "MaxParallelTrainingJobs": 1}},
-         {}, {}, "Validation", "MaxNumberOfTrainingJobs is 5, and the grid has 4 combinations"),
-        ({"Strategy": "Hyperband", "TrainingJobEarlyStoppingType": "Auto"}, {}, {}, "Validation",
-         "TrainingJobEarlyStoppingType must be Off"),
-        ({"Strategy": "Hyperband",
-          "StrategyConfig": {"HyperbandStrategyConfig": {"MinResource": 9}}}, {}, {}, "Validation",
-         "Hyperband needs a MaxResource above MinResource (9)"),
-        ({"ResourceLimits": {"MaxParallelTrainingJobs": 1}}, {}, {}, "Validation",
-         "ResourceLimits.MaxNumberOfTrainingJobs is required"),
-        ({"TuningJobCompletionCriteria": {"TargetObjectiveMetricValue": 0.1}}, {}, {}, "Not",
-         "not implemented in the local cloud: HyperParameterTuningJobConfig.TuningJobCompletion"),
-        ({}, {}, {"Autotune": {"Mode": "Enabled"}}, "Not",
-         "not implemented in the local cloud: Autotune"),
-        ({}, {"TuningObjective": LOSS}, {}, "Not",
-         "not implemented in the local cloud: TrainingJobDefinition.TuningObjective"),
-        ({}, {}, {"WarmStartConfig": WARM}, "ResourceNotFound",
-         "can't find a tuning job with name parent"),
-    ],
-)  # fmt: skip
-def test_a_request_that_cannot_be_used_is_refused_in_one_sentence(
-    shared: Shared, changes: Json, wanted: Json, more: Json, code: str, sentence: str
-) -> None:
-    with pytest.raises(Refusal, match=re.escape(sentence)) as refusal:
-        send(shared, config(**changes), definition(shared, **wanted), **more)
-    assert refusal.value.code.startswith(code)
-    assert not shared("ListHyperParameterTuningJobs")["HyperParameterTuningJobSummaries"]
-
-
-def test_a_warm_start_that_cannot_be_is_refused(tmp_path: Path) -> None:
-    async def story() -> None:
-        async with running(tmp_path) as sagemaker:
-            send(sagemaker, config(1), definition(sagemaker), "parent")
-            warm = {"WarmStartConfig": WARM}
-            ours = definition(sagemaker)
-            with pytest.raises(Refusal, match="The parent tuning job parent has not ended"):
-                send(sagemaker, config(1), ours, "child", **warm)
-            await end(sagemaker, "parent")
-            upwards = {"Type": "Maximize", "MetricName": "distance"}
-            with pytest.raises(Refusal, match="is not that of the parent tuning job parent"):
-                asked = config(1, HyperParameterTuningJobObjective=upwards)
-                send(sagemaker, asked, ours, "child", **warm)
-            with pytest.raises(Refusal, match="their number cannot change"):
-                send(sagemaker, config(1), definition(sagemaker, static={"b": "2"}), "c", **warm)
-            with pytest.raises(Refusal, match="is for the strategies Bayesian and Random"):
-                ranges = {"CategoricalParameterRanges": RATES}
-                send(sagemaker, config(4, ranges, Strategy="Grid"), ours, "child", **warm)
-            other = definition(sagemaker)
-            other["AlgorithmSpecification"]["TrainingImage"] = IMAGE + "-2"
-            with pytest.raises(Refusal, match="TransferLearning allows that"):
-                send(sagemaker, config(1), other, "child", **warm)
-            transfer = {"WarmStartConfig": WARM | {"WarmStartType": "TransferLearning"}}
-            send(sagemaker, config(1), other, "child", **transfer)
-            assert "OverallBestTrainingJob" not in await end(sagemaker, "child")
 
     go(story())
 

@@ -6,8 +6,8 @@ import contextlib
 import io
 import json
 import socket
-import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -51,16 +51,26 @@ class Ended(NamedTuple):
     err: str
 
 
+# Runs a script, its standard error in a file of its own.
+APART = """
+import os, runpy, sys
+_, errors, *sys.argv = sys.argv
+os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT), 2)
+sys.path[0] = os.path.dirname(sys.argv[0])
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
 def as_process(*flags: Any, **environment: str) -> Ended:
-    """Run the script as a process of its own, as a user does."""
-    done = subprocess.run(
-        [sys.executable, SCRIPT, *map(str, flags)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={"PATH": "/usr/bin:/bin", **environment},
-    )
-    return Ended(done.returncode, done.stdout, done.stderr)
+    """Run the script as a process of its own, forked from one that has torch imported."""
+    with tempfile.TemporaryDirectory() as folder:
+        (apart := Path(folder, "apart.py")).write_text(APART)
+        (errors := Path(folder, "errors")).touch()
+        words = [str(apart), str(errors), str(SCRIPT), *map(str, flags)]
+        with Path(folder, "output").open("w+b") as output:
+            code = start(words, {"PATH": "/usr/bin:/bin", **environment}, output).wait(timeout=120)
+            output.seek(0)
+            return Ended(code, output.read().decode(), errors.read_text())
 
 
 def main(flags: Iterable[Any]) -> int:

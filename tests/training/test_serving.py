@@ -8,9 +8,11 @@ import http.client
 import itertools
 import json
 import math
+import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +28,7 @@ from lesson import preparation
 from tests import served_model
 from tests.request_bodies import BODIES, KINDS
 from tests.served_model import own_predictions
+from tests.training import forked
 from tests.training.support import free_port, train, wait_until
 from training import serve_nn
 
@@ -56,24 +59,18 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 @contextlib.contextmanager
 def serving(
-    *flags: Any, program: Sequence[Any] = (PROGRAM,), **environment: str
-) -> Iterator[subprocess.Popen[str]]:
+    *flags: Any, program: Path = PROGRAM, **environment: str
+) -> Iterator[forked.Process | subprocess.Popen[bytes]]:
     """Run the program until its health check is answered, then end it by SIGTERM."""
-    process = subprocess.Popen(
-        [sys.executable, *program, *map(str, flags)],
-        cwd=ROOT,
-        env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", **environment},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout
-    try:
-        assert process.stdout.readline().startswith("serve_nn.py: listening on ")
-        yield process
-    finally:
-        process.terminate()
-        assert process.wait(timeout=30) == 0
-        process.stdout.close()
+    variables = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", **environment}
+    with tempfile.TemporaryFile() as log:
+        process = forked.start([str(program), *map(str, flags)], variables, log)
+        try:
+            wait_until(lambda: b"serve_nn.py: listening on " in os.pread(log.fileno(), 1000, 0))
+            yield process
+        finally:
+            process.terminate()
+            assert process.wait(timeout=30) == 0
 
 
 class Answer(NamedTuple):
@@ -325,7 +322,9 @@ def test_what_has_arrived_is_answered_before_it_ends(
     port, done, arrived = free_port(), tmp_path / "done", tmp_path / "arrived"
     flags = ("--model_dir", trained.folder, "--port", port, arrived, done)
     body = json.dumps({"instances": trained.rows.tolist()})
-    with serving(*flags, program=("-c", SLOW)) as process, ThreadPoolExecutor(3) as pool:
+    (program := tmp_path / "slow.py").write_text(SLOW)
+    slow = serving(*flags, program=program, PYTHONPATH=str(ROOT))
+    with slow as process, ThreadPoolExecutor(3) as pool:
         answers = [pool.submit(ask, port, "POST", "/invocations", body) for _ in range(3)]
         wait_until(lambda: arrived.exists() and len(arrived.read_text()) == 3)
         assert ask(port, "GET", "/ping").status == 200  # while it computes
@@ -344,13 +343,14 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_a_folder_without_a_model_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, PROGRAM, "--model_dir", tmp_path], capture_output=True, text=True
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"serve_nn.py: {tmp_path}: no model of train_nn.py is there")
-    assert len(done.stderr.splitlines()) == 1
+def test_a_folder_without_a_model_is_refused_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["serve_nn.py", "--model_dir", str(tmp_path)])
+    assert serve_nn.main() == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"serve_nn.py: {tmp_path}: no model of train_nn.py is there")
+    assert len(said.splitlines()) == 1
 
 
 def test_it_is_the_program_of_a_sagemaker_archive(trained: Trained) -> None:

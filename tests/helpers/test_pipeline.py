@@ -15,7 +15,7 @@ from lesson.jobs.request import Request
 from lesson.jobs.runs import Run
 from tests.served_model import PASSENGERS
 
-ROOT = Path(__file__).parents[2]
+TABLE = Path(__file__).parents[2] / "data/titanic_train.csv"
 ARGS = {"epochs": 12, "seed": 3, "batch_size": 64}
 BUCKET = "pipeline-helper"
 
@@ -54,20 +54,27 @@ def of_job(job: Any, folder: Path) -> dict[str, torch.Tensor]:
     return weights(folder / "model.pt")
 
 
+def test_a_dry_run_shows_the_request_and_what_a_task_costs(
+    gcp: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from GCP_helpers.pipeline import pipeline, run_pipeline
+
+    unsent = run_pipeline(pipeline(ARGS, TABLE, better_than=0.5), dry_run=True)
+    assert isinstance(unsent, Request)
+    assert unsent["PipelineJob"]["parameter_values"]["args"] == ARGS
+    assert "each task costs about $0.15 an hour" in capsys.readouterr().out
+
+
+@pytest.mark.slow  # notebook 20 has these runs too
 def test_all_three_ways_give_the_same_weights_and_a_better_model_is_deployed(
-    gcp: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    gcp: Any, tmp_path: Path
 ) -> None:
     from google.cloud import aiplatform
 
     from GCP_helpers.pipeline import pipeline, run_locally, run_pipeline, tasks
     from lesson.preparation import prepare
 
-    table = ROOT / "data/titanic_train.csv"
-    definition = pipeline(ARGS, table, better_than=0.5)
-    unsent = run_pipeline(definition, dry_run=True)
-    assert isinstance(unsent, Request)
-    assert unsent["PipelineJob"]["parameter_values"]["args"] == ARGS
-    assert "each task costs about $0.15 an hour" in capsys.readouterr().out
+    definition = pipeline(ARGS, TABLE, better_than=0.5)
     assert run_locally(definition)["Output"] > 0.5
     (local,) = Path("runs/pipelines/local").glob("*/train/model/model.pt")
 
@@ -78,23 +85,22 @@ def test_all_three_ways_give_the_same_weights_and_a_better_model_is_deployed(
     answers = gcp.predict(endpoint, PASSENGERS)
     assert {answer["class"] for answer in answers} == {0, 1}
 
-    data = prepare(table, "runs/data")
+    data = prepare(TABLE, "runs/data")
     train, val = gcp.upload(data.train, data.val)
     run = gcp.train({**ARGS, "train": train, "val": val})
     assert isinstance(run, Run) and run.copy
     assert_same(weights(local), weights(Path(run.copy) / "model.pt"))
 
-    again = run_pipeline(pipeline(ARGS, table, better_than=1.0))
+    again = run_pipeline(pipeline(ARGS, TABLE, better_than=1.0))
     assert list(tasks(again).values()) == ["SKIPPED"] * 3 + ["NOT_TRIGGERED"]
 
 
 def test_what_cannot_be_run_is_said_in_a_sentence(gcp: Any) -> None:
     from GCP_helpers.pipeline import pipeline, run_pipeline
 
-    table = ROOT / "data/titanic_train.csv"
     with pytest.raises(LessonError, match="no such file"):
         pipeline(ARGS, "nowhere.csv")
     with pytest.raises(LessonError, match="sets train itself"):
-        pipeline({"train": "x"}, table)
+        pipeline({"train": "x"}, TABLE)
     with pytest.raises(LessonError, match=r"(?s)train failed.*--epochs.*needs a whole"):
-        run_pipeline(pipeline({"epochs": "many"}, table))
+        run_pipeline(pipeline({"epochs": "many"}, TABLE))

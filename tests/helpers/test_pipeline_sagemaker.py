@@ -45,6 +45,17 @@ def weights(path: Path) -> dict[str, torch.Tensor]:
     return found
 
 
+def test_a_dry_run_shows_the_request_and_makes_no_pipeline(aws: Any) -> None:
+    from AWS_helpers.pipeline import pipeline, run_pipeline
+
+    definition = pipeline(ARGS, TABLE, better_than=0.5)
+    others = boto3.client("sagemaker").list_pipelines()["PipelineSummaries"]
+    unsent = run_pipeline(definition, dry_run=True)
+    assert isinstance(unsent, Request) and unsent["start"] == {"parameters": {}}
+    assert boto3.client("sagemaker").list_pipelines()["PipelineSummaries"] == others
+
+
+@pytest.mark.slow  # notebook 20 has these runs too
 def test_the_pipeline_trains_as_train_does_and_what_it_registers_answers(
     aws: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -52,10 +63,6 @@ def test_the_pipeline_trains_as_train_does_and_what_it_registers_answers(
     from lesson.preparation import prepare
 
     definition = pipeline(ARGS, TABLE, better_than=0.5)
-    others = boto3.client("sagemaker").list_pipelines()["PipelineSummaries"]
-    unsent = run_pipeline(definition, dry_run=True)
-    assert isinstance(unsent, Request) and unsent["start"] == {"parameters": {}}
-    assert boto3.client("sagemaker").list_pipelines()["PipelineSummaries"] == others
     execution = run_pipeline(definition)
     assert not isinstance(execution, Request)
     done = dict.fromkeys(("prepare", "train", "evaluate", "better", "register"), "Succeeded")

@@ -21,19 +21,21 @@ setup: ## make .venv with the locked versions (a second run installs nothing)
 lesson: setup ## the main job: train in each place, print the table of runs
 	@$(BIN)/python -m compare
 
-# $(call run_notebooks,FOLDER,VARIABLE): each starts alone (tests/notebooks.py), with the network cut.
+# Each notebook starts alone (tests/notebooks.py).
+RUN_TESTS := $(BIN)/python -m pytest -p tests.notebooks -n auto --dist loadfile --no-loadscope-reorder \
+  --nbval --nbval-sanitize-with tests/nbval.cfg
+
+# $(call run_notebooks,FOLDER,VARIABLE): with the network cut.
 define run_notebooks
-	@$(2) $(BIN)/python -m tests.offline $(BIN)/python -m pytest -p tests.notebooks -n auto --dist loadfile \
-	  --no-loadscope-reorder --nbval --nbval-sanitize-with tests/nbval.cfg $(1)
+	@$(2) $(BIN)/python -m tests.offline $(RUN_TESTS) $(1)
 endef
 
 FIRST_JOBS := $(addprefix notebooks/instructor/,04-vertex-first-job.ipynb 07-sagemaker-first-job.ipynb)
 
-# The notebooks for instructors run what the learners' do, with the exercises solved.
-test: setup ## the tests, and every notebook as instructors have it
-	@$(BIN)/python -m pytest -p no:nbval -n auto --dist loadfile --no-loadscope-reorder \
-	  -m "not slow" tests
-	$(call run_notebooks,notebooks/instructor)
+# The notebooks for instructors run what the learners' do, with the exercises solved. One session
+# for both: no worker waits for the other half.
+test: setup ## the tests, and every notebook as instructors have it (GROUP=google: a part; tests/groups.py lists them)
+	@paths=$$($(BIN)/python -m tests.groups $(GROUP)) && $(BIN)/python -m tests.offline $(RUN_TESTS) -m "not slow" $$paths
 
 # .venv-aiplatform is made afresh: the newest of today, not of the last time.
 test-all: setup ## the tests, the slow extras, the notebooks as learners have them and on an older processor

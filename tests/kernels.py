@@ -1,6 +1,6 @@
 """Kernels for the tests: each reached by socket files, not by ports that others may take first.
 
-Those for the notebooks of `make test` are forked, where a source of kernels runs.
+Those for the notebooks and tests of `make test` are forked, where a source of kernels runs.
 
 The source (tests/kernel_source.py) belongs to the whole run; its workers find it in the
 environment. Where there is none (one notebook alone, another system), kernels are started.
@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
+import pytest
 import traitlets
 from jupyter_client.manager import KernelManager
 from jupyter_client.provisioning import local_provisioner
@@ -62,7 +63,9 @@ class Source:
 
     def __init__(self, modules: Sequence[str] = IMPORTED) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="kernels-")
-        os.environ[SOURCE] = path = str(Path(self._folder.name, "socket"))
+        path = str(Path(self._folder.name, "socket"))
+        self._variable = pytest.MonkeyPatch()
+        self._variable.setenv(SOURCE, path)
         # It listens at once: who asks before the imports are done waits for them.
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.bind(path)
@@ -79,7 +82,7 @@ class Source:
         """End it; no kernel is left."""
         self._process.communicate()
         self._folder.cleanup()
-        del os.environ[SOURCE]
+        self._variable.undo()
 
 
 class Forked:
@@ -123,15 +126,20 @@ class Forked:
 
 
 def launch(
-    cmd: Sequence[str], *, cwd: str, env: dict[str, str], stderr: IO[str] | None = None, **more: Any
+    cmd: Sequence[str],
+    *,
+    env: dict[str, str],
+    cwd: str = "",
+    stderr: IO[str] | None = None,
+    **more: Any,
 ) -> Forked | subprocess.Popen[bytes]:
     """What jupyter_client calls to start a kernel."""
     if SOURCE in os.environ and cmd[1:3] == ["-m", "ipykernel_launcher"]:
         try:
-            return fork({"arguments": cmd[3:], "folder": cwd, "environment": env})
+            return fork({"arguments": cmd[3:], "folder": cwd or os.getcwd(), "environment": env})
         except OSError as problem:  # the source has ended, and has said why
             print(f"a kernel is started, not forked: {problem}", file=sys.stderr)
-    started: subprocess.Popen[bytes] = _start(cmd, cwd=cwd, env=env, stderr=stderr, **more)
+    started: subprocess.Popen[bytes] = _start(cmd, cwd=cwd or None, env=env, stderr=stderr, **more)
     return started
 
 

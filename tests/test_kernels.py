@@ -27,6 +27,7 @@ print("random", numpy.random.random())
 @pytest.fixture(autouse=True)
 def forking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_provisioner, "launch_kernel", kernels.launch)
+    monkeypatch.delenv(kernels.SOURCE, raising=False)  # that of the notebooks in the same run
 
 
 def shown(code: str, folder: Path, **variables: str) -> tuple[str, type]:

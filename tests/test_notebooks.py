@@ -11,6 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from tests import notebooks
 from tools.copies import copy, files
 
 ROOT = Path(__file__).parents[1]
@@ -95,6 +96,23 @@ def test_a_notebook_finds_nothing_of_another_one_and_shows_what_its_page_says(
     assert "ERROR notebooks/06-bills.ipynb" in done.stdout
     assert "06-bills.ipynb leaves on the local cloud what still bills: {'deploy" in done.stdout
     assert [path.name for path in (project / "runs").iterdir()] == ["old.pt"]  # all else in copies
+
+
+def test_a_notebook_has_nothing_of_the_environment_that_tests_have_made(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = dict(os.environ)
+    monkeypatch.setattr(notebooks, "_environment", before | {"SET": "at first"})
+    monkeypatch.setenv("SET", "by a test")
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "of this worker's local cloud")
+    alone = notebooks.Alone(project / "notebooks/01-leaves.ipynb", project)
+    inside = dict(os.environ)
+    alone.end()
+    assert inside["SET"] == "at first"
+    assert inside["LOCAL_CLOUD_HOME"] == str(alone.home.folder)
+    assert inside.get("STORAGE_EMULATOR_HOST") == before.get("STORAGE_EMULATOR_HOST")
+    assert os.environ["SET"] == "by a test"
+    assert os.environ["LOCAL_CLOUD_HOME"] == before["LOCAL_CLOUD_HOME"]
 
 
 def test_a_copy_has_what_git_would_take_and_its_links(tmp_path: Path) -> None:

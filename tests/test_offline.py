@@ -1,13 +1,18 @@
-"""The notebooks run where only loopback is."""
+"""The tests and the notebooks run where only loopback is."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from tests import offline
+from tests.local_cloud import stranger
 
 TALKS = """
 import errno, socket
@@ -18,13 +23,51 @@ try:
 except OSError as problem:
     print(errno.errorcode[problem.errno])
 """
+IDENTITY = """
+import os
+print(os.getuid(), [line for line in open("/proc/self/status") if line.startswith("CapEff")])
+"""
+needs_networks = pytest.mark.skipif(
+    not any(map(offline.can_cut, offline.CUTS)), reason="this system does not give out networks"
+)
 
 
-@pytest.mark.skipif(not offline.can_be_cut(), reason="this system does not give out networks")
+@needs_networks
 def test_loopback_is_all_there_is() -> None:
     command = [sys.executable, "-m", "tests.offline", sys.executable, "-c", TALKS]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("ENETUNREACH\n", "")
+
+
+@needs_networks
+def test_the_command_is_the_same_users_and_may_do_as_much() -> None:
+    outside = [sys.executable, "-c", IDENTITY]
+    inside = [sys.executable, "-m", "tests.offline", *outside]
+    one, other = (subprocess.run(each, capture_output=True) for each in (outside, inside))
+    assert one.stdout == other.stdout and str(os.getuid()) in one.stdout.decode()
+
+
+@stranger.needs_a_stranger
+def test_an_ordinary_user_gets_a_network_and_no_rights() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        (package := Path(folder, "tests")).mkdir(mode=0o755)
+        shutil.copy(offline.__file__, package)
+        code = f"{TALKS}\n{IDENTITY}"
+        words = [stranger.PYTHON, "-m", "tests.offline", stranger.PYTHON, "-c", code]
+        done = subprocess.run(
+            words,
+            user=stranger.NOBODY,
+            group=stranger.NOBODY,
+            extra_groups=[],
+            cwd=folder,
+            env={},
+            capture_output=True,
+            text=True,
+        )
+    if done.stdout.startswith("the network is not cut"):
+        pytest.skip("this system gives out networks to root only")
+    assert done.stdout == f"ENETUNREACH\n{stranger.NOBODY} ['CapEff:\\t{0:016x}\\n']\n", done.stderr
 
 
 def test_the_command_ends_as_it_would_without() -> None:
@@ -33,7 +76,7 @@ def test_the_command_ends_as_it_would_without() -> None:
 
 
 def test_where_it_cannot_be_cut_a_line_says_so() -> None:
-    code = "from tests import offline as o; o.CUT = ('/no/unshare',); o.main(['echo', 'ran'])"
+    code = "from tests import offline as o; o.CUTS = [('/no/unshare',)]; o.main(['echo', 'ran'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     said = "the network is not cut: this system does not allow it\nran\n"
     assert (done.stdout, done.stderr) == (said, "")

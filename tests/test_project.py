@@ -13,6 +13,7 @@ import yaml
 from packaging.requirements import Requirement
 
 from tests import order
+from tests.groups import GROUPS
 
 ROOT = Path(__file__).parents[1]
 
@@ -123,11 +124,12 @@ def test_every_push_is_tested_on_linux_and_macos_and_with_plain_instructions() -
     workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())
     assert "push" in workflow[True]  # YAML reads `on` as true
     job = workflow["jobs"]["test"]
-    machines = job["strategy"]["matrix"]["include"]
-    assert {each["os"].partition("-")[0] for each in machines} == {"ubuntu", "macos"}
-    assert {each["instructions"] for each in machines} == {"newest", "default"}
+    matrix = job["strategy"]["matrix"]
+    assert {each["os"].partition("-")[0] for each in matrix["machine"]} == {"ubuntu", "macos"}
+    assert {each["instructions"] for each in matrix["machine"]} == {"newest", "default"}
+    assert matrix["part"] == ["check", *(f"test GROUP={group}" for group in GROUPS)]
     commands = [step["run"] for step in job["steps"] if "run" in step]
-    assert commands == ["make setup", "make check", "make test"]
+    assert commands == ["make setup", "make ${{ matrix.part }}"]
 
 
 @pytest.mark.parametrize("file", sorted(ROOT.glob(".github/workflows/*.yml")), ids=lambda f: f.name)
@@ -156,4 +158,5 @@ def test_every_file_in_git_is_small_and_no_folder_is_empty() -> None:
 
 def test_the_files_that_run_first_are_there() -> None:
     assert len(set(order.LONGEST)) == len(order.LONGEST)
-    assert all((ROOT / "tests" / name).is_file() for name in order.LONGEST)
+    notebooks = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert all(n in notebooks or (ROOT / "tests" / n).is_file() for n in order.LONGEST)

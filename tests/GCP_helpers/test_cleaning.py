@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -41,3 +42,10 @@ def test_what_has_the_lessons_label_goes_and_nothing_else(
     assert kept.resource_name in endpoints and empty.resource_name not in endpoints
     theirs.delete()
     kept.delete()
+
+
+def test_the_sdks_notes_are_silenced_for_as_long_as_it_deletes(connection: Session) -> None:
+    logging.disable(logging.NOTSET)
+    cleanup()
+    assert logging.getLogger("google").isEnabledFor(logging.ERROR)
+    assert logging.root.manager.disable == logging.NOTSET

@@ -67,6 +67,11 @@ def test_what_no_object_can_be_called_is_refused(name: str) -> None:
         names.check(name)
 
 
+def test_a_component_of_more_than_253_bytes_goes_on_in_a_folder() -> None:
+    assert names.to_path("x" * 253) == "x" * 253
+    assert names.to_path("x" * 254) == "x" * 253 + "\nc/x"
+
+
 @pytest.mark.parametrize("path", ["a\nx", "x\nc/a", "\ne\nc/a", "x" * 254, "\nd\nn"])
 def test_a_file_that_no_name_leads_to_is_no_object(path: str) -> None:
     assert not names.leads_back(back(path), path)

@@ -135,6 +135,16 @@ def test_a_bucket_with_objects_is_not_deleted(objects: Objects) -> None:
     assert list(objects.folder.iterdir()) == []
 
 
+def test_a_bucket_is_of_the_first_generation_and_a_missing_object_of_none(objects: Objects) -> None:
+    with pytest.raises(PreconditionFailed):
+        objects.delete_bucket("k", Condition(generation=2))
+    with pytest.raises(PreconditionFailed):
+        put(objects, "a", when=Condition(metageneration=1))
+    put(objects, "a", when=Condition(generation=0, metageneration=0))
+    objects.delete("k", "a")
+    objects.delete_bucket("k", Condition(generation=1))
+
+
 def test_changing_a_bucket_counts(objects: Objects) -> None:
     changed = objects.update_bucket("k", lambda old: {"labels": {"a": "b"}})
     assert (changed.metageneration, changed.attributes) == (2, {"labels": {"a": "b"}})

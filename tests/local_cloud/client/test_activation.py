@@ -252,6 +252,8 @@ def test_in_studio_the_role_is_the_local_one(cloud: Status, tmp_path: Path) -> N
     metadata = tmp_path / "resource-metadata.json"
     metadata.write_text('{"ExecutionRoleArn": "arn:aws:iam::123456789012:role/Real"}')
     code = f"""
+from AWS_helpers.light_imports import import_jsonschema
+import_jsonschema()  # seconds less
 from sagemaker.core.helper import session_helper
 session_helper.NOTEBOOK_METADATA_FILE = {str(metadata)!r}
 import local_cloud; local_cloud.activate()

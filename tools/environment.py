@@ -145,7 +145,7 @@ def install_with_uv(uv: Path, python: Path, wanted: Wanted) -> bool:
     install = [str(uv), "pip", "install", "--python", str(python)]
     build = package_index.torch_build(install, _torch(wanted), environment)
     checked = ["-c", str(HASHES)] if wanted.lesson else []
-    command = [*install, *build, *wanted.arguments(), *checked]
+    command = [*install, *package_index.options(environment), *build, *wanted.arguments(), *checked]
     if subprocess.run(command, env=environment).returncode == 0:
         return True
     print("uv could not install this; pip tries.", flush=True)

@@ -19,7 +19,7 @@ AS_UV_CALLS_IT = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
     "find-links": "UV_FIND_LINKS",
-    "no-index": "UV_NO_INDEX",
+    "no-index": "UV_NO_INDEX",  # which uv does not read: see options()
     "trusted-host": "UV_INSECURE_HOST",
     "cert": "SSL_CERT_FILE",
     "default-timeout": "UV_HTTP_TIMEOUT",
@@ -51,6 +51,12 @@ def pip_configuration(listed: str) -> dict[str, str]:
         told["UV_INDEX"] = " ".join(told["UV_INDEX"].split())
         told["UV_INDEX_STRATEGY"] = "unsafe-best-match"  # as pip: the best of all indices
     return told
+
+
+def options(environment: Mapping[str, str]) -> list[str]:
+    """Return the option by which uv asks no index, if pip is configured so: it has no variable."""
+    told = environment.get("UV_NO_INDEX", "").lower()
+    return ["--no-index"] if told in ("1", "yes", "true", "on") else []
 
 
 def torch_build(

@@ -131,6 +131,7 @@ def _resolve(image: Image, folder: Path, variables: Mapping[str, str]) -> None:
     if torch is None and not package_index.has_nvidia_card():
         (folder / "overrides.txt").write_text(WITHOUT_CARD, encoding="utf-8")
         build += ["--override", str(folder / "overrides.txt")]
+    build += package_index.options(variables)
     words = ["--python", python, "--only-binary=:all:", *build, "--format=pylock.toml"]
     words += ["--preview-features=pylock", "--color=never", "-o", str(folder / LOCK)]
     done = subprocess.run(

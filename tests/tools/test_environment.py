@@ -134,6 +134,13 @@ def test_the_build_of_torch_suits_the_machine(
     assert package_index.torch_build([str(uv)], pinned, {}) == []
 
 
+@pytest.mark.parametrize(("word", "options"), [("1", ["--no-index"]), ("no", [])])
+def test_uv_asks_no_index_where_pip_asks_none(word: str, options: list[str]) -> None:
+    told = package_index.pip_configuration(f"global.no-index='{word}'\n")
+    assert package_index.options(told) == options
+    assert package_index.options({}) == []
+
+
 def test_a_file_that_is_not_the_locked_one_is_refused(
     tmp_path: Path, offered: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,13 +30,13 @@ GROUPS = {
     "server": ("tests/local_cloud/",),  # the client, HTTP, the bill, what several services share
     "bigquery": (f"{_GOOGLE}/bigquery/", "tests/local_cloud/test_bq.py"),
     "automl": (
-        *("tests/local_cloud/automl/", f"{_GOOGLE}/vertex/test_automl"),
-        *(f"{_AMAZON}/sagemaker/test_autopilot", "tests/local_cloud/test_sagemaker_2_autopilot.py"),
+        *("tests/local_cloud/automl/", f"{_GOOGLE}/vertex/automl/"),
+        *(f"{_AMAZON}/sagemaker/autopilot/", "tests/local_cloud/test_sagemaker_2_autopilot.py"),
     ),
     "images": ("tests/local_cloud/images/", "tests/image/"),
     "pipelines": (
-        *(f"{_GOOGLE}/vertex/test_pipelines", f"{_GOOGLE}/vertex/test_kfp"),
-        *(f"{_AMAZON}/sagemaker/test_pipeline", "tests/helpers/test_pipeline"),
+        *(f"{_GOOGLE}/vertex/pipelines/", f"{_AMAZON}/sagemaker/pipelines/"),
+        "tests/helpers/test_pipeline",
         "tests/local_cloud/test_sagemaker_2_pipelines.py",
     ),
     "console": ("tests/local_cloud/console/",),

@@ -12,6 +12,7 @@ from AWS_helpers.session import current_session
 from lesson.jobs import sending
 from lesson.machines import kubernetes
 from lesson.machines.kubernetes import Kind
+from lesson.services.sessions import learner
 
 
 def write_manifest(
@@ -39,7 +40,7 @@ def write_manifest(
     node_labels = {kubernetes.TYPE: machine}
     if spot:
         node_labels["eks.amazonaws.com/capacityType"] = "SPOT"
-    name = f"train-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
+    name = f"train-nn-{learner()}-{datetime.now():%Y%m%d-%H%M%S-%f}"
     training = kubernetes.Training(
         name=name,
         image=kubernetes.image_or_refuse(container_uri or images.own()),

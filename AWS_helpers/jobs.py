@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import images, spending, waiting
@@ -15,7 +16,9 @@ from lesson import ROOT, LessonError
 from lesson.jobs import sending
 from lesson.jobs.request import Request, copy_arguments
 from lesson.jobs.runs import Run
+from lesson.machines.this_machine import find_script
 from lesson.money import budget, costs
+from lesson.services.sessions import learner
 
 if TYPE_CHECKING:
     from sagemaker.core.resources import TrainingJob
@@ -44,28 +47,33 @@ def train(
     dry_run: bool = False,
     torchrun: bool = False,
     container_uri: str | None = None,
+    code: str | Path = FOLDER,
 ) -> Run | Request:
     """Send train_nn.py to SageMaker, as a job of its own, and wait for its end.
 
     `args` maps flags of train_nn.py, without the dashes, to values; data is named by s3://
     URIs. `gpu` chooses the instance type, or must fit the one that is named. With `torchrun`
     SageMaker starts the script through torchrun, once for each GPU; `container_uri` is an image of
-    your own instead of Amazon's. With `spot` the machines may be taken away, and the job is then
-    started again: give args a `checkpoint_every`, or a stop costs all that was done. What lies in
-    the `tensorboard_dir` of args is copied to S3 while the job runs, beside its results. With
-    wait=False this returns at once, and wait(run) later. Returns a row of the run table, with the
-    SDK's object at .job and the request at .request; with dry_run=True the request alone, unsent:
-    print it to read it. Raises LessonError for what cannot be sent, and for a job that fails.
+    your own instead of Amazon's, `code` the folder of the script, or of your copy. With `spot` the
+    machines may be taken away, and the job is then started again: give args a `checkpoint_every`,
+    or a stop costs all that was done. What is in the `tensorboard_dir` of args is copied to S3
+    while the job runs, beside its results. With wait=False this returns at once, and wait(run)
+    later. Returns a row of the run table, with the SDK's object at .job and the request at
+    .request; with dry_run=True the request alone, unsent: print it to read it. Raises LessonError
+    for what cannot be sent, and for a job that fails.
     """
     session = current_session()
     sending.check_readable(args, "s3://")
     machine = machine_with(machine, gpu)
+    find_script(code)
     an_hour = partial(price, machine, replicas)
     costs.state("SageMaker", an_hour, spot)
     sending.warn_of_stops(args, spot)
     image = container_uri or images.image_for(machine, session.region)
     images.warn(image)
-    request = training_request(args, machine, replicas, spot=spot, torchrun=torchrun, image=image)
+    request = training_request(
+        args, machine, replicas, spot=spot, torchrun=torchrun, image=image, code=code
+    )
     if dry_run:
         return request
     budget.require(an_hour, budget.HOUR, spending.estimate_spending)
@@ -74,7 +82,14 @@ def train(
 
 
 def training_request(
-    args: Mapping[str, Any], machine: str, replicas: int, *, spot: bool, torchrun: bool, image: str
+    args: Mapping[str, Any],
+    machine: str,
+    replicas: int,
+    *,
+    spot: bool,
+    torchrun: bool,
+    image: str,
+    code: str | Path = FOLDER,
 ) -> Request:
     """Return the calls that send train_nn.py, with the folder that it is in."""
     from sagemaker.core.training import configs
@@ -83,7 +98,7 @@ def training_request(
     flags, data = channels(args)
     session, now = current_session(), datetime.now()
     # What a job keeps for after a stop: its own name is not known before it is sent.
-    stops = f"{session.uri}/runs/train-nn-{now:%Y%m%d-%H%M%S-%f}/checkpoints"
+    stops = f"{session.uri}/runs/train-nn-{learner()}-{now:%Y%m%d-%H%M%S-%f}/checkpoints"
     events = None
     if written := args.get("tensorboard_dir"):
         events = configs.TensorBoardOutputConfig(
@@ -92,7 +107,7 @@ def training_request(
     request = Request(
         {
             "ModelTrainer": {
-                "base_job_name": f"train-nn-{now:%f}",  # the SDK adds date and time
+                "base_job_name": f"train-nn-{learner()}-{now:%f}",  # the SDK adds date and time
                 **trainer(
                     flags=flags,
                     machine=machine,
@@ -100,6 +115,7 @@ def training_request(
                     image=image,
                     spot=spot,
                     seconds=DAY,
+                    code=code,
                 ),
                 "distributed": Torchrun() if torchrun else None,
                 # A job's code and results are stored below s3://BUCKET/runs/JOB/.
@@ -132,14 +148,21 @@ def training_request(
 
 
 def trainer(
-    *, flags: Mapping[str, Any], machine: str, replicas: int, image: str, spot: bool, seconds: int
+    *,
+    flags: Mapping[str, Any],
+    machine: str,
+    replicas: int,
+    image: str,
+    spot: bool,
+    seconds: int,
+    code: str | Path = FOLDER,
 ) -> dict[str, Any]:
     """Return the arguments of a ModelTrainer that a job and a trial of a study have in common."""
     from sagemaker.core.training import configs
 
     return {
         "training_image": image,
-        "source_code": configs.SourceCode(source_dir=os.path.relpath(FOLDER), entry_script=SCRIPT),
+        "source_code": configs.SourceCode(source_dir=os.path.relpath(code), entry_script=SCRIPT),
         "hyperparameters": flags,
         "compute": configs.Compute(
             instance_type=machine,

@@ -21,6 +21,7 @@ from lesson.jobs.watching import pause
 from lesson.money import budget
 from lesson.money.costs import Estimate, PriceUnknown
 from lesson.services import serving
+from lesson.services.sessions import learner
 
 if TYPE_CHECKING:
     from sagemaker.core.resources import Endpoint, Model
@@ -127,7 +128,7 @@ def register(run: Run, machine: str = "ml.m5.large", *, container_uri: str | Non
 
 
 def _new_name() -> str:
-    return f"serve-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
+    return f"serve-nn-{learner()}-{datetime.now():%Y%m%d-%H%M%S-%f}"
 
 
 def _variant(

@@ -36,6 +36,11 @@ class Session:
     bucket: str
 
     @property
+    def learner(self) -> str:
+        """Return the name that goes into the names of jobs."""
+        return sessions.learner()
+
+    @property
     def uri(self) -> str:
         """Return the bucket's s3:// URI."""
         return f"s3://{self.bucket}"

@@ -19,6 +19,7 @@ from lesson.jobs.request import Request, Result, copy_arguments
 from lesson.jobs.studies import Between, OneOf, Space, Study
 from lesson.money import budget
 from lesson.money.costs import Estimate
+from lesson.services.sessions import learner
 
 if TYPE_CHECKING:
     from sagemaker.core.shapes import HyperParameterTuningJobStrategyConfig
@@ -118,7 +119,8 @@ def tuning_request(
     from sagemaker.core.training import configs
 
     flags, data = channels(args)
-    session, name = current_session(), f"tune-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
+    session = current_session()
+    name = f"tune-nn-{learner()}-{datetime.now():%d%H%M%S%f}"
     folder = f"{session.uri}/runs/{name}"  # all that belongs to the study is stored below it
     return Request(
         {

@@ -19,6 +19,7 @@ from lesson.jobs.runs import Run
 from lesson.jobs.spec import JobSpec
 from lesson.machines import vm
 from lesson.money import budget, costs
+from lesson.services.sessions import learner
 
 # Amazon's own images, by what the Parameter Store calls them: with NVIDIA's driver, and without.
 # https://docs.aws.amazon.com/dlami/latest/devguide/find-dlami-id.html
@@ -72,7 +73,7 @@ def train_on_vm(
     price = partial(estimate_vm, machine, region=session.region)
     costs.state("EC2", price, spot)
     sending.warn_of_stops(args, spot)
-    name = f"{vm.PREFIX}{datetime.now():%Y%m%d-%H%M%S-%f}"
+    name = f"{vm.PREFIX}{learner()}-{datetime.now():%Y%m%d-%H%M%S-%f}"
     base = f"{session.uri}/runs/{name}"
     rented = vm.Machine(name, base, args, count, hours, "boto3", COPY, "shutdown -h now")
     request = vm_request(rented, machine, zone, spot=spot, profile=profile)

@@ -1,15 +1,22 @@
-"""Google's prebuilt PyTorch images for training, and how long each is kept available."""
+"""The image of a job: Google's prebuilt PyTorch images while they are kept available, else our own.
+
+No prebuilt image with PyTorch has been kept beyond 2026-10-23. The lesson's own image is the one
+that `python -m tools.image --cloud gcp` builds and pushes.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
 
+from GCP_helpers.session import place
 from lesson.services.images import SOON, not_pulled, own_image, warn_once
 
-# All dates are from this page, as stored by others in 2026; 2.4 is the newest PyTorch on it.
+# All dates are from this page, as stored by others in 2026, and looked up again on 2026-11-26. The
+# newest PyTorch on it is 2.4. It says that 2.2 without a GPU stays longer than 2.2 with one.
 PAGE = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/supported-frameworks"
 REGISTRY = "us-docker.pkg.dev/vertex-ai/training"
+OWN = "lesson/rented-machines:1"  # repository, name and tag, as tools/image.py pushes it
 
 
 @dataclass(frozen=True)
@@ -53,9 +60,23 @@ def own() -> str | None:
     return own_image(lambda uri: ".dkr.ecr." not in uri)
 
 
-def image_for(gpu: str | None) -> str:
-    """Return LESSON_IMAGE's, else the newest prebuilt image, with CUDA if there is to be a GPU."""
-    return own() or next(image.uri for image in IMAGES if image.gpu == bool(gpu))
+def image_for(gpu: str | None, today: date | None = None) -> str:
+    """Return LESSON_IMAGE's, else the newest prebuilt image still kept, else the lesson's own.
+
+    The lesson's own is in the session's project; it has CUDA, and runs without a GPU too.
+    """
+    named = own()
+    if named:
+        return named
+    for image in IMAGES:
+        if image.gpu == bool(gpu) and (today or date.today()) <= image.available_until:
+            return image.uri
+    return lessons_own(*place())
+
+
+def lessons_own(project: str, region: str) -> str:
+    """Return the URI of the lesson's own image in a project and a region."""
+    return f"{region}-docker.pkg.dev/{project}/{OWN}"
 
 
 def is_prebuilt(uri: str) -> bool:
@@ -64,15 +85,20 @@ def is_prebuilt(uri: str) -> bool:
 
 
 def warn(uri: str, today: date | None = None) -> None:
-    """Say once, on stderr, that an image has retired or soon will."""
+    """Say once, on stderr, that an image has retired or soon will, or has to be pushed first."""
     warn_once(uri, check(uri, today or date.today()))
 
 
 def check(uri: str, today: date) -> str | None:
     """Return a sentence on an image that has retired, or will within 60 days; else None.
 
-    None when there is nothing to say, as about images that are not Google's prebuilt ones.
+    None when there is nothing to say, as about your own image; ours has to be pushed.
     """
+    if uri.endswith(f"/{OWN}") and uri != own():
+        return (
+            f"the job runs in {uri}, since no prebuilt PyTorch image is kept any more; build and "
+            "push it first (`python -m tools.image --cloud gcp` prints how)"
+        )
     image = next((each for each in IMAGES if _name(each.uri) == _name(uri)), None)
     if image is None or today + SOON <= image.available_until:
         return None

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from GCP_helpers import describe, images, spending, waiting
@@ -19,8 +20,9 @@ from lesson.jobs import sending
 from lesson.jobs.request import Request
 from lesson.jobs.runs import Run
 from lesson.jobs.states import FAILED
-from lesson.machines.this_machine import flags
+from lesson.machines.this_machine import find_script, flags
 from lesson.money import budget, costs
+from lesson.services.sessions import learner
 
 if TYPE_CHECKING:
     from GCP_helpers.describe import Job
@@ -41,22 +43,24 @@ def train(
     dry_run: bool = False,
     gpu_count: int = 1,
     container_uri: str | None = None,
+    code: str | Path = FOLDER,
 ) -> Run | Request:
     """Send train_nn.py to Vertex AI, as a job of its own, and wait for its end.
 
     `args` maps flags of train_nn.py, without the dashes, to values; data is named by gs://
-    URIs. `gpu_count` is per replica, `container_uri` an image of your own instead of
-    Google's. A machine with TPUs ("ct5lp-hightpu-1t") needs an image that holds torch_xla. With
-    `spot` the machines may be taken away, and the job is then started again, up to
-    six times: give args a `checkpoint_every`, or a stop costs all that was done. With wait=False
-    this returns at once, and wait(run) later. Returns a row of the run table, with the SDK's object
-    at .job and the request at .request; with dry_run=True the request alone, unsent: print it to
-    read it. Raises LessonError for what cannot be sent, and for a job that fails.
+    URIs. `gpu_count` is per replica, `container_uri` another image than image_for()'s, `code` the
+    folder of the script, or of your copy. A machine with TPUs ("ct5lp-hightpu-1t") needs an image
+    that holds torch_xla. With `spot` the machines may be taken away, and the job is then started
+    again, up to six times: give args a `checkpoint_every`, or a stop costs all that was done. With
+    wait=False this returns at once, and wait(run) later. Returns a row of the run table, with the
+    SDK's object at .job and the request at .request; with dry_run=True the request alone, unsent:
+    print it to read it. Raises LessonError for what cannot be sent, and for a job that fails.
     """
     from google.cloud.aiplatform.gapic import Scheduling
 
     session = current_session()
     sending.check_readable(args, "gs://", "/gcs/")
+    find_script(code)
     an_hour = partial(price, machine, gpu, replicas, gpu_count=gpu_count)
     costs.state("Vertex AI", an_hour, spot)
     sending.warn_of_stops(args, spot)
@@ -64,9 +68,9 @@ def train(
     images.warn(image)
 
     name = new_name("train")
-    code = {
+    sources = {
         "display_name": name,
-        "script_path": os.path.relpath(FOLDER),
+        "script_path": os.path.relpath(code),
         "container_uri": image,
         "labels": session.labels,
     }
@@ -81,10 +85,10 @@ def train(
     stops = {"scheduling_strategy": Scheduling.Strategy.SPOT if spot else None}
     if images.is_prebuilt(image):  # Google's own images run a package
         submit = {"args": flags(args), **machines, **stops}
-        request = Request({"CustomTrainingJob": code, "submit": submit})
+        request = Request({"CustomTrainingJob": sources, "submit": submit})
     else:  # any other image runs a shell's command
         words = [shlex.quote(flag) for flag in flags(args)]
-        script = {**code, "args": words, **machines}
+        script = {**sources, "args": words, **machines}
         request = Request({"CustomJob.from_local_script": script, "submit": stops})
     if dry_run:
         return request
@@ -150,5 +154,5 @@ def price(machine: str, gpu: str | None, replicas: int, *, gpu_count: int) -> co
 
 
 def new_name(verb: str) -> str:
-    """Return a name for a job, by the time, so that no two are the same."""
-    return f"{verb}-nn-{datetime.now():%Y%m%d-%H%M%S-%f}"
+    """Return a name for a job, by the learner and the time, so that no two are the same."""
+    return f"{verb}-nn-{learner()}-{datetime.now():%Y%m%d-%H%M%S-%f}"

@@ -214,7 +214,7 @@ class Google:
     @property
     def image(self) -> str:
         """Return the image in which the jobs would run."""
-        return images.image_for(None)
+        return images.own() or images.lessons_own(self.project, self.region)
 
     def check_image(self) -> str:
         """Check that the image can still be pulled."""

@@ -19,6 +19,8 @@ from lesson.show.progress import note
 if TYPE_CHECKING:
     import google.cloud.storage as storage
 
+REGION = "us-central1"
+LOCAL_PROJECT = "local-project"  # of the local cloud, which has no other
 BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")  # so long only with dots
 
 
@@ -30,6 +32,11 @@ class Session:
     project: str
     region: str
     bucket: str
+
+    @property
+    def learner(self) -> str:
+        """Return the name that goes into the names of jobs."""
+        return sessions.learner()
 
     @property
     def uri(self) -> str:
@@ -45,9 +52,7 @@ class Session:
 _session: Session | None = None
 
 
-def connect(
-    bucket: str | None = None, project: str | None = None, region: str = "us-central1"
-) -> Session:
+def connect(bucket: str | None = None, project: str | None = None, region: str = REGION) -> Session:
     """Connect the SDKs to the target, and make the bucket if it is not there.
 
     Under LESSON_TARGET=local this starts the local cloud and needs no names. Under cloud it uses
@@ -77,6 +82,15 @@ def connect(
     identity = f"project {session.project}"
     print(sessions.in_words(session, identity, "Google"))
     return session
+
+
+def place() -> tuple[str, str]:
+    """Return the project and the region of the session, before connect() those it would settle."""
+    if _session:
+        return _session.project, _session.region
+    if target() == "local":
+        return os.environ.get("GOOGLE_CLOUD_PROJECT", LOCAL_PROJECT), REGION
+    return project_in_use(None), REGION
 
 
 def current_session() -> Session:

@@ -39,21 +39,36 @@ def flags(args: Mapping[str, Any]) -> list[str]:
     return [f"--{name}={value}" for name, value in args.items()]
 
 
-def command(args: Mapping[str, Any], folder: Path) -> list[str]:
+def command(args: Mapping[str, Any], folder: Path, script: Path = SCRIPT) -> list[str]:
     """Return the command line that trains with these flags and writes into `folder`."""
-    return [sys.executable, str(SCRIPT), *flags(args), f"--model_dir={folder}"]
+    return [sys.executable, str(script), *flags(args), f"--model_dir={folder}"]
 
 
-def train(args: Mapping[str, Any], folder: Path | None = None) -> Run:
+def find_script(code: str | Path) -> Path:
+    """Return the script in a folder of training code; raise LessonError if it is not there."""
+    script = Path(code) / SCRIPT.name
+    if not script.is_file():
+        raise LessonError(
+            f"{code}: there is no {SCRIPT.name} in this folder; copy the folder training/, and "
+            "name the copy"
+        )
+    return script
+
+
+def train(
+    args: Mapping[str, Any], folder: Path | None = None, *, code: str | Path = SCRIPT.parent
+) -> Run:
     """Train on this machine and show the script's lines as they come, in a notebook below a bar.
 
-    `args` maps flags of train_nn.py, without the dashes, to values. Raises LessonError with the
-    script's own sentence when it refuses its input.
+    `args` maps flags of train_nn.py, without the dashes, to values; `code` is the folder of the
+    script, or of your copy. Raises LessonError with the script's own sentence when it refuses its
+    input.
     """
+    script = find_script(code)
     folder = folder or new_folder("this-machine")
     begun, bar = time.perf_counter(), _Bar(args)
     with subprocess.Popen(
-        command(args, folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command(args, folder, script), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         assert process.stdout is not None
         line = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import re
 from typing import Protocol, TypeVar
@@ -29,6 +30,17 @@ class Session(Protocol):
 
 
 S = TypeVar("S", bound=Session)
+
+
+def learner() -> str:
+    """Return the name that goes into the names of jobs, so that people who share an account differ.
+
+    It is that of LESSON_NAME, else "me" under the local cloud, which nobody shares, else the user's
+    on this machine; at most eight small letters and digits, because a study's name is short.
+    """
+    user = "me" if target() == "local" else getpass.getuser()
+    named = os.environ.get("LESSON_NAME") or user
+    return re.sub(r"[^a-z0-9]", "", named.lower())[:8] or "me"
 
 
 def require(session: S | None) -> S:

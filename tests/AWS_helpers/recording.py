@@ -20,13 +20,13 @@ from tests import once
 MACHINES = r"\.(Create(Training|HyperParameterTuning)Job|CreateEndpoint) "
 # What differs between any two runs, and what stands for it in the comparison.
 CHANGES = (
-    (r"train-nn-\d{8}-\d{6}-\d{6}", "FOLDER"),
-    (r"tune-nn-\d{8}-\d{6}-\d{6}", "STUDY"),
+    (r"train-nn-\w+-\d{8}-\d{6}-\d{6}", "FOLDER"),
+    (r"tune-nn-\w+-\d{14}", "STUDY"),
     (r"STUDY-\d{3}-[0-9a-f]{8}", "TRIAL"),  # which is best differs too: the seed is the name
     (r"/tuning-\d{10}/", "/tuning-TIME/"),
-    (r"train-nn-\d{6}-\d{14}", "JOB"),
-    (r"train-nn-\d{6}", "JOB"),
-    (r"serve-nn-\d{8}-\d{6}-\d{6}", "ENDPOINT"),
+    (r"train-nn-\w+-\d{6}-\d{14}", "JOB"),
+    (r"train-nn-\w+-\d{6}", "JOB"),
+    (r"serve-nn-\w+-\d{8}-\d{6}-\d{6}", "ENDPOINT"),
     (r'"startTime": \d+', '"startTime": TIME'),
     (r'"[nN]extToken": "[^"]*"', '"nextToken": TOKEN'),
 )

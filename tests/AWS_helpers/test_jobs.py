@@ -52,7 +52,7 @@ def test_a_spot_job_keeps_its_checkpoints_in_the_bucket(
         TrainingJobName=sent.job.training_job_name
     )
     address = described["CheckpointConfig"]["S3Uri"]
-    assert re.fullmatch(rf"{connection.uri}/runs/train-nn-[-0-9]+/checkpoints", address)
+    assert re.fullmatch(rf"{connection.uri}/runs/train-nn-me-[-0-9]+/checkpoints", address)
     assert described["CheckpointConfig"].get("LocalPath") in (None, "/opt/ml/checkpoints")
     assert described["EnableManagedSpotTraining"]
     limits = described["StoppingCondition"]

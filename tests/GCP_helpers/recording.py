@@ -18,7 +18,7 @@ MACHINES = (
 )
 # What differs between any two runs, and what stands for it in the comparison.
 CHANGES = (
-    (r"\d{8}-\d{6}-\d{6}", "TIME"),  # in the helpers' names
+    (r"(?<=-nn-)\w+-\d{8}-\d{6}-\d{6}", "TIME"),  # the learner too, in the helpers' names
     (r"\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d\.\d{3}", "TIME"),  # in the SDK's names
     (r"\d{16,20}", "ID"),
     (r'"crc32c": "[^"]+"', '"crc32c": "SUM"'),  # a package of code holds the time it was made

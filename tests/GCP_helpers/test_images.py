@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from datetime import date
 
-from GCP_helpers.images import IMAGES, PAGE, check, is_prebuilt
+import pytest
+
+from GCP_helpers import session
+from GCP_helpers.images import IMAGES, PAGE, check, image_for, is_prebuilt
+from tools import image as tool
 
 CPU = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
 GPU = CPU.replace("xla", "gpu")
@@ -17,8 +21,20 @@ def test_when_all_have_retired_the_alternative_is_an_image_of_ones_own() -> None
     assert "python -m tools.image --cloud gcp" in sentence and "LESSON_IMAGE" in sentence
 
 
-def test_in_november_2026_no_known_prebuilt_image_is_left() -> None:
+@pytest.mark.parametrize("gpu", [None, "T4"])
+def test_the_default_is_never_one_that_has_gone_but_the_lessons_own(
+    gpu: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert all(image.available_until < date(2026, 11, 20) for image in IMAGES)
+    here = session.Session("cloud", "my-project", "europe-west4", "ada-lesson")
+    monkeypatch.setattr(session, "_session", here)
+    monkeypatch.setenv("LESSON_TARGET", "cloud")
+    monkeypatch.delenv("LESSON_IMAGE", raising=False)
+    own = image_for(gpu, date(2026, 11, 26))
+    assert own == tool.uri("gcp", "my-project", "europe-west4", "1")
+    assert "build and push it first" in str(check(own, date(2026, 11, 26)))
+    monkeypatch.setenv("LESSON_IMAGE", own)  # who names it has pushed it
+    assert check(own, date(2026, 11, 26)) is None
 
 
 def test_the_same_image_is_known_in_all_three_registries() -> None:

@@ -96,11 +96,11 @@ def test_a_job_that_fails_before_the_sdks_first_look_is_told_like_any_other(data
         wait(sent)
 
 
-def test_a_retired_image_draws_its_warning_where_it_would_be_used(
+def test_an_image_that_is_to_be_pushed_draws_its_warning_where_it_would_be_used(
     data: Data, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lesson.services.images._warned", set())
     monkeypatch.setattr("lesson.services.images.target", lambda: "cloud")
     with pytest.raises(LessonError, match="400"):
         train(data, machine="z9")
-    assert "so build and push the lesson's own" in capsys.readouterr().err
+    assert "build and push it first" in capsys.readouterr().err

@@ -105,4 +105,4 @@ def test_an_interrupted_cell_ends_with_one_sentence_and_no_traceback(
             errors.append(message["content"]["traceback"])
     (lines,) = errors
     assert len(lines) == 1 and lines[0].startswith("LessonError: no longer watching, but train-nn-")
-    assert long.job.state.name == "PIPELINE_STATE_RUNNING"
+    assert long.job.state.name == "JOB_STATE_RUNNING"

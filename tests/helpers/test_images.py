@@ -19,8 +19,8 @@ LATE = {"Google": date(2026, 11, 20), "Amazon": date(2027, 2, 1)}
 @pytest.mark.parametrize(
     ("side", "asked", "image"),
     [
-        ("Google", (None,), VERTEX),
-        ("Google", ("T4",), VERTEX.replace("xla", "gpu")),
+        ("Google", (None, date(2026, 7, 24)), VERTEX),
+        ("Google", ("T4", date(2026, 7, 24)), VERTEX.replace("xla", "gpu")),
         ("Amazon", ("ml.m5.xlarge", "us-east-1"), SAGEMAKER),
         ("Amazon", ("ml.g4dn.xlarge", "us-east-1"), SAGEMAKER.replace("cpu", "gpu")),
     ],

@@ -49,7 +49,7 @@ def test_the_file_s_job_is_the_one_that_train_would_have_sent(
         pytest.skip(f"{command[0]} is not installed")
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    name = found.get("TrainingJobName") or request["CustomTrainingJob"]["display_name"]
+    name = found.get("TrainingJobName") or request["CustomJob.from_local_script"]["display_name"]
     run = verbs.wait(name)
     assert (run.replicas, run.metrics["world_size"]) == (2, 2)
     assert list(verbs.list_jobs(mine=True).head(1)["name"]) == [name]

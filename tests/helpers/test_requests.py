@@ -60,7 +60,7 @@ def sent(data: Data, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def timeless(text: Any) -> str:
     """Without the times in the names, which differ between any two jobs."""
-    ours = r"(train|tune)-nn-(\d{8}-\d{6}-\d{6}|\d{6}-\d{14}|\d{6})"
+    ours = r"(train|tune)-nn-\w+-(\d{8}-\d{6}-\d{6}|\d{6}-\d{14}|\d{14}|\d{6})"
     without = re.sub(ours, r"\1-nn-TIME", str(text))
     return re.sub(r"aiplatform-[-:.\d]+-|tuning-\d+", "CODE-TIME", without)  # in the SDKs' names
 
@@ -124,10 +124,10 @@ def test_train_sends_what_the_dry_run_showed(
 
 def typed_by_google(shown: str) -> str:
     """Send a printed request as a reader does who types it, and return the job's name."""
-    from google.cloud.aiplatform import CustomTrainingJob
+    from google.cloud.aiplatform import CustomJob
 
     make, submit = shown.split(").submit(")
-    job = eval(f"{make})", {"CustomTrainingJob": CustomTrainingJob})
+    job = eval(f"{make})", {"CustomJob": CustomJob})
     eval(f"job.submit({submit}", {"job": job})
     return str(job.display_name)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 import AWS_helpers.images
@@ -13,7 +15,7 @@ AMAZON = "111122223333.dkr.ecr.us-east-1.amazonaws.com/rented-machines:1"
 
 def images() -> tuple[str, str]:
     return (
-        GCP_helpers.images.image_for("T4"),
+        GCP_helpers.images.image_for("T4", date(2026, 7, 1)),
         AWS_helpers.images.image_for("ml.g4dn.xlarge", "us-east-1"),
     )
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from tools.links import without_comments, without_definitions
 from tools.notebook_boxes import Piece, join_pieces
 from tools.notebook_links import Episodes, Links
+from tools.paths import paths_of
 from tools.scanner import FOLDED, Block, Code, Div, Heading, Prose
 
 OPENING = """\
@@ -243,7 +244,22 @@ def cells(lesson: Episodes, path: Path, instructor: bool) -> list[Cell]:
         Cell(False, f"{title}\n\n{minutes}\n\n{notice}"),
         Cell(True, OPENING),
         *page_cells.cells,
+        *_ways_on(lesson, path, page_cells.links),
     ]
+
+
+def _ways_on(lesson: Episodes, path: Path, links: Links) -> list[Cell]:
+    """Return a cell that leads to the notebooks before and after an episode, if there are days."""
+    paths, lines = paths_of(lesson.root), []
+    if not paths.days:
+        return []
+    for word, steps in (("Next", paths.after(path.stem)), ("Previous", paths.before(path.stem))):
+        for step in steps:
+            page = lesson.pages[path.with_name(f"{step.episode}.md")]
+            title = (page.front_matter or {})["title"]
+            day = f" {step.day}" if step.day else ""
+            lines.append(f"{word}{day}: [{title}]({step.episode}.md)")
+    return [Cell(False, links.rewrite(" · ".join(lines)))] if lines else []
 
 
 def page_markdown(lesson: Episodes, path: Path, folder: Path) -> str:

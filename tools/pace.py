@@ -4,6 +4,9 @@ A minute is 200 words or 10 lines of code; running a cell takes 10 seconds. Ever
 the reader of the page sees, except the exercises, which state their minutes in their titles, and
 what a run has shown (tools/shown.py), which nobody reads word by word. A section whose heading
 begins with `Optional:` is not part of the core.
+
+`python -m tools.pace` prints how dense the pages are: the characters of a page's file for each
+minute that the page plans, without its optional sections, which no plan has minutes for, and with.
 """
 
 from __future__ import annotations
@@ -13,12 +16,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.folder import Lesson
-from tools.links import plain, without_comments, without_definitions
+from tools.folder import ROOT, Lesson
+from tools.links import heading_names, plain, without_comments, without_definitions
 from tools.scanner import Block, Code, Div, Heading, Page
 
 WORDS, LINES, CELLS = 200, 10, 6  # to a minute
 LONGEST_CORE = 25  # minutes of teaching
+DENSEST_CORE = 450  # characters a planned minute
 OPTIONAL = "optional:"  # so begins the heading of an optional section
 EXERCISES = frozenset({"challenge", "discussion"})
 NOT_SHOWN = frozenset({"instructor", "hint", "solution", "spoiler"})
@@ -109,6 +113,52 @@ def pace(page: Page) -> Pace:
     return Pace(minutes_of(core), sum_of_exercises(core), extra)
 
 
+def minutes_of_section(page: Page, name: str) -> float:
+    """Return the minutes of the section with this id, exercises included, optional ones left out.
+
+    A section ends at the next heading of its level or above. Without a name it is the page's
+    beginning, before its first heading.
+    """
+    names = {heading.line: found for heading, found, _ in heading_names(page)}
+    blocks, level = [], 0 if name else 9
+    for block in page.blocks:
+        if isinstance(block, Heading):
+            if level and block.level <= level:
+                level = 0
+            if not level and names[block.line] == name:
+                level = block.level
+        if level:
+            blocks.append(block)
+    core, _ = split(blocks)
+    return minutes_of(core) + sum_of_exercises(core)
+
+
+def density(page: Page) -> tuple[int, int]:
+    """Return the characters of a page for each minute that it plans: of its core, and of it all."""
+    facts = page.front_matter or {}
+    minutes = facts["teaching"] + facts["exercises"]
+    everything = sum(len(line) + 1 for line in page.lines)
+    _, optional = split(page.blocks)
+    core = everything - characters_of(optional)
+    return round(core / minutes), round(everything / minutes)
+
+
+def characters_of(blocks: Iterable[Block]) -> int:
+    """Return the characters of blocks, those in their boxes included."""
+    return sum(
+        characters_of(block.children) if isinstance(block, Div) else len(block.text)
+        for block in blocks
+    )
+
+
+def table_of_densities(lesson: Lesson) -> str:
+    """Return the characters a planned minute of every episode, as a table in Markdown."""
+    rows = ["| episode | core | with what is optional |", "|---|---|---|"]
+    for path in episodes(lesson):
+        rows.append(_row(path.stem, density(lesson.page(path))))
+    return "\n".join(rows)
+
+
 def table(lesson: Lesson) -> str:
     """Return the minutes of every episode by the formula, as a table in Markdown."""
     rows = ["| episode | teaching | exercises | together | optional |", "|---|---|---|---|---|"]
@@ -131,3 +181,7 @@ def episodes(lesson: Lesson) -> list[Path]:
 
 def _row(name: str, minutes: Iterable[int]) -> str:
     return " | ".join([f"| {name}", *map(str, minutes)]) + " |"
+
+
+if __name__ == "__main__":
+    print(table_of_densities(Lesson(ROOT)))

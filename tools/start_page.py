@@ -10,6 +10,13 @@ NAME = "start-here.md"
 PAGE = """\
 # {title}
 
+| if you have | begin with |
+|---|---|
+| one hour | [a taster](pages/taster.md) |
+| half a day | [half a day on Google Cloud](pages/half-day-google-cloud.md) or \
+[on Amazon](pages/half-day-amazon.md) |
+| a day | notebook 01; at the end, each notebook leads to the next one of the day |
+
 Click a title to open its notebook. In a notebook, run one cell after the other from the top:
 <kbd>Shift</kbd> + <kbd>Enter</kbd> runs a cell and goes to the next one.
 
@@ -19,8 +26,8 @@ Click a title to open its notebook. In a notebook, run one cell after the other 
 
 {console}
 
-If something goes wrong, [this list](pages/setup.md#trouble) may have it. Words of the lesson are in
-the [glossary](pages/reference.md).
+If something goes wrong, [this list](pages/setup.md#trouble) may have it. All calls are on one page,
+the [cheat sheet](pages/cheat-sheet.md), and all words in the [glossary](pages/reference.md).
 
 The notebooks do not build on each other: each can be started alone. Those in this folder are your
 copies; what you write in them stays yours. For a fresh copy, delete the file and start `make lab`

@@ -127,12 +127,16 @@ def test_search_engines_find_each_page_once_and_can_say_what_it_holds(
     assert said[episode.file].startswith(first)
 
 
-def test_all_pages_of_the_lesson_are_there_in_the_order_of_config_yaml(
+def test_all_pages_of_the_lesson_are_there_in_the_groups_of_the_index(
     plan: Plan, site: dict[str, Element]
 ) -> None:
     listed = [Path(name).stem for name in plan.config["episodes"]]
-    numbers = [e.text for e in site["index.html"].all("nav")[0].all("span", "episode-number")]
-    assert numbers == [name.partition("-")[0] for name in listed]
+    nav = site["index.html"].all("nav")[0]
+    numbers = [e.text for e in nav.all("span", "episode-number")]
+    assert sorted(numbers) == [name.partition("-")[0] for name in listed]
+    assert numbers == [name[:2] for group in plan.paths.groups.values() for name in group]
+    groups = [e.text for e in nav.all("h2")]
+    assert groups[:4] == ["Start", "Core", "Several machines", "Operations"]
     wanted = {path.stem for path in plan.lesson.page_paths() if path.parent.name != "instructors"}
     assert wanted <= {Path(name).stem for name in site if "/" not in name}
     assert {f"instructor/{name}" for name in site if "/" not in name} < set(site)
@@ -141,14 +145,27 @@ def test_all_pages_of_the_lesson_are_there_in_the_order_of_config_yaml(
 
 def test_previous_and_next_lead_through_all_pages(site: dict[str, Element]) -> None:
     for folder in ("", "instructor/"):
-        name, seen = "index.html", []
-        while name:
-            seen.append(folder + name)
-            links = {e.attributes.get("rel"): e for e in site[folder + name].all("a")}
-            if len(seen) > 1:
-                assert links["prev"].attributes["href"] == seen[-2].removeprefix(folder)
-            name = links["next"].attributes["href"] if "next" in links else ""
+        left, seen = ["index.html"], set()
+        while left:
+            name = left.pop()
+            seen.add(folder + name)
+            for following in neighbours(site[folder + name], "next"):
+                assert name in neighbours(site[folder + following], "prev"), (name, following)
+                left += [following] if folder + following not in seen else []
         assert sorted(seen) == sorted(n for n in site if ("/" in n) == bool(folder))
+
+
+def test_next_follows_the_day(site: dict[str, Element]) -> None:
+    assert neighbours(site["05-vertex-gpu-replicas.html"], "next") == ["12-tuning.html"]
+    assert neighbours(site["06-s3-data.html"], "prev") == ["02-train-locally.html"]
+    both = site["02-train-locally.html"]
+    assert neighbours(both, "next") == ["03-gcs-data.html", "06-s3-data.html"]
+    assert "Next on Amazon" in both.text
+
+
+def neighbours(page: Element, way: str) -> list[str]:
+    """The pages to which a page leads as the next or the previous one."""
+    return [e.attributes["href"] for e in page.all("a") if e.attributes.get("rel") == way]
 
 
 def test_every_link_and_anchor_inside_the_site_leads_somewhere(site: dict[str, Element]) -> None:

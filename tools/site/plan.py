@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from tools.folder import Lesson, PageError
+from tools.paths import Step, paths_of
 from tools.scanner import Page
 
 INDEX = "index.html"
@@ -42,6 +42,14 @@ class Entry:
         return self.teaching + self.exercises
 
 
+@dataclass(frozen=True)
+class Way:
+    """A page before or after another one, and the day on which it is; "" on all."""
+
+    entry: Entry
+    day: str = ""
+
+
 class Plan:
     """The site's pages, in reading order. Raises PageError for what cannot be read as meant."""
 
@@ -56,6 +64,7 @@ class Plan:
             if not config.get(key):
                 raise PageError(f"config.yaml: `{key}` is missing; every page shows it, so add it")
         self.config: dict[str, Any] = config
+        self.paths = paths_of(self.root)
         self.entries = self._entries()
         files = [entry.file.casefold() for entry in self.entries]
         for file in files:
@@ -123,12 +132,42 @@ class Plan:
 
     def group(self, instructor: bool) -> list[tuple[str, list[Entry]]]:
         """Return the pages of one view, by part."""
-        entries = self.of(instructor)
-        parts = ((part, [entry for entry in entries if entry.part == part]) for part in PARTS)
+        entries, parts = self.of(instructor), []
+        for part in PARTS:
+            if part == "Episodes":
+                parts += self._groups_of_episodes()
+            else:
+                parts.append((part, [entry for entry in entries if entry.part == part]))
         return [(part, found) for part, found in parts if found]
 
-    def neighbours(self, entry: Entry, instructor: bool) -> tuple[Entry | None, Entry | None]:
-        """Return what is read before a page, and what after it."""
-        row = list(chain([None], self.of(instructor), [None]))
+    def _groups_of_episodes(self) -> list[tuple[str, list[Entry]]]:
+        by_name = {entry.path.stem: entry for entry in self.episodes if entry.path}
+        return [
+            (group, [by_name[name] for name in names if name in by_name])
+            for group, names in self.paths.groups.items()
+        ]
+
+    def neighbours(self, entry: Entry, instructor: bool) -> tuple[list[Way], list[Way]]:
+        """Return what is read before a page, and what after it.
+
+        Between episodes that is what the days and the groups of the index say.
+        """
+        before, after = [], []
+        if entry.part == "Episodes" and entry.path:
+            before = [self._way(step) for step in self.paths.before(entry.path.stem)]
+            after = [self._way(step) for step in self.paths.after(entry.path.stem)]
+        row = self._row(instructor)
         at = row.index(entry)
-        return row[at - 1], row[at + 1]
+        if not before and at > 0:
+            before = [Way(row[at - 1])]
+        if not after and at + 1 < len(row):
+            after = [Way(row[at + 1])]
+        return before, after
+
+    def _way(self, step: Step) -> Way:
+        found = next(each for each in self.episodes if each.file == f"{step.episode}.html")
+        return Way(found, step.day)
+
+    def _row(self, instructor: bool) -> list[Entry]:
+        """Return the pages of one view, the episodes in the order of their groups."""
+        return [entry for _, entries in self.group(instructor) for entry in entries]

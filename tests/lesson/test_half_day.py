@@ -1,0 +1,50 @@
+"""Half a day on one cloud: the minutes of its rows are those of the sections that they name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools.folder import ROOT, read_page
+from tools.links import heading_names
+from tools.pace import minutes_of_section
+
+TOP = ""  # what is before the first heading of a page
+SECTIONS = {
+    "01-introduction": (TOP, "why", "controller"),
+    "02-train-locally": (TOP, "look", "prepare", "test", "judge", "script"),
+    "03-gcs-data": (TOP, "target", "upload"),
+    "04-vertex-first-job": (TOP, "test", "send", "judge", "clean-up"),
+    "06-s3-data": (TOP, "target", "bucket", "upload", "channels"),
+    "07-sagemaker-first-job": (TOP, "test", "send", "judge", "clean-up"),
+}
+ROW = re.compile(r"^\| (\d+) \| (.*) \|$", re.MULTILINE)
+EPISODE = re.compile(r"\(\.\./episodes/(.*?)\.md\)")
+
+
+@pytest.fixture(params=["google-cloud", "amazon"])
+def rows(request: pytest.FixtureRequest) -> list[tuple[int, str]]:
+    page = (ROOT / "learners" / f"half-day-{request.param}.md").read_text(encoding="utf-8")
+    return [(int(minutes), what) for minutes, what in ROW.findall(page)]
+
+
+def test_it_has_two_and_a_half_hours_a_break_and_a_tenth_free(rows: list[tuple[int, str]]) -> None:
+    total = sum(minutes for minutes, _ in rows)
+    assert 140 <= total <= 160
+    free = sum(minutes for minutes, what in rows if what.startswith("Free"))
+    assert 10 * free >= total - free
+    assert any(what == "A break" for _, what in rows)
+
+
+def test_the_minutes_are_those_of_the_formula(rows: list[tuple[int, str]]) -> None:
+    found = [(EPISODE.search(what), minutes) for minutes, what in rows]
+    episodes = [(match[1], minutes) for match, minutes in found if match]
+    assert len(episodes) == 4
+    for name, minutes in episodes:
+        page = read_page(Path(ROOT, "episodes", f"{name}.md"))
+        known = {name for _, name, _ in heading_names(page)}
+        assert set(SECTIONS[name]) - {TOP} <= known
+        calculated = sum(minutes_of_section(page, section) for section in SECTIONS[name])
+        assert abs(calculated - minutes) <= 1, (name, calculated)

@@ -16,7 +16,7 @@ noise = choice(
         "A": "the passengers' table came down to a fifth because its values repeat; these do not.",
         "B": "that would take digits that follow from others; the digits of noise do not.",
     },
-    praise="Compressing finds what repeats, and in noise nothing does.",
+    praise="Compressing gains from values that repeat, and no value of noise does.",
     advice="which values of the passengers' table occur more than once, and which values of noise?",
 )
 
@@ -37,7 +37,7 @@ def _judge_sent(blob: Any) -> str:
 sent = Exercise(
     object,
     _judge_sent,
-    "The client gives you the bucket, the bucket the blob, and the blob its content.",
+    "The client has buckets, a bucket has blobs, and a blob uploads its content.",
     "the cell above does it with the training archive: one line makes a blob, one uploads.",
     kind="write",
 )
@@ -56,7 +56,7 @@ def _judge_generation(answer: int) -> str:
 generation = Exercise(
     int,
     _judge_generation,
-    "It stands for “there is no such object”, so nothing can be written over by mistake.",
+    "With 0 the upload works only if there is no such object, so it cannot replace one by mistake.",
     "the generations that you have seen are far above the number that you are looking for.",
 )
 
@@ -66,7 +66,9 @@ def _judge_job_path(answer: str, address: str) -> str:
     if answer == f"/gcs/{bucket}/{name}":
         return ""
     if answer.startswith(("gs:/", "/gs/")):
-        return "in a job the bucket lies under /gcs/; nothing of the URI's beginning is left."
+        return (
+            "in a job the bucket is a folder under /gcs/; nothing of the URI's beginning is left."
+        )
     if answer == f"gcs/{bucket}/{name}":
         return "nearly: a path that does not begin with / starts where the job happens to be."
     if answer == f"/gcs/{name}":
@@ -77,7 +79,7 @@ def _judge_job_path(answer: str, address: str) -> str:
 job_path = Exercise(
     str,
     _judge_job_path,
-    "In a job, open() and numpy read it as they read any file.",
+    "In a job, open() and numpy read this path as they read any file.",
     "compare the two URIs of the training archive in the table above.",
 )
 
@@ -87,7 +89,7 @@ half = choice(
         "B": "the script turns every archive into float32 before it trains, also the plain one.",
         "C": "numpy.load unpacks by itself; the script does not have to know.",
     },
-    praise="Packing loses nothing, and the script computes in float32 in any case.",
+    praise="Compressing loses nothing, and the script computes in float32 in any case.",
     advice="two things have changed: how the bytes are packed, and how many digits a value has. "
     "The line X.astype(np.float32) of train_nn.py settles one of them.",
 )

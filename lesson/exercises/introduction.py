@@ -17,7 +17,8 @@ stay_or_go = one_each(
         "in the second, it is one training: what does the GPU make of its 30 hours?",
         "in the third, what keeps the forty from running at the same time?",
     ],
-    praise="First the time to get ready, then what one machine can do, and only then how many.",
+    praise="Look at the start-up time first, then at what one machine can do, and only then at "
+    "several.",
     advice="calculate for each how long it takes here, and how long there, the five minutes "
     "included.",
 )
@@ -31,7 +32,7 @@ order = in_order(
         ("E", "B", "what can be fetched before it is there?"),
     ],
     {},
-    praise="C, A and E happen on the rented machine; for A and E you pay, and for a part of C.",
+    praise="C, A and E happen on the rented machine. You pay for A and E, and for a part of C.",
     advice="begin with what has to be in the bucket, and end with what you want to have here.",
 )
 
@@ -45,7 +46,8 @@ true_here = some(
         "C": "of C: no machine has to be found here, and it has other cores.",
         "D": "of D: what does the process that computes need of your notebook?",
     },
-    praise="It runs what you send; of machines, quotas and waiting it knows nothing.",
+    praise="The local cloud runs what you send. It has no quotas, no other machines and no waiting "
+    "times.",
     advice="which of them are about the script, and which about machines and accounts?",
 )
 
@@ -65,7 +67,7 @@ def _judge_weekend(answer: float) -> str:
 weekend = Exercise(
     float,
     _judge_weekend,
-    "64 hours. With the price of a machine with a GPU it is a bill that somebody will ask about.",
+    "The machine ran for 64 hours. A machine with a GPU would have cost several times as much.",
     "estimate_cost takes hours=, and what it returns has .usd.",
     unit="dollars",
 )

@@ -23,8 +23,8 @@ leak = some(
         "C": "choosing columns computes nothing from the rows.",
         "E": "line E is the split itself: the question is what happens before it.",
     },
-    praise="The median and the scaler are fitted before line E, so the validation rows had a say "
-    "in both.",
+    praise="The median and the scaler are fitted before line E, so the validation rows "
+    "change both.",
     advice="look for a line that would give other numbers if a fifth of the rows were not in the "
     "table.",
 )
@@ -37,7 +37,7 @@ claims = some(
         "C": "C is false: for an archive mmap_mode has no effect.",
         "E": "E is false: a DataLoader knows rows in memory, and no files.",
     },
-    praise="It is a zip file of whole arrays under their names, and no more than that.",
+    praise="An npz archive is a zip file of whole arrays under their names.",
     advice="two of the five are true; what can be found out about an array without reading all of "
     "it?",
 )
@@ -64,7 +64,7 @@ def _judge_there(again: Any, s3: Any, bucket: str) -> str:
 there = Exercise(
     object,
     _judge_there,
-    "The object is in the bucket, and what you read from it has the rows that you sent.",
+    "The object is in the bucket, and has the rows that you sent.",
     "the cells above do both with the training archive: a call with upload, a call with get, and "
     "then BytesIO.",
     kind="write",
@@ -86,8 +86,7 @@ def _judge_prefix(answer: int) -> str:
 prefix = Exercise(
     int,
     _judge_prefix,
-    "A prefix is the first letters of a key, not a folder: whole URIs, or a slash at the end, are "
-    "safer.",
+    "A prefix is the first letters of a key, not a folder. Use whole URIs, or a slash at the end.",
     "write the four keys that begin with data/ below each other, and compare their first ten "
     "letters.",
     unit="objects",
@@ -110,8 +109,9 @@ def _judge_price(answer: float) -> str:
 price = Exercise(
     float,
     _judge_price,
-    "Nine tenths of it buy nothing: keep the raw table, the code, and the version in use.",
-    "how many GB lie there in all, and how many months? helpers.GB_MONTH is the price of one GB "
+    "Nine tenths of the money are for versions that nobody uses: keep the raw table, the code, and "
+    "one version.",
+    "how many GB are stored in all, and how many months? helpers.GB_MONTH is the price of one GB "
     "for one month.",
     unit="dollars",
 )
@@ -138,7 +138,7 @@ def _judge_channel(answer: str, address: str) -> str:
 channel = Exercise(
     str,
     _judge_channel,
-    "The channel names the folder, the object names the file.",
+    "The folder has the channel's name, and the file has the last part of the object's key.",
     "take the path of the training archive, and change what belongs to the other channel and to "
     "the other object.",
 )

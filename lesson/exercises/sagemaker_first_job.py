@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from lesson.exercises import Exercise
+from lesson.exercises.kinds import copied
 from lesson.exercises.kinds.lettered import choice
 from lesson.exercises.kinds.sent import Record, job_to_send, not_cancelled, not_succeeded
 from lesson.jobs.states import CANCELLED
@@ -31,7 +32,7 @@ def _judge_price(answer: float) -> str:
 price = Exercise(
     float,
     _judge_price,
-    "Billed seconds count; a job this small costs less than half a cent.",
+    "You pay for the billed seconds; a job this small costs less than half a cent.",
     "estimate_cost('ml.m5.large', hours=...).usd gives the dollars; how many hours are the billed "
     "seconds of all jobs together?",
     unit="dollars",
@@ -43,7 +44,7 @@ arrival = choice(
         "B": "the name stays as it was written: nothing turns an underscore into a dash.",
         "C": "there is such a file, but an ordinary script does not have to know it.",
     },
-    praise="So a script that reads flags runs on SageMaker unchanged.",
+    praise="A script that reads flags therefore runs on SageMaker unchanged.",
     advice="train_nn.py was not changed for SageMaker, and reads its settings as it always does.",
 )
 
@@ -112,7 +113,7 @@ def _judge_limited(record: Record) -> str:
 
 limited = job_to_send(
     _judge_limited,
-    "It is stopped as you would stop it, and what it has left in /opt/ml/model is kept.",
+    "The service stops it as you would, and keeps the files in /opt/ml/model.",
     "the description of the first job has a limit, too: which class holds its seconds?",
 )
 
@@ -125,7 +126,7 @@ def _judge_fixed(record: Record) -> str:
 
 fixed = job_to_send(
     _judge_fixed,
-    "The folder has the name of the channel, and the hyperparameter has to name that folder.",
+    "The folder has the channel's name, and the hyperparameter has to name that folder.",
     "the sentence names a folder below /opt/ml/input/data; which channels does this job have, and "
     "what does SETTINGS say?",
 )
@@ -136,6 +137,8 @@ billed = choice(
         "A": "look at the column `training`: the epochs take a second or so, on any machine.",
         "C": "that time is not billed: the machines have not begun to work for the job yet.",
     },
-    praise="A job this small is a rehearsal: what it costs is the way there and back.",
+    praise="For a job this small you pay mostly for getting ready and for uploading.",
     advice="the column `training` has the seconds of the epochs; what is left of 135?",
 )
+
+own_network = copied.own_network()

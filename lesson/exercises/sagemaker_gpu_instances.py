@@ -29,7 +29,8 @@ def _judge_enabled(predict: Callable[..., Any]) -> str:
 
 enabled = function(
     _judge_enabled,
-    "Without these two moves, the script computes on the processor of the machine with the GPU.",
+    "Without these two moves, the script computes on the processor, although the machine has a "
+    "GPU.",
     "both have to be on the device: the model and the rows; each has a method to().",
 )
 
@@ -52,7 +53,7 @@ def _judge_bill(answer: float) -> str:
 bill = Exercise(
     float,
     _judge_bill,
-    "228 seconds of instances: each of the two ran for 114.",
+    "Each of the two instances ran for 114 seconds, so together 228 were billed.",
     "how often is each instance counted in the column “billed”? Then mind the unit of `hours`.",
     unit="dollars",
 )
@@ -63,7 +64,7 @@ two_logs = choice(
         "A": "somebody would have to split the rows, and no line of ordinary.py does.",
         "B": "that takes two things that no line of ordinary.py does: a split and an exchange.",
     },
-    praise="The same work was done twice, to the last digit, and was billed twice.",
+    praise="Both instances did the same work, to the last digit, and both are billed.",
     advice="read ordinary.py as each of the two instances does: from its first line to its last.",
 )
 
@@ -80,7 +81,8 @@ exchange = in_order(
         ),
     ],
     {"E": "the average of a loss is a number to read: no gradient passes through average()."},
-    praise="Between the gradient and the step: all instances then make the same step.",
+    praise="The exchange belongs between the gradient and the step: all instances then make the "
+    "same step.",
     advice="what has to be the same on all instances, so that the weights stay the same?",
 )
 
@@ -101,7 +103,8 @@ def _judge_proof(record: Record) -> str:
 
 proof = job_to_send(
     _judge_proof,
-    "Each had other rows, and there is one model: copies that exchange nothing would be three.",
+    "Each instance had other rows, and there is one model: three copies that exchange nothing "
+    "would be three models.",
     "the cell that made `together` has the call, and the variable `two` what has to change.",
 )
 
@@ -122,6 +125,6 @@ def _judge_steps(steps: Callable[..., Any]) -> str:
 
 steps = function(
     _judge_steps,
-    "About half as many steps with twice the rows: another training, and another model.",
+    "An epoch has about half as many steps, each with twice the rows, which gives another model.",
     "an instance has 284 or 285 rows, and the last batch may be a small one: math.ceil rounds up.",
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lesson import ROOT, LessonError
 from lesson.exercises import Exercise
 from lesson.jobs.runs import Run
+from lesson.machines.this_machine import find_script
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,14 +35,14 @@ def _judge_guess(answer: float) -> str:
     if abs(answer - 0.5) < 0.004:
         return "a coin would score that; this guess always says the same, and one answer is rarer."
     if not 0 <= answer <= 1:
-        return "a share lies between 0 and 1."
+        return "a share is between 0 and 1."
     return "count the passengers of val_part for whom the guess is right; divide by all of them."
 
 
 guess = Exercise(
     float,
     _judge_guess,
-    "A model that scores less has learned nothing at all.",
+    "A model that scores less has learned nothing.",
     "val_part['Survived'].mean() is the share that survived; the guess is right about the rest.",
 )
 
@@ -77,7 +78,7 @@ def _judge_steps(answer: int) -> str:
 steps = Exercise(
     int,
     _judge_steps,
-    "Eight steps of 64 rows and a short one of 57.",
+    "An epoch has eight steps of 64 rows and a short one of 57.",
     "divide the rows by the batch size; what happens with the rows that are left over?",
     unit="steps",
 )
@@ -97,7 +98,7 @@ def _judge_flag(answer: str) -> str:
 flag = Exercise(
     str,
     _judge_flag,
-    "Read the first lines of a run: they say what it was told, and what it ignored.",
+    "Read the first lines of a run: they say which flags it uses, and which it ignores.",
     "the list that --help prints has a flag for how far a step moves the weights.",
 )
 
@@ -124,16 +125,15 @@ def _judge_functions(answer: str) -> str:
 functions = Exercise(
     str,
     _judge_functions,
-    "Five functions, each shorter than a screen; the rest of the file calls them.",
+    "Each of the five functions is shorter than a screen; the rest of the file calls them.",
     "the first two are in section 1, the third and the last in section 3, the fourth in section 4.",
 )
 
 
 def _layers_of(path: str) -> list[Any]:
     """Return the layers of the network that a copy of the script makes, in order."""
-    if not path.endswith(".py"):
-        raise LessonError("the answer is the path of your copy, which ends in .py.")
     try:
+        path = str(find_script(path))
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as problem:
         raise LessonError(f"your copy cannot be read: {problem}") from None
@@ -164,9 +164,33 @@ def _judge_own_copy(answer: str) -> str:
 own_copy = Exercise(
     str,
     _judge_own_copy,
-    "It acts while the script trains, and not while it evaluates: look for train() and eval().",
+    "Dropout acts while the script trains, and not while it evaluates: look for train() and "
+    "eval().",
     "the layers are appended in a loop of build_model(); one more line belongs into the loop.",
     kind="write",
+)
+
+
+def _judge_improved(answer: float, original: Run, changed: Run) -> str:
+    if not isinstance(original, Run) or not isinstance(changed, Run):
+        return "hand both runs to check(), as the cell of the exercise does."
+    if original.loss is None or changed.loss is None:
+        return "a run has no result yet; train again."
+    fall = original.loss - changed.loss
+    if abs(fall) < 1e-5:
+        return "both runs have the same loss: change the copy, and train it again with code=mine."
+    if abs(answer - fall) < 0.0005:
+        return ""
+    if abs(answer + fall) < 0.0005:
+        return "that is the loss of the copy minus that of the original: turn it round."
+    return "subtract the loss of changed_run from that of result; .loss has each."
+
+
+improved = Exercise(
+    float,
+    _judge_improved,
+    "One comparison on 143 rows proves little: another --seed changes the loss as well.",
+    "result.loss and changed_run.loss are the two validation losses.",
 )
 
 
@@ -192,6 +216,6 @@ def _judge_best_epoch(answer: int, run: Run) -> str:
 best_epoch = Exercise(
     int,
     _judge_best_epoch,
-    "From there on the network learns its training rows by heart: it overfits.",
+    "After that epoch the network learns its training rows by heart: it overfits.",
     "history['val_loss'].idxmin() is the position of the lowest value; epochs count from 1.",
 )

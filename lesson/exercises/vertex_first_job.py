@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.lettered import choice
+from lesson.exercises.kinds import copied
 from lesson.exercises.kinds.sent import Record, job_to_send, not_cancelled, not_succeeded
 
 HOURLY = 0.21849885  # of n1-standard-4, as in GCP_helpers/costs.py, which a test compares
@@ -27,41 +27,34 @@ def _judge_price(answer: float) -> str:
 price = Exercise(
     float,
     _judge_price,
-    "Less than a cup of coffee, and five of six minutes are not spent on training.",
+    "The twenty jobs cost less than half a dollar, and five of six minutes are not spent on "
+    "training.",
     "estimate_cost('n1-standard-4', hours=...).usd gives the dollars; how many hours are they "
     "all together?",
     unit="dollars",
 )
 
-second_run = choice(
-    "C",
-    {
-        "A": "the weights of the first run lie in the bucket; nothing reads them back by itself.",
-        "B": "it might have been made so, but the SDK ties one object to one job.",
-    },
-    praise="One object, one job: make a new CustomTrainingJob for every job that you send.",
-    advice="the object has a resource_name by now: the name of one job.",
-)
-
 
 def _judge_right_class(answer: str) -> str:
     name = re.sub(r"\(.*|\s", "", answer).rpartition("aiplatform.")[2]
-    if name in ("CustomTrainingJob", "CustomJob.from_local_script"):
+    if name == "CustomJob.from_local_script":
         return ""
     if name == "CustomJob":
-        return "that is the class that does not know script_path; print the TypeError again."
+        return "that is the constructor that does not know script_path; print the TypeError again."
+    if name == "CustomTrainingJob":
+        return "that one takes a script, but runs it in one of Google's own images only."
     if name == "CustomPythonPackageTrainingJob":
         return "that one wants a package that you have built and uploaded yourself."
     if name == "CustomContainerTrainingJob":
         return "that one runs a command in an image that already holds your script."
-    return "name a class of google.cloud.aiplatform that takes script_path and container_uri."
+    return "name a call of google.cloud.aiplatform that takes script_path and container_uri."
 
 
 right_class = Exercise(
     str,
     _judge_right_class,
-    "It packs the script by itself; so does CustomJob.from_local_script.",
-    "you have used it on this page: which class got script_path?",
+    "It packs the script, and runs it in any image that has Python.",
+    "you have used it on this page: which call in new_job() got script_path?",
 )
 
 
@@ -69,10 +62,10 @@ def _judge_failed_filter(answer: str) -> str:
     found = re.fullmatch(r"""\s*state\s*=\s*(["']?)(\w+)\1\s*""", answer)
     if found is None:
         return 'write it as the filter above, state="...", with another state.'
-    if found[2] == "PIPELINE_STATE_FAILED":
-        return ""
     if found[2] == "JOB_STATE_FAILED":
-        return "so it is called for the custom job behind; these are training pipelines."
+        return ""
+    if found[2] == "PIPELINE_STATE_FAILED":
+        return "a training pipeline has this state; these are custom jobs."
     if found[2].upper() == "FAILED":
         return "write the state's whole name, as job.state.name does."
     return "the table above has the state of a job that ended with an error."
@@ -81,7 +74,7 @@ def _judge_failed_filter(answer: str) -> str:
 failed_filter = Exercise(
     str,
     _judge_failed_filter,
-    "The service does the search, however many jobs there are.",
+    "The service searches, and sends you only the jobs that match.",
     "take the filter of the running jobs, and the name of another state from the table.",
     kind="write",
 )
@@ -101,7 +94,7 @@ cancelled = job_to_send(
 
 
 def _judge_fixed(record: Record) -> str:
-    if record.spec.name != "titanic-fixed":
+    if not record.spec.name.startswith("titanic-fixed"):
         return f"this is {record.spec.name}; make a new job, called titanic-fixed, and run it."
     return not_succeeded(record)
 
@@ -123,7 +116,9 @@ def _judge_compared(record: Record) -> str:
 
 compared = job_to_send(
     _judge_compared,
-    "Only the training has grown: a small job pays mostly for its start, a large one for its "
-    "epochs.",
+    "Only the training has grown: you pay mostly for the start of a small job, and for the epochs "
+    "of a large one.",
     "the cell that made `run` has the call: change its epochs, and add patience.",
 )
+
+own_network = copied.own_network()

@@ -69,7 +69,7 @@ def _judge_break_even(answer: float) -> str:
 break_even = Exercise(
     float,
     _judge_break_even,
-    "So the training itself has to become 3.4 times as fast before the GPU saves a cent.",
+    "The training itself has to become 3.4 times as fast before the GPU saves a cent.",
     "how long may the whole job take on the more expensive machine for the same money? The start "
     "is part of it.",
     unit="minutes",
@@ -81,7 +81,7 @@ naive_rows = choice(
         "B": "somebody would have to split the rows, and no line of naive.py does.",
         "C": "both replicas run the whole script; neither of them knows that it has company.",
     },
-    praise="Nobody divided the work, so two machines did the same work twice.",
+    praise="No line of the script divides the rows, so both machines did the same work.",
     advice="look for the line of naive.py that gives a replica a part of the rows.",
 )
 
@@ -94,7 +94,7 @@ def _judge_third(record: Record) -> str:
 
 third = job_to_send(
     _judge_third,
-    "Three parts without a gap, and no row twice: replica r of n starts at row 569 * r // n.",
+    "The three parts have no gap and no row twice: replica r of n starts at row 569 * r // n.",
     "the argument has the name that the picture uses for the machines of a job.",
 )
 

@@ -37,17 +37,18 @@ def copies(folder: Path) -> tuple[list[str], list[tuple[str, str]]]:
         "broken": script.replace(RELU, RELU + DROPOUT.replace("))", ")")),
         "empty": "",
     }
-    paths = {name: str(folder / f"{name}.py") for name in [*contents, "missing"]}
+    paths = {name: str(folder / name) for name in [*contents, "missing"]}
     for name, content in contents.items():
-        Path(paths[name]).write_text(content, encoding="utf-8")
+        Path(paths[name]).mkdir()
+        Path(paths[name], "train_nn.py").write_text(content, encoding="utf-8")
     wrong = [
         (paths["unchanged"], "saved the file"),
         (paths["before"], "after each ReLU"),
         (paths["half"], "another share"),
         (paths["broken"], "SyntaxError"),
         (paths["empty"], "no build_model()"),
-        (paths["missing"], "cannot be read"),
-        ("nn.Dropout(0.2)", "ends in .py"),
+        (paths["missing"], "no train_nn.py in this folder"),
+        ("nn.Dropout(0.2)", "no train_nn.py in this folder"),
     ]
     return [paths["right"], paths["one_line"]], wrong
 
@@ -115,8 +116,14 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     best, last = run.metrics["epochs"]["best"], run.metrics["epochs"]["last"]
     wrong = [(last, "rows that the model has seen"), (best - 1, "counts from 0")]
     best_epoch = ([best, np.int64(best)], [*wrong, (1, "the dashed line")])
-    request.cls.answers = ANSWERS | {"best_epoch": best_epoch, "own_copy": copies(folder)}
-    request.cls.context = {"best_epoch": (run,)}
+    changed = dataclasses.replace(run, loss=run.loss - 0.04)
+    improved: tuple[list[float], list[tuple[float, str]]] = (
+        [0.04, 0.0401],
+        [(-0.04, "turn it round"), (changed.loss, "subtract")],
+    )
+    answers = {"best_epoch": best_epoch, "own_copy": copies(folder), "improved": improved}
+    request.cls.answers = ANSWERS | answers
+    request.cls.context = {"best_epoch": (run,), "improved": (run, changed)}
     return run
 
 
@@ -129,6 +136,9 @@ class TestExercises(ExerciseRules):
         gone = dataclasses.replace(run, artefacts="gone")
         assert "train again" in self.said("best_epoch", 5, gone)
         assert self.said("guess", 0.5, run).startswith("Not yet: call check() as")
+
+    def test_a_copy_that_trains_like_the_original_has_no_change_yet(self, run: Run) -> None:
+        assert "change the copy" in self.said("improved", 0, run, run)
 
 
 def test_the_script_has_the_functions_in_the_sections_of_the_hint() -> None:

@@ -18,6 +18,7 @@ from lesson.exercises import s3_data, sagemaker_first_job
 from lesson.preparation import prepare
 from local_cloud.client.control import Status
 from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
+from tests.lesson.own_network import OWN_ANSWERS, OWN_CONTEXT, OwnNetworkRules
 from tests.lesson.sent_jobs import amazon, cancelled, connected, ended, on_amazon, until
 
 ROOT = Path(__file__).parents[3]
@@ -163,7 +164,7 @@ def jobs(
         at_limit = ended(amazon, send("titanic-limited", limit=1, **long))
         short = ended(amazon, send("titanic-limited", epochs="10"))
         broken = ended(amazon, send("titanic-fixed", train="broken"))
-        request.cls.answers = FIRST_JOB_ANSWERS | {
+        request.cls.answers = {**FIRST_JOB_ANSWERS, **OWN_ANSWERS} | {
             "stopped": (
                 [stopped],
                 [
@@ -192,11 +193,12 @@ def jobs(
 
 
 @pytest.mark.usefixtures("jobs")
-class TestFirstJob(ExerciseRules):
+class TestFirstJob(OwnNetworkRules):
     page = "07-sagemaker-first-job.md"
     module = sagemaker_first_job
     context: ClassVar[Context] = {
         "loss_regex": (LOG,),
+        "own_network": OWN_CONTEXT,
         **dict.fromkeys(("stopped", "limited", "fixed"), (amazon,)),
     }
 

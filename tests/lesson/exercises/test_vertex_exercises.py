@@ -17,6 +17,7 @@ from lesson.exercises.kinds.lettered import choice
 from lesson.preparation import prepare
 from local_cloud.client.control import Status
 from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
+from tests.lesson.own_network import OWN_ANSWERS, OWN_CONTEXT, OwnNetworkRules
 from tests.lesson.sent_jobs import cancelled, connected, ended, google, on_google, until
 
 ROOT = Path(__file__).parents[3]
@@ -50,17 +51,15 @@ FIRST_JOB_ANSWERS: Answers = {
             (2, "six minutes each"),
         ],
     ),
-    "second_run": (["C"], [("A", "by itself"), ("B", "one job")]),
     "right_class": (
         [
-            "CustomTrainingJob",
-            "aiplatform.CustomTrainingJob",
-            "google.cloud.aiplatform.CustomTrainingJob(",
             "CustomJob.from_local_script",
             "aiplatform.CustomJob.from_local_script(...)",
+            "google.cloud.aiplatform.CustomJob.from_local_script(",
         ],
         [
             ("CustomJob", "TypeError"),
+            ("CustomTrainingJob", "Google's own images only"),
             ("CustomPythonPackageTrainingJob", "built and uploaded"),
             ("aiplatform.CustomContainerTrainingJob", "already holds"),
             ("TrainingJob", "takes script_path"),
@@ -68,16 +67,16 @@ FIRST_JOB_ANSWERS: Answers = {
     ),
     "failed_filter": (
         [
-            'state="PIPELINE_STATE_FAILED"',
-            "state='PIPELINE_STATE_FAILED'",
-            "state = PIPELINE_STATE_FAILED",
+            'state="JOB_STATE_FAILED"',
+            "state='JOB_STATE_FAILED'",
+            "state = JOB_STATE_FAILED",
         ],
         [
-            ('state="JOB_STATE_FAILED"', "custom job"),
+            ('state="PIPELINE_STATE_FAILED"', "custom jobs"),
             ('state="failed"', "whole name"),
-            ('state="PIPELINE_STATE_RUNNING"', "ended with an error"),
-            ("PIPELINE_STATE_FAILED", "as the filter above"),
-            ("state=\"PIPELINE_STATE_FAILED'", "as the filter above"),
+            ('state="JOB_STATE_RUNNING"', "ended with an error"),
+            ("JOB_STATE_FAILED", "as the filter above"),
+            ("state=\"JOB_STATE_FAILED'", "as the filter above"),
         ],
     ),
 }
@@ -173,7 +172,7 @@ def first_jobs(
         broken = ended(google, send("titanic-fixed", "--train=broken"))
         unsent = aiplatform.CustomTrainingJob("titanic-fixed", "small.py", container_uri="i:1")
         yours = cancelled(google, send("titanic-yours", *long, **large))
-        request.cls.answers = FIRST_JOB_ANSWERS | {
+        request.cls.answers = {**FIRST_JOB_ANSWERS, **OWN_ANSWERS} | {
             "cancelled": (
                 [yours],
                 [
@@ -185,7 +184,7 @@ def first_jobs(
                 ],
             ),
             "fixed": (
-                [ended(google, send("titanic-fixed", "--train=whole"))],
+                [ended(google, send("titanic-fixed-me", "--train=whole"))],
                 [
                     (broken, "check the name"),
                     (short, "called titanic-fixed"),
@@ -207,10 +206,13 @@ def first_jobs(
 
 
 @pytest.mark.usefixtures("first_jobs")
-class TestFirstJob(ExerciseRules):
+class TestFirstJob(OwnNetworkRules):
     page = "04-vertex-first-job.md"
     module = vertex_first_job
-    context: ClassVar[Context] = dict.fromkeys(("cancelled", "fixed", "compared"), (google,))
+    context: ClassVar[Context] = {
+        **dict.fromkeys(("cancelled", "fixed", "compared"), (google,)),
+        "own_network": OWN_CONTEXT,
+    }
 
     def test_a_job_that_is_gone_is_said_to_be_gone(self, tmp_path: Path) -> None:
         with connected(tmp_path):

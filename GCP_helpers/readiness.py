@@ -228,6 +228,8 @@ class Google:
                 f"{self.image}: the registry answers {refusal.status}; build and push the lesson's "
                 "own (`python -m tools.image --cloud gcp` prints how), and name it in LESSON_IMAGE"
             ) from None
+        if self.image.endswith(f"/{images.OWN}"):  # it has been pushed
+            return self.image
         return images.check(self.image, date.today()) or self.image
 
     # ---- what is asked --------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def test_the_default_is_never_one_that_has_gone_but_the_lessons_own(
     monkeypatch.setenv("LESSON_TARGET", "cloud")
     monkeypatch.delenv("LESSON_IMAGE", raising=False)
     own = image_for(gpu, date(2026, 11, 26))
-    assert own == tool.uri("gcp", "my-project", "europe-west4", "1")
+    assert own == tool.uri("gcp", "my-project", "europe-west4", tag="1")
     assert "build and push it first" in str(check(own, date(2026, 11, 26)))
     monkeypatch.setenv("LESSON_IMAGE", own)  # who names it has pushed it
     assert check(own, date(2026, 11, 26)) is None

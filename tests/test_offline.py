@@ -23,6 +23,14 @@ try:
 except OSError as problem:
     print(errno.errorcode[problem.errno])
 """
+NAMES = """
+import socket
+try:
+    socket.getaddrinfo("nobody.invalid", 80)  # RFC 6761: a name that nobody has
+except socket.gaierror as problem:
+    print(problem.errno == socket.EAI_NONAME)
+print(socket.getnameinfo(("192.0.2.1", 80), 0)[0])
+"""
 IDENTITY = """
 import os
 print(os.getuid(), [line for line in open("/proc/self/status") if line.startswith("CapEff")])
@@ -37,6 +45,13 @@ def test_loopback_is_all_there_is() -> None:
     command = [sys.executable, "-m", "tests.offline", sys.executable, "-c", TALKS]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("ENETUNREACH\n", "")
+
+
+@needs_networks
+def test_a_host_that_is_not_there_is_unknown_as_with_a_network() -> None:
+    command = [sys.executable, "-m", "tests.offline", sys.executable, "-c", NAMES]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("True\n192.0.2.1\n", "")
 
 
 @needs_networks

@@ -24,11 +24,7 @@ from training import train_nn
 
 SCRIPT = Path(train_nn.__file__)
 FOR_LONG = ("--epochs", 10**6, "--patience", 0)
-# Where no server of names can be asked, torch warns of that; its errors are shown.
-LOOPBACK = {
-    "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
-    "TORCH_CPP_LOG_LEVEL": "ERROR",
-}
+LOOPBACK = {"GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo"}
 
 
 def table(rows: int = 40, features: int = 7, seed: int = 0) -> dict[str, np.ndarray]:

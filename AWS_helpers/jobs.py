@@ -47,14 +47,14 @@ def train(
     dry_run: bool = False,
     torchrun: bool = False,
     container_uri: str | None = None,
-    code: str | Path = FOLDER,
+    code: str | Path | None = None,
 ) -> Run | Request:
     """Send train_nn.py to SageMaker, as a job of its own, and wait for its end.
 
     `args` maps flags of train_nn.py, without the dashes, to values; data is named by s3://
     URIs. `gpu` chooses the instance type, or must fit the one that is named. With `torchrun`
     SageMaker starts the script through torchrun, once for each GPU; `container_uri` is an image of
-    your own instead of Amazon's, `code` the folder of the script, or of your copy. With `spot` the
+    your own instead of Amazon's, `code` the folder of your copy of the script. With `spot` the
     machines may be taken away, and the job is then started again: give args a `checkpoint_every`,
     or a stop costs all that was done. What is in the `tensorboard_dir` of args is copied to S3
     while the job runs, beside its results. With wait=False this returns at once, and wait(run)
@@ -65,14 +65,14 @@ def train(
     session = current_session()
     sending.check_readable(args, "s3://")
     machine = machine_with(machine, gpu)
-    find_script(code)
+    folder = find_script(code).parent if code else FOLDER
     an_hour = partial(price, machine, replicas)
     costs.state("SageMaker", an_hour, spot)
     sending.warn_of_stops(args, spot)
     image = container_uri or images.image_for(machine, session.region)
     images.warn(image)
     request = training_request(
-        args, machine, replicas, spot=spot, torchrun=torchrun, image=image, code=code
+        args, machine, replicas, spot=spot, torchrun=torchrun, image=image, code=folder
     )
     if dry_run:
         return request
@@ -89,7 +89,7 @@ def training_request(
     spot: bool,
     torchrun: bool,
     image: str,
-    code: str | Path = FOLDER,
+    code: Path,
 ) -> Request:
     """Return the calls that send train_nn.py, with the folder that it is in."""
     from sagemaker.core.training import configs
@@ -155,7 +155,7 @@ def trainer(
     image: str,
     spot: bool,
     seconds: int,
-    code: str | Path = FOLDER,
+    code: Path,
 ) -> dict[str, Any]:
     """Return the arguments of a ModelTrainer that a job and a trial of a study have in common."""
     from sagemaker.core.training import configs

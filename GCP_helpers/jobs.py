@@ -43,13 +43,13 @@ def train(
     dry_run: bool = False,
     gpu_count: int = 1,
     container_uri: str | None = None,
-    code: str | Path = FOLDER,
+    code: str | Path | None = None,
 ) -> Run | Request:
     """Send train_nn.py to Vertex AI, as a job of its own, and wait for its end.
 
     `args` maps flags of train_nn.py, without the dashes, to values; data is named by gs://
     URIs. `gpu_count` is per replica, `container_uri` another image than image_for()'s, `code` the
-    folder of the script, or of your copy. A machine with TPUs ("ct5lp-hightpu-1t") needs an image
+    folder of your copy of the script. A machine with TPUs ("ct5lp-hightpu-1t") needs an image
     that holds torch_xla. With `spot` the machines may be taken away, and the job is then started
     again, up to six times: give args a `checkpoint_every`, or a stop costs all that was done. With
     wait=False this returns at once, and wait(run) later. Returns a row of the run table, with the
@@ -60,7 +60,7 @@ def train(
 
     session = current_session()
     sending.check_readable(args, "gs://", "/gcs/")
-    find_script(code)
+    folder = find_script(code).parent if code else FOLDER
     an_hour = partial(price, machine, gpu, replicas, gpu_count=gpu_count)
     costs.state("Vertex AI", an_hour, spot)
     sending.warn_of_stops(args, spot)
@@ -70,7 +70,7 @@ def train(
     name = new_name("train")
     sources = {
         "display_name": name,
-        "script_path": os.path.relpath(code),
+        "script_path": os.path.relpath(folder),
         "container_uri": image,
         "labels": session.labels,
     }

@@ -56,15 +56,14 @@ def find_script(code: str | Path) -> Path:
 
 
 def train(
-    args: Mapping[str, Any], folder: Path | None = None, *, code: str | Path = SCRIPT.parent
+    args: Mapping[str, Any], folder: Path | None = None, *, code: str | Path | None = None
 ) -> Run:
     """Train on this machine and show the script's lines as they come, in a notebook below a bar.
 
-    `args` maps flags of train_nn.py, without the dashes, to values; `code` is the folder of the
-    script, or of your copy. Raises LessonError with the script's own sentence when it refuses its
-    input.
+    `args` maps flags of train_nn.py, without the dashes, to values; `code` is the folder of your
+    copy of the script. Raises LessonError with the script's own sentence when it refuses its input.
     """
-    script = find_script(code)
+    script = find_script(code) if code else SCRIPT
     folder = folder or new_folder("this-machine")
     begun, bar = time.perf_counter(), _Bar(args)
     with subprocess.Popen(

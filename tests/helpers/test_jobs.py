@@ -73,7 +73,7 @@ def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
     assert run.accuracy and run.request == sent.request
     assert run.machine == machine
     if side.cloud == "Google":
-        assert run.request["submit"]["accelerator_type"] == "NVIDIA_TESLA_T4"
+        assert run.request["CustomJob.from_local_script"]["accelerator_type"] == "NVIDIA_TESLA_T4"
     else:
         condition = run.request["ModelTrainer"]["stopping_condition"]
         assert condition.max_wait_time_in_seconds >= condition.max_runtime_in_seconds
@@ -140,11 +140,11 @@ def test_the_list_has_the_newest_first_and_a_job_is_known_by_its_name_or_the_sdk
     rows = [replica["rows"] for replica in two.metrics["replicas"]]
     assert rows[0]["stop"] == rows[1]["start"]
     assert list(verbs.list_jobs(mine=True).head(2)["name"]) == names[::-1]
-    spent = importlib.import_module(f"{verbs.__name__}.spending").spent
-    whole = spent()
+    estimate = importlib.import_module(f"{verbs.__name__}.spending").estimate_spending
+    whole = estimate()
     # The list is cut, the budget counts all.
     monkeypatch.setattr(f"{verbs.__name__}.listing.NEWEST", 1)
-    assert len(verbs.list_jobs(mine=True)) == 1 and spent() == whole
+    assert len(verbs.list_jobs(mine=True)) == 1 and estimate() == whole
     monkeypatch.undo()
     verbs.connect(bucket=f"{data['train'].split('/')[2]}-of-somebody-else")  # in the same account
     assert not set(names) & set(verbs.list_jobs(mine=True)["name"])

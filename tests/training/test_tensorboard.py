@@ -12,6 +12,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from tensorboard.plugins.hparams import metadata as hparams
+from tensorboard.summary.writer import event_file_writer
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tests.training.pool import Pool, in_step, instead, train_as
@@ -98,6 +99,9 @@ def test_when_a_run_resumes_no_step_is_missing_or_there_twice(
         raise SystemExit(137)
 
     monkeypatch.setattr(train_nn.Reports, "after_epoch", bring)
+    # TensorBoard reads files in the order of their names. Those of one second and one process
+    # differ in a count, as text: "10" is before "9". Runs that resume are other processes.
+    monkeypatch.setattr(event_file_writer, "_global_uid", event_file_writer.AtomicCounter(0))
     with instead(finish_step=in_step(26, die)):
         assert train(archive, tmp_path / "run", *flags).code == 137
     if brought:

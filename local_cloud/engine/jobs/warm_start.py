@@ -67,7 +67,7 @@ def folders_with_code(replica: Replica, folder: Path, python: JobEnvironment) ->
     """Return where Python would find a replica's own code; none if its program is not Python."""
     path = replica.environment.get("PYTHONPATH", "").split(os.pathsep)
     found = {Path(rewrite(each, replica.mounts)) for each in path if each}
-    program, *words = replica.command
+    program, *words = replica.command or [""]
     is_python = program in ("python", "python3", sys.executable, str(python.python))
     if words[:1] == ["-u"]:
         del words[0]

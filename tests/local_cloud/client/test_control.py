@@ -163,7 +163,6 @@ def test_the_list_of_what_a_server_needs_is_what_it_imports() -> None:
     }
     needed = {"google.protobuf", *SERVER_NEEDS}  # which google.cloud.aiplatform_v1 brings
     needed |= {name for names in LIBRARIES.values() for name in names}  # where they are installed
-    needed.remove("httptools")  # which uvicorn imports
     assert not {name for name in foreign if not name.startswith(tuple(needed))}
     assert not {name for name in needed if not any(each.startswith(name) for each in foreign)}
 

@@ -103,7 +103,7 @@ def test_the_server_refuses_what_is_none_too(cloud: Status, body: bytes) -> None
 
 
 def test_a_server_that_knows_no_rehearsals(cloud: Status, monkeypatch: pytest.MonkeyPatch) -> None:
-    def ask(*_: Any) -> Any:
+    def ask(*_: Any, **__: Any) -> Any:
         raise ValueError("status 404")
 
     monkeypatch.setattr(control, "status", lambda _: cloud)

@@ -25,16 +25,19 @@ TAIL = 4000  # bytes of what the process said at its end
 DEFAULT = Limits()
 
 
-def call(function: Callable[..., Any], *arguments: Any, limits: Limits = DEFAULT) -> Any:
+def call(
+    function: Callable[..., Any], *arguments: Any, limits: Limits = DEFAULT, **named: Any
+) -> Any:
     """Return what a function of a module returns, called in a new process.
 
-    Arguments and answer are JSON. Raises OverLimit for a function that takes more than the limits,
-    OverLimit and Damaged if it raises these, and ReaderEnded for another error or end.
+    All arguments and the answer are JSON. Raises OverLimit for a function that takes more than the
+    limits, OverLimit and Damaged if it raises these, and ReaderEnded for another error or end.
     """
     task = {
         "module": function.__module__,
         "function": function.__qualname__,
         "arguments": arguments,
+        "named": named,
         "limits": asdict(limits),
     }
     with tempfile.TemporaryFile() as errors:

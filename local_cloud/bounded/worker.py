@@ -25,7 +25,7 @@ def main() -> None:
     limit(limits)
     try:
         function = getattr(importlib.import_module(task["module"]), task["function"])
-        answer = json.dumps(function(*task["arguments"]))
+        answer = json.dumps(function(*task["arguments"], **task["named"]))
         if len(answer) > limits.answer:
             raise OverLimit(f"what was read is larger than {size(limits.answer)}")
     except MemoryError:

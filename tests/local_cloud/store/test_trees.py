@@ -57,8 +57,8 @@ def test_too_many_entries_are_refused_in_a_sentence(
 
 
 def test_a_path_of_more_than_200_characters_is_shortened_in_a_message() -> None:
-    assert trees.shown("é" * 200) == "é" * 200
-    assert trees.shown("a" * 101 + "b" * 100) == "a" * 100 + "…" + "b" * 99
+    assert trees.shorten("é" * 200) == "é" * 200
+    assert trees.shorten("a" * 101 + "b" * 100) == "a" * 100 + "…" + "b" * 99
 
 
 def test_removing_ends_whatever_is_there_and_follows_no_link(tmp_path: Path) -> None:

@@ -90,8 +90,8 @@ def _table(known: Datasets, dataset: Json, config: Json, *, folder: Path) -> Wri
     from local_cloud.automl import table_parts
 
     paths = [str(path) for path in known.tables(dataset, folder)]
-    arguments = (paths, asdict(_split(config)), SEED, str(folder))
-    process.call(table_parts.write, *arguments, limits=TABLE)
+    split = asdict(_split(config))
+    process.call(table_parts.write, paths, split, limits=TABLE, seed=SEED, folder=str(folder))
 
     def write(body: BinaryIO, part: str) -> None:
         with (folder / f"{part}.csv").open("rb") as file:

@@ -20,7 +20,7 @@ import pytest
         # the library, when it is imported later: whole, with the same messages
         """
         import local_cloud.google.services, sys
-        from local_cloud.google.vertex import endpoints
+        from local_cloud.google.vertex.endpoints import endpoints
         from google.cloud import aiplatform_v1
         from google.cloud.aiplatform_v1 import types
         assert aiplatform_v1.Endpoint is types.Endpoint is endpoints.Endpoint
@@ -29,7 +29,8 @@ import pytest
         # the library, when it was there first
         """
         from google.cloud import aiplatform_v1
-        from local_cloud.google.vertex import endpoints, messages
+        from local_cloud.google.vertex.resources import messages
+            from local_cloud.google.vertex.endpoints import endpoints
         assert aiplatform_v1.Endpoint is endpoints.Endpoint and aiplatform_v1.JobServiceClient
         """,
     ],

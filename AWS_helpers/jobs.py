@@ -65,7 +65,7 @@ def train(
     session = current_session()
     sending.check_readable(args, "s3://")
     machine = machine_with(machine, gpu)
-    folder = find_script(code).parent if code else FOLDER
+    folder = find_script(code).parent if code else None
     an_hour = partial(price, machine, replicas)
     costs.state("SageMaker", an_hour, spot)
     sending.warn_of_stops(args, spot)
@@ -89,7 +89,7 @@ def training_request(
     spot: bool,
     torchrun: bool,
     image: str,
-    code: Path,
+    code: Path | None,
 ) -> Request:
     """Return the calls that send train_nn.py, with the folder that it is in."""
     from sagemaker.core.training import configs
@@ -155,14 +155,16 @@ def trainer(
     image: str,
     spot: bool,
     seconds: int,
-    code: Path,
+    code: Path | None = None,
 ) -> dict[str, Any]:
     """Return the arguments of a ModelTrainer that a job and a trial of a study have in common."""
     from sagemaker.core.training import configs
 
     return {
         "training_image": image,
-        "source_code": configs.SourceCode(source_dir=os.path.relpath(code), entry_script=SCRIPT),
+        "source_code": configs.SourceCode(
+            source_dir=os.path.relpath(code or FOLDER), entry_script=SCRIPT
+        ),
         "hyperparameters": flags,
         "compute": configs.Compute(
             instance_type=machine,

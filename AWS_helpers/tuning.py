@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import images, spending, studies
 from AWS_helpers.costs import MACHINE, machine_with
-from AWS_helpers.jobs import FOLDER, channels, price, trainer
+from AWS_helpers.jobs import channels, price, trainer
 from AWS_helpers.session import current_session, refusals
 from lesson import LessonError
 from lesson.jobs import sending, tuning
@@ -134,7 +134,6 @@ def tuning_request(
                     image=image,
                     spot=spot,
                     seconds=tuning.LIMIT * 3600,
-                    code=FOLDER,
                 ),
                 "output_data_config": configs.OutputDataConfig(s3_output_path=folder),
                 "checkpoint_config": configs.CheckpointConfig(s3_uri=f"{folder}/checkpoints")

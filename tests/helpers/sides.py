@@ -98,7 +98,7 @@ class Amazon:
     jobs: ModuleType = AWS_helpers.jobs
     session: ModuleType = AWS_helpers.session
     storage: ModuleType = AWS_helpers.storage
-    sends_folder = (AWS_helpers.jobs, AWS_helpers.tuning)
+    sends_folder = (AWS_helpers.jobs,)
     trial = ROOT / "tests/AWS_helpers/trial"
     machine = "ml.m5.xlarge"
     own_image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/torch:1"

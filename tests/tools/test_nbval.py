@@ -110,10 +110,11 @@ def run_nbval(*roots: Path) -> str:
 def make_lesson(root: Path, count: int, silent: str) -> Path:
     """A lesson of one page, with just enough around it for the opening cell."""
     for name, text in {
+        "index.md": "---\nsite: sandpaper::sandpaper_site\n---\n",
         "notebooks/lesson/__init__.py": "def opening():\n    print('LESSON_TARGET=local')\n",
         "episodes/01-a.md": EPISODE.replace("{count}", str(count)).replace("{silent}", silent),
     }.items():
-        (root / name).parent.mkdir(parents=True)
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     notebooks.write(root)
     return root

@@ -83,9 +83,9 @@ def test_a_table_that_unpacks_to_gigabytes_has_no_parts(
     path = written(tmp_path / "a.csv.gz", content)
     split = asdict(Split())
     with pytest.raises(Damaged, match=said):
-        process.call(
-            table_parts.write, [str(path)], split, 0, str(tmp_path), limits=Limits(memory=256 << 20)
-        )
+        limits = Limits(memory=256 << 20)
+        paths, folder = [str(path)], str(tmp_path)
+        process.call(table_parts.write, paths, split, limits=limits, seed=0, folder=folder)
 
 
 def test_reports_of_a_trial_are_read_from_their_end(

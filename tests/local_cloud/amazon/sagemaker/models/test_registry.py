@@ -42,7 +42,7 @@ def sdk(cloud: Status) -> SimpleNamespace:
 @pytest.fixture
 def group(sdk: SimpleNamespace) -> str:
     """A new group."""
-    name = f"group-{next(NUMBERS)}"
+    name = f"registry-test-{next(NUMBERS):03}"  # part of no other name
     sdk.client.create_model_package_group(ModelPackageGroupName=name)
     return name
 

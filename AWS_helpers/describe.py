@@ -161,7 +161,8 @@ def _instances(what: Any) -> tuple[str, int]:
     if resources is None:
         return "serverless", 0
     for field in ("instance_groups", "instance_configs"):
-        if several := value_or_none(getattr(resources, field, None)):
+        several = value_or_none(getattr(resources, field, None))
+        if several:
             parts = several if field == "instance_groups" else several[:1]
             types = dict.fromkeys(str(part.instance_type) for part in parts)
             return " and ".join(types), sum(int(part.instance_count) for part in parts)

@@ -110,7 +110,11 @@ class Amazon:
     def check_bucket(self) -> str:
         """Check that the bucket is where the jobs are, and that the role may use it."""
         name = bucket_name(None, "s3://", BUCKET_NAME)
-        where = self._call("s3", lambda client: region_of(client, name))
+
+        def find_region(client: Any) -> str | None:
+            return region_of(client, name)
+
+        where = self._call("s3", find_region)
         if where is None:
             return f"s3://{name} is not there yet; connect() makes it in {self.region}"
         if where != self.region:
@@ -228,12 +232,17 @@ class Amazon:
 
     def _ask(self, service: str, call: str, region: str | None = None, **parameters: Any) -> Any:
         """Return a service's answer; LookupError for what is not there, Skip for what is denied."""
-        return self._call(service, lambda client: getattr(client, call)(**parameters), region)
+
+        def ask(client: Any) -> Any:
+            return getattr(client, call)(**parameters)
+
+        return self._call(service, ask, region)
 
     def _pages(self, service: str, call: str, **parameters: Any) -> Any:
-        return self._call(
-            service, lambda client: list(client.get_paginator(call).paginate(**parameters))
-        )
+        def read_pages(client: Any) -> list[Any]:
+            return list(client.get_paginator(call).paginate(**parameters))
+
+        return self._call(service, read_pages)
 
     def _call(self, service: str, call: Callable[[Any], Any], region: str | None = None) -> Any:
         from botocore.exceptions import BotoCoreError, ClientError

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools import axe as axe_core
-from tests.tools.browser import Browser, find
+from tools.browser import Browser, find
 
 EPISODE = """\
 ---

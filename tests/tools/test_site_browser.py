@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.tools.axe import VIOLATIONS
-from tests.tools.browser import Browser
+from tools.browser import Browser
 from tools.folder import ROOT
 from tools.site.write import write
 

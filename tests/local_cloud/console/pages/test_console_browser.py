@@ -25,8 +25,8 @@ from local_cloud.client.control import Status
 from tests.local_cloud.client.test_suspended import suspend
 from tests.local_cloud.console.filled import BUCKET, Filled, pipeline, pool, training_request
 from tests.tools import axe as axe_core
-from tests.tools.browser import Browser, find
 from tests.torture.rig import Rig
+from tools.browser import Browser, find
 
 pytestmark = pytest.mark.slow
 

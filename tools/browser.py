@@ -1,4 +1,7 @@
-"""A headless Chromium, driven by its DevTools protocol: no package to install, nothing to fetch."""
+"""A headless Chromium, driven by its DevTools protocol: no package to install, nothing to fetch.
+
+The tests look at pages with it, and `python -m tools.pictures` takes pictures of the console.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,12 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 ERRORS = ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled")
 
 
+class BrowserError(Exception):
+    """The browser did not start, or did not do what it was told."""
+
+
 def find() -> str | None:
-    """The program named by CHROMIUM, or the first that is installed."""
+    """Return the program named by CHROMIUM, or the first that is installed."""
     named = os.environ.get("CHROMIUM")
     return named or next((path for name in NAMES if (path := shutil.which(name))), None)
 
@@ -28,7 +35,7 @@ class Browser:
     """One page of a browser of its own, that reaches files and this machine only."""
 
     def __init__(self, program: str, profile: Path) -> None:
-        """`profile` is an empty folder."""
+        """Start it. `profile` is an empty folder."""
         command = [program, "--headless=new", "--remote-debugging-port=0", "--no-sandbox"]
         command += ["--no-first-run", "--disable-gpu", "--disable-dev-shm-usage"]
         command += ["--disable-background-networking", "--disable-component-update"]
@@ -55,8 +62,10 @@ class Browser:
     def _address(self, note: Path) -> tuple[str, str]:
         deadline = time.monotonic() + 60
         while not (note.is_file() and len(note.read_text().split()) == 2):
-            assert self._process.poll() is None, "the browser ended as soon as it was started"
-            assert time.monotonic() < deadline, "the browser did not start within a minute"
+            if self._process.poll() is not None:
+                raise BrowserError("the browser ended as soon as it was started")
+            if time.monotonic() > deadline:
+                raise BrowserError("the browser did not start within a minute")
             time.sleep(0.05)
         port, path = note.read_text().split()
         return port, path
@@ -69,6 +78,7 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def __enter__(self) -> Browser:
+        """Return the page."""
         return self
 
     def __exit__(
@@ -77,6 +87,7 @@ class Browser:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """End the browser."""
         self._socket.close()
         self._process.terminate()
         self._process.wait(30)
@@ -91,7 +102,8 @@ class Browser:
         while True:
             answer = self._receive()
             if answer.get("id") == self._number:
-                assert "error" not in answer, f"{method}: {answer['error']}"
+                if "error" in answer:
+                    raise BrowserError(f"{method}: {answer['error']}")
                 result: dict[str, Any] = answer["result"]
                 return result
 
@@ -104,7 +116,7 @@ class Browser:
         return answer
 
     def open(self, page: str) -> None:
-        """Go to an address and wait until it is loaded, scripts and all."""
+        """Go to a URL and wait until the page is loaded, scripts and all."""
         self._events.clear()
         self.call("Page.navigate", url=page)
         self._loaded()
@@ -120,11 +132,12 @@ class Browser:
             self._receive()
 
     def js(self, expression: str) -> Any:
-        """The value of an expression in the page."""
+        """Return the value of an expression in the page."""
         answer = self.call(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
-        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        if "exceptionDetails" in answer:
+            raise BrowserError(str(answer["exceptionDetails"]))
         return answer["result"].get("value")
 
     def look(self, dark: bool = False, width: int = 1280, height: int = 900) -> None:
@@ -143,7 +156,10 @@ class Browser:
                 "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **text
             )
 
-    def picture(self, path: Path) -> None:
-        """A picture of the screen, as PNG."""
-        answer = self.call("Page.captureScreenshot", format="png")
+    def picture(self, path: Path, **options: Any) -> None:
+        """Write a picture of the screen, as PNG.
+
+        options: of Page.captureScreenshot, such as `clip`, a part of the page.
+        """
+        answer = self.call("Page.captureScreenshot", format="png", **options)
         path.write_bytes(b64decode(answer["data"]))

@@ -7,7 +7,6 @@ same trials, with the same results, are followed by the same one.
 
 from __future__ import annotations
 
-import itertools
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,6 +38,7 @@ class Parameter:
     parent: str = ""  # a parameter before this one; this one is there only
     when: tuple[Value, ...] = ()  # where that one has one of these values
     about: float | None = None  # reverse log: what values come near to; None: all but low + high
+    default: Value | None = None  # what the first trial of a study may begin with
 
     def inside(self, value: Value) -> Value:
         """Return the value as Optuna knows it.
@@ -78,6 +78,7 @@ class Trial:
     values: Mapping[str, Value]
     result: float | None = None  # None: it still runs, or
     failed: bool = False  # it ended without a result
+    others: tuple[float, ...] = ()  # the results of the study's other metrics, if it has several
 
 
 def next_values(
@@ -89,6 +90,8 @@ def next_values(
     seed: int,
     earlier: Sequence[Trial] = (),
     alike: bool = True,
+    others: Sequence[bool] = (),
+    fixed: Mapping[str, Value] | None = None,
 ) -> dict[str, Value] | None:
     """Return the values of the next trial; None: there is nothing else to try.
 
@@ -98,9 +101,15 @@ def next_values(
 
     earlier: trials of other studies, all with a result; unless `alike`, theirs count by their order
     alone, for another set of data makes other numbers.
+
+    others: whether each other metric is maximized, if there are several. fixed: values that the
+    next trial has in any case.
     """
+    fixed = fixed or {}
     if algorithm == "grid":
-        return next(itertools.islice(grid(parameters), len(trials), None), None)
+        tried = [trial.values for trial in trials]
+        left = (values for values in grid(parameters) if values not in tried)
+        return next((values for values in left if fixed.items() <= values.items()), None)
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # not a line for every trial
@@ -112,13 +121,17 @@ def next_values(
         sampler=random(mixed)
         if algorithm == "random"
         else bayesian(n_startup_trials=begin, seed=mixed),
-        direction="maximize" if maximize else "minimize",
+        directions=["maximize" if up else "minimize" for up in (maximize, *others)],
     )
     known = [*earlier, *trials] if alike else [*_by_order(earlier), *_by_order(trials)]
     study.add_trials([_to_optuna(parameters, trial) for trial in known])
     requested, values = study.ask(), dict[str, Value]()
     for parameter in parameters:
-        if exists(parameter, values):
+        if not exists(parameter, values):
+            continue
+        if parameter.name in fixed:
+            values[parameter.name] = fixed[parameter.name]
+        else:
             values[parameter.name] = parameter.outside(_ask(requested, parameter))
     return values
 
@@ -193,5 +206,5 @@ def _to_optuna(parameters: Sequence[Parameter], trial: Trial) -> optuna.trial.Fr
         state=state if trial.result is None else TrialState.COMPLETE,
         params={one.name: one.inside(trial.values[one.name]) for one in there},
         distributions={one.name: _distribution(one) for one in there},
-        value=trial.result,
+        values=None if trial.result is None else [trial.result, *trial.others],
     )

@@ -41,7 +41,10 @@ class StudySpec:
         facts = {
             "parameters": tuple(parameters),
             "early_stopping": rule and Rule(**rule),
-            "earlier": tuple(Trial(**trial) for trial in document.get("earlier", ())),
+            "earlier": tuple(
+                Trial(**trial | {"others": tuple(trial.get("others", ()))})
+                for trial in document.get("earlier", ())
+            ),
         }
         return cls(**{**document, **facts})
 

@@ -10,7 +10,13 @@ from starlette.routing import BaseRoute, Route
 
 from local_cloud.engine.dialect import Dialect
 from local_cloud.google.rest import VERBS, refuse_unknown
-from local_cloud.google.vertex import dataset_routes, metadata_routes, routes, tensorboard_routes
+from local_cloud.google.vertex import (
+    dataset_routes,
+    metadata_routes,
+    routes,
+    tensorboard_routes,
+    vizier_routes,
+)
 from local_cloud.google.vertex.endpoints import policies
 from local_cloud.google.vertex.endpoints.serving_dialect import DeploymentDialect
 from local_cloud.google.vertex.jobs.failure_messages import FailureMessages
@@ -31,6 +37,7 @@ RESOURCES: tuple[Callable[[Parts], Sequence[Resource]], ...] = (
     routes.pipelines,
     metadata_routes.resources,
     tensorboard_routes.resources,
+    vizier_routes.resources,
 )
 # A look at an operation is held until it ends, at most this long: between two looks the SDK sleeps
 # for seconds, ever longer.
@@ -76,5 +83,5 @@ def _operations(parts: Parts) -> list[BaseRoute]:
     return [
         Route(f"{root}{rest.LOCATION}{place}/operations/{{id:id}}", get, methods=["GET"])
         for root in ("/ui", "/v1", "/v1beta1")  # gcloud waits with the last one
-        for place in ("", "/{kind}/{owner:id}")
+        for place in ("", "/{kind}/{owner:id}", "/{kind}/{owner:id}/{inner}/{part:id}")
     ]

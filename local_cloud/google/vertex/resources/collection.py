@@ -51,7 +51,7 @@ class Collection:
         self._fields = {field.json_name for field in proto.pb().DESCRIPTOR.fields}
         # As protos and parameters name it: tensorboardRun, tensorboardRuns, tensorboardTimeSeries.
         self.singular = proto.__name__[:1].lower() + proto.__name__[1:]
-        self.plural = self.singular if self.singular.endswith("s") else f"{self.singular}s"
+        self.plural = _plural(self.singular)
         self.ids = ids
         self.output_only = tuple(field for field in OUTPUT_ONLY if field not in kept)
         self.fixed = (*FIXED, *fixed)
@@ -155,6 +155,13 @@ class Collection:
     def delete_below(self, name: str) -> None:
         """Delete the resources of this kind whose names begin with `name/`."""
         self.records.delete_below(self.kind, f"{name}/")
+
+
+def _plural(singular: str) -> str:
+    """Return the name of a list of resources: tensorboardTimeSeries, studies."""
+    if singular.endswith("s"):
+        return singular
+    return f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
 
 
 def _etag(old: str = "0") -> str:

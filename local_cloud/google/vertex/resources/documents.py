@@ -67,14 +67,20 @@ def paginate(
     return list(chosen), page_token(str(after)) if after else ""
 
 
-def record_operation(records: Records, parent: str, response: Json, *, metadata: str) -> Json:
-    """Record an operation that has ended with this response, so that it can be asked for again."""
+def record_operation(
+    records: Records, parent: str, response: Json, *, metadata: str, facts: Json | None = None
+) -> Json:
+    """Record an operation that has ended with this response, so that it can be asked for again.
+
+    facts: what its metadata has besides the times.
+    """
     now = timestamp(time.time())
     operation: dict[str, Any] = {
         "name": f"{parent}/operations/{new_id()}",
         "metadata": {
             "@type": TYPES + metadata,
             "genericMetadata": {"createTime": now, "updateTime": now},
+            **(facts or {}),
         },
         "done": True,
         "response": response,

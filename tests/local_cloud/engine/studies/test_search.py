@@ -212,6 +212,27 @@ def test_failed_trials_do_not_end_the_search() -> None:
     assert best(trials) < 1
 
 
+@pytest.mark.parametrize("algorithm", ["bayesian", "random"])
+def test_a_value_that_is_given_stays_and_the_others_are_searched(algorithm: str) -> None:
+    trials = study(algorithm, 12, 0, loss)
+    values = next_values(
+        SPACE, trials, algorithm=algorithm, maximize=False, seed=0, fixed={"learning_rate": 0.5}
+    )
+    assert values is not None and values["learning_rate"] == 0.5
+    assert values.keys() == trials[0].values.keys()
+
+
+def test_a_grid_leaves_out_what_was_tried_in_another_order() -> None:
+    space = [Parameter("x", "whole", 1, 3), Parameter("c", "unordered", choices=("a", "b"))]
+    tried = [Trial({"x": 2, "c": "a"}, 0.0), Trial({"x": 1, "c": "a"}, 0.0)]
+
+    def ask(**fixed: Value) -> dict[str, Value] | None:
+        return next_values(space, tried, algorithm="grid", maximize=True, seed=0, fixed=fixed)
+
+    assert ask() == {"x": 1, "c": "b"}
+    assert ask(x=2) == {"x": 2, "c": "b"}
+
+
 def test_a_grid_is_tried_in_order_and_ends() -> None:
     space = [Parameter("layers", "whole", 1, 2), OPTIMISER, BATCH_SIZE]
     sgd_only = Parameter("nesterov", "unordered", choices=("no", "yes"), parent="optimiser",

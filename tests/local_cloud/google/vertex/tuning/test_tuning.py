@@ -33,6 +33,8 @@ if "AIP_MODEL_DIR" in os.environ:
     with open(folder + "seen.json", "w") as file:
         json.dump({"epochs": flags.epochs, "x": flags.x, "others": others}, file)
 """
+METRIC = {"metrics": [{"metricId": "distance", "goal": "MINIMIZE"}]}
+BEGINS_AT_ONE = {"parameterId": "x", "doubleValueSpec": {"maxValue": 2, "defaultValue": 1}}
 X = {"x": hpt.DoubleParameterSpec(min=0, max=10, scale="linear")}
 
 
@@ -316,6 +318,14 @@ def test_what_is_missing_is_refused_by_name(aiplatform: ModuleType, change: dict
         ({"maxTrialCount": 0}, "maxTrialCount: 0; at least one trial is needed"),
         ({"studySpec": {}}, "studySpec.metrics: a metric is needed"),
         ({"displayName": ""}, "displayName: required"),
+        (
+            {"studySpec": METRIC | {"observationNoise": "LOW"}},
+            "studySpec.observationNoise: not supported by HyperparameterTuningJob",
+        ),
+        (
+            {"studySpec": METRIC | {"parameters": [BEGINS_AT_ONE]}},
+            "x's defaultValue is not supported by HyperparameterTuningJob",
+        ),
     ],
 )
 def test_a_request_that_cannot_be_used_is_refused_in_one_sentence(

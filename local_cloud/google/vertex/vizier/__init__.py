@@ -1,0 +1,1 @@
+"""Studies of Vertex AI Vizier, whose trials the client runs."""

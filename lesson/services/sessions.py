@@ -83,7 +83,8 @@ def no_answer(what: str, company: str) -> LessonError:
 def in_words(session: Session, identity: str, company: str) -> str:
     """Return what connect() says; `identity` is the project or the role."""
     meaning = {
-        "local": f"nothing leaves this machine, so links to {company}'s console lead nowhere",
+        "local": "nothing leaves this machine, so"
+        f" links to {company}'s console lead to the local cloud's",
         "cloud": "jobs use your account, and cost money",
     }[session.target]
     return f"{session.target}: {identity}, region {session.region}, bucket {session.uri}; {meaning}"

@@ -23,7 +23,7 @@ def test_the_role_and_the_bucket_are_found_and_told_in_words(
     said = capsys.readouterr().out
     assert said.endswith(
         "local: role SageMakerExecutionRole, region us-east-1, bucket s3://lesson; nothing leaves "
-        "this machine, so links to Amazon's console lead nowhere\n"
+        "this machine, so links to Amazon's console lead to the local cloud's\n"
     )
 
 

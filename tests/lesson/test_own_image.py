@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 
 import pytest
 
 import AWS_helpers.images
 import GCP_helpers.images
+from tools.folder import ROOT
 
 GOOGLE = "us-central1-docker.pkg.dev/my-project/lesson/rented-machines:1"
 AMAZON = "111122223333.dkr.ecr.us-east-1.amazonaws.com/rented-machines:1"
@@ -37,3 +39,11 @@ def test_on_the_local_cloud_no_image_is_pulled_and_it_does_not_count(
     prebuilt = images()
     monkeypatch.setenv("LESSON_IMAGE", f"{GOOGLE} {AMAZON}")
     assert images() == prebuilt
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "learners").glob("*.md")), ids=lambda p: p.stem)
+def test_no_page_sends_a_job_in_an_image_that_google_has_withdrawn(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    known = GCP_helpers.images.IMAGES
+    gone = [image.uri for image in known if image.available_until < date.today()]
+    assert gone and [uri for uri in gone if uri in text] == []

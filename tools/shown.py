@@ -84,14 +84,19 @@ def render(path: Path, wanted: list[Cell], shown: list[list[Output]]) -> None:
 
 
 def text_of(outputs: list[Output]) -> str:
-    """Return what a cell showed as text: its value, or what it printed."""
-    values = [output["data"]["text/plain"] for output in outputs if "execution_count" in output]
-    printed = [output["text"] for output in outputs if output["output_type"] == "stream"]
-    text = "".join("".join(part) for part in values or printed)
-    lines = [line.rstrip() for line in text.strip("\n").split("\n")]
+    """Return what a cell showed as text: what it printed, a job's last progress, its value."""
+    lines = [line.rstrip() for output in outputs for line in _lines_of(output)]
     if len(lines) > LINES:
         lines = [*lines[: LINES // 2], "…", *lines[-LINES // 2 :]]
     return "\n".join(lines)
+
+
+def _lines_of(output: Output) -> list[str]:
+    """Return the lines of one output; none for what is on stderr, which is no result."""
+    if output.get("name") == "stderr":
+        return []
+    text = "".join(output.get("text") or output.get("data", {}).get("text/plain", ""))
+    return text.strip("\n").split("\n") if text else []
 
 
 def picture_of(outputs: list[Output]) -> tuple[str, bytes]:

@@ -49,7 +49,7 @@ def test_a_table_and_a_picture_replace_those_of_an_earlier_run(tmp_path: Path, b
     (tmp_path / "fig").mkdir()
     outputs: list[list[dict[str, Any]]] = [
         [
-            stream("a warning"),
+            {"output_type": "stream", "name": "stderr", "text": ["a warning"]},
             {"execution_count": 1, "output_type": "execute_result", "data": {"text/plain": "new"}},
         ],
         [{"output_type": "display_data", "data": {"text/html": picture}}],
@@ -63,6 +63,14 @@ def test_a_table_and_a_picture_replace_those_of_an_earlier_run(tmp_path: Path, b
     assert page.read_text() == text
     with Image.open(tmp_path / "fig/shown-curve.png") as image:
         assert image.convert("RGB").getpixel((1, 1)) == (255, 0, 0)
+
+
+def test_of_a_job_the_last_state_of_its_progress_is_shown() -> None:
+    progress = {"text/html": "<progress>", "text/plain": "[####] succeeded"}
+    warning = {"output_type": "stream", "name": "stderr", "text": ["a warning\n"]}
+    table = {"execution_count": 1, "output_type": "execute_result", "data": {"text/plain": "table"}}
+    outputs = [stream("sent\n"), warning, {"output_type": "display_data", "data": progress}, table]
+    assert shown.text_of(outputs) == "sent\n[####] succeeded\ntable"
 
 
 def test_of_a_long_log_the_middle_is_left_out() -> None:

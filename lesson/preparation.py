@@ -7,6 +7,7 @@ archives as JSON, so that a raw passenger can be scored later without unpickling
 
 from __future__ import annotations
 
+import csv as csv_files
 import json
 import math
 import tempfile
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 LABEL = "Survived"
 FEATURES = ("Pclass", "Sex", "Age", "SibSp", "Parch", "Fare", "Embarked")
 CATEGORIES = ("Sex", "Embarked")
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}  # of files that only end in .csv
 UNSEEN = -1  # the code of a word that only rows outside the training part have
 
 
@@ -40,31 +42,62 @@ def read_passengers(csv: str | Path) -> pd.DataFrame:
     """Read a table with at least the seven features and the label.
 
     csv: a file, or `bq://project.dataset.table` for a table of BigQuery. Raises LessonError if the
-    file is missing or no table, lacks a column, or holds something that could not be prepared: a
-    label other than 0 and 1, a word or an infinite number where a number belongs, a column without
-    a single value.
+    file is missing or no table, lacks a column or has it twice, or holds something that could not
+    be prepared: a label other than 0 and 1, or only one of them; a word or an infinite number where
+    a number belongs; a column without a single value, or with words and numbers.
     """
+    table = read_table(csv) if str(csv).startswith("bq://") else read_file(csv)
+    missing = [name for name in (LABEL, *FEATURES) if name not in table.columns]
+    if missing:
+        raise LessonError(f"{csv} has no column {', '.join(missing)}; name the columns as in data/")
+    if len(table) < 10:
+        raise LessonError(f"{csv} has {len(table)} rows; give at least 10, to split them")
+    passengers = table.assign(**{LABEL: _read_label(table[LABEL], csv)})
+    for name in FEATURES:
+        column = passengers[name]
+        if column.isna().all():
+            raise LessonError(f"{csv}: column {name} has no values; fill it or use another table")
+        if name in CATEGORIES:
+            _check_category(column, csv)
+        else:
+            passengers[name] = _read_numbers(column, csv)
+    return passengers
+
+
+def read_file(csv: str | Path) -> pd.DataFrame:
+    """Read a CSV file whose first line names the columns. Raises LessonError."""
     import pandas as pd
 
     try:
-        passengers = read_table(str(csv)) if str(csv).startswith("bq://") else pd.read_csv(csv)
+        table = pd.read_csv(csv)
+        names = _read_header(csv)
     except FileNotFoundError:
         raise LessonError(f"{csv}: no such file; are you in the lesson's folder?") from None
     except (OSError, ValueError) as problem:
         raise LessonError(f"{csv} cannot be read as a CSV table: {problem}") from None
-    missing = [name for name in (LABEL, *FEATURES) if name not in passengers.columns]
-    if missing:
-        raise LessonError(f"{csv} has no column {', '.join(missing)}; name the columns as in data/")
-    _check_values(passengers, csv)
-    return passengers
+    twice = sorted({name for name in names if names.count(name) > 1 and name in (LABEL, *FEATURES)})
+    if twice:
+        raise LessonError(f"{csv} has column {', '.join(twice)} twice; remove or rename one")
+    if len(names) == 1:
+        for separator, called in SEPARATORS.items():
+            if separator in names[0]:
+                raise LessonError(f"{csv} separates its columns with {called}; save it with commas")
+    return table
 
 
-def read_table(uri: str) -> pd.DataFrame:
+def _read_header(csv: str | Path) -> list[str]:
+    """Return the names as the file has them: pandas renames a second column of the same name."""
+    with Path(csv).open(encoding="utf-8-sig", newline="") as file:
+        return next(csv_files.reader(line for line in file if line.strip()), [])
+
+
+def read_table(csv: str | Path) -> pd.DataFrame:
     """Read a table of BigQuery, `bq://project.dataset.table`. Raises LessonError."""
     import pandas as pd
 
     from lesson.services import sessions
 
+    uri = str(csv)
     parts = uri.removeprefix("bq://").split(".")
     if len(parts) != 3 or not all(parts):
         raise LessonError(f"{uri}: name a table as bq://project.dataset.table")
@@ -82,26 +115,52 @@ def read_table(uri: str) -> pd.DataFrame:
         raise LessonError(f"{uri} cannot be read: {problem}") from None
 
 
-def _check_values(passengers: pd.DataFrame, csv: str | Path) -> None:
-    """Raise LessonError for what a preparation could not be fitted on."""
+def _read_label(column: pd.Series, csv: str | Path) -> pd.Series:
+    """Return the label as 0 and 1, both of which have to be there."""
+    import pandas as pd
+
+    label = pd.to_numeric(column, errors="coerce")
+    if not label.isin([0, 1]).all():
+        raise LessonError(f"{csv}: {LABEL} has values other than 0 and 1; code no as 0, yes as 1")
+    if label.nunique() == 1:
+        raise LessonError(
+            f"{csv}: {LABEL} is {label.iloc[0]:.0f} in every row; there is nothing to tell apart"
+        )
+    return label.astype("int64")
+
+
+def _read_numbers(column: pd.Series, csv: str | Path) -> pd.Series:
+    """Return a column of numbers as numbers, whatever pandas made of them."""
     import numpy as np
     import pandas as pd
 
-    if len(passengers) < 10:
-        raise LessonError(f"{csv} has {len(passengers)} rows; give at least 10, to split them")
-    if not passengers[LABEL].isin([0, 1]).all():
-        raise LessonError(f"{csv}: {LABEL} has values other than 0 and 1; code no as 0, yes as 1")
-    for name in FEATURES:
-        column = passengers[name]
-        if column.isna().all():
-            raise LessonError(f"{csv}: column {name} has no values; fill it or use another table")
-        if name in CATEGORIES:
-            continue
-        if not pd.api.types.is_numeric_dtype(column):
-            word = column[pd.to_numeric(column, errors="coerce").isna() & column.notna()].iloc[0]
-            raise LessonError(f"{csv}: column {name} holds {word!r}; only numbers belong there")
-        if np.isinf(column).any():
-            raise LessonError(f"{csv}: column {name} holds an infinite number; leave gaps empty")
+    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
+        raise LessonError(f"{csv}: column {column.name} holds times; only numbers belong there")
+    numbers = pd.to_numeric(column, errors="coerce")
+    unusable = column[numbers.isna() & column.notna()]
+    if len(unusable):
+        word = unusable.iloc[0]
+        raise LessonError(f"{csv}: column {column.name} holds {word!r}; only numbers belong there")
+    if pd.api.types.is_bool_dtype(numbers) or not pd.api.types.is_numeric_dtype(numbers):
+        numbers = numbers.astype("float64")
+    if np.isinf(numbers).any():
+        raise LessonError(f"{csv}: column {column.name} holds an infinite number; leave gaps empty")
+    return numbers
+
+
+def _check_category(column: pd.Series, csv: str | Path) -> None:
+    """Raise LessonError for a column whose values cannot be put in one order and coded."""
+    values = column.dropna()
+    words = values.map(lambda value: isinstance(value, str))
+    numbers = values.map(lambda value: isinstance(value, (int, float)))  # true and false, too
+    other = values[~words & ~numbers]
+    if len(other):
+        raise LessonError(
+            f"{csv}: column {column.name} holds {other.iloc[0]!r}; write its values as words"
+        )
+    if words.any() and numbers.any():
+        both = f"{values[words].iloc[0]!r} and {values[numbers].iloc[0]!r}"
+        raise LessonError(f"{csv}: column {column.name} holds {both}; write all values as words")
 
 
 def split(

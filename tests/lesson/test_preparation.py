@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lesson import LessonError
+from lesson import LessonError, preparation
 from lesson.preparation import (
     FEATURES,
     apply_json,
@@ -142,11 +143,18 @@ def table(**changes: Any) -> pd.DataFrame:
         (table(Survived="yes"), "Survived has values other than 0 and 1"),
         (table(Survived=[0, 2] * 6), "Survived has values other than 0 and 1"),
         (table(Survived=[None, 1] * 6), "Survived has values other than 0 and 1"),
+        (table(Survived=[True, True, None] * 4), "Survived has values other than 0 and 1"),
+        (table(Survived=1), "Survived is 1 in every row"),
         (table(Age=["old", 3] * 6), "column Age holds 'old'"),
         (table(Fare=["7,25", "8"] * 6), "column Fare holds '7,25'"),
         (table(Fare=[float("inf"), 1] * 6), "column Fare holds an infinite number"),
         (table(Age=None), "column Age has no values"),
         (table(Sex=None), "column Sex has no values"),
+        (table(Age="1e999"), "column Age holds an infinite number"),
+        (table(Age="2026-11-27"), "column Age holds '2026-11-27'"),
+        (table().to_csv(index=False, sep=";"), "separates its columns with semicolons"),
+        (table().to_csv(index=False, sep="\t"), "separates its columns with tabs"),
+        (table().to_csv(index=False).replace("PassengerId", "Age"), "has column Age twice"),
     ],
 )
 def test_a_table_that_cannot_be_prepared_is_refused(
@@ -160,6 +168,60 @@ def test_a_table_that_cannot_be_prepared_is_refused(
     with pytest.raises(LessonError, match=message):
         prepare(csv, tmp_path)
     assert not list(tmp_path.glob("*.npz*"))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["S", 1] * 6, "column Embarked holds 'S' and 1; write all values as words"),
+        ([Decimal(1), None] * 6, "column Embarked holds Decimal"),
+        ([["S"], None] * 6, "column Embarked holds ..S"),
+    ],
+)
+def test_values_that_no_code_can_be_given_to_are_refused(
+    monkeypatch: pytest.MonkeyPatch, values: list[Any], message: str
+) -> None:
+    monkeypatch.setattr(preparation, "read_table", lambda _: table(Embarked=values))
+    with pytest.raises(LessonError, match=message):
+        read_passengers("bq://a.b.c")
+
+
+TIMES = pd.to_datetime(["2026-11-27"] * 12)
+
+
+def test_a_table_with_times_for_numbers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparation, "read_table", lambda _: table(Fare=TIMES))
+    with pytest.raises(LessonError, match="column Fare holds times; only numbers belong there"):
+        read_passengers("bq://a.b.c")
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers"),
+    [
+        ([True, None, False], [1, np.nan, 0]),
+        ([True, False, False], [1, 0, 0]),
+        (["7.25", None, " 8"], [7.25, np.nan, 8]),
+        ([Decimal("7.25"), None, Decimal(8)], [7.25, np.nan, 8]),
+        ([2**70, 1, 2], [2.0**70, 1, 2]),
+    ],
+)
+def test_numbers_in_other_forms_are_numbers(
+    monkeypatch: pytest.MonkeyPatch, values: list[Any], numbers: list[float]
+) -> None:
+    changed = table(Fare=pd.Series(values * 4, dtype=object))
+    monkeypatch.setattr(preparation, "read_table", lambda _: changed)
+    read = read_passengers("bq://a.b.c")["Fare"]
+    assert read.dtype.kind == "f"
+    np.testing.assert_array_equal(read, numbers * 4)
+
+
+@pytest.mark.parametrize("label", [[True, False], ["1", "0"], [Decimal(1), Decimal(0)]])
+def test_a_label_in_another_form_is_1_and_0(
+    monkeypatch: pytest.MonkeyPatch, label: list[Any]
+) -> None:
+    changed = table(Survived=pd.Series(label * 6, dtype=object))
+    monkeypatch.setattr(preparation, "read_table", lambda _: changed)
+    assert read_passengers("bq://a.b.c")["Survived"].tolist() == [1, 0] * 6
 
 
 def test_a_port_that_only_the_validation_part_has_gets_a_code_of_its_own(tmp_path: Path) -> None:

@@ -37,12 +37,14 @@ class _InUse:
 
 
 _in_use: _InUse | None = None
+_roots: dict[str, Home] = {}  # of all servers that this process has used: URL and home
 
 
 def use(found: control.Status) -> None:
     """Remember the server that activate() has found, and revive it when a request needs it."""
     global _in_use
     _in_use = _InUse(found.home, found.facts["pid"])
+    _roots[str(found.url)] = found.home
 
 
 def send(
@@ -60,7 +62,7 @@ def send(
     """
     server = _of(url)
     if server is None:
-        return request()
+        return _send_elsewhere(url, request, failures)
     what = (
         f"{method} {urlsplit(url).path.partition('/')[2].partition('/')[2]}"  # without the secret
     )
@@ -84,6 +86,23 @@ def send(
         f"the local cloud ended twice while it answered {what}: its log,"
         f" {server.home.log}, may say why"
     )
+
+
+def _send_elsewhere(
+    url: str, request: Callable[[], Answer], failures: tuple[type[Exception], ...]
+) -> Answer:
+    """Send what is not for the server in use; say so if it was for one that has ended."""
+    try:
+        return request()
+    except failures as problem:
+        former = [home for root, home in _roots.items() if url.startswith(f"{root}/")]
+        if not former or not _is_refused(problem):
+            raise
+        raise LocalCloudError(
+            f"this client was made for the local cloud in {former[0].folder}, which has ended, and"
+            " this process uses another one now: make the client again, after"
+            " local_cloud.activate()"
+        ) from None
 
 
 def _attempt(

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from urllib.parse import urlsplit
 
 from local_cloud.client import peers
 from local_cloud.errors import LocalCloudError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+# Words in the hosts of what the local cloud has, of Google's and of Amazon's services.
+HERE = {
+    *("aiplatform", "bigquery", "cloudresourcemanager", "logging", "oauth2", "storage"),
+    *("iam", "logs", "s3", "sagemaker", "sts"),
+}
+CLOUDS = (".googleapis.com", ".amazonaws.com")
 
 
 def is_local() -> bool:
@@ -33,8 +40,16 @@ def refuse_elsewhere(address: str) -> None:
             "restart the kernel and call local_cloud.activate()"
         )
     if host not in LOOPBACK and is_local():
-        raise LocalCloudError(
-            f"a request to {host} was stopped, because LESSON_TARGET is local; restart the kernel "
-            "and call local_cloud.activate() before any client is made, or set it to cloud to use "
-            "the real service"
-        )
+        what = f"a request to {host} was stopped, because LESSON_TARGET is local"
+        raise LocalCloudError(what + _next_step(str(host)))
+
+
+def _next_step(host: str) -> str:
+    """Return the rest of the refusal: why the host was asked, and what to do."""
+    real = "restart the kernel with LESSON_TARGET=cloud to use the real service"
+    if not (host.endswith(CLOUDS) and HERE.intersection(re.split(r"[.-]", host))):
+        return f" and {host} is not part of the local cloud; {real}"
+    return (
+        "; the local cloud answers over REST at its own URL: call local_cloud.activate(), then make"
+        f" the client without a transport, an endpoint or credentials of its own, or {real}"
+    )

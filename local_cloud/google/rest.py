@@ -31,14 +31,17 @@ VERBS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
 HTTP = {
     "INVALID_ARGUMENT": 400,
     "FAILED_PRECONDITION": 400,
+    "UNAUTHENTICATED": 401,
     "PERMISSION_DENIED": 403,
     "NOT_FOUND": 404,
     "ABORTED": 409,
     "ALREADY_EXISTS": 409,
     "RESOURCE_EXHAUSTED": 429,
-    "UNIMPLEMENTED": 501,
+    "CANCELLED": 499,
     "INTERNAL": 500,
+    "UNIMPLEMENTED": 501,
     "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
 }
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 _SHOWN = 80  # characters of a value that a message repeats

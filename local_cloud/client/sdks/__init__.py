@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from local_cloud.client.sdks import amazon, google
-from local_cloud.client.sdks.redaction import redacting
+from local_cloud.client.sdks import amazon, google, plain_http
 
 HOOKS: dict[str, Callable[[ModuleType], None]] = {
-    "requests.exceptions": redacting("RequestException"),
-    "urllib3.exceptions": redacting("HTTPError"),
+    **plain_http.HOOKS,
     **google.HOOKS,
     **amazon.HOOKS,
 }

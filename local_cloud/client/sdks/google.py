@@ -11,19 +11,21 @@ from types import ModuleType
 from typing import Any
 
 from local_cloud.client import revival
+from local_cloud.client.sdks import google_clients, google_errors
 from local_cloud.client.sdks.redaction import redacting
 from local_cloud.client.target import is_local, refuse_elsewhere
 from local_cloud.errors import LocalCloudError
 
 
 def _point_aiplatform(initializer: ModuleType) -> None:
-    from google.auth.credentials import AnonymousCredentials
-
-    initializer.global_config.init(
+    config = initializer.global_config
+    config.init(
         api_endpoint=os.environ["LOCAL_CLOUD_VERTEX_URL"],
         api_transport="rest",
-        credentials=AnonymousCredentials(),  # type: ignore[no-untyped-call]
+        credentials=google_clients.nobody(),
     )
+    if hasattr(config, "_async_rest_credentials"):  # not in older versions
+        config._async_rest_credentials = google_clients.async_nobody()
 
 
 def _look_without_pause(module: ModuleType) -> None:
@@ -34,19 +36,7 @@ def _look_without_pause(module: ModuleType) -> None:
 
 def _point_projects(module: ModuleType) -> None:
     # The SDKs make this client themselves, to turn a project's id into its number and back.
-    client = module.ProjectsClient
-    original = client.__init__
-    if hasattr(original, "__wrapped__"):
-        return
-
-    @functools.wraps(original)
-    def init(self: Any, **options: Any) -> None:
-        if is_local() and not (options.get("transport") or options.get("client_options")):
-            options["transport"] = "rest"
-            options["client_options"] = {"api_endpoint": os.environ["LOCAL_CLOUD_VERTEX_URL"]}
-        original(self, **options)
-
-    client.__init__ = init
+    google_clients.point_client(module.ProjectsClient)
 
 
 def _check_mlflow(module: ModuleType) -> None:
@@ -137,42 +127,9 @@ def _no_account(auth: ModuleType) -> None:
     def default(*args: Any, **kwargs: Any) -> Any:
         if not is_local():
             return original(*args, **kwargs)
-        from google.auth.credentials import AnonymousCredentials
-
-        nobody = AnonymousCredentials()  # type: ignore[no-untyped-call]
-        return nobody, os.environ.get("GOOGLE_CLOUD_PROJECT")
+        return google_clients.nobody(), os.environ.get("GOOGLE_CLOUD_PROJECT")
 
     auth.default = default  # type: ignore[attr-defined]
-
-
-def _name_conflicts(module: ModuleType) -> None:
-    # Over REST the SDK knows an error by its HTTP status, which AlreadyExists and Aborted share.
-    # Its own code catches these two, for gRPC, its usual transport, tells them apart; and it reads
-    # the message, before which REST puts the address.
-    original = module.from_http_response
-    if hasattr(original, "__wrapped__"):
-        return
-
-    @functools.wraps(original)
-    def from_http_response(response: Any) -> Any:
-        problem = original(response)
-        if type(problem) is not module.Conflict:
-            return problem
-        try:
-            error = response.json()["error"]
-            kind = {"ALREADY_EXISTS": module.AlreadyExists, "ABORTED": module.Aborted}[
-                error["status"]
-            ]
-        except (ValueError, TypeError, KeyError):
-            return problem
-        return kind(error["message"], problem.errors, problem.details, problem.response)
-
-    module.from_http_response = from_http_response  # type: ignore[attr-defined]
-
-
-def _api_core_exceptions(module: ModuleType) -> None:
-    redacting("GoogleAPICallError")(module)
-    _name_conflicts(module)
 
 
 def _guard_channels(module: ModuleType) -> None:
@@ -186,6 +143,11 @@ def _guard_channels(module: ModuleType) -> None:
         return original(target, *args, **kwargs)
 
     module.create_channel = create_channel  # type: ignore[attr-defined]
+
+
+def _grpc_helpers(module: ModuleType) -> None:
+    _guard_channels(module)
+    google_errors.map_timeouts(module)
 
 
 def _guard_gcsfs(module: ModuleType) -> None:
@@ -274,11 +236,16 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "google.cloud.aiplatform.pipeline_jobs": _look_without_pause,
     "google.cloud.aiplatform.metadata.metadata": _check_mlflow,
     "google.cloud.aiplatform.utils.yaml_utils": _read_no_template_elsewhere,
+    "google.cloud.aiplatform_v1": google_clients.point_clients,
+    "google.cloud.aiplatform_v1beta1": google_clients.point_clients,
+    "google.auth.aio.transport.sessions": google_clients.guard_async_session,
     "google.cloud.resourcemanager_v3.services.projects.client": _point_projects,
     "google.auth": _no_account,
+    "google.auth.credentials": google_clients.refuse_tokens,
+    "google.genai._api_client": google_clients.refuse_gemini,
     "google.auth.transport.requests": _guard_requests,
     "gcsfs.core": _guard_gcsfs,
-    "google.api_core.exceptions": _api_core_exceptions,
-    "google.api_core.grpc_helpers": _guard_channels,
+    "google.api_core.exceptions": google_errors.map_answers,
+    "google.api_core.grpc_helpers": _grpc_helpers,
     "google.api_core.grpc_helpers_async": _guard_channels,
 }

@@ -121,7 +121,7 @@ def test_requests_to_real_services_are_stopped(cloud: Status) -> None:
 import local_cloud; local_cloud.activate()
 from google.auth.credentials import AnonymousCredentials
 from google.auth.transport.requests import AuthorizedSession, Request
-from google.cloud import aiplatform, resourcemanager_v3, storage
+from google.cloud import resourcemanager_v3, storage
 from google.oauth2.credentials import Credentials
 real = Credentials(None, "refresh", None, "https://oauth2.googleapis.com/token", "id", "secret")
 for call in (
@@ -129,7 +129,6 @@ for call in (
     lambda: storage.Client(credentials=real).bucket("none").exists(),
     lambda: AuthorizedSession(AnonymousCredentials()).get("https://storage.googleapis.com/x"),
     lambda: resourcemanager_v3.FoldersClient(credentials=AnonymousCredentials()),
-    lambda: aiplatform.gapic.JobServiceClient(credentials=AnonymousCredentials()),
 ):
     try:
         call()
@@ -137,7 +136,7 @@ for call in (
         print(problem)
 """
     done = python(code)
-    assert done.stdout.count("was stopped, because LESSON_TARGET is local") == 5, done.stderr
+    assert done.stdout.count("was stopped, because LESSON_TARGET is local") == 4, done.stderr
 
 
 def test_no_proxy_comes_to_see_the_secret(cloud: Status) -> None:
@@ -268,6 +267,22 @@ def test_loopback_is_not_elsewhere() -> None:
         refuse_elsewhere(address)
     with pytest.raises(local_cloud.LocalCloudError, match=r"127\.0\.0\.1\.example\.com"):
         refuse_elsewhere("http://127.0.0.1.example.com/")
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ("us-central1-aiplatform.googleapis.com", "then make the client without a transport"),
+        ("bucket.s3.us-east-1.amazonaws.com", "then make the client without a transport"),
+        ("oauth2.googleapis.com", "credentials of its own"),
+        ("pubsub.googleapis.com", "pubsub.googleapis.com is not part of the local cloud"),
+        ("dynamodb.us-east-1.amazonaws.com", "is not part of the local cloud"),
+        ("storage.example.com", "is not part of the local cloud"),
+    ],
+)
+def test_the_refusal_says_what_works(host: str, words: str) -> None:
+    with pytest.raises(local_cloud.LocalCloudError, match=words):
+        refuse_elsewhere(f"https://{host}/v1")
 
 
 def test_a_server_that_the_environment_names_serves_other_interpreters_too(

@@ -26,6 +26,7 @@ def restarted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server in use that is found restarted, whenever a client looks."""
     monkeypatch.setenv("LOCAL_CLOUD_VERTEX_URL", URL)
     monkeypatch.setattr(revival, "_in_use", None)
+    monkeypatch.setattr(revival, "_roots", {})
     pids = iter(range(100))
 
     def found(home: Home) -> Status:
@@ -91,6 +92,19 @@ def test_requests_to_others_are_left_alone(restarted: None) -> None:
         revival.send(
             "GET", "https://elsewhere/", answers(LOST), failures=(OSError,), repeatable=True
         )
+
+
+def test_a_client_of_an_earlier_server_that_has_ended_says_so(
+    restarted: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCAL_CLOUD_VERTEX_URL", "http://127.0.0.1:2/other")  # as activate() does
+    revival.use(Status(Home(tmp_path / "later"), "http://127.0.0.1:2/other", {"pid": 8}))
+    earlier = f"{URL}/v1/jobs"
+    with pytest.raises(
+        LocalCloudError, match=r"make the client again, after .*activate\(\)"
+    ) as said:
+        revival.send("GET", earlier, answers(REFUSED), failures=(OSError,), repeatable=True)
+    assert str(tmp_path / "home") in str(said.value) and "secret" not in str(said.value)
 
 
 def test_who_waits_for_a_silent_port_is_cut_off_and_nobody_else() -> None:

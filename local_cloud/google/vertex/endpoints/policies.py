@@ -23,7 +23,7 @@ KIND = "vertex-policy"
 
 
 def routes(endpoints: Endpoints) -> list[BaseRoute]:
-    """Return the routes of the three methods, below /ui, where the SDK asks, and below /v1."""
+    """Return the routes of the three methods, below a version and /ui, where the SDK asks."""
     records = endpoints.records
 
     def get(name: str, _: Json) -> Json:
@@ -54,11 +54,12 @@ def routes(endpoints: Endpoints) -> list[BaseRoute]:
             query = {"permissions": request.query_params.getlist("permissions")}
             return JSONResponse(answer(name, query | await read_json(request)))
 
-        path = f"{root}{rest.LOCATION}/endpoints/{{id:id}}:{method}"
+        path = f"{root}/endpoints/{{id:id}}:{method}"
         return Route(path, handle, methods=["POST", "GET"])
 
+    roots = (f"/ui{rest.LOCATION}", rest.PARENT)
     methods = {"getIamPolicy": get, "setIamPolicy": put, "testIamPermissions": test}
-    return [route(root, *each) for root in ("/ui", "/v1") for each in methods.items()]
+    return [route(root, *each) for root in roots for each in methods.items()]
 
 
 def _check(binding: object) -> None:

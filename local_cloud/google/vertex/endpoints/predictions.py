@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from local_cloud.engine.serving.http_client import HttpRequest, HttpResponse
 from local_cloud.engine.serving.spec import NoSuchDeployment, Unanswered
-from local_cloud.google.rest import ApiError, read_json
+from local_cloud.google.rest import HTTP, ApiError, read_json
 from local_cloud.google.vertex.endpoints import explanations, serving_launch
 from local_cloud.google.vertex.endpoints.endpoints import Endpoints
 from local_cloud.google.vertex.resources import rest
@@ -35,7 +35,7 @@ class Predictions:
 
     def routes(self) -> list[BaseRoute]:
         """Return the REST routes: first in the server's list, for they are used most."""
-        path = f"/v1{rest.LOCATION}/endpoints/{{id:id}}"
+        path = f"{rest.PARENT}/endpoints/{{id:id}}"
         return [
             Route(f"{path}:predict", self.predict, methods=["POST"]),
             Route(f"{path}:rawPredict", self.raw_predict, methods=["POST"]),
@@ -176,12 +176,23 @@ def _text(response: HttpResponse) -> str:
     return response.body.decode(errors="replace")
 
 
+def _canonical_code(status: int) -> str:
+    """Return the code that the service gives the HTTP status of a model's server.
+
+    400 is FAILED_PRECONDITION: github.com/googleapis/python-aiplatform/issues/514. The others are
+    those of google/rpc/code.proto.
+    """
+    if status == 400:
+        return "FAILED_PRECONDITION"
+    named = {http: code for code, http in HTTP.items() if code != "ALREADY_EXISTS"}
+    return named.get(status, "FAILED_PRECONDITION" if status < 500 else "INTERNAL")
+
+
 def _predictions(response: HttpResponse) -> Json:
     """Return the object that a replica has answered, with predictions in it, or raise its error."""
     text = _text(response)
     if response.status != 200:
-        status = "INVALID_ARGUMENT" if 400 <= response.status < 500 else "INTERNAL"
-        raise ApiError(status, text, http=response.status)
+        raise ApiError(_canonical_code(response.status), text, http=response.status)
     try:
         found = bodies.parse_strictly(text)
     except (ValueError, RecursionError):

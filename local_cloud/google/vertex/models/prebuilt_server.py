@@ -209,6 +209,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = -1  # headers and body go out together
     predict: Predict
+    library = ""  # whose image this is
     turn = threading.Lock()  # one prediction at a time
 
     def do_GET(self) -> None:
@@ -226,10 +227,19 @@ class Handler(BaseHTTPRequestHandler):
                 answer = type(self).predict(found["instances"], found.get("parameters"))
             content = json.dumps({"predictions": answer}, allow_nan=False).encode()
         except Exception as problem:  # noqa: BLE001 - a model raises anything
-            error = f"Prediction failed: {type(problem).__name__}: {problem}"
-            self._answer(400, json.dumps({"error": error}).encode())
+            self._answer(400, self.explain_failure(problem).encode())
             return
         self._answer(200, content)
+
+    def explain_failure(self, problem: Exception) -> str:
+        """Return the body of the answer: a text in scikit-learn's and XGBoost's image.
+
+        Read in github.com/googleapis/python-aiplatform/issues/514.
+        """
+        if self.library in ("sklearn", "xgboost"):
+            error = f"Prediction failed: Exception during {self.library} prediction: {problem}"
+            return f"{json.dumps(error)}\n"
+        return json.dumps({"error": f"Prediction failed: {type(problem).__name__}: {problem}"})
 
     def _answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
@@ -244,7 +254,8 @@ class Handler(BaseHTTPRequestHandler):
 
 def main() -> None:
     """Load the model, then serve it."""
-    serve(KINDS[sys.argv[1]]())
+    Handler.library = sys.argv[1]
+    serve(KINDS[Handler.library]())
 
 
 def serve(predict: Predict) -> None:

@@ -16,6 +16,7 @@ from local_cloud.store.records import Records
 
 TYPES = "type.googleapis.com/google.cloud.aiplatform.v1."
 EMPTY = "type.googleapis.com/google.protobuf.Empty"
+VERSION = "version"  # in an operation's document: of the API, if it is not v1
 PAGE = 100  # resources in an answer where the request names no pageSize
 
 
@@ -104,8 +105,26 @@ def begin_operation(records: Records, parent: str, metadata: str, *, deployment:
 
 
 def show_operation(operation: Json) -> Json:
-    """Return an operation as the service tells it."""
-    return {name: value for name, value in operation.items() if name != "deployment"}
+    """Return an operation as the service shows it, in the version of the API that began it."""
+    shown = {name: each for name, each in operation.items() if name not in ("deployment", VERSION)}
+    version = operation.get(VERSION, "v1")
+    for part in ("metadata", "response"):
+        kind = shown.get(part, {}).get("@type", "")
+        if kind.startswith(TYPES):
+            kind = f"{TYPES.replace('.v1.', f'.{version}.')}{kind.removeprefix(TYPES)}"
+            shown[part] = shown[part] | {"@type": kind}
+    return shown
+
+
+def note_version(records: Records, operation: Json, version: str) -> Json:
+    """Record by which version of the API an operation was begun; return it as that shows it.
+
+    Only the path of the first request has the version: the SDK asks for the operation below /ui.
+    """
+    with records.transaction():
+        found = get(records, operation["name"]) | {VERSION: version}
+        records.put("vertex", operation["name"], found)
+    return show_operation(found)
 
 
 def record_deletion(records: Records, name: str) -> Json:

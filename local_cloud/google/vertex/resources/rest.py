@@ -24,7 +24,13 @@ from local_cloud.google.vertex.resources.schema import Json, require
 from local_cloud.store.records import Records
 
 LOCATION = "/projects/{project}/locations/{location}"
-PARENT = f"/v1{LOCATION}"
+PARENT = f"/{{version:version}}{LOCATION}"
+
+
+class _Version(StringConvertor):
+    """A version of the API: v1beta1 has the methods of v1, and others that are not here."""
+
+    regex = "v1|v1beta1"
 
 
 class _Id(StringConvertor):
@@ -33,6 +39,7 @@ class _Id(StringConvertor):
     regex = "[^/:]+"
 
 
+register_url_convertor("version", _Version())
 register_url_convertor("id", _Id())
 
 
@@ -81,7 +88,11 @@ def _route(
             found = operation(call)
         else:
             found = await run_in_threadpool(operation, call)
-        return JSONResponse((await found if inspect.isawaitable(found) else found) or {})
+        shown = (await found if inspect.isawaitable(found) else found) or {}
+        version = request.path_params["version"]
+        if version != "v1" and "/operations/" in shown.get("name", ""):
+            shown = documents.note_version(records, shown, version)
+        return JSONResponse(shown)
 
     return Route(path, answer, methods=[verb])
 

@@ -49,7 +49,9 @@ def test_a_scikit_learn_file_answers_as_the_model_does(
     endpoint = deployed(model)
     found = endpoint.predict(instances=X[:5].tolist()).predictions
     assert found == classifier.predict(X[:5]).tolist()
-    with pytest.raises(exceptions.BadRequest, match="Prediction failed"):
+    # github.com/googleapis/python-aiplatform/issues/514 and /pull/2036
+    words = '400 "Prediction failed: Exception during sklearn prediction: .*"'
+    with pytest.raises(exceptions.FailedPrecondition, match=words):
         endpoint.predict(instances=[["a", "b", "c"]])
     endpoint.delete(force=True)
     model.delete()

@@ -13,6 +13,7 @@ import webbrowser
 
 from local_cloud.client import control, rehearse
 from local_cloud.client.environment import export_lines
+from local_cloud.client.gcloud import PROJECT, write_configuration
 from local_cloud.client.home import Home, default_folder
 from local_cloud.errors import LocalCloudError
 
@@ -75,6 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
             why = str(found) if found.silent else "it is not running; `python -m local_cloud start`"
             print(f"local_cloud: {why}", file=sys.stderr)
             return 1
+        write_configuration(home, found.port, os.environ.get("GOOGLE_CLOUD_PROJECT") or PROJECT)
         print(export_lines(found))
         return 0
     if command == "rehearse":

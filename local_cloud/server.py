@@ -28,6 +28,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from local_cloud.amazon import services as amazon
 from local_cloud.billing.ledger import bill
 from local_cloud.client.environment import environment
+from local_cloud.client.gcloud import write_configuration
 from local_cloud.client.home import Home, identity
 from local_cloud.console import service as console
 from local_cloud.console.site.sessions import Sessions
@@ -275,6 +276,7 @@ def main(folder: str) -> None:
         print(f"port {old} is taken; open notebooks have to call activate() again", flush=True)
         home.forget_secret()  # they may have sent it to whoever has the port
     home.write_sdk_files()
+    write_configuration(home, port)
     home.write_address({"port": port, "pid": os.getpid(), **identity()})
     print(os.getpid(), end="", file=lock, flush=True)
     home.forget_stop()

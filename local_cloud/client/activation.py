@@ -6,6 +6,7 @@ import os
 
 from local_cloud.client import control, revival
 from local_cloud.client.environment import find_misleading, merge_environment
+from local_cloud.client.gcloud import write_configuration
 from local_cloud.client.sdks import HOOKS
 from local_cloud.client.sdks.after_import import after_import
 from local_cloud.client.sdks.redaction import redact_log_records
@@ -31,6 +32,7 @@ def activate() -> control.Status:
     for name in find_misleading(os.environ):
         del os.environ[name]
     os.environ.update(wanted)
+    write_configuration(found.home, found.port, os.environ["GOOGLE_CLOUD_PROJECT"])
     revival.use(found)
     redact_log_records()
     for module, hook in HOOKS.items():

@@ -7,12 +7,11 @@ import shlex
 from collections.abc import Mapping
 
 from local_cloud.client import control
+from local_cloud.client.gcloud import PROJECT, configuration
 from local_cloud.client.home import Home
 
-PROJECT = "local-project"
 REGION = "us-east-1"  # Amazon's
-ACCOUNT = "learner@local-cloud"  # gsutil asks nothing of gcloud that has no account
-GOOGLE_APIS = ("AIPLATFORM", "BIGQUERY", "LOGGING")  # beside storage
+GOOGLE_APIS = ("AIPLATFORM", "BIGQUERY", "CLOUDRESOURCEMANAGER", "LOGGING")  # beside storage
 NO_PROXY = "127.0.0.1,localhost"
 
 # What the user's own variables may say to the SDKs and command lines, and here must not: these are
@@ -65,9 +64,6 @@ def _google_command_lines(home: Home, port: int) -> dict[str, str]:
     return {
         # A folder of its own: the user's accounts and configurations stay as they are.
         "CLOUDSDK_CONFIG": str(home.gcloud_config),
-        "CLOUDSDK_CORE_PROJECT": PROJECT,
-        "CLOUDSDK_CORE_ACCOUNT": ACCOUNT,
-        "CLOUDSDK_AI_REGION": "us-central1",
         **{f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{api}": f"{url}/{paths[api]}" for api in paths},
         # gcloud prints its endpoint, so the secret is not in it; nor does an upload keep its path.
         "CLOUDSDK_AUTH_ACCESS_TOKEN": home.secret(),
@@ -97,12 +93,15 @@ def find_misleading(own: Mapping[str, str]) -> list[str]:
 def merge_environment(own: Mapping[str, str], found: control.Status) -> dict[str, str]:
     """Return the variables with two of the user's words: the project, and where to use no proxy.
 
+    gcloud's configuration of that project is written by `gcloud.write_configuration`.
+
     A project's name leads nowhere by itself. Of what is said about AWS nothing holds: a profile,
     keys and configuration files name a real account, and the local cloud has one region.
     """
     wanted = environment(found.home, found.port)
     if project := own.get("GOOGLE_CLOUD_PROJECT"):
-        wanted["GOOGLE_CLOUD_PROJECT"] = wanted["CLOUDSDK_CORE_PROJECT"] = project
+        wanted["GOOGLE_CLOUD_PROJECT"] = project
+        wanted["CLOUDSDK_ACTIVE_CONFIG_NAME"] = configuration(project)
     # A proxy must not see loopback's requests, nor the secret in them.
     hosts = (own.get("no_proxy") or own.get("NO_PROXY") or "").split(",")
     for name in ("NO_PROXY", "no_proxy"):

@@ -62,6 +62,11 @@ class Projects:
         """Return the `id` of a project, and when it was `created`; None for a number never seen."""
         return self._records.get(_KIND, project_number(project))
 
+    def list(self) -> list[dict[str, Any]]:
+        """Return all projects that requests have named, by their ids."""
+        found = [document for _, document in self._records.list(_KIND, "")]
+        return sorted(found, key=lambda each: str(each["id"]))
+
     def id_of(self, number: str) -> str:
         """Return the id of the project with this number, or the number if it was never seen."""
         found = self.get(number)

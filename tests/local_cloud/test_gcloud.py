@@ -13,7 +13,7 @@ from typing import Any
 
 import joblib
 import pytest
-from google.cloud import storage
+from google.cloud import bigquery, storage
 from sklearn.linear_model import LogisticRegression
 
 from local_cloud.client.control import Status
@@ -86,16 +86,56 @@ def test_gsutil_has_gcloud_do_the_work(cloud: Status, shell: Shell, bucket: stor
 
 
 @pytest.mark.slow
-def test_what_is_not_here_is_refused_by_name_and_nothing_is_sent(shell: Shell) -> None:
-    for words, host in (
-        (("gcloud", "compute", "instances", "list", "--zones=us-central1-a"), "compute"),
-        (("gcloud", "artifacts", "repositories", "list"), "artifactregistry"),
-        (("gcloud", "projects", "list"), "cloudresourcemanager"),
-    ):
-        done = shell.run(*words)
-        said = f"{host}.googleapis.com is not part of the local cloud, so nothing was sent"
-        assert done.returncode != 0
-        assert said in done.stdout + done.stderr
+@pytest.mark.parametrize(
+    ("words", "service"),
+    [
+        (("compute", "instances", "describe", "x", "--zone=us-central1-a"), "compute"),
+        (("artifacts", "repositories", "list", "--location=us"), "artifactregistry"),
+        (("builds", "list"), "cloudbuild"),
+        (("ai-platform", "jobs", "list"), "ml"),
+        (("services", "enable", "aiplatform.googleapis.com"), "serviceusage"),
+    ],
+    ids=lambda part: part if isinstance(part, str) else "",
+)
+def test_what_is_not_here_is_refused_by_name(
+    shell: Shell, words: tuple[str, ...], service: str
+) -> None:
+    done = shell.run("gcloud", *words)
+    assert done.returncode != 0
+    assert f"not part of the local cloud: {service}" in done.stdout + done.stderr
+    assert "crashed" not in done.stderr
+
+
+@pytest.mark.slow
+def test_what_has_no_endpoint_of_its_own_ends_at_the_proxy(shell: Shell) -> None:
+    done = shell.run("gcloud", "container", "images", "list")
+    assert "gcr.io is not part of the local cloud, so nothing was sent" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_project_that_is_set_holds_for_gcloud_and_bq(shell: Shell) -> None:
+    before = shell.out("gcloud", "config", "get", "project")
+    assert before == "local-project\n"
+    shell.out("gcloud", "config", "set", "project", "set-by-gcloud")
+    assert shell.out("gcloud", "config", "get", "project") == "set-by-gcloud\n"
+    described = shell.out("gcloud", "projects", "describe", "set-by-gcloud", "--format=json")
+    assert json.loads(described)["projectId"] == "set-by-gcloud"
+    assert "set-by-gcloud" in shell.out("gcloud", "projects", "list", "--format=value(projectId)")
+    shell.out("bq", "mk", "--dataset", "of_the_project")
+    client = bigquery.Client(project="set-by-gcloud")
+    assert [each.dataset_id for each in client.list_datasets()] == ["of_the_project"]
+    client.delete_dataset("of_the_project")
+    shell.out("gcloud", "config", "set", "project", "local-project")
+
+
+@pytest.mark.slow
+def test_the_beta_commands_work(shell: Shell) -> None:
+    of_beta = ("--region=us-central1", "--format=json")
+    made = shell.out("gcloud", "beta", "ai", "endpoints", "create", "--display-name=b", *of_beta)
+    name = json.loads(made)["name"]
+    listed = json.loads(shell.out("gcloud", "beta", "ai", "endpoints", "list", *of_beta))
+    assert name in [each["name"] for each in listed]
+    shell.out("gcloud", "beta", "ai", "endpoints", "delete", name, *of_beta)
 
 
 @pytest.mark.slow

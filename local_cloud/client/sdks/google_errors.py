@@ -79,7 +79,7 @@ def map_timeouts(module: ModuleType) -> None:
             try:
                 return wrapped(*args, **kwargs)
             except Timeout as problem:
-                raise DeadlineExceeded("Deadline Exceeded") from problem
+                raise DeadlineExceeded("Deadline Exceeded") from problem  # type: ignore[no-untyped-call]
 
         return call
 

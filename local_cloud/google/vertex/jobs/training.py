@@ -182,7 +182,9 @@ class Training:
             return self.automl.stage(document, context, self.environment)
         _, number, _, location, *_ = document["resource"]["name"].split("/")
         # A job's clients work in the project and in the region that it was sent to.
-        own = {"GOOGLE_CLOUD_PROJECT": self.projects.id_of(number), "CLOUD_ML_REGION": location}
+        project = self.projects.id_of(number)
+        own = {"GOOGLE_CLOUD_PROJECT": project, "CLOUD_ML_REGION": location}
+        own["CLOUDSDK_CORE_PROJECT"] = project  # whatever the user's configuration of gcloud says
         pipeline = self.records.get("vertex", document.get("pipeline", "")) or {}
         if config := pipeline.get("inputDataConfig"):
             parent = pipeline["name"].rsplit("/", 2)[0]

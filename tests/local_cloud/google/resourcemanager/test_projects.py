@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+import requests
 from google.api_core.exceptions import Forbidden, MethodNotImplemented
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import resourcemanager_v3, storage
@@ -45,6 +47,17 @@ def test_a_number_that_no_project_has_is_refused(
 ) -> None:
     with pytest.raises(Forbidden, match="or it may not exist"):
         client.get_project(name="projects/123456789012")
+
+
+def test_gcloud_reads_projects_by_v1(client: resourcemanager_v3.ProjectsClient) -> None:
+    """`gcloud config set project` and `gcloud projects` do."""
+    url = os.environ["LOCAL_CLOUD_VERTEX_URL"] + "/v1/projects"
+    found = requests.get(f"{url}/read-by-gcloud").json()
+    assert (found["projectId"], found["lifecycleState"]) == ("read-by-gcloud", "ACTIVE")
+    name = client.get_project(name="projects/read-by-gcloud").name
+    assert f"projects/{found['projectNumber']}" == name
+    assert found in requests.get(url).json()["projects"]
+    assert requests.get(f"{url}/123456789012").status_code == 403
 
 
 def test_other_calls_are_not_implemented(client: resourcemanager_v3.ProjectsClient) -> None:

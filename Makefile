@@ -14,8 +14,8 @@ setup: ## make .venv with the locked versions (a second run installs nothing)
 	@{ test -x $(BIN)/python && cmp -s requirements.txt .venv/installed.txt; } || { \
 	  command -v $(PYTHON) >/dev/null || { echo "make: there is no $(PYTHON) on this machine; \
 	install Python 3.11 or newer, or name one: make setup PYTHON=python3.12"; exit 2; }; \
-	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $(PYTHON) is \
-	older than Python 3.11; name a newer one: make setup PYTHON=python3.12"; exit 2; }; \
+	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 8))' || { echo "make: $(PYTHON) is \
+	older than Python 3.8; name a newer one: make setup PYTHON=python3.12"; exit 2; }; \
 	  $(PYTHON) -m tools.environment .venv -r requirements.txt; }
 
 lesson: setup ## the main job: train in each place, print the table of runs

@@ -1,8 +1,9 @@
 """Make an environment and install into it: with uv, or with pip where uv cannot be had.
 
-Any Python from 3.11 runs this (`python -m tools.environment .venv -r requirements.txt`, or with
+Any Python from 3.8 runs this (`python -m tools.environment .venv -r requirements.txt`, or with
 packages in place of a file), so it imports the standard library alone, and package_index.py, which
-does the same. An environment that holds what is asked for is left as it is; any other, an
+does the same. The environment has a newer Python if this one is too old for the lesson: uv finds
+one, or installs it. An environment that holds what is asked for is left as it is; any other, an
 unfinished one above all, is made from scratch.
 """
 
@@ -13,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,7 @@ from local_cloud.images.package_index import succeeds
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements.txt"
 HASHES = ROOT / "hashes.txt"
+OLDEST = (3, 11)  # the lesson's Python: requires-python in pyproject.toml
 
 # IPython reads this when a kernel starts. Only kernels find the lesson's packages by it: a job runs
 # with the same interpreter, and has what was sent with it and nothing else, as on the services.
@@ -86,14 +89,47 @@ def make(folder: Path, wanted: Wanted) -> None:
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == text:
         return
     print(f"Making {folder.name}, once: 20 seconds to three minutes.", flush=True)
-    subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", folder], check=True)
     python = folder / "bin" / "python"
+    if sys.version_info < OLDEST:
+        make_with_newer_python(folder)
+    else:
+        without_pip = ["--clear", "--without-pip", str(folder)]
+        subprocess.run([sys.executable, "-m", "venv", *without_pip], check=True)
     uv = find_uv() or install_uv(python)
     if not (uv and install_with_uv(uv, python, wanted)):
         install_with_pip(python, wanted)
     if wanted.lesson:
         install_lesson(folder / IPYTHON)
     stamp.write_text(text, encoding="utf-8")
+
+
+def make_with_newer_python(folder: Path) -> None:
+    """Make an empty environment with a Python that is new enough; SetupError if none can be had.
+
+    uv takes one that it finds on this machine, and else installs one for this user alone.
+    """
+    here, oldest = ".".join(map(str, sys.version_info[:2])), ".".join(map(str, OLDEST))
+    print(
+        f"This is Python {here}, and {oldest} is the oldest that will do: uv gets one.", flush=True
+    )
+    with tempfile.TemporaryDirectory() as place:
+        uv = find_uv() or install_uv_into(Path(place))
+        version = ["--python", f">={oldest}"]
+        made = uv and subprocess.run([str(uv), "venv", "--clear", *version, str(folder)])
+    if not made or made.returncode:
+        why = "its message is above" if made else "this Python's pip could not install uv"
+        raise SetupError(
+            f"uv could not get a newer Python ({why}); install Python {oldest} or newer, and name "
+            f"it: make setup PYTHON=python{oldest}"
+        )
+
+
+def install_uv_into(folder: Path) -> Path | None:
+    """Have this Python's pip install uv into a folder; None where it cannot."""
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    if succeeds(*pip, "--target", folder, pinned_uv()):
+        return folder / "bin" / "uv"
+    return None
 
 
 def install_lesson(configuration: Path, root: Path = ROOT) -> None:
@@ -118,12 +154,16 @@ def find_uv() -> Path | None:
 
 def install_uv(python: Path) -> Path | None:
     """Have pip install uv into the environment; None where pip cannot."""
-    pinned = re.search(r"^uv==\S+", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
-    name = pinned.group() if pinned else "uv"
     pip = find_pip(python)
-    if pip and succeeds(*pip, "install", "--quiet", name):
+    if pip and succeeds(*pip, "install", "--quiet", pinned_uv()):
         return python.parent / "uv"
     return None
+
+
+def pinned_uv() -> str:
+    """Return the requirement of uv, as it is locked."""
+    pinned = re.search(r"^uv==\S+", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
+    return pinned.group() if pinned else "uv"
 
 
 def find_pip(python: Path) -> list[str] | None:

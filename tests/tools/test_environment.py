@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import json
+import platform
+import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -74,6 +79,104 @@ def test_pip_installs_where_uv_cannot_be_had(
     monkeypatch.setattr(environment, "find_uv", lambda: None)  # nor does the folder offer it
     environment.make(tmp_path / "new", TINY)
     assert imports_it(tmp_path / "new")
+
+
+# ---- where this machine's Python is older than the lesson's --------------------------------------
+RUN_BY_OLD_PYTHONS = (
+    "tools/__init__.py",
+    "tools/environment.py",
+    "local_cloud/__init__.py",
+    "local_cloud/errors.py",
+    "local_cloud/images/__init__.py",
+    "local_cloud/images/package_index.py",
+)
+
+
+@pytest.mark.parametrize("file", RUN_BY_OLD_PYTHONS)
+def test_what_makes_an_environment_is_python_3_8(file: str) -> None:
+    ast.parse((environment.ROOT / file).read_text(), feature_version=(3, 8))
+
+
+def test_an_old_python_has_uv_find_a_newer_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).resolve().parent))
+    environment.make_with_newer_python(tmp_path / "new")
+    told = "import sys; print(sys.version_info >= (3, 11))"
+    assert package_index.output(tmp_path / "new/bin/python", "-c", told) == "True\n"
+
+
+def test_where_no_newer_python_can_be_had_one_sentence_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "OLDEST", (3, 99))
+    with pytest.raises(SetupError, match=r"install Python 3.99 or newer, and name it: make setup"):
+        environment.make_with_newer_python(tmp_path / "new")
+
+
+def old_pythons() -> list[Path]:
+    """The Pythons from 3.8 to 3.10 that this machine has: its own, and those of pyenv."""
+    names = ("3.8", "3.9", "3.10")
+    own = [shutil.which(f"python{name}", path="/usr/bin:/usr/local/bin") for name in names]
+    kept = Path.home() / ".pyenv/versions"
+    of_pyenv = [path for name in names for path in kept.glob(f"{name}.*/bin/python3")]
+    return [*(Path(found) for found in own if found), *of_pyenv]
+
+
+@pytest.fixture(scope="session")
+def downloads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A list from which uv installs a Python: this one's files, packed as those that it knows."""
+    folder = tmp_path_factory.mktemp("downloads")
+    library = f"lib/python{sys.version_info.major}.{sys.version_info.minor}"
+
+    def without_packages(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        left_out = ("site-packages", "test", "__pycache__")
+        return None if any(name in member.name.split("/") for name in left_out) else member
+
+    with tarfile.open(folder / "python.tar.gz", "w:gz", compresslevel=1) as archive:
+        for part in ("bin", library, "include"):
+            place = Path(sys.base_prefix, part)
+            archive.add(place, f"python/{part}", filter=without_packages)
+    version = dict(zip(("major", "minor", "patch"), sys.version_info[:3], strict=True))
+    machine, system = platform.machine(), sys.platform
+    entry = {
+        "name": "cpython",
+        "arch": {"family": machine, "variant": None},
+        "os": system,
+        "libc": "gnu" if system == "linux" else "none",
+        **version,
+        "prerelease": "",
+        "url": (folder / "python.tar.gz").as_uri(),
+        "sha256": None,
+        "variant": None,
+        "build": "20260101",
+    }
+    name = f"cpython-{platform.python_version()}-{system}-{machine}-{entry['libc']}"
+    (folder / "downloads.json").write_text(json.dumps({name: entry}))
+    return folder / "downloads.json"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("old", old_pythons(), ids=str)
+def test_on_a_machine_with_only_an_old_python_uv_installs_another(
+    old: Path, offered: Path, downloads: Path, tmp_path: Path
+) -> None:
+    said = subprocess.run(
+        [old, "-m", "tools.environment", tmp_path / "new", "tiny-package==1.0"],
+        cwd=environment.ROOT,
+        env={
+            "HOME": str(tmp_path / "home"),
+            "PATH": str(old.parent),
+            "PIP_FIND_LINKS": str(offered),
+            "PIP_NO_INDEX": "1",
+            "UV_PYTHON_DOWNLOADS_JSON_URL": str(downloads),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert imports_it(tmp_path / "new")
+    assert (tmp_path / "home/.local/share/uv/python").is_dir()
 
 
 @pytest.mark.usefixtures("offered")

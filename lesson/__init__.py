@@ -34,11 +34,13 @@ def target() -> str:
 def opening() -> None:
     """Work in the lesson's folder and print the target in force: every notebook's first cell."""
     from lesson.setup import notebook_errors
+    from lesson.show import picture
     from lesson.show import waiting_line as waiting
 
     os.chdir(ROOT)
     notebook_errors.install()
     waiting.install()
+    picture.follow_theme()
     show_target()
 
 

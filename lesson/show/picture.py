@@ -7,9 +7,14 @@ import html
 from dataclasses import dataclass
 from pathlib import Path
 
-# JupyterLab says on its body which theme it has. A picture is turned from light to dark; its hues
-# stay what they are, for the text of a page names them.
-DARK = 'body[data-jp-theme-light="false"] img.lesson-plot {filter: invert(0.93) hue-rotate(180deg)}'
+from lesson.show.progress import in_notebook
+
+# JupyterLab says on its body which theme it has. Plots, and the diagrams of Markdown cells, are
+# turned from light to dark; their hues stay what they are, for the text of a page names them.
+DARK = (
+    'body[data-jp-theme-light="false"] :is(img.lesson-plot, .jp-MarkdownOutput img[src*=".svg"])'
+    " {filter: invert(0.93) hue-rotate(180deg)}"
+)
 
 
 @dataclass(frozen=True)
@@ -27,3 +32,12 @@ class Picture:
             f'<img class="lesson-plot" alt="{alt}" style="max-width: 100%" '
             f'src="data:image/png;base64,{content}">'
         )
+
+
+def follow_theme() -> None:
+    """Let the diagrams of this notebook follow JupyterLab's theme; elsewhere do nothing."""
+    if in_notebook():
+        from IPython.display import display
+
+        style = {"text/html": f"<style>{DARK}</style>", "text/plain": ""}
+        display(style, raw=True)  # type: ignore[no-untyped-call]

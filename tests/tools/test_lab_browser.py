@@ -53,6 +53,18 @@ PROBLEMS = """(() => {
   return [cells.filter((cell) => cell.executionCount === null).length, errors];
 })()"""
 
+RUN_FIRST = """(() => {
+  const notebook = jupyterapp.shell.currentWidget.content;
+  notebook.activeCellIndex = notebook.widgets.findIndex((cell) => cell.model.type === 'code');
+  jupyterapp.commands.execute('notebook:run-cell');
+  return true;
+})()"""
+FIRST_RAN = """jupyterapp.shell.currentWidget.content.widgets
+  .find((cell) => cell.model.type === 'code').model.executionCount !== null"""
+CHANGE_THEME = "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab %s'}), 0"
+DIAGRAMS = """[...document.querySelectorAll('.jp-MarkdownOutput img')]
+  .map((image) => getComputedStyle(image).filter)"""
+
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
@@ -146,3 +158,15 @@ def test_all_cells_run_and_what_they_show_can_be_read(
         browser.js(TO_THE_TOP)
         look(browser, f"{name}-run-{width}")
         assert browser.js(VIOLATIONS_IN_CELLS) == []
+
+
+def test_the_diagrams_of_a_notebook_follow_the_theme(browser: Browser, lab: str) -> None:
+    opened(browser, lab, "work/01-introduction")
+    assert browser.js(RUN_FIRST)
+    until(browser, FIRST_RAN, 60)
+    for theme, filters in (("Dark", "invert(0.93) hue-rotate(180deg)"), ("Light", "none")):
+        browser.js(CHANGE_THEME % theme)
+        until(browser, f"document.body.dataset.jpThemeName === 'JupyterLab {theme}'", 30)
+        browser.js("document.querySelector('.jp-MarkdownOutput img').scrollIntoView()")
+        look(browser, f"diagram-{theme}")
+        assert set(browser.js(DIAGRAMS)) == {filters}

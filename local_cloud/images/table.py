@@ -74,9 +74,10 @@ IMAGES = (
 )
 BY_NAME = {image.name: image for image in IMAGES}
 
-IN_GOOGLES = re.compile(
-    r"(?:(?:us|europe|asia)-docker\.pkg\.dev/vertex-ai|gcr\.io/cloud-aiplatform)/"
-    r"((?:training|prediction)/[\w.-]+)(?::\w+)?"
+IN_GOOGLES = re.compile(  # also under their older names, gcr.io/cloud-aiplatform/…
+    r"(?:[a-z]+(?:-[a-z]+\d+)?-docker\.pkg\.dev/(?:vertex-ai|cloud-aiplatform)"
+    r"|(?:\w+\.)?gcr\.io/cloud-aiplatform)/"
+    r"((?:training|prediction)/[\w.-]+)(?::[\w.-]+)?(?:@sha256:\w+)?"
 )
 IN_AMAZONS = re.compile(
     r"\d{12}\.dkr\.ecr\.[\w-]+\.amazonaws\.com(?:\.cn)?/([\w-]+:\d+(?:\.\d+)+(?:-\d)?)(?:-.*)?"

@@ -17,6 +17,15 @@ VERTEX = "docker.pkg.dev/vertex-ai"
         (f"asia-{VERTEX}/prediction/sklearn-cpu.1-6:latest", "prediction/sklearn-cpu.1-6"),
         (f"europe-{VERTEX}/training/pytorch-gpu.2-4.py310", "training/pytorch-xla.2-4.py310"),
         (f"us-{VERTEX}/prediction/pytorch-gpu.2-4:latest", "prediction/pytorch-cpu.2-4"),
+        ("gcr.io/cloud-aiplatform/prediction/sklearn-cpu.1-5", "prediction/sklearn-cpu.1-5"),
+        (
+            "eu.gcr.io/cloud-aiplatform/prediction/sklearn-cpu.1-5:v1.2",
+            "prediction/sklearn-cpu.1-5",
+        ),
+        (
+            "us-docker.pkg.dev/cloud-aiplatform/training/sklearn-cpu.1-6@sha256:0ab1",
+            "training/sklearn-cpu.1-6",
+        ),
         (f"{ECR}/pytorch-training:2.10.0-gpu-py313-cu130-ubuntu22.04-sagemaker", None),
         (f"{ECR}/pytorch-training:2.10.0-cpu-py313", "pytorch-training:2.10.0"),
         (f"{ECR}/sagemaker-scikit-learn:1.4-2-cpu-py3", "sagemaker-scikit-learn:1.4-2"),
@@ -35,6 +44,7 @@ def test_the_same_image_in_every_registry_and_with_or_without_a_gpu(
     "uri",
     [
         "",
+        "gcr.io/mine/prediction/sklearn-cpu.1-5",
         "me/pytorch-training:2.10.0",
         f"evil.example/{ECR}/pytorch-training:2.10.0",
         f"{ECR}/pytorch-training:2.10.01-cpu",

@@ -10,7 +10,7 @@ import base64
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,7 +37,7 @@ class Instance:
     sent: Any
     key: Any = None
     problem: str = ""
-    columns: tuple[str, ...] = ()
+    row: Mapping[str, str] | None = None  # of a CSV file: the texts of its columns
     length: int = 0  # characters that were read
 
 
@@ -125,14 +125,19 @@ def _with_picture(instance: Instance, objects: Objects) -> Instance:
 def _csv(file: TextIO, config: Json) -> Iterator[Instance]:
     rows = (row for row in files.rows(file) if row)
     columns = tuple(next(rows, []))
+    key_field = config.get("keyField", "")
+    if key_field and key_field not in columns:
+        known = ", ".join(columns)
+        raise EngineError(f"instanceConfig.keyField: there is no column {key_field!r}: {known}.")
     for row in rows:
         values = dict(zip(columns, map(_value, row), strict=False))
-        key = values.get(config.get("keyField", ""))
+        texts = dict(zip(columns, row, strict=False))
+        key = values.get(key_field)
         sent = [values[name] for name in _fields(config, columns) if name in values]
         problem = ""
         if len(row) != len(columns):
             problem = f"The row has {len(row)} values, and the header {len(columns)}."
-        yield Instance(values, sent, key, problem, columns, sum(map(len, row)))
+        yield Instance(values, sent, key, problem, texts, sum(map(len, row)))
 
 
 def _jsonl(file: TextIO, config: Json) -> Iterator[Instance]:
@@ -172,9 +177,9 @@ def _value(text: str) -> Any:
 class Output:
     """The two files that a job writes: predictions, and the instances that have none."""
 
-    def __init__(self, objects: Objects, uri: str, kind: str) -> None:
-        """uri: of the folder; kind: jsonl or csv."""
-        self._objects, self._kind = objects, kind
+    def __init__(self, objects: Objects, uri: str, kind: str, key_field: str = "") -> None:
+        """uri: of the folder; kind: jsonl or csv; key_field: what is written of an instance."""
+        self._objects, self._kind, self._key_field = objects, kind, key_field
         self._bucket, _, self._folder = uri.removeprefix("gs://").partition("/")
         self._succeeded = self._failed = 0
         self._files: dict[str, tuple[Path, TextIO]] = {}
@@ -212,11 +217,20 @@ class Output:
 
     def _row(self, instance: Instance, prediction: Any) -> None:
         named = prediction if isinstance(prediction, dict) else {"prediction": prediction}
-        given = instance.read if isinstance(instance.read, dict) else {"instance": instance.read}
+        given = self._cells_of(instance)
         if not self._succeeded:
             self._cells([*given, *named])
         self._succeeded += 1
         self._cells([*given.values(), *named.values()])
+
+    def _cells_of(self, instance: Instance) -> Mapping[str, Any]:
+        """Return the columns of an instance: its own, as they were read, or its key alone."""
+        if self._key_field:
+            row = instance.row or {}
+            return {"key": row.get(self._key_field, instance.key)}
+        if instance.row is not None:
+            return instance.row
+        return instance.read if isinstance(instance.read, dict) else {"instance": instance.read}
 
     def _cells(self, cells: list[Any]) -> None:
         text = io.StringIO()

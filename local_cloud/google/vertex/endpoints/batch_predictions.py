@@ -174,7 +174,8 @@ class BatchPredictions:
             parts = with_pictures(parts, self._objects)
         sender = _Sender(self._serving, name, facts, parameters=job.get("modelParameters"))
         noted = time.monotonic()
-        with Output(self._objects, uri, wanted["predictionsFormat"]) as output:
+        key_field = job.get("instanceConfig", {}).get("keyField", "")
+        with Output(self._objects, uri, wanted["predictionsFormat"], key_field) as output:
             while part := await asyncio.to_thread(_several, parts):
                 for scored in await asyncio.gather(*map(sender.score, part)):
                     output.write(scored)

@@ -20,8 +20,11 @@ from local_cloud.google.vertex.resources.schema import Json, require
 
 PORT = 8080
 START_SECONDS = 300.0
+# Also under their older names, gcr.io/cloud-aiplatform/prediction/xgboost-cpu.1-1 say.
 PREBUILT = re.compile(
-    r"(?:us|europe|asia)-docker\.pkg\.dev/vertex-ai/prediction/(\w+)-(?:cpu|gpu)\.([\w-]+):\w+"
+    r"(?:[a-z]+(?:-[a-z]+\d+)?-docker\.pkg\.dev/(?:vertex-ai|cloud-aiplatform)"
+    r"|(?:\w+\.)?gcr\.io/cloud-aiplatform)/prediction/"
+    r"(\w+)-(?:cpu|gpu)\.([\w-]+)(?::[\w.-]+)?(?:@sha256:\w+)?"
 )
 # Fields of a DeployedModel that are checked and kept, and have no effect on this machine.
 IGNORED_IN = "a deployed model"  # as the table of calls names it

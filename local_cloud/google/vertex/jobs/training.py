@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from typing import Any
 
@@ -128,6 +129,7 @@ class Training:
             isinstance(inputs, dict), "training_pipeline.trainingTaskInputs: an object is needed"
         )
         spec = parse_message(CustomJobSpec, with_text_args(inputs), "training_task_inputs")
+        pipeline["trainingTaskInputs"] = copy.deepcopy(spec)  # as the service writes them
         if "modelToUpload" in pipeline:
             self.models.check(parent, pipeline["modelToUpload"], **_place(pipeline))
         pipeline["name"] = f"{parent}/trainingPipelines/{new_id()}"

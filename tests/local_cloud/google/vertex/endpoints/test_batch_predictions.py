@@ -41,6 +41,31 @@ def written(job: Any) -> dict[str, str]:
     return {blob.name.rsplit("/", 1)[1]: blob.download_as_text() for blob in job.iter_outputs()}
 
 
+def score_by_key(model: Any, source: str, *, key: str, predictions_format: str = "csv") -> Any:
+    """A job of a CSV file with a key, for which the SDK's own class has no argument."""
+    from google.cloud import aiplatform
+
+    client = aiplatform.initializer.global_config.create_client(
+        client_class=aiplatform.utils.JobClientWithOverride
+    )
+    sent = client.create_batch_prediction_job(
+        parent="projects/my-project/locations/us-central1",
+        batch_prediction_job={
+            "display_name": "keys",
+            "model": model.resource_name,
+            "input_config": {"instances_format": "csv", "gcs_source": {"uris": [source]}},
+            "instance_config": {"key_field": key},
+            "output_config": {
+                "predictions_format": predictions_format,
+                "gcs_destination": {"output_uri_prefix": OUTPUT},
+            },
+        },
+    )
+    job = aiplatform.BatchPredictionJob(sent.name)
+    wait_for(lambda: job.state.name in ("JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED"))
+    return job
+
+
 def test_lines_of_json_are_scored_and_bad_ones_are_told_apart(model: Any, trained: Trained) -> None:
     lines = [*PASSENGERS, {"Sex": "dog"}, trained.rows[0]]
     text = "".join(f"{json.dumps(each)}\n" for each in lines) + "no json\n"
@@ -87,6 +112,36 @@ def test_a_csv_file_is_scored_into_another(model: Any, trained: Trained) -> None
     found = [float(each["probability"]) for each in scored]
     assert found == pytest.approx([*trained.expected, *trained.expected], abs=1e-6)
     assert [each["Sex"] for each in scored] == ["female", "male"] * 2
+    texts = ["" if cell is None else str(cell) for cell in rows[0]]
+    assert [scored[0][name] for name in names] == texts  # as they were written
+
+
+def test_a_key_that_is_no_column_fails_the_job(model: Any) -> None:
+    job = score_by_key(model, put("keys/none.csv", "a,b\n1,2\n"), key="ticket")
+    assert job.state.name == "JOB_STATE_FAILED"
+    assert "there is no column 'ticket': a, b" in job.error.message
+
+
+@pytest.mark.parametrize("predictions_format", ["csv", "jsonl"])
+def test_a_key_stands_for_the_instance_and_is_not_sent(
+    model: Any, trained: Trained, predictions_format: str
+) -> None:
+    names = [*PASSENGERS[0], "ticket"]
+    rows = [[*each.values(), f"00{place}"] for place, each in enumerate(PASSENGERS)]
+    lines = [",".join("" if cell is None else str(cell) for cell in row) for row in (names, *rows)]
+    source = put("keys/in.csv", "\n".join(lines))
+    job = score_by_key(model, source, key="ticket", predictions_format=predictions_format)
+    assert job.state.name == "JOB_STATE_SUCCEEDED"
+    if predictions_format == "csv":
+        scored = list(csv.DictReader(written(job)[f"{PREDICTIONS}.csv"].splitlines()))
+        assert [each["key"] for each in scored] == ["000", "001"]
+        assert "Sex" not in scored[0]
+        found = [float(each["probability"]) for each in scored]
+    else:
+        lines = written(job)[PREDICTIONS].splitlines()
+        assert [json.loads(line).keys() for line in lines] == [{"key", "prediction"}] * 2
+        found = probabilities(json.loads(line)["prediction"] for line in lines)
+    assert found == pytest.approx(trained.expected, abs=1e-6)
 
 
 def test_what_cannot_be_scored_fails_and_is_cancelled(aiplatform: ModuleType, model: Any) -> None:

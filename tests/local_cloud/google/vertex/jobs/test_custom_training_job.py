@@ -46,6 +46,11 @@ def test_a_script_runs_with_its_arguments_and_the_services_environment(
     assert list(cluster["cluster"]) == ["workerpool0"]
     assert cluster["task"] == {"type": "workerpool0", "index": 0}
     assert environment["CLOUD_ML_PROJECT_ID"].isdigit()
+    inputs = sent.gca_resource.training_task_inputs  # as the service writes them
+    assert inputs["baseOutputDirectory"]["outputUriPrefix"] == f"gs://{BUCKET}/report"
+    pool = inputs["workerPoolSpecs"][0]
+    assert pool["machineSpec"]["machineType"] == "n1-standard-4"
+    assert list(pool["pythonPackageSpec"]["args"]) == words
     with pytest.raises(RuntimeError, match="already run"):
         sent.run()
 

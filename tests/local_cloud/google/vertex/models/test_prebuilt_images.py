@@ -83,11 +83,39 @@ def test_a_torchserve_archive_answers_through_its_handler(
     model.delete()
 
 
-def test_xgboost_is_refused_by_name(aiplatform: ModuleType, tmp_path: Path) -> None:
+OLDER = (
+    "gcr.io/cloud-aiplatform/prediction/sklearn-cpu.0-24",
+    "us-docker.pkg.dev/cloud-aiplatform/prediction/sklearn-cpu.0-24:latest",
+)
+
+
+def test_an_image_has_older_names(aiplatform: ModuleType, tmp_path: Path) -> None:
+    X = np.array([[0.0], [1.0]])
+    joblib.dump(LogisticRegression().fit(X, [0, 1]), tmp_path / "model.joblib")
+    endpoint = aiplatform.Endpoint.create("older names")
+    for image in OLDER:
+        model = aiplatform.Model.upload(
+            display_name="older", artifact_uri=str(tmp_path), serving_container_image_uri=image
+        )
+        endpoint.deploy(model, machine_type="n1-standard-2", traffic_percentage=100)
+        assert endpoint.predict(instances=[[-9.0], [9.0]]).predictions == [0, 1]
+    endpoint.delete(force=True)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "us-docker.pkg.dev/vertex-ai/prediction/xgboost-cpu.1-7:latest",
+        "gcr.io/cloud-aiplatform/prediction/xgboost-cpu.1-1:latest",
+        "europe-docker.pkg.dev/cloud-aiplatform/prediction/xgboost-cpu.1-1",
+        "us-central1-docker.pkg.dev/vertex-ai/prediction/xgboost-cpu.1-1@sha256:0ab1",
+    ],
+)
+def test_xgboost_is_refused_by_name(aiplatform: ModuleType, tmp_path: Path, image: str) -> None:
     (tmp_path / "model.bst").write_bytes(b"booster")
-    model = aiplatform.Model.upload_xgboost_model_file(
-        str(tmp_path / "model.bst"), xgboost_version="1.7"
+    model = aiplatform.Model.upload(
+        display_name="booster", artifact_uri=str(tmp_path), serving_container_image_uri=image
     )
-    with pytest.raises(exceptions.MethodNotImplemented, match=r"xgboost-cpu\.1-7.*not installed"):
+    with pytest.raises(exceptions.MethodNotImplemented, match=r"xgboost-cpu\.1-.*not installed"):
         deployed(model)
     model.delete()

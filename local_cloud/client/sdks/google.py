@@ -6,8 +6,9 @@ import functools
 import os
 import re
 import tempfile
+import warnings
 from collections.abc import Callable
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from local_cloud.client import revival
@@ -39,31 +40,34 @@ def _point_projects(module: ModuleType) -> None:
     google_clients.point_client(module.ProjectsClient)
 
 
-def _check_mlflow(module: ModuleType) -> None:
-    # The SDK's plug-in for mlflow gives RunInfo an argument that mlflow 3 has not. mlflow catches
-    # the error and goes on, so that a run would be made and nothing be logged to it, in silence.
-    tracker = module._ExperimentTracker
-    original = tracker._initialize_mlflow_plugin
-    if hasattr(original, "__wrapped__"):
+def _log_with_mlflow_3(plugin: ModuleType) -> None:
+    # The SDK's plug-in for mlflow gives RunInfo the run's id once more, as `run_uuid`, an argument
+    # that mlflow 3 has not. mlflow catches the error and goes on, so that a run would be made and
+    # nothing be logged to it, in silence.
+    import inspect
+
+    entities = plugin.mlflow_entities
+    if "run_uuid" in inspect.signature(entities.RunInfo).parameters:
         return
 
-    @functools.wraps(original)
-    def initialize() -> None:
-        import inspect
+    class RunInfo(entities.RunInfo):  # type: ignore[misc]
+        def __init__(self, run_uuid: str = "", **facts: Any) -> None:
+            super().__init__(**facts)
 
-        import mlflow
+    plugin.mlflow_entities = SimpleNamespace(**{**vars(entities), "RunInfo": RunInfo})  # type: ignore[attr-defined]
+    import mlflow
 
-        if "run_uuid" not in inspect.signature(mlflow.entities.RunInfo).parameters:
-            raise LocalCloudError(
-                f"autolog() of google-cloud-aiplatform takes mlflow up to 2.16.0, and here is"
-                f" mlflow {mlflow.__version__}, with which it logs nothing: log with"
-                " aiplatform.log_params() and log_metrics(), or use an environment with"
-                " `pip install 'google-cloud-aiplatform[autologging]'` and without version 3 of"
-                " the SageMaker SDK, which needs mlflow 3"
-            )
-        original()
+    warnings.warn(
+        f"autolog() works here with mlflow {mlflow.__version__}. Against the real service this SDK"
+        " logs nothing with it, and reports no error: install mlflow 2.16 or older there",
+        stacklevel=2,
+    )
 
-    tracker._initialize_mlflow_plugin = staticmethod(initialize)
+
+def _require_no_older_mlflow(constants: ModuleType) -> None:
+    # enable_autolog=True requires mlflow 2.16 for the job, whose protobuf breaks this environment.
+    found = constants.AIPLATFORM_AUTOLOG_DEPENDENCY_PATH
+    constants.AIPLATFORM_AUTOLOG_DEPENDENCY_PATH = found.replace("[autologging]", "")  # type: ignore[attr-defined]
 
 
 def _guard_requests(module: ModuleType) -> None:
@@ -234,7 +238,8 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "google.cloud.aiplatform.jobs": _look_without_pause,
     "google.cloud.aiplatform.training_jobs": _look_without_pause,
     "google.cloud.aiplatform.pipeline_jobs": _look_without_pause,
-    "google.cloud.aiplatform.metadata.metadata": _check_mlflow,
+    "google.cloud.aiplatform._mlflow_plugin._vertex_mlflow_tracking": _log_with_mlflow_3,
+    "google.cloud.aiplatform.constants.base": _require_no_older_mlflow,
     "google.cloud.aiplatform.utils.yaml_utils": _read_no_template_elsewhere,
     "google.cloud.aiplatform_v1": google_clients.point_clients,
     "google.cloud.aiplatform_v1beta1": google_clients.point_clients,

@@ -191,16 +191,25 @@ def test_a_job_without_a_run_gets_one_of_its_own(aiplatform: ModuleType, experim
 
 
 @pytest.mark.slow
-def test_a_job_with_autolog_fails_and_says_why(aiplatform: ModuleType, experiment: Any) -> None:
-    """It would end well and have logged nothing: see test_experiments.py.
-
-    The SDK's enable_autolog puts these lines before the script. It also names the mlflow that it
-    takes as a requirement, so that the job does not even start where that cannot be installed.
-    """
-    code = "from google.cloud import aiplatform\naiplatform.autolog()\n"
-    job = custom_job(aiplatform, code, "automatic")
-    with pytest.raises(RuntimeError, match="takes mlflow up to"):
-        job.run(experiment=experiment, service_account=ACCOUNT)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the SDK's own
+def test_a_job_with_autolog_logs_what_its_script_trains(
+    aiplatform: ModuleType, experiment: Any, script: Script
+) -> None:
+    """The SDK's enable_autolog puts two lines before the script, and names the mlflow it takes."""
+    job = aiplatform.CustomJob.from_local_script(
+        display_name="automatic",
+        script_path=script(
+            "from sklearn.linear_model import LogisticRegression\n"
+            "LogisticRegression(C=0.5).fit([[0.0], [1.0]], [0, 1])\n"
+        ),
+        container_uri=IMAGE,
+        enable_autolog=True,
+    )
+    job.run(experiment=experiment, service_account=ACCOUNT)
+    assert job.state.name == "JOB_STATE_SUCCEEDED"
+    (run,) = aiplatform.ExperimentRun.list(experiment=experiment.name)
+    assert run.get_params()["C"] == "0.5"
+    assert run.get_metrics()["training_accuracy_score"] == 1.0
 
 
 def test_each_trial_of_an_experiment_logs_to_a_run_of_its_own(

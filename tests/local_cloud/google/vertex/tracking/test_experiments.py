@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from google.api_core import exceptions
+from sklearn.linear_model import LogisticRegression
 
-from local_cloud import LocalCloudError
 from local_cloud.client.control import Status
 from tests.local_cloud.google.vertex.resources.test_requests import PARENT, post
 
@@ -63,12 +63,21 @@ def test_the_table_of_an_experiment(aiplatform: ModuleType, tracked: Any) -> Non
     assert "time_series_metric.loss" not in without.columns
 
 
-def test_autolog_says_that_it_would_log_nothing(aiplatform: ModuleType, tracked: Any) -> None:
+@pytest.mark.filterwarnings("ignore:autolog", "ignore::FutureWarning")
+def test_autolog_keeps_what_a_model_was_trained_with(aiplatform: ModuleType, tracked: Any) -> None:
     """With the mlflow of this environment, which the other SDK needs, it would be silent."""
     tracked("automatic")
-    with pytest.raises(LocalCloudError, match=r"takes mlflow up to 2\.16\.0.*log_params"):
-        aiplatform.autolog()
-    assert aiplatform.ExperimentRun.list(experiment="automatic") == []
+    aiplatform.autolog()
+    try:
+        LogisticRegression(C=0.5).fit([[0.0], [1.0]], [0, 1])
+        with aiplatform.start_run("by-name"):
+            LogisticRegression(C=0.7).fit([[0.0], [1.0]], [0, 1])
+    finally:
+        aiplatform.autolog(disable=True)
+    named, alone = aiplatform.ExperimentRun.list(experiment="automatic")
+    assert (named.get_params()["C"], alone.get_params()["C"]) == ("0.7", "0.5")
+    assert alone.get_metrics()["training_accuracy_score"] == 1.0
+    assert alone.get_state() == "COMPLETE"
 
 
 def test_a_run_that_raises_is_a_failed_one(aiplatform: ModuleType, tracked: Any) -> None:

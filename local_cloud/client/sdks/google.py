@@ -50,11 +50,10 @@ def _log_with_mlflow_3(plugin: ModuleType) -> None:
     if "run_uuid" in inspect.signature(entities.RunInfo).parameters:
         return
 
-    class RunInfo(entities.RunInfo):  # type: ignore[misc]
-        def __init__(self, run_uuid: str = "", **facts: Any) -> None:
-            super().__init__(**facts)
+    def run_info(run_uuid: str = "", **facts: Any) -> Any:
+        return entities.RunInfo(**facts)
 
-    plugin.mlflow_entities = SimpleNamespace(**{**vars(entities), "RunInfo": RunInfo})  # type: ignore[attr-defined]
+    plugin.mlflow_entities = SimpleNamespace(**{**vars(entities), "RunInfo": run_info})  # type: ignore[attr-defined]
     import mlflow
 
     warnings.warn(

@@ -14,6 +14,7 @@ from local_cloud.google.vertex.jobs.training import Training
 from local_cloud.google.vertex.models.bigquery import by_bigquery
 from local_cloud.google.vertex.models.registry import ModelRegistry
 from local_cloud.google.vertex.pipelines.jobs import PipelineJobs
+from local_cloud.google.vertex.pipelines.schedules import Schedules
 from local_cloud.google.vertex.tracking.metadata import Metadata
 from local_cloud.google.vertex.tracking.tensorboards import Tensorboards
 from local_cloud.google.vertex.tuning.tuning import Tuning
@@ -34,6 +35,7 @@ class Parts:
     predictions: Predictions
     batches: BatchPredictions
     pipelines: PipelineJobs
+    schedules: Schedules
     datasets: Datasets
 
     @classmethod
@@ -49,6 +51,7 @@ class Parts:
         training = Training(platform, models, tracking, automl=automl)
         tuning = Tuning(training, platform.studies)
         endpoints = Endpoints(platform, models)
+        pipelines = PipelineJobs(training, metadata)
         return cls(
             platform,
             models,
@@ -59,6 +62,7 @@ class Parts:
             endpoints,
             Predictions(endpoints),
             BatchPredictions(platform, models),
-            PipelineJobs(training, metadata),
+            pipelines,
+            Schedules(pipelines),
             datasets,
         )

@@ -1,4 +1,4 @@
-"""The resources of JobService, PipelineService and ModelService, declared."""
+"""The resources of JobService, PipelineService, ScheduleService and ModelService, declared."""
 
 from __future__ import annotations
 
@@ -101,6 +101,16 @@ def pipelines(parts: Parts) -> list[Resource]:
         "POST :batchDelete": lambda call: jobs.together("BatchDelete", call.parent, _names(call)),
     }
     return [Resource("pipelineJobs", PipelineJob, methods, long_running=("delete",), on_loop=True)]
+
+
+def schedules(parts: Parts) -> list[Resource]:
+    """Return the schedules of pipeline jobs."""
+    kind = parts.schedules
+    methods: dict[str, Method] = {
+        "POST *:pause": lambda call: kind.pause(call.name),
+        "POST *:resume": lambda call: kind.resume(call.name, call.body),
+    }
+    return [Resource.of(kind, methods=methods, on_loop=True)]
 
 
 def _names(call: Call) -> list[str]:

@@ -35,6 +35,7 @@ RESOURCES: tuple[Callable[[Parts], Sequence[Resource]], ...] = (
     routes.endpoints,
     routes.batch_predictions,
     routes.pipelines,
+    routes.schedules,
     metadata_routes.resources,
     tensorboard_routes.resources,
     vizier_routes.resources,
@@ -69,7 +70,7 @@ def service(platform: Platform) -> Service:
             failures=FailureMessages(platform.records),
         ),
         errors=dict.fromkeys(REFUSED, render),
-        runners=[parts.pipelines, parts.batches],
+        runners=[parts.pipelines, parts.schedules, parts.batches],
     )
 
 

@@ -78,13 +78,11 @@ class PipelineJobs:
             await asyncio.wait(self._tasks.values())
 
     # ---- requests -------------------------------------------------------------------------------
-    def create(self, parent: str, body: Json, chosen: str) -> Json:
-        """Check, record and begin a pipeline job; returns it."""
+    def check(self, parent: str, body: Json) -> tuple[Json, PipelineSpec, Task]:
+        """Return a pipeline job as it is recorded, its definition and its first task; or refuse."""
         job = parse_message(PipelineJob, body, "pipeline_job")
         for field in OWN_FIELDS:
             job.pop(field, None)
-        chosen = chosen or f"pipeline-{new_id()}"
-        require(JOB_ID.fullmatch(chosen), f"pipelineJobId: {chosen!r} is not {JOB_ID.pattern}")
         if "templateUri" in job and not job.get("pipelineSpec"):
             raise ApiError(
                 "UNIMPLEMENTED",
@@ -92,7 +90,14 @@ class PipelineJobs:
                 " compiled pipeline",
             )
         spec = pipeline_spec.check(job.get("pipelineSpec"))
-        root = self._root(job, spec, f"{parent}/metadataStores/default")
+        return job, spec, self._root(job, spec, f"{parent}/metadataStores/default")
+
+    def create(self, parent: str, body: Json, chosen: str, schedule: str = "") -> Json:
+        """Check, record and begin a pipeline job; returns it. schedule: whose run it is."""
+        job, spec, root = self.check(parent, body)
+        chosen = chosen or f"pipeline-{new_id()}"
+        require(JOB_ID.fullmatch(chosen), f"pipelineJobId: {chosen!r} is not {JOB_ID.pattern}")
+        job |= {"scheduleName": schedule} if schedule else {}
         now = timestamp(time.time())
         job |= {
             "name": f"{parent}/pipelineJobs/{chosen}",
@@ -101,6 +106,8 @@ class PipelineJobs:
             **dict.fromkeys(("createTime", "startTime", "updateTime"), now),
         }
         job.setdefault("displayName", chosen)
+        number = parent.split("/")[1]  # of the project: it names Compute Engine's own account
+        job.setdefault("serviceAccount", f"{number}-compute@developer.gserviceaccount.com")
         with self.records.transaction():
             if self.records.get(KIND, job["name"]):
                 raise ApiError("ALREADY_EXISTS", f"The PipelineJob {job['name']} exists.")

@@ -142,13 +142,7 @@ def _short(value: Any) -> str:
 def check(given: Any) -> PipelineSpec:
     """Return a pipeline that can be run here; what cannot is refused by name."""
     require(given, "pipeline_job.pipelineSpec: required; compile the pipeline with kfp")
-    version = str(given.get("schemaVersion", ""))
-    if not version.startswith("2.1"):
-        raise ApiError(
-            "UNIMPLEMENTED",
-            f"not implemented in the local cloud: pipelines of schema version {version!r}; compile"
-            " with kfp 2, which writes 2.1.0",
-        )
+    _check_version(given)
     spec = PipelineSpec(given)
     try:
         require(spec.name, "pipelineSpec.pipelineInfo.name: required")
@@ -160,6 +154,19 @@ def check(given: Any) -> PipelineSpec:
     except conditions.InvalidCondition as problem:
         raise ApiError("UNIMPLEMENTED", f"not implemented in the local cloud: {problem}") from None
     return spec
+
+
+def _check_version(given: Json) -> None:
+    """Refuse what kfp 1.8 has compiled: its components need that version in their image, too."""
+    version = str(given.get("schemaVersion", ""))
+    if not version.startswith("2.1"):
+        compiler = given.get("sdkVersion") or "another compiler than kfp 2"
+        raise _missing(
+            f"pipelines of schema version {version!r}, which {compiler} has compiled; compile this"
+            " one anew: pip install 'kfp>=2', import dsl and compiler from kfp in place of kfp.v2,"
+            " give components by keyword, and call compiler.Compiler().compile(pipeline_func=…,"
+            " package_path='pipeline.yaml')"
+        )
 
 
 def _missing(what: str) -> ApiError:

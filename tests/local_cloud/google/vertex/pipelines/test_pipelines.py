@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -277,6 +279,36 @@ def test_what_is_missing_is_refused_by_name(
     refused = (exceptions.BadRequest, exceptions.MethodNotImplemented)
     with pytest.raises(refused, match=message):
         send(changed(change))
+
+
+def test_a_file_of_kfp_1_says_how_to_compile_it_anew(client: Any, tmp_path: Path) -> None:
+    from google.cloud import aiplatform
+
+    old = {"schemaVersion": "2.0.0", "sdkVersion": "kfp-1.8.22"}
+    spec = pipeline({"a": (WRITE, constant("x"))}) | old
+    file = tmp_path / "pipeline.json"
+    file.write_text(json.dumps({"pipelineSpec": spec, "runtimeConfig": {}}))
+    job = aiplatform.PipelineJob(
+        display_name="old", template_path=str(file), pipeline_root=f"gs://{BUCKET}/old"
+    )
+    words = r"'2\.0\.0', which kfp-1\.8\.22 has compiled.*pip install 'kfp>=2'.*kfp\.v2"
+    with pytest.raises(exceptions.MethodNotImplemented, match=words):
+        job.submit()
+
+
+def test_a_job_says_as_which_service_account_it_runs(client: Any, send: Send) -> None:
+    spec = pipeline({"a": (WRITE, constant("x"))})
+    made = send(spec)
+    number = made.name.split("/")[1]
+    assert made.service_account == f"{number}-compute@developer.gserviceaccount.com"
+    mine = "trainer@my-project.iam.gserviceaccount.com"
+    job = PipelineJob(
+        pipeline_spec=spec,
+        runtime_config={"gcs_output_directory": f"gs://{BUCKET}/root"},
+        service_account=mine,
+    )
+    sent = client.create_pipeline_job(parent=PARENT, pipeline_job=job)
+    assert client.get_pipeline_job(name=sent.name).service_account == mine
 
 
 def test_a_root_that_is_no_bucket_is_refused(client: Any, send: Send) -> None:

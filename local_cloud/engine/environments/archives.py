@@ -9,6 +9,8 @@ own filters came with 3.11.4).
 from __future__ import annotations
 
 import gzip
+import hashlib
+import json
 import os
 import shutil
 import stat
@@ -71,16 +73,27 @@ def extract(archive: Path, into: Path, most: int = MOST_BYTES) -> None:
         raise _refusal(archive, problem) from problem
 
 
-def examine(archive: Path, most: int = MOST_BYTES) -> None:
-    """Read a whole archive as extract() does, and write nothing; or ArchiveError."""
+def fingerprint(archive: Path, most: int = MOST_BYTES) -> str:
+    """Return a hash of what an archive holds, whatever the order and the times of its members.
+
+    Reads the whole archive as extract() does, and writes nothing; or raises ArchiveError.
+    """
     left = most
+    found: dict[str, list[object]] = {}
     try:
         for member in members(archive, most):
+            content = hashlib.sha256()
             if member.content:
                 for chunk in iter(lambda file=member.content: file.read(CHUNK), b""):  # type: ignore[misc]
                     left = _less(left, len(chunk), most)
+                    content.update(chunk)
+            is_file = member.content is not None
+            links = [member.symlink, str(member.hardlink)]
+            # Of members of the same name the later one counts.
+            found[str(member.path)] = [is_file, member.executable, *links, content.hexdigest()]
     except DAMAGED as problem:
         raise _refusal(archive, problem) from problem
+    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
 
 
 def _refusal(archive: Path, problem: Exception) -> ArchiveError:

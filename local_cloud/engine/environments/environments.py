@@ -15,9 +15,14 @@ from local_cloud.store import trees
 class Environments:
     """Makes each environment when it is first asked for; safe to be used from several threads."""
 
-    def __init__(self, folder: Path, base_of: Callable[[str], Base], hook: Path | None) -> None:
-        """folder: the job's; hook: a file that every Python of the job runs when it starts."""
-        self._folder, self._base_of, self._hook = folder, base_of, hook
+    def __init__(
+        self, folder: Path, base_of: Callable[[str], Base], hook: Path | None, *, wheels: Path
+    ) -> None:
+        """folder: the job's; hook: a file that every Python of the job runs when it starts.
+
+        wheels: where the wheels of all jobs are kept.
+        """
+        self._folder, self._base_of, self._hook, self._wheels = folder, base_of, hook, wheels
         self._by_image: dict[str, JobEnvironment] = {}
         self._making = threading.Lock()
 
@@ -32,8 +37,9 @@ class Environments:
         """Return the environment on this base: two images may have the same one."""
         for made in self._by_image.values():
             if made.base.name == base.name:
-                return JobEnvironment(made.folder, base)
-        environment = JobEnvironment(self._folder / f".python{base.name and f'-{base.name}'}", base)
+                return JobEnvironment(made.folder, base, self._wheels)
+        folder = self._folder / f".python{base.name and f'-{base.name}'}"
+        environment = JobEnvironment(folder, base, self._wheels)
         environment.make(self._hook)
         return environment
 

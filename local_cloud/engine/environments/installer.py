@@ -13,8 +13,8 @@ import sys
 import tempfile
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from packaging.utils import canonicalize_name
 
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
-from local_cloud.engine.environments import archives, uv
+from local_cloud.engine.environments import archives, uv, wheels
 from local_cloud.engine.environments.job_environment import EXCLUDED, JobEnvironment
 from local_cloud.engine.spec import EngineError
 
@@ -70,21 +70,46 @@ def install(environment: JobEnvironment, wish: Wish, variables: Mapping[str, str
     if wish.folder:
         _check_folder(wish.folder)
     for archive in _archives(wish):
-        archives.examine(archive)  # uv would unpack whatever it is
+        archives.fingerprint(archive)  # uv would unpack whatever it is
     # The replicas of a job install one after the other: the second finds all there.
     with FileLock(environment.folder / "lock"):
         try:
-            changes = _resolve(environment, wish, variables)
-            wanted = [_word(line, wish) for line in changes if line.startswith(FRESH)]
+            built = _with_wheels(environment, wish, variables)
+            changes = _resolve(environment, built, variables)
+            wanted = [_word(line, built) for line in changes if line.startswith(FRESH)]
             if not wanted:
                 return []
             done = _build(environment, wish, variables=variables, words=wanted)
         except uv.UvFailed as problem:
             raise InstallError(_sentence(environment, wish, problem)) from None
+    for target, wheel in zip(wish.targets, built.targets, strict=True):
+        done = [line.replace(_uri(wheel), _uri(target)) for line in done]
     installed = [f"Installed {line[2:]} for this job" for line in done if line.startswith(FRESH)]
     gets = dict(line[2:].partition(" ")[0].split("==") for line in done if line.startswith(FRESH))
     lost = {line[2:].partition("==")[0] for line in changes if line.startswith("- ")}
     return [*installed, *_broken(environment, {name: gets[name] for name in lost})]
+
+
+def _with_wheels(environment: JobEnvironment, wish: Wish, variables: Mapping[str, str]) -> Wish:
+    """Return the wish with a wheel in the place of each source distribution on this machine."""
+    if not environment.wheels or wish.links:  # what builds a distribution may be behind a link
+        return wish
+    targets = []
+    for target in wish.targets:
+        name, bracket, extras = target.partition("[")
+        archive = Path(name.removeprefix("file://"))
+        if archive.name.endswith(wheels.SOURCES) and archive.is_file():
+            # What cannot be built is left to the installation, which says why.
+            with suppress(uv.UvFailed, OSError):
+                wheel = wheels.wheel_of(archive, environment, variables)
+                target = f"{wheel}{bracket}{extras}"
+        targets.append(target)
+    return replace(wish, targets=tuple(targets))
+
+
+def _uri(target: str) -> str:
+    """Return what uv calls an archive on this machine."""
+    return Path(target.removeprefix("file://").partition("[")[0]).absolute().as_uri()
 
 
 def _resolve(environment: JobEnvironment, wish: Wish, variables: Mapping[str, str]) -> list[str]:

@@ -27,6 +27,7 @@ SETTINGS = "uv.json"
 EXCLUDED = "excluded.txt"
 ITSELF = ("pip", "uv")  # asked to update itself, it is new enough
 BASE = "base.json"
+WHEELS = "wheels.txt"  # the folder with the wheels that are kept for all jobs
 # The job's own packages come first. `zz`: behind the .pth files of what the job installs.
 PTH = "zz_local_cloud.pth"
 STARTUP_CODE = """\
@@ -40,22 +41,33 @@ if {hook!r}:
     spec = importlib.util.spec_from_file_location("_local_cloud_startup", {hook!r})
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
 """
-# -I: nothing that the job puts on its PYTHONPATH or into its folder can get in the way.
+# -I: nothing that the job puts on its PYTHONPATH or into its folder can get in the way. SDKs let
+# pip update itself at the start of a job: that is answered without a second process.
 PIP_CODE = '''\
 """The local cloud's pip: it installs into this job's environment, and without a network."""
-import subprocess
 import sys
 
 __version__ = "{version}"
 COMMAND = {command!r}
+ITSELF = ({{"install", "pip"}}, {{"install", "--upgrade", "pip"}}, {{"install", "-U", "pip"}})
 
 
 def main(args=None):
-    return subprocess.call([*COMMAND, *(sys.argv[1:] if args is None else args)])
+    words = sys.argv[1:] if args is None else args
+    if set(words) in ITSELF:
+        print("Requirements already satisfied")
+        return 0
+    import subprocess
+
+    return subprocess.call([*COMMAND, *words])
 '''
-PIP_MAIN = (
-    "import os, sys\nfrom pip import COMMAND\nos.execv(COMMAND[0], [*COMMAND, *sys.argv[1:]])\n"
-)
+PIP_MAIN = """\
+import os, sys
+from pip import COMMAND, ITSELF, main
+if set(sys.argv[1:]) in ITSELF:
+    sys.exit(main())
+os.execv(COMMAND[0], [*COMMAND, *sys.argv[1:]])
+"""
 PIP_SCRIPT = '#!/bin/sh\nexec "${0%/*}/python" -I -m pip "$@"\n'
 
 
@@ -65,13 +77,18 @@ class JobEnvironment:
 
     folder: Path
     base: Base
+    wheels: Path | None = (
+        None  # where the wheels of all jobs are kept; None: each job builds its own
+    )
 
     @classmethod
     def at(cls, folder: Path) -> JobEnvironment:
         """Return the environment that was made in this folder."""
         fields = json.loads((folder / BASE).read_text(encoding="utf-8"))
         listed = {name: tuple(fields[name]) for name in ("sites", "commands", "unchanged")}
-        return cls(folder, Base(**{**fields, **listed, "python": Path(fields["python"])}))
+        base = Base(**{**fields, **listed, "python": Path(fields["python"])})
+        wheels = (folder / WHEELS).read_text(encoding="utf-8")
+        return cls(folder, base, Path(wheels) if wheels else None)
 
     @property
     def python(self) -> Path:
@@ -103,6 +120,7 @@ class JobEnvironment:
         (self.folder / BASE).write_text(
             json.dumps(asdict(replace(self.base, contents=None)), default=str), "utf-8"
         )
+        (self.folder / WHEELS).write_text(str(self.wheels or ""), encoding="utf-8")
         code = STARTUP_CODE.format(sites=self.base.sites, hook=str(hook) if hook else "")
         (self.packages / f"{STARTUP}.py").write_text(code, encoding="utf-8")
         (self.packages / PTH).write_text(f"import {STARTUP}\n", encoding="utf-8")

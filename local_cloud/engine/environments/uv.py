@@ -55,9 +55,18 @@ def variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 def pip(words: Sequence[str], environment: Mapping[str, str]) -> str:
     """Return what `uv pip` wrote to its standard error; UvFailed if it failed."""
+    return _run(["pip", *words], environment)
+
+
+def build(words: Sequence[str], environment: Mapping[str, str]) -> None:
+    """`uv build` with these words; UvFailed if it failed."""
+    _run(["build", *words], environment)
+
+
+def _run(words: Sequence[str], environment: Mapping[str, str]) -> str:
     try:
         done = subprocess.run(
-            [str(program()), "pip", *words, "--color=never"],
+            [str(program()), *words, "--color=never"],
             env=dict(environment),
             capture_output=True,
             text=True,

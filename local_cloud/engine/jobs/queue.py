@@ -294,7 +294,7 @@ class JobQueue:
     ) -> ReplicaContext:
         """Return what each of `size` replicas gets; `name` is what their processes are found by."""
         threads = max(1, self._cores // size)
-        pythons = Environments(folder, self.base, self._hook)
+        pythons = Environments(folder, self.base, self._hook, wheels=self._folder / ".wheels")
         return ReplicaContext(
             folder, pythons, threads, gpus, self._marks(name), self._fork_server,
             hidden=self.hidden,

@@ -26,3 +26,17 @@ def link(name: str, to: str, kind: bytes = tarfile.SYMTYPE) -> tuple[tarfile.Tar
     member = tarfile.TarInfo(name)
     member.type, member.linkname = kind, to
     return member, b""
+
+
+SETUP = (
+    "from setuptools import setup\nsetup(name='lcpacked', version='1.0', py_modules=['lcpacked'])"
+)
+
+
+def sdist(path: Path, *, time: int = 0, setup: str = SETUP, code: str = "") -> Path:
+    """A project of one module, lcpacked, as an SDK packs it for each job: with the time of that."""
+    members = [file("lcpacked-1.0/setup.py", setup.encode())]
+    members.append(file("lcpacked-1.0/lcpacked.py", code.encode()))
+    for member, _ in members:
+        member.mtime = time
+    return tar(path, *members)

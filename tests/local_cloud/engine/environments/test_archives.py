@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from local_cloud.engine.environments import archives
-from local_cloud.engine.environments.archives import ArchiveError, examine, extract
+from local_cloud.engine.environments.archives import ArchiveError, extract, fingerprint
 from tests.local_cloud.engine.packed import file, link, tar
 
 Members = list[tuple[tarfile.TarInfo, bytes]]
@@ -108,7 +108,10 @@ def test_a_bomb_stops_early_and_leaves_nothing(
             written.append(size), less(left, size, most))[1],
     )  # fmt: skip
     archive = bomb(tmp_path / name, 10_000_000)
-    for use in (lambda: extract(archive, tmp_path / "into", 5000), lambda: examine(archive, 5000)):
+    for use in (
+        lambda: extract(archive, tmp_path / "into", 5000),
+        lambda: fingerprint(archive, 5000),
+    ):
         written.clear()
         with pytest.raises(ArchiveError, match="unpacked it has more than 5e-06 GB"):
             use()
@@ -158,7 +161,7 @@ def test_headers_are_counted_together(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "a.tar.gz").write_bytes(gzip.compress(named * 20 + bytes(1024)))
     for use in (
         lambda: extract(tmp_path / "a.tar.gz", tmp_path / "into", 5000),
-        lambda: examine(tmp_path / "a.tar.gz", 5000),
+        lambda: fingerprint(tmp_path / "a.tar.gz", 5000),
     ):
         with pytest.raises(ArchiveError, match="unpacked, it is larger than"):
             use()

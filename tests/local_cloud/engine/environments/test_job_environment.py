@@ -140,6 +140,16 @@ def test_however_pip_is_called_a_pin_holds_in_its_job_only(
     assert said.get("command", installed).startswith(installed)
 
 
+@pytest.mark.parametrize("words", [("pip",), ("pip3",), ("python", "-m", "pip")])
+def test_to_update_pip_itself_starts_nothing(tmp_path: Path, words: tuple[str, ...]) -> None:
+    job = made(tmp_path, {})
+    (job.folder / job_environment.BASE).unlink()  # without it nothing can be installed
+    command = [job.scripts / words[0], *words[1:], "install", "--upgrade", "pip"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "Requirements already satisfied\n"
+    assert subprocess.run([*command, OTHER], capture_output=True, check=False).returncode == 1
+
+
 def test_what_is_here_is_not_installed_again_and_what_it_needs_is(
     tmp_path: Path, cache: dict[str, str]
 ) -> None:

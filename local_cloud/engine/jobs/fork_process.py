@@ -22,6 +22,7 @@ import select
 import signal
 import site
 import socket
+import subprocess
 import sys
 import time
 import types
@@ -35,6 +36,7 @@ ROOM = "LOCAL_CLOUD_ROOM"  # the variable that keeps room where /proc shows an e
 MARKS = ("LOCAL_CLOUD_ENGINE", "LOCAL_CLOUD_RUN", "LOCAL_CLOUD_JOB")  # find a job's processes
 DESCRIPTORS = 5  # of a request: the log, the line, the request, a network's namespaces
 NOTE = "local cloud: started warm, with torch imported"
+PTH = "zz_local_cloud.pth"  # of every job's environment: environments/job_environment.py
 # Python runs these as it begins, from wherever they are on its path.
 CUSTOMIZING = frozenset({"sitecustomize", "usercustomize"})
 # What stands before and behind the names of OpenBLAS's functions, in NumPy's builds of it.
@@ -120,8 +122,12 @@ def become(
         isolation("namespace").enter(
             requested["mounts"], requested["read_only"], requested["hosts"]
         )
-    enter_environment(os.environ["VIRTUAL_ENV"])
     command = requested["command"]
+    if requested["first"]:
+        run_first(requested["first"])
+        if torch_would_notice(packages_of(os.environ["VIRTUAL_ENV"])):
+            replace_by(command)
+    enter_environment(os.environ["VIRTUAL_ENV"], command[0])
     if os.path.basename(command[0]).startswith("python"):
         run(command, requested["note"])
     else:
@@ -137,6 +143,52 @@ def take_over(requested: Mapping[str, Any], log: int, line: socket.socket) -> No
     os.close(log)
     os.chdir(requested["folder"])
     adopt(requested["environment"])
+
+
+def run_first(line: str) -> None:
+    """Run a shell's line, and return in the process that becomes what the shell runs next.
+
+    It has the variables that the shell would give it. Some shells start the last program of a line,
+    and others become it. Exit as the shell does if the line fails.
+    """
+    show(["sh", "-c", line], os.environ)
+    with open(os.memfd_create("said"), "w+", encoding="utf-8", errors="surrogateescape") as file:
+        look = f"cat /proc/self/environ /proc/self/stat > /proc/self/fd/{file.fileno()}"
+        shell = subprocess.Popen(["sh", "-c", f"{line} && {look}"], pass_fds=[file.fileno()])
+        exit_as_shell(shell.wait())
+        *variables, stat = file.read().split("\0")
+    if int(stat.split()[0]) != shell.pid and (program := os.fork()):
+        exit_as_shell(os.waitstatus_to_exitcode(os.waitpid(program, 0)[1]))
+        os._exit(0)
+    adopt(dict(each.split("=", 1) for each in variables))
+
+
+def exit_as_shell(code: int) -> None:
+    """Exit as a shell whose program has ended with this code; return if that is 0."""
+    if code < 0:
+        if -code not in (signal.SIGINT, signal.SIGPIPE):
+            print(signal.strsignal(-code), file=sys.stderr)
+        os._exit(128 - code)
+    if code:
+        os._exit(code)
+
+
+def packages_of(environment: str) -> Path:
+    """Return the folder into which an environment's pip installs."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return Path(environment, "lib", version, "site-packages")
+
+
+def torch_would_notice(packages: Path) -> bool:
+    """Return whether a job has installed more than its code, or what changes an import of torch."""
+    paths = [path for path in packages.glob("*.pth") if path.name != PTH]
+    plugins = [
+        path
+        for path in packages.glob("*.dist-info/entry_points.txt")
+        if b"torch" in path.read_bytes()
+    ]
+    is_one = len([*packages.glob("*.dist-info")]) == 1
+    return bool(paths or plugins) or not is_one or hide_imported([str(packages)])
 
 
 def leave_for(command: Sequence[str]) -> None:
@@ -188,11 +240,12 @@ def adopt(environment: Mapping[str, str]) -> None:
         vars(process)["current_process"]().authkey = os.urandom(32)
 
 
-def enter_environment(folder: str) -> None:
-    """Become the Python of a virtual environment, as if its own bin/python had been started."""
+def enter_environment(folder: str, program: str) -> None:
+    """Become the Python of a virtual environment, as if a program of its bin had been started."""
     theirs = {*site.getsitepackages(), site.getusersitepackages()}
     sys.path[:] = [each for each in sys.path if each not in theirs]
-    sys.executable = f"{folder}/bin/python"
+    name = "python3" if program == "python3" else "python"
+    sys.executable = f"{folder}/bin/{name}"
     sys.prefix = sys.exec_prefix = folder
     site.PREFIXES[:] = [folder]
     site.ENABLE_USER_SITE = False

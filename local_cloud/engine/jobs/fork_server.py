@@ -203,19 +203,19 @@ class ForkServer:
     def fork(
         self, command: Sequence[str], environment: Mapping[str, str], *, folder: str,
         mounts: Mapping[str, str], read_only: Sequence[str], log: int,
-        hosts: Sequence[str] = (), network: Sequence[int] = (), note: str = NOTE,
+        first: str = "", hosts: Sequence[str] = (), network: Sequence[int] = (), note: str = NOTE,
     ) -> Forked:  # fmt: skip
         """Start a replica that writes into this log; OSError if no process can fork it.
 
-        hosts: names of loopback; network: the namespaces of a network that it enters; note: the
-        first line in the log.
+        first: a shell's line that installs what the command runs; hosts: names of loopback;
+        network: the namespaces of a network that it enters; note: the first line in the log.
         """
         process = self.processes.get(json.dumps(early(environment), sort_keys=True))
         if process is None:
             raise OSError("no process has been started for such a replica")
         requested = {
             "command": command, "environment": environment, "folder": folder, "mounts": mounts,
-            "read_only": read_only, "hosts": hosts, "note": note,
+            "read_only": read_only, "hosts": hosts, "note": note, "first": first,
         }  # fmt: skip
         return process.fork(requested, [log, *network])
 

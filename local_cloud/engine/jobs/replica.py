@@ -18,7 +18,7 @@ from local_cloud.engine.environments import image_files
 from local_cloud.engine.environments.environments import Environments
 from local_cloud.engine.isolation import mounts
 from local_cloud.engine.isolation.network import Entered
-from local_cloud.engine.jobs import control_groups, warm_start
+from local_cloud.engine.jobs import control_groups, shell_line, warm_start
 from local_cloud.engine.jobs.fork_server import Forked, ForkServer
 from local_cloud.engine.spec import EngineError, JobContext, Replica
 from local_cloud.store import files
@@ -194,10 +194,12 @@ def _fork(
         replica, places = mounts.with_mounts(replica, ()), {}
     folder = os.fspath(replica.folder or context.folder / replica.name)
     variables = environment(replica, context, temporary)
+    line = shell_line.parse(replica.command)
     try:
         return context.fork_server.fork(
-            replica.command,
+            line.program if line else replica.command,
             variables,
+            first=line.first if line else "",
             folder=folder,
             mounts=places,
             read_only=python.base.unchanged,

@@ -2,8 +2,9 @@
 
 A warm start has to be what a cold one is, only sooner. So whatever could make a difference starts
 cold: another environment, a variable that is read while Python, NumPy or torch begin, code that
-sets one, or code that is too large to be looked at. One difference is left to the forked process,
-which alone knows it: modules of the job that are named like imported ones (fork_process.py).
+sets one, or code that is too large to be looked at. Two differences are left to the forked process,
+which alone knows them: modules of the job that are named like imported ones, and what else a job
+installs before it runs its code (fork_process.py).
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from local_cloud.engine import system
+from local_cloud.engine.environments import archives
 from local_cloud.engine.environments.job_environment import JobEnvironment
 from local_cloud.engine.isolation.mounts import rewrite
+from local_cloud.engine.jobs import shell_line
 from local_cloud.engine.spec import Replica
 
 VARIABLE = "LOCAL_CLOUD_WARM"  # "0": every replica starts cold
@@ -30,6 +35,7 @@ PROCESS = ("LANG", "LC_", "LD_", "GLIBC_", "MALLOC_", "PYTHON")
 # Of these a warm process has the same, or reads them later.
 IN_TIME = ("PYTHONPATH", "PYTHONUNBUFFERED", "CUDA_VISIBLE_DEVICES")
 MOST_FILES, MOST_BYTES = 500, 2_000_000  # of the code that is looked at
+LARGEST_ARCHIVE = 20_000_000  # bytes of what it holds
 
 IMPORT = r"(?:from\s+torch\b|import\s+(?:.*,\s*)?torch\b)"
 IMPORTS = re.compile(rf"^\s*{IMPORT}", re.MULTILINE)
@@ -53,8 +59,9 @@ def suits(replica: Replica, folder: Path, python: JobEnvironment) -> bool:
     if replica.environment.get("PYTHONUNBUFFERED") == "":  # a warm process has no buffers
         return False
     try:
-        return code_suits(folders_with_code(replica, folder, python))
-    except (OSError, UnicodeDecodeError, TooLarge):
+        with installed_code(replica) as installed:
+            return code_suits(folders_with_code(replica, folder, python) | installed)
+    except (OSError, UnicodeDecodeError, TooLarge, archives.ArchiveError):
         return False
 
 
@@ -63,11 +70,25 @@ def is_read_early(variable: str) -> bool:
     return variable.startswith((*LIBRARIES, *PROCESS)) and variable not in IN_TIME
 
 
+@contextmanager
+def installed_code(replica: Replica) -> Iterator[set[Path]]:
+    """Yield the folder with the code that a replica installs before it runs it, if it does so."""
+    line = shell_line.parse(replica.command)
+    if line is None:
+        yield set()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        code = Path(folder, "code")
+        archives.extract(Path(rewrite(line.archive, replica.mounts)), code, LARGEST_ARCHIVE)
+        yield {code}
+
+
 def folders_with_code(replica: Replica, folder: Path, python: JobEnvironment) -> set[Path]:
     """Return where Python would find a replica's own code; none if its program is not Python."""
     path = replica.environment.get("PYTHONPATH", "").split(os.pathsep)
     found = {Path(rewrite(each, replica.mounts)) for each in path if each}
-    program, *words = replica.command or [""]
+    line = shell_line.parse(replica.command)
+    program, *words = line.program if line else replica.command or [""]
     is_python = program in ("python", "python3", sys.executable, str(python.python))
     if words[:1] == ["-u"]:
         del words[0]

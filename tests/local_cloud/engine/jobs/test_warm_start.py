@@ -14,6 +14,7 @@ from local_cloud.engine.environments.job_environment import JobEnvironment
 from local_cloud.engine.jobs import warm_start
 from local_cloud.engine.spec import Replica
 from tests.conftest import ROOT
+from tests.local_cloud.engine.packed import sdist
 
 pytestmark = pytest.mark.skipif(not system.LINUX, reason="forks on Linux only")
 
@@ -101,6 +102,26 @@ def test_a_launcher_starts_warm_for_the_code_that_it_runs(tmp_path: Path) -> Non
     bash = ("bash", "/opt/ml/train.sh")
     assert starts_warm(tmp_path / "code", command=bash, launched=True)
     assert not starts_warm(tmp_path / "code", "print()\n", bash, launched=True)
+
+
+@pytest.mark.parametrize(
+    ("code", "warm"),
+    [
+        (SCRIPT, True),
+        ("print('hello')\n", False),
+        ("import os\nos.environ['OMP_NUM_THREADS'] = '1'\nimport torch\n", False),
+    ],
+)
+def test_what_a_shells_line_installs_and_runs_starts_warm_for_its_code(
+    tmp_path: Path, code: str, warm: bool
+) -> None:
+    sdist(tmp_path / "packed.tar.gz", code=code)
+    line = "pip install -q /gcs/packed.tar.gz && python3 -m lcpacked"
+    python = JobEnvironment(tmp_path / ".python", server_base(tmp_path))
+    one = Replica("r", ("sh", "-c", line), {}, mounts={"/gcs": tmp_path})
+    assert warm_start.suits(one, tmp_path / "empty", python) is warm
+    lost = dataclasses.replace(one, mounts={"/gcs": tmp_path / "elsewhere"})
+    assert not warm_start.suits(lost, tmp_path / "empty", python)
 
 
 @pytest.mark.parametrize(

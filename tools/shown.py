@@ -30,6 +30,7 @@ from tools.notebook_links import read_episodes
 
 Output = dict[str, Any]
 _PICTURE = re.compile(r'<img[^>]* alt="([^"]*)"[^>]* src="data:image/png;base64,([^"]+)"')
+WIDGET = "application/vnd.jupyter.widget-view+json"  # its text names its class only
 COLOURS = 64  # of a plot: edges stay smooth, and the file small
 LINES = 30  # of a log; the middle of a longer one is left out
 
@@ -92,10 +93,11 @@ def text_of(outputs: list[Output]) -> str:
 
 
 def _lines_of(output: Output) -> list[str]:
-    """Return the lines of one output; none for what is on stderr, which is no result."""
-    if output.get("name") == "stderr":
+    """Return the lines of one output; none of stderr, which is no result, or of a widget."""
+    data = output.get("data", {})
+    if output.get("name") == "stderr" or WIDGET in data:
         return []
-    text = "".join(output.get("text") or output.get("data", {}).get("text/plain", ""))
+    text = "".join(output.get("text") or data.get("text/plain", ""))
     return text.strip("\n").split("\n") if text else []
 
 

@@ -69,7 +69,9 @@ def test_of_a_job_the_last_state_of_its_progress_is_shown() -> None:
     progress = {"text/html": "<progress>", "text/plain": "[####] succeeded"}
     warning = {"output_type": "stream", "name": "stderr", "text": ["a warning\n"]}
     table = {"execution_count": 1, "output_type": "execute_result", "data": {"text/plain": "table"}}
-    outputs = [stream("sent\n"), warning, {"output_type": "display_data", "data": progress}, table]
+    panel = {"output_type": "display_data", "data": {"text/plain": "Output()", shown.WIDGET: {}}}
+    bar = {"output_type": "display_data", "data": progress}
+    outputs = [stream("sent\n"), warning, panel, bar, table]
     assert shown.text_of(outputs) == "sent\n[####] succeeded\ntable"
 
 

@@ -18,7 +18,7 @@ from tests.local_cloud.automl.tables import rides
 from tests.local_cloud.google.vertex.support import BUCKET
 
 RIDE = {"distance": "4.0", "hour": "7", "district": "north"}
-SETTINGS = {"budget_milli_node_hours": 3000, "validation_fraction_split": 0.0}
+SETTINGS = {"budget_milli_node_hours": 1000, "validation_fraction_split": 0.0}
 SETTINGS |= {"training_fraction_split": 0.8, "test_fraction_split": 0.2}
 
 

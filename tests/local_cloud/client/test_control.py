@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def test_stopped_or_killed_it_starts_again_at_the_same_address(own: Home) -> Non
     assert again.url == first.url  # open notebooks go on
     os.kill(again.facts["pid"], signal.SIGKILL)
     while own.running():
-        pass
+        time.sleep(0.02)
     (own.data / "buckets" / "something").mkdir(parents=True)
     assert not control.reset(own).running  # what did not run is not started
     assert not (own.data / "buckets" / "something").exists()

@@ -8,6 +8,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -161,7 +162,7 @@ def test_a_job_has_ended_once_its_end_is_on_record(
 
     jobs.new("p", {"jobType": "QUERY", "query": {}}, {"jobId": "j"}, user="me", handler=handler)
     while not records.full:
-        pass
+        time.sleep(0.02)
     future = jobs.running("p", "j")
     assert future and not future.done()
     assert jobs.get("p", "j")["status"]["state"] == "RUNNING"  # as after a kill

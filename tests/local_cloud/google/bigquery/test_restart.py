@@ -40,7 +40,7 @@ def connected(home: Home) -> bigquery.Client:
 def kill(home: Home) -> None:
     os.kill(home.address()["pid"], signal.SIGKILL)
     while home.running():
-        pass
+        time.sleep(0.02)
 
 
 def test_nothing_that_was_acknowledged_is_lost_by_a_kill(own: Home) -> None:

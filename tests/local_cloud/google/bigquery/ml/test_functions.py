@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import numpy as np
@@ -279,7 +280,7 @@ def test_a_cancelled_training_ends_and_leaves_no_model(ask: Run) -> None:
         job_config=config,
     )
     while ask.client.get_job(job.job_id).state != "RUNNING":
-        pass
+        time.sleep(0.02)
     assert job.cancel()
     with pytest.raises(GoogleAPICallError, match="cancelled"):
         job.result()

@@ -20,8 +20,8 @@ which = one_each(
         "fourth case: the customer is waiting.",
     ],
     praise=(
-        "Use an endpoint if somebody waits for the answer, and a job if all instances are"
-        " there before."
+        "Use an endpoint if somebody waits for the answer, and a job if you have all instances"
+        " in advance."
     ),
     advice="ask of each: who waits, and is the whole file there when you begin?",
 )
@@ -49,7 +49,7 @@ def _judge_failed(failed: Callable[..., Any]) -> str:
 
 failed = function(
     _judge_failed,
-    "The job succeeds all the same: if you do not read the error file, you miss these passengers.",
+    "The job succeeds anyway: if you do not read the error file, you miss these passengers.",
     "text.splitlines() gives the lines, and json.loads(line) what is in one.",
 )
 
@@ -125,7 +125,7 @@ def _judge_cheaper(answer: int) -> str:
 cheaper = Exercise(
     int,
     _judge_cheaper,
-    "That is one job every six minutes, day and night. With fewer, the jobs cost less.",
+    "A job every six minutes costs as much. Fewer jobs cost less.",
     "the price of an hour is the same, so compare the minutes.",
     unit="jobs",
 )

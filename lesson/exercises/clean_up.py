@@ -50,7 +50,7 @@ def _judge_forgotten(answer: float) -> str:
 forgotten = Exercise(
     float,
     _judge_forgotten,
-    "That is at two in the morning. The weekend after it costs more than the day.",
+    "At two in the morning the notebook has cost as much as the day, and the weekend costs more.",
     "at the same price by the hour, compare hours with hours: 3600 seconds are one.",
     unit="hours",
 )
@@ -65,7 +65,7 @@ order = in_order(
         ("A", "D", "first delete, and then look whether it is gone."),
     ],
     {},
-    praise="No job runs, no result is lost, and the last call proves it.",
+    praise="No job runs, no result is lost, and the last call shows it.",
     advice="which of the five cannot be taken back? What has to have happened before it?",
 )
 

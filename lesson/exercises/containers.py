@@ -38,7 +38,7 @@ def _judge_log(version: str) -> str:
 log = Exercise(
     str,
     _judge_log,
-    "Not pulled means: the lesson's packages, whatever the name of the image says.",
+    "The image was not pulled, so the job used the lesson's packages.",
     "read the line up to the semicolon: what was done with the image? import sklearn, and ask for "
     "its __version__.",
 )
@@ -86,7 +86,8 @@ def _judge_dockerfile(text: str) -> str:
 dockerfile = Exercise(
     str,
     _judge_dockerfile,
-    "Versions are fixed, code comes after packages, and the process gets words and signals.",
+    "The versions are fixed, the code comes after the packages, and the process gets arguments and "
+    "signals.",
     "one change in each line but COPY, and COPY changes its place.",
     kind="write",
 )

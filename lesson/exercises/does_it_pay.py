@@ -127,7 +127,8 @@ weak = some(
         "E": "that says nothing of how many epochs it takes; look at the three losses above.",
     },
     praise=(
-        "The step grew with the replicas, so an epoch has fewer steps, and it is another training."
+        "The batch grew with the replicas, so an epoch has fewer steps, and the model is another"
+        " one."
     ),
     advice="how many rows of the table does one step use now, and how often are the weights moved?",
 )

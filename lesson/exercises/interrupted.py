@@ -44,8 +44,7 @@ order = in_order(
         ("E", "B", "without power between these two, the name is on the disk, the content is not."),
     ],
     {"C": "killed in the middle of that line, it leaves a half under the name of a whole."},
-    praise="Whenever it is killed, a complete checkpoint has the final name: the old one or the "
-    "new one.",
+    praise="Whenever the process is killed, a complete checkpoint has the final name.",
     advice="after each line, ask what is there if the machine goes away now.",
 )
 
@@ -64,7 +63,7 @@ def _judge_spot_job(record: Record) -> str:
 
 spot_job = job_to_send(
     _judge_spot_job,
-    "It was interrupted, found its checkpoint in the bucket, and ended as if nothing had happened.",
+    "The job was interrupted, found its checkpoint in the bucket, and succeeded.",
     "the call for Vertex AI, above, shows how flags and names are joined, and which argument asks "
     "for spot machines.",
 )
@@ -88,7 +87,7 @@ def _judge_restart(answer: int) -> str:
 restart = Exercise(
     int,
     _judge_restart,
-    "It resumes in epoch 201; the epochs from there to the kill are lost, and trained again.",
+    "The training resumes in epoch 201, and repeats the epochs up to the kill.",
     "after which epochs was a checkpoint written, and which of them was the last before the kill?",
     unit="epochs",
 )
@@ -100,7 +99,7 @@ folder = choice(
         "B": "then the checkpoint of the first run would be lost as soon as two newer ones are "
         "there.",
     },
-    praise=("A checkpoint of another training does not help here, and somebody may still want it."),
+    praise=("The script refuses, because somebody may still need the other training's checkpoint."),
     advice="which of the three could cost somebody days of work, or give a model that nobody "
     "asked for?",
 )
@@ -153,11 +152,11 @@ def _judge_every(every: Callable[..., Any]) -> str:
 
 every = function(
     _judge_every,
-    "That is about six minutes. One epoch more or less makes hardly any difference.",
+    "Nine epochs take six minutes. One epoch more or less makes hardly any difference.",
     "put some numbers of epochs, as seconds, into lost_per_hour(), or use the square root.",
 )
 
-# The job of the exercise “A spot job without checkpoints”: hours, and dollars an hour.
+# The job of the exercise “Without checkpoints”: hours, and dollars an hour.
 NEEDED, BEFORE_STOP, LIST_PRICE, SPOT_PRICE = 10, 7, 1.00, 0.40
 
 

@@ -46,7 +46,7 @@ def _judge_rmse(rmse: Callable[..., Any]) -> str:
 
 rmse = function(
     _judge_rmse,
-    "It is in dollars, and one large error counts more than several small ones.",
+    "The RMSE is in dollars, and one large error counts more than several small ones.",
     "its name, read from its end: error, squared, mean, root.",
 )
 
@@ -66,7 +66,7 @@ def _judge_built(name: str) -> str:
 built = Exercise(
     str,
     _judge_built,
-    "It may be empty, and each folder of modules needs one.",
+    "The file may be empty, and each folder of modules needs one.",
     "which of the files in taxifare/trainer has almost nothing in it?",
 )
 
@@ -78,8 +78,7 @@ steps = in_order(
         ("C", "A", "the job reads the data: it has to be in the bucket."),
     ],
     {},
-    praise="Google's own list has the data first; what matters is that all of it is there before "
-    "the job.",
+    praise="Google's own list has the data first; everything has to be there before the job.",
     advice="what does the job read when it begins, and what is each of these made from?",
 )
 

@@ -67,7 +67,7 @@ order = in_order(
         ("A", "B", "each replica would add b2, and the sum would have it once for each of them."),
     ],
     {"C": "these are different neurons on each replica: their sum means nothing."},
-    praise="Two layers need one sum, and the whole bias is added once, after it.",
+    praise="Two layers need one sum; each replica then adds the whole bias once.",
     advice="compare the lines with part() above, and look where b2 is added there.",
 )
 

@@ -60,7 +60,7 @@ def _of_labels(written: Any, labels: list[int]) -> float:
 baseline = Exercise(
     object,
     _judge_baseline,
-    "It reads an artifact and returns a parameter, and needs nothing from the notebook.",
+    "The component reads an artifact, returns a parameter, and needs nothing from the notebook.",
     "the mean of y_val is the share of class 1; import numpy inside the function.",
     kind="write",
 )
@@ -114,7 +114,7 @@ def _judge_registered(execution: Any) -> str:
 registered = Exercise(
     object,
     _judge_registered,
-    "The result of the training was reused, and the condition took the other branch.",
+    "SageMaker reused the trained model, and the condition took the other branch.",
     'call run_pipeline(on_sagemaker, parameters={"BetterThan": ...}).',
     kind="send",
 )
@@ -153,7 +153,7 @@ def _judge_stale(tasks: int) -> str:
 stale = Exercise(
     int,
     _judge_stale,
-    "The name is the input, and the name has not changed: the model is the old one.",
+    "The input is the file's name, which has not changed, so the model is the old one.",
     "which input of prepare has changed since yesterday?",
     unit="tasks",
 )

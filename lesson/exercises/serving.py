@@ -49,7 +49,8 @@ def _same(given: Any, right: Any) -> bool:
 fixed = Exercise(
     object,
     _judge_fixed,
-    "Each reason names one value. The endpoint says only the first of an instance, so ask again.",
+    "Each reason names one value. The endpoint reports the first bad value of an instance, so send "
+    "it again.",
     "copy the list, change what the reasons name, and ask again; Southampton is S.",
     kind="write",
 )
@@ -85,7 +86,7 @@ def _judge_moved(endpoint: Any, new: str, service: Any) -> str:
 moved = Exercise(
     object,
     _judge_moved,
-    "One version is left. The endpoint has kept its name, so nobody who asks it had to change.",
+    "One version is left. The endpoint has kept its name, so no program has to change.",
     "a split names the share of each id: all of it may be of one. A version without requests can "
     "be undeployed.",
     kind="send",

@@ -49,7 +49,7 @@ def _judge_mixed(epochs: int) -> str:
 mixed = Exercise(
     int,
     _judge_mixed,
-    "The curve is that of the second training. Now look whose flags are beside it.",
+    "The curve is that of the second training. Now look whose flags TensorBoard shows.",
     "one folder is one run. What does the reader do with the first points when a program begins "
     "again?",
     unit="epochs",
@@ -80,7 +80,7 @@ def _judge_turn(answer: int, logs: str | os.PathLike[str]) -> str:
 turn = Exercise(
     int,
     _judge_turn,
-    "From there on fast becomes better on its own rows only: it overfits.",
+    "After that epoch the run improves on its training rows only: it overfits.",
     "of which run do the two curves go apart? TensorBoard draws smoothed lines: set Smoothing to "
     "0, or take the lowest point of events.Scalars('val_loss') of that run.",
 )
@@ -144,7 +144,7 @@ def _judge_wrong_run(table: Any, runs: Mapping[str, Run]) -> str:
 wrong_run = Exercise(
     object,
     _judge_wrong_run,
-    "Each number goes to the run that it is named after, in whatever order they end.",
+    "Each loss is in its own run, in whatever order the runs ended.",
     "log_metrics has no argument for the run; what decides to which one it writes?",
     kind="write",
 )
@@ -170,8 +170,7 @@ promote = in_order(
         ("C", "D", "what is loaded by its alias is still the old one."),
     ],
     {"E": "without the old version there is no way back."},
-    praise="The name that others use moves last, in one step, and the old version stays for the "
-    "way back.",
+    praise="The alias that others use moves last, in one step, and you keep the old version.",
     advice="at each moment somebody may load the champion: which model do they get?",
 )
 
@@ -194,7 +193,7 @@ def _judge_lineage(rate_of: Any, name: str) -> str:
 lineage = Exercise(
     object,
     _judge_lineage,
-    "The alias leads to a version, the version to its files, and these to every flag.",
+    "The alias leads to a version, the version to its files, and the files to every flag.",
     "a model's .uri is the folder of its files, and metrics.json is one of them.",
     kind="write",
 )

@@ -33,7 +33,7 @@ def _judge_bill(answer: float) -> str:
 bill = Exercise(
     float,
     _judge_bill,
-    f"{TRIALS} trials. A fifth parameter with four values would make it {4 * TRIALS}.",
+    f"The grid has {TRIALS} trials. A fifth parameter with four values would make it {4 * TRIALS}.",
     "how many combinations are there of 5 values, 4, 4 and 3?",
     unit="hours",
 )
@@ -97,7 +97,7 @@ def _judge_pairs(wins: Callable[..., Any]) -> str:
 
 pairs = function(
     _judge_pairs,
-    "In so many cases one study of each kind would tell you the opposite of the twenty.",
+    "In these cases one study of each kind would show the opposite of the twenty.",
     "zip(one, other) gives the pairs; then count those whose first number is lower.",
 )
 
@@ -117,7 +117,8 @@ def _judge_informed(answer: int) -> str:
 informed = Exercise(
     int,
     _judge_informed,
-    "The last eight do. One at a time, 14 trials would, and take two hours instead of 15 minutes.",
+    "Only the last eight know ten results. One at a time, 14 would, in two hours instead of 15 "
+    "minutes.",
     "there are three rounds: what is known when each of them starts?",
     unit="trials",
 )

@@ -117,6 +117,6 @@ engine = one_each(
         "third case: several teams wait for the same GPUs: who decides whose turn it is?",
         "fourth case: it is one Python program that hands out thousands of small pieces.",
     ],
-    praise="The more of your work shares the machines, the more a cluster pays.",
+    praise="A cluster pays off if much of your work shares its machines.",
     advice="ask of each: who would look after it, and for how many jobs?",
 )

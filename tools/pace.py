@@ -5,8 +5,9 @@ the reader of the page sees, except the exercises, which state their minutes in 
 what a run has shown (tools/shown.py), which nobody reads word by word. A section whose heading
 begins with `Optional:` is not part of the core.
 
-`python -m tools.pace` prints how dense the pages are: the characters of a page's file for each
-minute that the page plans, without its optional sections, which no plan has minutes for, and with.
+`python -m tools.pace` prints how dense the pages are: the characters of a page's file, without what
+a run has shown, for each minute that the page plans; without its optional sections, which no plan
+has minutes for, and with.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from tools.folder import ROOT, Lesson
 from tools.links import heading_names, plain, without_comments, without_definitions
-from tools.scanner import Block, Code, Div, Heading, Page
+from tools.scanner import Block, Code, Div, Heading, Page, walk
 
 WORDS, LINES, CELLS = 200, 10, 6  # to a minute
 LONGEST_CORE = 25  # minutes of teaching
@@ -78,11 +79,16 @@ def minutes_of(blocks: Iterable[Block]) -> float:
         if isinstance(block, Code) and (block.language or "").startswith("python"):
             lines += sum(bool(line.strip()) for line in block.text.split("\n"))
             cells += block.live
-        elif isinstance(block, Code) and "shown" in block.attributes.classes:
+        elif is_shown(block):
             continue
         elif not isinstance(block, Div):
             words += count_words(block.text)
     return words / WORDS + lines / LINES + cells / CELLS
+
+
+def is_shown(block: Block) -> bool:
+    """Tell whether a block is what a run has shown."""
+    return isinstance(block, Code) and "shown" in block.attributes.classes
 
 
 def count_words(text: str) -> int:
@@ -137,17 +143,20 @@ def density(page: Page) -> tuple[int, int]:
     """Return the characters of a page for each minute that it plans: of its core, and of it all."""
     facts = page.front_matter or {}
     minutes = facts["teaching"] + facts["exercises"]
-    everything = sum(len(line) + 1 for line in page.lines)
+    shown = [block for block, _ in walk(page.blocks) if isinstance(block, Code) and is_shown(block)]
+    whole = sum(len(line) + 1 for line in page.lines)
+    everything = whole - sum(len(block.text) for block in shown)
     _, optional = split(page.blocks)
     core = everything - characters_of(optional)
     return round(core / minutes), round(everything / minutes)
 
 
 def characters_of(blocks: Iterable[Block]) -> int:
-    """Return the characters of blocks, those in their boxes included."""
+    """Return the characters of blocks and of their boxes, without what a run has shown."""
     return sum(
         characters_of(block.children) if isinstance(block, Div) else len(block.text)
         for block in blocks
+        if not is_shown(block)
     )
 
 

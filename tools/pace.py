@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tools.folder import ROOT, Lesson
 from tools.links import heading_names, plain, without_comments, without_definitions
-from tools.scanner import Block, Code, Div, Heading, Page, walk
+from tools.scanner import Block, Code, Div, Heading, Page
 
 WORDS, LINES, CELLS = 200, 10, 6  # to a minute
 LONGEST_CORE = 25  # minutes of teaching
@@ -120,7 +120,13 @@ def pace(page: Page) -> Pace:
 
 
 def minutes_of_section(page: Page, name: str) -> float:
-    """Return the minutes of the section with this id, exercises included, optional ones left out.
+    """Return the minutes of the section with this id and its exercises, optional ones left out."""
+    core = section(page, name)
+    return minutes_of(core) + sum_of_exercises(core)
+
+
+def section(page: Page, name: str) -> list[Block]:
+    """Return the blocks of the section with this id, without those of optional sections in it.
 
     A section ends at the next heading of its level or above. Without a name it is the page's
     beginning, before its first heading.
@@ -135,17 +141,18 @@ def minutes_of_section(page: Page, name: str) -> float:
                 level = block.level
         if level:
             blocks.append(block)
-    core, _ = split(blocks)
-    return minutes_of(core) + sum_of_exercises(core)
+    return split(blocks)[0]
 
 
 def density(page: Page) -> tuple[int, int]:
     """Return the characters of a page for each minute that it plans: of its core, and of it all."""
     facts = page.front_matter or {}
     minutes = facts["teaching"] + facts["exercises"]
-    shown = [block for block, _ in walk(page.blocks) if isinstance(block, Code) and is_shown(block)]
-    whole = sum(len(line) + 1 for line in page.lines)
-    everything = whole - sum(len(block.text) for block in shown)
+    shown: set[int] = set()
+    for block, _ in page.walk():
+        if isinstance(block, Code) and is_shown(block):
+            shown.update(range(block.line, block.end + 1))
+    everything = sum(len(text) + 1 for line, text in enumerate(page.lines, 1) if line not in shown)
     _, optional = split(page.blocks)
     core = everything - characters_of(optional)
     return round(core / minutes), round(everything / minutes)

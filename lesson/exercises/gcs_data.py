@@ -13,17 +13,17 @@ NAME, VAL = "data/val_data.npz", Path("runs/data/val_data.npz")
 noise = choice(
     "C",
     {
-        "A": "the passengers' table came down to a fifth because its values repeat; these do not.",
-        "B": "that would take digits that follow from others; the digits of noise do not.",
+        "A": "the passengers' table shrinks to a fifth because its values repeat; these do not.",
+        "B": "that needs digits that follow from others; the digits of noise do not.",
     },
-    praise="Compressing gains from values that repeat, and no value of noise does.",
+    praise="Compression helps when values repeat, and in noise no value does.",
     advice="which values of the passengers' table occur more than once, and which values of noise?",
 )
 
 
 def _judge_sent(blob: Any) -> str:
     if not hasattr(blob, "upload_from_filename"):
-        return "the answer is a blob, which bucket.blob(…) makes."
+        return "the answer has to be a blob: make it with bucket.blob(…)."
     if blob.name != NAME:
         return f"its name is {blob.name}; call it {NAME}."
     if not blob.exists():
@@ -50,7 +50,7 @@ def _judge_generation(answer: int) -> str:
         return "generations are not counted from 1: look at the one of the archive above."
     if answer > 10**12:
         return "with that generation the upload replaces the object that has it."
-    return "that is no generation that an object ever has; the question is what stands for none."
+    return "no object has that generation; the question is which number means “none”."
 
 
 generation = Exercise(
@@ -66,9 +66,7 @@ def _judge_job_path(answer: str, address: str) -> str:
     if answer == f"/gcs/{bucket}/{name}":
         return ""
     if answer.startswith(("gs:/", "/gs/")):
-        return (
-            "in a job the bucket is a folder under /gcs/; nothing of the URI's beginning is left."
-        )
+        return "in a job the bucket is a folder under /gcs/; its path does not begin with gs:."
     if answer == f"gcs/{bucket}/{name}":
         return "nearly: a path that does not begin with / starts where the job happens to be."
     if answer == f"/gcs/{name}":
@@ -89,7 +87,7 @@ half = choice(
         "B": "the script turns every archive into float32 before it trains, also the plain one.",
         "C": "numpy.load unpacks by itself; the script does not have to know.",
     },
-    praise="Compressing loses nothing, and the script computes in float32 in any case.",
+    praise="Compression is lossless, and the script always computes in float32.",
     advice="two things have changed: how the bytes are packed, and how many digits a value has. "
     "The line X.astype(np.float32) of train_nn.py settles one of them.",
 )

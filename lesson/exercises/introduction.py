@@ -17,19 +17,18 @@ stay_or_go = one_each(
         "in the second, it is one training: what does the GPU make of its 30 hours?",
         "in the third, what keeps the forty from running at the same time?",
     ],
-    praise="Look at the start-up time first, then at what one machine can do, and only then at "
-    "several.",
+    praise="Look first at the start-up time, then at one machine, and then at several.",
     advice="calculate for each how long it takes here, and how long there, the five minutes "
     "included.",
 )
 
 order = in_order(
     [
-        ("D", "F", "what would a job read whose data is not there yet?"),
-        ("F", "C", "no machine is looked for before somebody has asked for one."),
-        ("C", "A", "the script needs a machine, and its software, to run on."),
-        ("A", "E", "results come from the training."),
-        ("E", "B", "what can be fetched before it is there?"),
+        ("D", "F", "the job reads its data: it has to be in the bucket first."),
+        ("F", "C", "the service looks for a machine only after the notebook has sent the job."),
+        ("C", "A", "the script needs a machine with its software to run on."),
+        ("A", "E", "the results come from the training."),
+        ("E", "B", "the notebook can fetch only results that are in the bucket."),
     ],
     {},
     praise="C, A and E happen on the rented machine. You pay for A and E, and for a part of C.",
@@ -38,13 +37,13 @@ order = in_order(
 
 true_here = some(
     {
-        "A": "of A: where did the accuracy in the table come from?",
-        "B": "of B: it is the same script, with the same flags.",
-        "E": "of E: here nobody asks whether your account may have a GPU.",
+        "A": "A is missing: which process calculated the accuracy in the table?",
+        "B": "B is missing: it is the same script, with the same flags.",
+        "E": "E is missing: the local cloud has no quotas, so it accepts a job with a GPU.",
     },
     {
-        "C": "of C: no machine has to be found here, and it has other cores.",
-        "D": "of D: what does the process that computes need of your notebook?",
+        "C": "C is false: the real service first has to find a machine, and that has other cores.",
+        "D": "D is false: the job's process does not need your notebook.",
     },
     praise="The local cloud runs what you send. It has no quotas, no other machines and no waiting "
     "times.",
@@ -61,7 +60,7 @@ def _judge_weekend(answer: float) -> str:
         return "that is one hour."
     if any(abs(answer - hours * HOURLY) <= 0.01 for hours in (16, 40, 48, 88)):
         return "count the hours again: the rest of Friday, two whole days, and Monday morning."
-    return "first the hours from Friday to Monday, then the price of one."
+    return "count the hours from Friday to Monday, and multiply by the price of one."
 
 
 weekend = Exercise(

@@ -15,8 +15,8 @@ THERE, VAL = "there/val_data.npz", Path("runs/data/val_data.npz")
 
 leak = some(
     {
-        "B": "one more line is fitted to all rows: see where a gap's filling comes from.",
-        "D": "one more line is fitted to all rows: see what is done to X.",
+        "B": "one more line uses all rows: look at the value that fills a gap.",
+        "D": "one more line uses all rows: look at the scaling of X.",
     },
     {
         "A": "reading rows computes nothing from them.",
@@ -29,13 +29,13 @@ leak = some(
     "table.",
 )
 
-ONE_MORE = "what you name is true, and one more statement is."
+ONE_MORE = "your answer is true, and so is one more statement."
 claims = some(
     {"B": ONE_MORE, "D": ONE_MORE},
     {
         "A": "A is false: savez stores the arrays as they are, savez_compressed compresses.",
         "C": "C is false: for an archive mmap_mode has no effect.",
-        "E": "E is false: a DataLoader knows rows in memory, and no files.",
+        "E": "E is false: a DataLoader takes rows in memory, not files.",
     },
     praise="An npz archive is a zip file of whole arrays under their names.",
     advice="two of the five are true; what can be found out about an array without reading all of "
@@ -51,11 +51,11 @@ def _judge_there(again: Any, s3: Any, bucket: str) -> str:
     try:
         size = s3.head_object(Bucket=bucket, Key=THERE)["ContentLength"]
     except ClientError:
-        return f"no object of the key {THERE} has arrived in the bucket."
+        return f"the bucket has no object with the key {THERE}."
     if size != VAL.stat().st_size:
         return f"the object has {size} bytes; runs/data/val_data.npz has {VAL.stat().st_size}."
     if "X_val" not in getattr(again, "files", ()):
-        return "the object is there; read it with numpy.load, which wants a file or a BytesIO."
+        return "the object is there; read it with numpy.load, which takes a file or a BytesIO."
     if VAL.samefile(again.zip.filename or "/"):
         return "the object is there, but `again` is the file on this machine: read the object."
     return ""
@@ -109,7 +109,7 @@ def _judge_price(answer: float) -> str:
 price = Exercise(
     float,
     _judge_price,
-    "Nine tenths of the money are for versions that nobody uses: keep the raw table, the code, and "
+    "Nine tenths of the cost is for versions that nobody uses: keep the raw table, the code, and "
     "one version.",
     "how many GB are stored in all, and how many months? helpers.GB_MONTH is the price of one GB "
     "for one month.",
@@ -123,11 +123,11 @@ def _judge_channel(answer: str, address: str) -> str:
     if answer == f"{CHANNELS}/val/{name}":
         return ""
     if answer.startswith("s3:/"):
-        return "the script is to open a file; the address is where SageMaker copies it from."
+        return "the script opens a file; the URI is where SageMaker copies it from."
     if answer == f"{CHANNELS}/{name}":
-        return "each channel has a folder of its own, called like the channel."
+        return "each channel has its own folder, with the channel's name."
     if answer in (f"{CHANNELS}/{key}", f"{CHANNELS}/val/{key}"):
-        return "the key's data/ stays behind: what counts is the channel's name and the file's."
+        return "leave out the key's data/: the path has the channel's name and the file's."
     if answer == f"{CHANNELS}/train/{name}":
         return "that is the folder of the other channel."
     if answer.rstrip("/") == f"{CHANNELS}/val":

@@ -41,8 +41,8 @@ price = Exercise(
 arrival = choice(
     "A",
     {
-        "B": "the name stays as it was written: nothing turns an underscore into a dash.",
-        "C": "there is such a file, but an ordinary script does not have to know it.",
+        "B": "the name does not change: nothing turns an underscore into a hyphen.",
+        "C": "there is such a file, but an ordinary script does not have to read it.",
     },
     praise="A script that reads flags therefore runs on SageMaker unchanged.",
     advice="train_nn.py was not changed for SageMaker, and reads its settings as it always does.",
@@ -55,7 +55,7 @@ def _judge_loss_regex(answer: str, lines: Sequence[str]) -> str:
     try:
         pattern = re.compile(answer)
     except (re.error, OverflowError, RecursionError) as problem:
-        return f"this is no regular expression: {problem}."
+        return f"this is not a regular expression: {problem}."
     if re.search(r"[*+}][^()]*\)+[*+{]", answer):
         return "a repetition of a repetition may take for ever; repeat one thing only."
     found = [match for line in lines for match in pattern.finditer(line)]
@@ -83,7 +83,7 @@ def _number(text: str | None) -> float | None:
 loss_regex = Exercise(
     str,
     _judge_loss_regex,
-    "One line matches, and the group in parentheses is the number.",
+    "One line matches, and the parentheses capture the number.",
     "take the regular expression for the accuracy as the model, and look at the log's last line "
     "for the words before the number.",
     kind="write",
@@ -98,7 +98,7 @@ def _judge_stopped(record: Record) -> str:
 
 stopped = job_to_send(
     _judge_stopped,
-    "It trained until you stopped it, and these seconds would be billed.",
+    "Your job trained until you stopped it; the real service bills that time.",
     "first send it, then a loop with refresh() until it trains, and only then stop() and wait().",
 )
 
@@ -113,7 +113,7 @@ def _judge_limited(record: Record) -> str:
 
 limited = job_to_send(
     _judge_limited,
-    "The service stops it as you would, and keeps the files in /opt/ml/model.",
+    "At the limit the service stops the job, and keeps the files in /opt/ml/model.",
     "the description of the first job has a limit, too: which class holds its seconds?",
 )
 
@@ -135,9 +135,9 @@ billed = choice(
     "B",
     {
         "A": "look at the column `training`: the epochs take a second or so, on any machine.",
-        "C": "that time is not billed: the machines have not begun to work for the job yet.",
+        "C": "that time is not billed: the job has no machine yet.",
     },
-    praise="For a job this small you pay mostly for getting ready and for uploading.",
+    praise="In a job this small, most of the billed time is for getting ready and uploading.",
     advice="the column `training` has the seconds of the epochs; what is left of 135?",
 )
 

@@ -21,10 +21,10 @@ def _judge_enabled(predict: Callable[..., Any]) -> str:
     model, rows = torch.nn.Linear(7, 1), torch.zeros(10, 7)
     result = call(predict, model, rows, torch.device("meta"))
     if not isinstance(result, torch.Tensor):
-        return f"it returns a {type(result).__name__}, not what the model makes of the rows."
+        return f"it returns a {type(result).__name__}, not the model's output for the rows."
     if result.device.type == "cpu":
         return "it computes on the processor: nothing has been moved to the device."
-    return "" if result.shape == (10, 1) else "it does not return what the model makes of X."
+    return "" if result.shape == (10, 1) else "it does not return the model's output for X."
 
 
 enabled = function(
@@ -42,7 +42,7 @@ def _judge_bill(answer: float) -> str:
     if abs(an_hour - 2 * BILLED) < 3:
         return "the seconds of both instances are in the 228 already."
     if abs(an_hour - WAITED) < 1.5 or abs(an_hour - 2 * WAITED) < 3:
-        return "the cell waited for so long; the other column is what was billed."
+        return "the cell waited for that time; the other column has the billed seconds."
     if abs(an_hour - BILLED / 2) < 1.5:
         return "that is one of the two instances."
     if abs(answer - BILLED * HOURLY) < 1:
@@ -77,7 +77,7 @@ exchange = in_order(
         (
             "D",
             "A",
-            "by then each instance has made the step of its own rows, and the copies differ.",
+            "each instance would already have made the step of its own rows: the copies differ.",
         ),
     ],
     {"E": "the average of a loss is a number to read: no gradient passes through average()."},
@@ -103,8 +103,8 @@ def _judge_proof(record: Record) -> str:
 
 proof = job_to_send(
     _judge_proof,
-    "Each instance had other rows, and there is one model: three copies that exchange nothing "
-    "would be three models.",
+    "Each instance had different rows, and there is one model. Three separate copies would be "
+    "three models.",
     "the cell that made `together` has the call, and the variable `two` what has to change.",
 )
 
@@ -115,7 +115,7 @@ def _judge_steps(steps: Callable[..., Any]) -> str:
         alone = number(steps, 569, 64, 1)
         return "" if alone == 9 else f"for one instance it returns {alone:g} steps, not nine."
     if answer == 9:
-        return "so many has one instance alone, or a script whose batch is the global one."
+        return "that is the number for one instance alone, or for a global batch of 64."
     if 4 <= answer < 5:
         return "the rows that are left over make a step, too."
     if answer in (10, 18):
@@ -125,6 +125,6 @@ def _judge_steps(steps: Callable[..., Any]) -> str:
 
 steps = function(
     _judge_steps,
-    "An epoch has about half as many steps, each with twice the rows, which gives another model.",
+    "An epoch has about half as many steps, each with twice the rows, so the model differs.",
     "an instance has 284 or 285 rows, and the last batch may be a small one: math.ceil rounds up.",
 )

@@ -53,14 +53,14 @@ def _judge_fare(answer: float) -> str:
     if abs(answer - medians[0]) < 0.001:
         return ""
     if min(abs(answer - median) for median in medians[1:]) < 0.001:
-        return "the validation part has a say in that number, so it is no longer unseen."
-    return "it is a median of Fare, and the question is over which rows."
+        return "the validation part has influenced that number, so it is no longer unseen."
+    return "compute a median of Fare; the question is over which rows."
 
 
 fare_for_gaps = Exercise(
     float,
     _judge_fare,
-    "Only the training part may decide how a gap is filled, in any row, now or later.",
+    "Use the training part alone to fill a gap in any row, now and later.",
     "ask which rows the model is allowed to have seen before it is judged.",
 )
 
@@ -157,7 +157,7 @@ def _judge_own_copy(answer: str) -> str:
         return f"the layers are {found}; a Dropout belongs after each ReLU, and only there."
     shares = {layer.p for layer in layers if type(layer).__name__ == "Dropout"}
     if shares != {0.2}:
-        return "there Dropout sets another share than 0.2 to zero."
+        return "your Dropout sets another share than 0.2 to zero."
     return ""
 
 
@@ -166,7 +166,7 @@ own_copy = Exercise(
     _judge_own_copy,
     "Dropout acts while the script trains, and not while it evaluates: look for train() and "
     "eval().",
-    "the layers are appended in a loop of build_model(); one more line belongs into the loop.",
+    "the layers are appended in a loop of build_model(); add one more line to the loop.",
     kind="write",
 )
 
@@ -182,7 +182,7 @@ def _judge_improved(answer: float, original: Run, changed: Run) -> str:
     if abs(answer - fall) < 0.0005:
         return ""
     if abs(answer + fall) < 0.0005:
-        return "that is the loss of the copy minus that of the original: turn it round."
+        return "that is the copy's loss minus the original's: subtract the other way round."
     return "subtract the loss of changed_run from that of result; .loss has each."
 
 
@@ -209,7 +209,7 @@ def _judge_best_epoch(answer: int, run: Run) -> str:
     if answer == best - 1:
         return "that is the place of the row, which counts from 0; epochs count from 1."
     if answer in (lowest, lowest - 1):
-        return "there the training loss is lowest, but on rows that the model has seen."
+        return "in that epoch the training loss is lowest, on rows that the model has seen."
     return "it is the epoch at which the validation loss, the dashed line, is lowest."
 
 

@@ -16,7 +16,7 @@ def _judge_price(answer: float) -> str:
     if abs(answer - right) < 0.01:
         return ""
     if abs(answer - HOURLY * 20 * 1 / 60) < 0.005:
-        return "the machine is paid from its start, so the minutes before the training count."
+        return "you pay for a machine from its start, so the minutes before the training count."
     if abs(answer - HOURLY * 6 / 60) < 0.003:
         return "that is the price of one of the twenty jobs."
     if abs(answer - HOURLY * 20) < 0.1:
@@ -44,7 +44,7 @@ def _judge_right_class(answer: str) -> str:
     if name == "CustomTrainingJob":
         return "that one takes a script, but runs it in one of Google's own images only."
     if name == "CustomPythonPackageTrainingJob":
-        return "that one wants a package that you have built and uploaded yourself."
+        return "that one requires a package that you have built and uploaded yourself."
     if name == "CustomContainerTrainingJob":
         return "that one runs a command in an image that already holds your script."
     return "name a call of google.cloud.aiplatform that takes script_path and container_uri."
@@ -53,7 +53,7 @@ def _judge_right_class(answer: str) -> str:
 right_class = Exercise(
     str,
     _judge_right_class,
-    "It packs the script, and runs it in any image that has Python.",
+    "This call packs the script, and the job runs it in any image that has Python.",
     "you have used it on this page: which call in new_job() got script_path?",
 )
 
@@ -74,7 +74,7 @@ def _judge_failed_filter(answer: str) -> str:
 failed_filter = Exercise(
     str,
     _judge_failed_filter,
-    "The service searches, and sends you only the jobs that match.",
+    "The service filters its jobs, and returns only those that match.",
     "take the filter of the running jobs, and the name of another state from the table.",
     kind="write",
 )
@@ -88,7 +88,7 @@ def _judge_cancelled(record: Record) -> str:
 
 cancelled = job_to_send(
     _judge_cancelled,
-    "It ran until you cancelled it; on the real service you pay for these seconds.",
+    "Your job ran until you cancelled it; on the real service you pay for that time.",
     "the cells above do all of this with the job slow; which line names the machine type?",
 )
 
@@ -101,7 +101,7 @@ def _judge_fixed(record: Record) -> str:
 
 fixed = job_to_send(
     _judge_fixed,
-    "The last line of the log named the flag, the archive, and what was missing in it.",
+    "The last line of the log named the flag, the archive and the missing array.",
     "find the line that begins with train_nn.py: and ask which archive has an array X_train.",
 )
 
@@ -116,8 +116,8 @@ def _judge_compared(record: Record) -> str:
 
 compared = job_to_send(
     _judge_compared,
-    "Only the training has grown: you pay mostly for the start of a small job, and for the epochs "
-    "of a large one.",
+    "Only the training takes longer: you pay mostly for the start of a small job, and for the "
+    "training of a large one.",
     "the cell that made `run` has the call: change its epochs, and add patience.",
 )
 

@@ -19,20 +19,20 @@ def _judge_moved(answer: str) -> str:
     if re.fullmatch(r"X=torch\.zeros\(\(?10,7\)?,device=device\)", code):
         return ""
     if re.fullmatch(r"X\.to\((device=)?device\)", code):
-        return "it makes a copy on the device and throws it away: X itself stays where it is."
+        return "it makes a copy on the device and throws it away: X itself does not move."
     if re.fullmatch(r"X=X\.cuda\(\)", code):
         return "that fails on a machine without a GPU; the variable device says where to."
     if code == "model(X.to(device))":
         return "that would fix the last line; write the one that is missing before it."
     if "model" in code:
-        return "the model has been moved; it is the rows that are elsewhere."
+        return "the model is on the device already; the rows are not."
     return "move X to where `device` says, and keep the result under the name X."
 
 
 moved = Exercise(
     str,
     _judge_moved,
-    "A tensor's to() returns a copy; a model's moves the model itself.",
+    "On a tensor, to() returns a copy; on a model, it moves the model itself.",
     "X is a tensor: what does a tensor's to() do to the tensor, and what does it return?",
     kind="write",
 )
@@ -48,7 +48,7 @@ def _judge_ran_on(record: Record) -> str:
 
 ran_on = job_to_send(
     _judge_ran_on,
-    "The record says what a job asked for, and its metrics say on what it computed.",
+    "The job's record says which GPU it requested, and its metrics say which device it used.",
     "help(train) lists the arguments; afterwards, look among the names in the metrics of the run.",
 )
 
@@ -58,9 +58,9 @@ def _judge_break_even(answer: float) -> str:
     if abs(answer - (minutes - 5)) < 0.3:
         return ""
     if abs(answer - 60 * CPU_HOURLY / GPU_HOURLY) < 0.3:
-        return "you left the five minutes of starting out; they are paid, and at the higher price."
+        return "you left out the five minutes of the start; you pay for them at the higher price."
     if abs(answer - minutes) < 0.3:
-        return "so long may the whole job take; five minutes of it are the start."
+        return "that is the time for the whole job; five minutes of it are the start."
     if answer > 65:
         return "the GPU costs more by the hour, so its job has to be shorter."
     return "set the price of 65 minutes without a GPU equal to that of 5 + x minutes with one."
@@ -79,7 +79,7 @@ naive_rows = choice(
     "A",
     {
         "B": "somebody would have to split the rows, and no line of naive.py does.",
-        "C": "both replicas run the whole script; neither of them knows that it has company.",
+        "C": "both replicas run the whole script, from its first line to its last.",
     },
     praise="No line of the script divides the rows, so both machines did the same work.",
     advice="look for the line of naive.py that gives a replica a part of the rows.",
@@ -104,10 +104,10 @@ choices = one_each(
     wrong=[
         "1: a job that takes seconds on one CPU is not worth another machine.",
         "2: the model fits on one GPU, and there is too much data for one: split the data.",
-        "3: count 16 bytes for each weight; what does not fit has to be split itself.",
+        "3: count 16 bytes for each weight; a model that does not fit has to be split.",
         "4: before several machines, take one that suits the work.",
     ],
-    praise="Split the data when the data is too much, and the model when the model is too large.",
+    praise="Split the data when there is too much data, and the model when it is too large.",
     advice="ask for each first: does it fit into the memory of one card? Then: is it slow enough "
     "to matter?",
 )

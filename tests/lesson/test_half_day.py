@@ -1,4 +1,7 @@
-"""Half a day on one cloud: the minutes of its rows are those of the sections that they name."""
+"""Half a day on one cloud: its rows have the minutes of their sections, which run without others.
+
+`pytest -m slow tests/lesson/test_half_day.py` runs them.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.lesson.learner_cells import live_cells, run_cells
 from tools.folder import ROOT, read_page
 from tools.links import heading_names
-from tools.pace import minutes_of_section
+from tools.pace import minutes_of_section, section
 
 TOP = ""  # what is before the first heading of a page
 SECTIONS = {
@@ -48,3 +52,20 @@ def test_the_minutes_are_those_of_the_formula(rows: list[tuple[int, str]]) -> No
         assert set(SECTIONS[name]) - {TOP} <= known
         calculated = sum(minutes_of_section(page, section) for section in SECTIONS[name])
         assert abs(calculated - minutes) <= 1, (name, calculated)
+
+
+def test_each_heading_that_a_page_sends_you_to_is_in_a_notebook() -> None:
+    pages = [read_page(Path(ROOT, "episodes", f"{name}.md")) for name in SECTIONS]
+    known = {heading.text for page in pages for heading, _, _ in heading_names(page)}
+    for cloud in ("google-cloud", "amazon"):
+        page = (ROOT / "learners" / f"half-day-{cloud}.md").read_text(encoding="utf-8")
+        named = re.findall(r"(?:heading|In|to) “(.*?)”", " ".join(page.split()))
+        assert len(named) > 5
+        assert set(named) <= known
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SECTIONS)
+def test_its_sections_run_without_the_others(name: str) -> None:
+    page = read_page(Path(ROOT, "episodes", f"{name}.md"))
+    run_cells([cell for each in SECTIONS[name] for cell in live_cells(section(page, each))])

@@ -69,8 +69,8 @@ ANSWERS: Answers = {
     "fare_for_gaps": (
         [TRAIN["Fare"].median(), 13.8292],
         [
-            (read_passengers(exercises.CSV)["Fare"].median(), "has a say"),
-            (VAL["Fare"].median(), "has a say"),
+            (read_passengers(exercises.CSV)["Fare"].median(), "has influenced"),
+            (VAL["Fare"].median(), "has influenced"),
             (TRAIN["Fare"].mean(), "over which rows"),
         ],
     ),
@@ -119,7 +119,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     changed = dataclasses.replace(run, loss=run.loss - 0.04)
     improved: tuple[list[float], list[tuple[float, str]]] = (
         [0.04, 0.0401],
-        [(-0.04, "turn it round"), (changed.loss, "subtract")],
+        [(-0.04, "the other way round"), (changed.loss, "subtract")],
     )
     answers = {"best_epoch": best_epoch, "own_copy": copies(folder), "improved": improved}
     request.cls.answers = ANSWERS | answers

@@ -33,7 +33,7 @@ ANSWERS: Answers = {
             (lambda model, X, device: model(X), "nothing has been moved"),
             (lambda model, X, device: model.to(device)(X), "raises"),
             (lambda model, X, device: model(X.to(device)), "raises"),
-            (lambda model, X, device: X.to(device), "what the model makes"),
+            (lambda model, X, device: X.to(device), "the model's output"),
             (lambda model, X, device: device, "returns a device"),
             (lambda model, X: model(X), "raises TypeError"),
             (lambda model, X, device: None, "returns nothing"),

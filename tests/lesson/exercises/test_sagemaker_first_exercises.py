@@ -39,8 +39,8 @@ DATA_ANSWERS: Answers = {
             ("BDE", "the split itself"),
             ("AB", "computes nothing"),
             ("CD", "computes nothing"),
-            ("B", "done to X"),
-            ("D", "a gap's filling"),
+            ("B", "scaling of X"),
+            ("D", "fills a gap"),
             ("XY", "from A to E"),
         ],
     ),
@@ -71,9 +71,9 @@ DATA_ANSWERS: Answers = {
         [f"{ML}/val/val_data.npz"],
         [
             (VAL, "copies it from"),
-            (f"{ML}/val_data.npz", "a folder of its own"),
-            (f"{ML}/data/val_data.npz", "stays behind"),
-            (f"{ML}/val/data/val_data.npz", "stays behind"),
+            (f"{ML}/val_data.npz", "its own folder"),
+            (f"{ML}/data/val_data.npz", "leave out"),
+            (f"{ML}/val/data/val_data.npz", "leave out"),
             (f"{ML}/train/val_data.npz", "the other channel"),
             (f"{ML}/val", "has a name"),
             ("runs/data/val_data.npz", "two columns"),
@@ -106,7 +106,7 @@ FIRST_JOB_ANSWERS: Answers = {
             (r"validation loss ([0-9.]+)", "the epochs"),
             (r"validation:accuracy = ([0-9.]+)", "another number"),
             (r"(validation:loss) = [0-9.]+", "no number"),
-            (r"validation:loss = ([0-9.]+", "no regular expression"),
+            (r"validation:loss = ([0-9.]+", "not a regular expression"),
             (r"validation:loss = ([0-9.]+)+!", "for ever"),
             (r"((\w| )+)*!", "for ever"),
         ],
@@ -148,7 +148,7 @@ class TestData(ExerciseRules):
         s3.put_object(Bucket=bucket, Key="there/val_data.npz", Body=b"other")
         assert "the object has 5 bytes" in self.said("there", right)
         s3.delete_object(Bucket=bucket, Key="there/val_data.npz")
-        assert "has arrived" in self.said("there", right)
+        assert "has no object" in self.said("there", right)
 
 
 @pytest.fixture(scope="class")

@@ -100,13 +100,13 @@ REPLICAS_ANSWERS: Answers = {
     "break_even": (
         [17.9, 18, 17.87],
         [
-            (21.1, "left the five minutes"),
+            (21.1, "left out the five minutes"),
             (22.9, "the whole job"),
             (170, "shorter"),
             (30, "65 minutes"),
         ],
     ),
-    "naive_rows": (["A"], [("B", "no line of naive.py"), ("C", "company")]),
+    "naive_rows": (["A"], [("B", "no line of naive.py"), ("C", "first line")]),
     "choices": (
         ["ACDB", "a c d b"],
         [

@@ -268,8 +268,20 @@ def train(script: Path, replicas: int, folder: Path, *flags: Any) -> dict[str, A
 
 
 # ---- the tests -----------------------------------------------------------------------------------
-@pytest.mark.parametrize("replicas", [1, 2])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.section)
+# Two replicas of each change start two processes that import torch; one change that needs all that
+# replicas share (random numbers, buffers) is enough for every day.
+EACH_ALONE = [pytest.param(case, 1, id=f"{case.section}-1") for case in CASES]
+EACH_AS_TWO = [
+    pytest.param(
+        *(case, 2),
+        id=f"{case.section}-2",
+        marks=() if case.section == "dropout" else pytest.mark.slow,
+    )
+    for case in CASES
+]
+
+
+@pytest.mark.parametrize(("case", "replicas"), EACH_ALONE + EACH_AS_TWO)
 def test_a_changed_copy_trains_as_a_plain_loop(case: Case, replicas: int, tmp_path: Path) -> None:
     script = changed_copies(tmp_path, case.section)
     data, val = archives(case, tmp_path)
@@ -296,7 +308,7 @@ def test_a_changed_copy_trains_as_a_plain_loop(case: Case, replicas: int, tmp_pa
         assert answer == pytest.approx(wanted, abs=1e-5)
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("replicas", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_dropout_and_batch_norm_resume_with_the_same_bits(replicas: int, tmp_path: Path) -> None:
     script = changed_copies(tmp_path, "dropout")
     data, val = archives(CASES[0], tmp_path)

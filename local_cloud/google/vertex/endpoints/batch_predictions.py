@@ -72,6 +72,14 @@ class BatchPredictions:
         """Check and record a job, and start its replicas."""
         job = parse_message(BatchPredictionJob, body, "batch_prediction_job")
         require(job.get("displayName"), "batch_prediction_job.displayName: required")
+        one = bool(job.get("model")) != ("unmanagedContainerModel" in job)
+        require(one, "exactly one of model and unmanagedContainerModel must be set")
+        if "unmanagedContainerModel" in job:
+            raise ApiError(
+                "UNIMPLEMENTED",
+                "not implemented in the local cloud: batch predictions of an"
+                " unmanagedContainerModel; upload the model first",
+            )
         _check(job)
         model = self._models.find(number_project(job.get("model", "")))
         serving_launch.check(model, self._base_of)
@@ -283,10 +291,29 @@ def _check(job: Json) -> None:
             )
     for uri in [*given["gcsSource"].get("uris", []), wanted["gcsDestination"]["outputUriPrefix"]]:
         require(GS_URI.match(uri), f"{uri!r} does not begin with gs://BUCKET")
-    if job.get("generateExplanation"):
+    _check_instances(job.get("instanceConfig", {}), given["instancesFormat"])
+    explained = job.get("generateExplanation")
+    require(
+        explained or "explanationSpec" not in job,
+        "explanationSpec: only if generateExplanation is true",
+    )
+    if explained:
         raise ApiError(
             "UNIMPLEMENTED", "not implemented in the local cloud: explanations of batch predictions"
         )
+
+
+def _check_instances(config: Json, instances_format: str) -> None:
+    """Refuse a combination of fields: InstanceConfig in types/batch_prediction_job.py."""
+    both = config.get("includedFields") and config.get("excludedFields")
+    require(not both, "instanceConfig: one of includedFields and excludedFields, not both")
+    kind = config.get("instanceType", "object")
+    require(kind in ("object", "array"), f"instanceConfig.instanceType: {kind!r} is no type")
+    if instances_format == "csv":
+        for field in ("includedFields", "excludedFields", "instanceType"):
+            require(
+                not config.get(field), f"instanceConfig.{field}: does not apply to csv instances"
+            )
 
 
 def _id(name: str) -> str:

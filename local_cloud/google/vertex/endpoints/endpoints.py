@@ -7,6 +7,7 @@ was made from, until it is undeployed; the endpoint's document lists it as soon 
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +29,7 @@ from local_cloud.google.vertex.resources import billing, documents
 from local_cloud.google.vertex.resources.collection import Collection
 from local_cloud.google.vertex.resources.documents import number_project
 from local_cloud.google.vertex.resources.errors import not_found
-from local_cloud.google.vertex.resources.request import MACHINES
+from local_cloud.google.vertex.resources.request import check_machine
 from local_cloud.google.vertex.resources.schema import (
     Json,
     new_id,
@@ -39,6 +40,9 @@ from local_cloud.google.vertex.resources.schema import (
 from local_cloud.platform import Platform
 
 DIALECT = "vertex"
+# The forms of both: types/endpoint_service.py, endpoint_id; types/endpoint.py, DeployedModel.id.
+ID = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?|[1-9][0-9]{0,8}")
+DEPLOYED_ID = re.compile(r"[0-9]{1,10}")
 NEW = "0"  # in a traffic split: the model that is being deployed
 FAILED_PRECONDITION = 9  # google/rpc/code.proto
 EXITED = "Model server exited unexpectedly."
@@ -64,7 +68,7 @@ class Endpoints(Collection):
     def __init__(self, platform: Platform, models: ModelRegistry) -> None:
         """models: whose versions are deployed."""
         fixed = ("deployedModels",)
-        super().__init__(platform.records, "endpoints", Endpoint, fixed=fixed)
+        super().__init__(platform.records, "endpoints", Endpoint, ids=ID, fixed=fixed)
         self.serving = platform.serving
         self._base_of = platform.engine.base
         self._facts: dict[str, Json] = {}  # of deployed models, which do not change
@@ -115,7 +119,12 @@ class Endpoints(Collection):
         model = self.models.find(number_project(deployed.get("model", "")))
         minimum, maximum = replicas(deployed)
         serving_launch.check(model, self._base_of)
-        chosen = deployed.get("id") or new_id()
+        wanted = deployed.get("id", "")
+        require(
+            not wanted or DEPLOYED_ID.fullmatch(wanted),
+            f"deployedModel.id: {wanted!r} is not 1 to 10 digits",
+        )
+        chosen = wanted or new_id()
         split = {_own(key, chosen): share for key, share in request.get("trafficSplit", {}).items()}
         self._check_split(endpoint, split, chosen)
         deployed |= {
@@ -257,6 +266,13 @@ class Endpoints(Collection):
         require(not split or total == 100, f"trafficSplit: the sum is {total}; it must be 100")
 
 
+# AutoscalingMetricSpec in types/machine_resources.py.
+ONLINE = "aiplatform.googleapis.com/prediction/online/"
+METRICS = (
+    *(f"{ONLINE}accelerator/duty_cycle", f"{ONLINE}cpu/utilization", f"{ONLINE}request_count"),
+    "pubsub.googleapis.com/subscription/num_undelivered_messages",
+    "prometheus.googleapis.com/vertex_dcgm_fi_dev_gpu_util",
+)
 _RESOURCES = ("dedicatedResources", "automaticResources")
 
 
@@ -269,13 +285,31 @@ def replicas(deployed: Json) -> tuple[int, int]:
     kind = _RESOURCES[0] if _RESOURCES[0] in deployed else _RESOURCES[1]
     found = deployed.get(kind, {})
     if kind == _RESOURCES[0]:
-        machine = found.get("machineSpec", {}).get("machineType", "")
-        require(
-            MACHINES.fullmatch(machine),
-            f"{kind}.machineSpec.machineType: {machine!r} is not supported",
-        )
+        _check_dedicated(kind, found)
     minimum = int(found.get("minReplicaCount", 1))
-    return minimum, max(minimum, int(found.get("maxReplicaCount", 0)))
+    maximum = int(found.get("maxReplicaCount", minimum))
+    require(
+        minimum <= maximum,
+        f"{kind}.maxReplicaCount: {maximum} is less than minReplicaCount, {minimum}",
+    )
+    return minimum, maximum
+
+
+def _check_dedicated(where: str, found: Json) -> None:
+    """Refuse dedicated resources that the service would: DedicatedResources in its types."""
+    machine = {"machineType": "n1-standard-2"} | found.get("machineSpec", {})  # its default
+    check_machine(f"{where}.machineSpec", machine)
+    minimum = int(found.get("minReplicaCount", 0))
+    require(minimum >= 1, f"{where}.minReplicaCount: {minimum}; it must be at least 1")
+    names = []
+    for metric in found.get("autoscalingMetricSpecs", []):
+        name, target = metric.get("metricName", ""), int(metric.get("target", 60))
+        require(name in METRICS, f"{where}.autoscalingMetricSpecs: {name!r} is no metric")
+        require(name not in names, f"{where}.autoscalingMetricSpecs: {name} is there twice")
+        in_percent = name.endswith(("utilization", "duty_cycle"))
+        fits = 1 <= target <= 100 or not in_percent
+        require(fits, f"{where}.autoscalingMetricSpecs: the target {target} is not 1 to 100 %")
+        names.append(name)
 
 
 def _own(key: str, chosen: str) -> str:

@@ -106,7 +106,8 @@ class Predictions:
         except Unanswered:
             self._endpoints.get(endpoint)
             raise ApiError(
-                "FAILED_PRECONDITION", f"No traffic goes to any model of {endpoint}: deploy one."
+                "FAILED_PRECONDITION",
+                f"Endpoint {endpoint} doesn't have traffic_split: deploy a model, or give it one.",
             ) from None
 
     async def send(

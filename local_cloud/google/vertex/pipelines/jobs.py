@@ -27,6 +27,7 @@ from local_cloud.google.vertex.pipelines.spec import PipelineSpec, inputs_of
 from local_cloud.google.vertex.pipelines.task import Task, TaskTable
 from local_cloud.google.vertex.resources import billing, documents
 from local_cloud.google.vertex.resources.errors import CANCELLED
+from local_cloud.google.vertex.resources.limits import refuse_field
 from local_cloud.google.vertex.resources.request import GS_URI
 from local_cloud.google.vertex.resources.schema import (
     Json,
@@ -125,6 +126,9 @@ class PipelineJobs:
         """Return the task that is the pipeline itself, with its inputs."""
         config = job.get("runtimeConfig", {})
         root = config.get("gcsOutputDirectory", "")
+        if not root:
+            place = "pipeline_job.runtime_config.gcs_output_directory"
+            raise refuse_field(place, "gcs_output_directory is empty.")
         require(
             GS_URI.match(root),
             f"runtimeConfig.gcsOutputDirectory: {root!r} does not begin with gs://BUCKET",

@@ -27,6 +27,7 @@ from google.cloud.aiplatform_v1.types.model_service import (
 from google.protobuf import json_format
 
 from local_cloud.google.rest import ApiError
+from local_cloud.google.vertex.resources import limits
 from local_cloud.store import clock
 
 Json = dict[str, Any]
@@ -83,6 +84,8 @@ def parse_message(
         ) from None
     for field in () if is_patch else _missing(kind, message, where):
         raise ApiError("INVALID_ARGUMENT", f"{field}: required")
+    for inner, each, place in _walk(kind, message, where):
+        limits.check(inner, each, place)
     found: Json = json_format.MessageToDict(message)
     return {name: value for name, value in found.items() if name not in output_only}
 
@@ -100,6 +103,15 @@ def _missing(kind: Any, message: Any, where: str) -> Iterator[str]:
                 if one.name in find_required(inner) and _is_empty(each, one):
                     yield f"{place}.{one.json_name}"
             yield from _missing(inner, each, place)
+
+
+def _walk(kind: Any, message: Any, where: str) -> Iterator[tuple[Any, Any, str]]:
+    """Yield a message and all that is in it: the kind, the message, and its place."""
+    yield kind, message, where
+    for field in message.DESCRIPTOR.fields:
+        inner, values = _inside(kind, message, field)
+        for each in values:
+            yield from _walk(inner, each, ".".join(filter(None, [where, field.name])))
 
 
 def require_fields(kind: Any, resource: Json, where: str) -> None:

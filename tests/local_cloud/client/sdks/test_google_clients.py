@@ -116,7 +116,7 @@ def test_the_sdk_s_own_asynchronous_client_is_led_here(cloud: Status) -> None:
     endpoint = aiplatform.Endpoint.create("of async predictions")
 
     async def predict() -> None:
-        with pytest.raises(FailedPrecondition, match="No traffic goes to any model"):
+        with pytest.raises(FailedPrecondition, match="doesn't have traffic_split"):
             await endpoint.predict_async(instances=[[1]])
         await endpoint._prediction_async_client.transport.close()
 

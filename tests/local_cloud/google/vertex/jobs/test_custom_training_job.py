@@ -108,10 +108,11 @@ def test_an_accelerator_that_is_not_here_is_said_to_be_missing(
     aiplatform: ModuleType, script: Script
 ) -> None:
     sent = job(aiplatform, script("print('trained')"))
-    sent.run(machine_type="n1-standard-8", accelerator_type="NVIDIA_TESLA_T4", accelerator_count=64)
+    a100 = {"accelerator_type": "NVIDIA_TESLA_A100", "accelerator_count": 16}
+    sent.run(machine_type="a2-megagpu-16g", **a100)
     backing = aiplatform.CustomJob.get(sent.to_dict()["trainingTaskMetadata"]["backingCustomJob"])
     assert backing.labels["local-cloud-device"] == "cpu"
-    assert "64 x NVIDIA_TESLA_T4" in sent.to_dict()["trainingTaskMetadata"]["localCloudNote"]
+    assert "16 x NVIDIA_TESLA_A100" in sent.to_dict()["trainingTaskMetadata"]["localCloudNote"]
 
 
 def test_a_requirement_that_is_not_here_is_named(aiplatform: ModuleType, script: Script) -> None:

@@ -314,6 +314,9 @@ def test_a_job_says_as_which_service_account_it_runs(client: Any, send: Send) ->
 def test_a_root_that_is_no_bucket_is_refused(client: Any, send: Send) -> None:
     with pytest.raises(exceptions.BadRequest, match="gcsOutputDirectory"):
         send(pipeline({"a": (WRITE, constant("x"))}), gcs_output_directory="/tmp/x")
+    words = r"1\.Field: pipeline_job\.runtime_config\.gcs_output_directory; .* is empty\."
+    with pytest.raises(exceptions.BadRequest, match=words):
+        send(pipeline({"a": (WRITE, constant("x"))}), gcs_output_directory="")
     with pytest.raises(exceptions.BadRequest, match="pipelineSpec: required"):
         send({})
 

@@ -19,27 +19,43 @@ import threading
 import traceback
 import types
 from collections.abc import Callable, Mapping
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 JSON, CSV, NPY = "application/json", "text/csv", "application/x-npy"
+NPZ, BYTES, ANY = "application/x-npz", "application/octet-stream", "*/*"
 TEXT = (JSON, CSV)  # bodies that a program gets as str
 
 
 class Context:
     """What a program's functions may take behind their other values: TorchServe's context."""
 
-    def __init__(self, model_dir: str) -> None:
-        """Begin with nothing answered."""
+    def __init__(self, model_dir: str, headers: Message) -> None:
+        """Begin with nothing answered; headers: the request's."""
         self.system_properties = {"model_dir": model_dir, "gpu_id": None}
         self.status = 200
+        self.headers: dict[str, str] = {}  # of the answer
+        self._request = headers
+
+    def get_request_header(self, idx: int, key: str) -> str | None:
+        """Return a header of the request."""
+        return self._request.get(key)
+
+    def get_all_request_header(self, idx: int) -> dict[str, str]:
+        """Return all headers of the request."""
+        return dict(self._request.items())
 
     def set_response_status(self, code: int = 200, phrase: str = "", idx: int = 0) -> None:
         """Answer the request with this status."""
         self.status = code
+
+    def set_response_header(self, idx: int, key: str, value: str) -> None:
+        """Answer the request with this header."""
+        self.headers[key] = value
 
 
 class BaseInferenceToolkitError(Exception):
@@ -47,8 +63,17 @@ class BaseInferenceToolkitError(Exception):
 
     def __init__(self, status_code: int, message: str, phrase: str) -> None:
         """Keep what is answered."""
-        super().__init__(message)
+        super().__init__(status_code, message, phrase)
         self.status_code, self.message, self.phrase = status_code, message, phrase
+
+
+class GenericInferenceToolkitError(BaseInferenceToolkitError):
+    """The same, for a program that says no more than a status."""
+
+    def __init__(self, status_code: int, message: str = "", phrase: str = "") -> None:
+        """Use the toolkit's message where there is none."""
+        message = message or "Invalid Request"
+        super().__init__(status_code, message, phrase or message)
 
 
 class UnsupportedFormatError(Exception):
@@ -60,41 +85,61 @@ class UnsupportedFormatError(Exception):
 
 
 def decode(body: str | bytes, content_type: str) -> Any:
-    """Return the array in a body."""
+    """Return the array in a body; each column of a CSV body has a type of its own."""
+    content = body if isinstance(body, bytes) else body.encode()
     if content_type == JSON:
-        return np.array(json.loads(body))
+        return np.array(json.loads(content))
     if content_type == CSV:
-        text = body if isinstance(body, str) else body.decode()
-        return np.genfromtxt(io.StringIO(text), dtype=np.float32, delimiter=",")
-    if content_type == NPY and isinstance(body, bytes):
-        return np.load(io.BytesIO(body), allow_pickle=False)
+        return np.genfromtxt(io.StringIO(content.decode()), dtype=None, delimiter=",")
+    if content_type == NPY:
+        return np.load(io.BytesIO(content), allow_pickle=False)
+    if content_type == NPZ:
+        sparse: Any = importlib.import_module("scipy.sparse")
+        return sparse.load_npz(io.BytesIO(content))
     raise UnsupportedFormatError(content_type)
 
 
-def encode(array: Any, content_type: str) -> str | bytes:
-    """Return the body that holds an array."""
+def encode(values: Any, content_type: str) -> str | bytes:
+    """Return the body that holds an array, or what can be one."""
     if content_type == JSON:
-        return json.dumps(array.tolist() if hasattr(array, "tolist") else array)
+        return json.dumps(values, default=_as_list)
     if content_type == CSV:
         text = io.StringIO()
-        np.savetxt(text, np.asarray(array), delimiter=",", fmt="%s")
+        np.savetxt(text, values, delimiter=",", fmt="%s")
         return text.getvalue()
     if content_type == NPY:
         content = io.BytesIO()
-        np.save(content, np.asarray(array))
+        np.save(content, values)
         return content.getvalue()
     raise UnsupportedFormatError(content_type)
+
+
+def _as_list(value: Any) -> Any:
+    """Return an array or a tensor in what else JSON can hold."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+def parse_accept(accept: str) -> list[str]:
+    """Return the types that an Accept header names, in their order."""
+    return accept.replace(" ", "").split(",")
 
 
 def toolkit() -> None:
     """Let a program import sagemaker_inference, as far as programs do."""
     package = types.ModuleType("sagemaker_inference")
     parts: dict[str, dict[str, Any]] = {
-        "content_types": {"JSON": JSON, "CSV": CSV, "NPY": NPY, "UTF8_TYPES": [JSON, CSV]},
+        "content_types": {
+            **{"JSON": JSON, "CSV": CSV, "NPY": NPY, "NPZ": NPZ, "UTF8_TYPES": [JSON, CSV]},
+            **{"OCTET_STREAM": BYTES, "ANY": ANY},
+        },
         "decoder": {"decode": decode},
-        "encoder": {"encode": encode},
+        "encoder": {"encode": encode, "SUPPORTED_CONTENT_TYPES": {JSON, CSV, NPY}},
+        "utils": {"parse_accept": parse_accept},
         "errors": {
             "BaseInferenceToolkitError": BaseInferenceToolkitError,
+            "GenericInferenceToolkitError": GenericInferenceToolkitError,
             "UnsupportedFormatError": UnsupportedFormatError,
         },
     }
@@ -112,7 +157,11 @@ def model_fn(model_dir: str) -> Any:
     import torch
 
     files = [*Path(model_dir).glob("*.pt"), *Path(model_dir).glob("*.pth")]
-    (path,) = [each for each in files if each.name == "model.pt"] or files
+    found = [each for each in files if each.name == "model.pt"] or files
+    if len(found) != 1:
+        names = sorted(each.name for each in found)
+        sys.exit(f"Exactly one .pth or .pt file is required for PyTorch models: {names}")
+    (path,) = found
     jit: Any = torch.jit
     try:
         return jit.load(str(path), "cpu")
@@ -124,10 +173,13 @@ def model_fn(model_dir: str) -> Any:
 
 
 def input_fn(body: str | bytes, content_type: str) -> Any:
-    """Return the request's array as a tensor."""
+    """Return the request's array as a tensor: of float32 from text, of its own type from NPY."""
     import torch
 
-    return torch.as_tensor(decode(body, content_type), dtype=torch.float32)
+    array = decode(body, content_type)
+    if content_type in TEXT:
+        return torch.FloatTensor(array)
+    return torch.from_numpy(array)
 
 
 def predict_fn(data: Any, model: Any) -> Any:
@@ -140,8 +192,18 @@ def predict_fn(data: Any, model: Any) -> Any:
 
 
 def output_fn(prediction: Any, accept: str) -> str | bytes:
-    """Return the output as the client wants it."""
-    return encode(prediction.detach().cpu().numpy(), accept)
+    """Return the prediction in the first type that the client takes and the toolkit can write.
+
+    A tensor becomes a list first, so that its numbers are Python's.
+    """
+    import torch
+
+    if type(prediction) is torch.Tensor:
+        prediction = prediction.detach().cpu().numpy().tolist()
+    for kind in parse_accept(accept):
+        if kind in (JSON, CSV, NPY):
+            return encode(prediction, kind)
+    raise UnsupportedFormatError(accept)
 
 
 PYTORCH: dict[str, Callable[..., Any]] = {
@@ -198,22 +260,23 @@ class Transformer:
         self._default = os.environ.get("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT") or JSON
         self._turn = threading.Lock()  # one request at a time
         self._folder = os.environ["SM_MODEL_DIR"]
-        context = Context(self._folder)
+        context = Context(self._folder, Message())
         if before := own.get("pre_model_fn"):
             _call(before, context, self._folder)
         self._model = _call(self._steps["model_fn"], context, self._folder)
         if after := own.get("model_warmup_fn"):
             _call(after, context, self._folder, self._model)
 
-    def answer(self, body: bytes, content_type: str, accept: str) -> tuple[int, str | bytes, str]:
-        """Return the status, the body and the type of the answer."""
+    def answer(self, body: bytes, headers: Message) -> Answer:
+        """Return the answer to a request that has these headers."""
+        content_type, accept = headers.get("Content-Type") or JSON, headers.get("Accept") or ""
         try:
             content = body.decode() if content_type in TEXT else body
         except UnicodeDecodeError as problem:  # the image's answer would be a status of 500
             error = {"message": f"the body is no {content_type}: {problem}", "instances": []}
-            return 400, json.dumps({"error": error}), JSON
-        wanted = self._default if accept in ("", "*/*") else accept
-        context = Context(self._folder)
+            return Answer(400, json.dumps({"error": error}).encode(), {"Content-Type": JSON})
+        wanted = self._default if accept in ("", ANY) else accept
+        context = Context(self._folder, headers)
         with self._turn:
             if self._transform:
                 found = _call(self._transform, context, self._model, content, content_type, wanted)
@@ -221,8 +284,29 @@ class Transformer:
                 data = _call(self._steps["input_fn"], context, content, content_type)
                 prediction = _call(self._steps["predict_fn"], context, data, self._model)
                 found = _call(self._steps["output_fn"], context, prediction, wanted)
-        text, kind = found if isinstance(found, tuple) else (found, wanted)
-        return context.status, text, kind
+        content, kind = found if isinstance(found, tuple) else (found, wanted)
+        return Answer(context.status, as_body(content), context.headers | {"Content-Type": kind})
+
+
+class Answer(NamedTuple):
+    """What a client gets."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
+def as_body(content: Any) -> bytes:
+    """Return the bytes of what a program's function returned, as TorchServe sends them."""
+    if isinstance(content, bytes | bytearray):
+        return bytes(content)
+    if isinstance(content, str):
+        return content.encode()
+    try:
+        return json.dumps(content, indent=2).encode()
+    except TypeError as problem:
+        message = f"Unsupported model output data type. {problem}"
+        raise BaseInferenceToolkitError(503, message, message) from None
 
 
 def _call(function: Callable[..., Any], context: Context, *values: Any) -> Any:
@@ -242,28 +326,32 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer the health check."""
-        self._answer(200 if self.path == "/ping" else 404, b"", JSON)
+        self._answer(200 if self.path == "/ping" else 404, b"", {})
 
     def do_POST(self) -> None:
         """Answer with predictions, or with what the program said against the request."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.path != "/invocations":
-            self._answer(404, b"", JSON)
+            self._answer(404, b"", {})
             return
-        kind, accept = self.headers.get("Content-Type") or JSON, self.headers.get("Accept") or ""
         try:
-            status, found, kind = self.transformer.answer(body, kind, accept)
+            answer = self.transformer.answer(body, self.headers)
+        except BaseInferenceToolkitError as problem:
+            self._fail(problem.status_code, problem.message)
         except Exception as problem:  # noqa: BLE001 - a program raises anything
-            status = problem.status_code if isinstance(problem, BaseInferenceToolkitError) else 500
-            text = f"{problem}\n{traceback.format_exc()}"
-            sys.stderr.write(text)
-            self._answer(status, text.encode(), "text/plain")
-            return
-        self._answer(status, found.encode() if isinstance(found, str) else bytes(found), kind)
+            self._fail(500, str(problem))
+        else:
+            self._answer(*answer)
 
-    def _answer(self, status: int, body: bytes, kind: str) -> None:
+    def _fail(self, status: int, message: str) -> None:
+        text = f"{message}\n{traceback.format_exc()}"
+        sys.stderr.write(text)
+        self._answer(status, text.encode(), {"Content-Type": "text/plain"})
+
+    def _answer(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

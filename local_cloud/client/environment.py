@@ -22,6 +22,8 @@ TAKEN_AWAY = (
     # Other credentials: they would be sent here with every request, or be found expired.
     *("AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN", "AWS_CREDENTIAL_", "AWS_BEARER_TOKEN_"),
     *("AWS_DEFAULT_PROFILE", "AWS_ROLE_", "AWS_WEB_IDENTITY_", "AWS_CONTAINER_", "AWS_ACCOUNT_ID"),
+    # Of Google, for clients in other languages: Python's get none in any case.
+    *("GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST"),
     # The same of gcloud; BOTO_ is gsutil's.
     *("CLOUDSDK_API_", "CLOUDSDK_AUTH_", "CLOUDSDK_CORE_", "CLOUDSDK_PROXY_", "CLOUDSDK_BILLING_"),
     *("CLOUDSDK_ACTIVE_CONFIG_NAME", "CLOUDSDK_CONTEXT_AWARE_", "CLOUDSDK_REGIONAL_", "BOTO_"),
@@ -35,6 +37,10 @@ def environment(home: Home, port: int) -> dict[str, str]:
         "LOCAL_CLOUD_VERTEX_URL": url,
         "STORAGE_EMULATOR_HOST": url,
         "BIGQUERY_EMULATOR_HOST": url,
+        # Of clients in C++: Google's, which pyarrow has and which asks for a token; TensorStore's.
+        "CLOUD_STORAGE_EMULATOR_ENDPOINT": url,
+        "GCE_METADATA_ROOT": url.removeprefix("http://"),
+        "TENSORSTORE_GCS_HTTP_URL": url,
         "GOOGLE_CLOUD_PROJECT": PROJECT,
         "NO_GCE_CHECK": "true",  # google-auth would look for a metadata server
         # gcsfs would ask over gRPC what kind of bucket each is, and wait a minute for the answer.

@@ -16,6 +16,8 @@ HERE = {
     *("iam", "logs", "s3", "sagemaker", "sts"),
 }
 CLOUDS = (".googleapis.com", ".amazonaws.com")
+# Of these hosts, those with public data.
+DATA = re.compile(r"(.+\.)?storage\.googleapis\.com|(.+\.)?s3[.-].*amazonaws\.com")
 
 
 def is_local() -> bool:
@@ -24,6 +26,11 @@ def is_local() -> bool:
     It does unless LESSON_TARGET is cloud, to the letter.
     """
     return os.environ.get("LESSON_TARGET") != "cloud"
+
+
+def is_api(host: str) -> bool:
+    """Return whether this is a host of one of the clouds, and not one with public data."""
+    return host.endswith(CLOUDS) and not DATA.fullmatch(host)
 
 
 def refuse_elsewhere(address: str) -> None:

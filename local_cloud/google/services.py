@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 
 from local_cloud import extras
-from local_cloud.google import absent_services
+from local_cloud.google import absent_services, metadata_server
 from local_cloud.google.bigquery.api import absent
 from local_cloud.google.gcs import service as gcs
 from local_cloud.google.logging import service as cloud_logging
@@ -32,6 +32,7 @@ SERVICES: tuple[Callable[[Platform], Service], ...] = (
     resourcemanager.service,
     vertex.service,
     absent_services.service,
+    metadata_server.service,
 )
 
 

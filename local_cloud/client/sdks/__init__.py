@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from local_cloud.client.sdks import amazon, google, plain_http
+from local_cloud.client.sdks import amazon, google, plain_http, tensorflow_files
 
 HOOKS: dict[str, Callable[[ModuleType], None]] = {
     **plain_http.HOOKS,
     **google.HOOKS,
     **amazon.HOOKS,
+    **tensorflow_files.HOOKS,
 }

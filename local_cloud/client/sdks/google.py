@@ -78,7 +78,7 @@ def _guard_requests(module: ModuleType) -> None:
     @functools.wraps(original)
     def request(self: Any, method: str, url: str, *args: Any, **kwargs: Any) -> Any:
         if is_local() and (
-            found := re.match(r"https://[a-z0-9-]+-aiplatform\.googleapis\.com", url)
+            found := re.match(r"https://([a-z0-9-]+-)?aiplatform\.googleapis\.com", url)
         ):
             # Endpoint.raw_predict() names this host itself, whatever init() was given.
             url = os.environ["LOCAL_CLOUD_VERTEX_URL"] + url[found.end() :]

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from local_cloud.client.target import is_api
+
 CHUNK = 1 << 16
 CONNECTING = 30.0  # seconds
 HEAD_SECONDS = 10.0  # from the connection to the end of the request's head
@@ -21,6 +23,7 @@ REQUEST = re.compile(r"(\S+) (http://\S+) (HTTP/1\.[01])")
 OF_THE_CONNECTION = re.compile(rb"(?im)^(?:proxy-)?connection:[^\n]*\n")
 NOT_UNDERSTOOD = b"HTTP/1.1 400 The proxy of this job passes on HTTP and HTTPS only\r\n\r\n"
 TOO_MANY = f"HTTP/1.1 503 A job has {MOST} connections to other hosts at most\r\n\r\n".encode()
+ABSENT = "HTTP/1.1 403 {} is not part of the local cloud, so nothing was sent\r\n\r\n"
 NOT_REACHED = "HTTP/1.1 502 The local cloud cannot connect to {}: {}\r\n\r\n"
 
 
@@ -70,6 +73,9 @@ async def _answer(head: bytes, reader: asyncio.StreamReader, writer: asyncio.Str
         host, port, first = _parse_request(head)
     except ValueError:
         writer.write(NOT_UNDERSTOOD)
+        return
+    if is_api(host):  # a client that no variable has led to the local cloud
+        writer.write(ABSENT.format(host).encode("ascii", "replace"))
         return
     try:
         async with asyncio.timeout(CONNECTING):

@@ -172,6 +172,8 @@ def _share_variables(job: Json, master_port: int) -> dict[str, str]:
     return {
         "CLOUD_ML_PROJECT_ID": project_number(project),
         "CLOUD_ML_JOB_ID": job_id,
+        # The path of the buckets' folder, for client/sdks: without mounts it is rewritten.
+        "LOCAL_CLOUD_GCS": "/gcs",
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(master_port),
         **(folders(prefix) if prefix else {}),

@@ -115,11 +115,8 @@ def custom_job(task: Task, container: Json, given: Json, *, job: Json) -> Json:
         ],
     }
     labels = {RUN_LABEL: job["labels"][RUN_LABEL]}
-    spec["env"] += [
-        {"name": "VERTEX_AI_PIPELINES_RUN_LABELS", "value": json.dumps(labels)},
-        # The path of the buckets' folder: without mounts it is rewritten (client/sdks/google.py).
-        {"name": "LOCAL_CLOUD_GCS", "value": "/gcs"},
-    ]
+    of_run = {"name": "VERTEX_AI_PIPELINES_RUN_LABELS", "value": json.dumps(labels)}
+    spec["env"].append(of_run)
     machine = {"machineType": MACHINE, **_accelerator(container.get("resources", {}))}
     pool = {"machineSpec": machine, "replicaCount": 1, "containerSpec": spec}
     return {

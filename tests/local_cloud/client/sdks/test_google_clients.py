@@ -78,19 +78,32 @@ def test_the_clients_of_gapic_are_the_same(cloud: Status) -> None:
     assert list(models.list_models(parent=PARENT)) == []
 
 
+@pytest.mark.filterwarnings("ignore:The `credentials_file`:DeprecationWarning")
 @pytest.mark.parametrize(
     "options",
     [
         {"credentials": ACCOUNT},
         {"client_options": {**REAL, "quota_project_id": "real", "scopes": ["x"]}},
         {"client_options": {"api_key": "real"}},
+        # github.com/googleapis/python-aiplatform/issues/974
+        {"client_options": {**REAL, "credentials_file": "google_key.json"}},
         {"transport": JobServiceGrpcTransport},
     ],
-    ids=["credentials", "options", "key", "transport"],
+    ids=["credentials", "options", "key", "file", "transport"],
 )
 def test_what_names_a_real_account_is_left_out(cloud: Status, options: dict[str, Any]) -> None:
     client = aiplatform_v1.JobServiceClient(**options)
     assert list(client.list_custom_jobs(parent=PARENT)) == []
+
+
+def test_the_sdk_s_own_host_for_all_regions_is_led_here(cloud: Status) -> None:
+    """There init() drops its api_endpoint: github.com/googleapis/python-aiplatform/issues/6958."""
+    before = aiplatform.initializer.global_config.api_endpoint
+    aiplatform.init(project="raw-clients", location="global", api_endpoint="https://example.com/x")
+    try:
+        assert aiplatform.CustomJob.list() == []
+    finally:
+        aiplatform.init(location="us-central1", api_endpoint=before)
 
 
 def test_options_stay_as_their_owner_has_them(cloud: Status) -> None:

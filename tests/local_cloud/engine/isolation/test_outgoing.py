@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from local_cloud.client.target import is_api
 from local_cloud.engine.isolation import outgoing
 from local_cloud.engine.isolation.outgoing import Proxy
 
@@ -91,3 +92,23 @@ def test_what_names_no_port_of_a_host_is_not_understood(line: bytes) -> None:
         assert await reader.read() == outgoing.NOT_UNDERSTOOD
 
     play(story)
+
+
+@pytest.mark.parametrize("host", ["www.googleapis.com", "sqs.us-east-1.amazonaws.com"])
+def test_a_client_of_the_clouds_that_no_variable_leads_here_is_refused(host: str) -> None:
+    """Whatever its language: Go's and C++'s libraries take the proxy of HTTPS_PROXY, too."""
+
+    async def story(_: Proxy, connect: Connect) -> None:
+        reader, writer = await connect()
+        writer.write(f"CONNECT {host}:443 HTTP/1.1\r\n\r\n".encode())
+        said = f"HTTP/1.1 403 {host} is not part of the local cloud, so nothing was sent\r\n\r\n"
+        assert (await reader.read()).decode() == said
+
+    play(story)
+
+
+def test_hosts_with_public_data_are_no_interfaces_of_the_clouds() -> None:
+    for host in ("storage.googleapis.com", "files.s3.us-east-1.amazonaws.com", "pypi.org"):
+        assert not is_api(host)
+    for host in ("oauth2.googleapis.com", "s3-control.googleapis.com", "sts.amazonaws.com"):
+        assert is_api(host)

@@ -310,7 +310,7 @@ def _check_instances(config: Json, instances_format: str) -> None:
     kind = config.get("instanceType", "object")
     require(kind in ("object", "array"), f"instanceConfig.instanceType: {kind!r} is no type")
     if instances_format == "csv":
-        for field in ("includedFields", "excludedFields", "instanceType"):
+        for field in ("includedFields", "excludedFields"):
             require(
                 not config.get(field), f"instanceConfig.{field}: does not apply to csv instances"
             )

@@ -54,6 +54,7 @@ REQUIRED = re.compile(r"^    (\w+) \([^\n]*\):\n +Required\.", re.MULTILINE)
 NOT_MISSED = {
     *(("EnvVar", "value"), ("Model", "display_name"), ("Dataset", "metadata")),
     *(("StudySpec", "metrics"), ("StudySpec", "parameters")),
+    ("RuntimeConfig", "gcs_output_directory"),
 }
 
 

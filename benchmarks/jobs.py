@@ -29,6 +29,7 @@ TORCHX = ROOT / ".venv-torchx" / "bin" / "torchx"  # its pins do not agree with 
 BUCKET = "benchmark"
 SAGEMAKER_IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.9.0-cpu-py312"
 IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
+OWN_IMAGE = "us-central1-docker.pkg.dev/benchmark/images/training:1"
 
 TURNS = 7
 # What is measured: the row's words, and the goal in seconds.
@@ -38,6 +39,10 @@ JOBS = {
     "trivial, torchx": ("the same script, `torchx run -s local_cwd`", ""),
     "torch": ("`CustomTrainingJob.run` of a script that imports torch and ends", "1"),
     "one replica": ("`CustomTrainingJob.run` of train_nn.py, 50 epochs, one replica", "2"),
+    "own image": (
+        "`CustomJob.from_local_script` of the same in one's own image, where pip installs it",
+        "",
+    ),
     "bare script": ("train_nn.py alone, `python train_nn.py`", ""),
     "two replicas": ("`CustomTrainingJob.run` of train_nn.py, 50 epochs, two replicas", "4"),
     "trivial, SageMaker": ("`ModelTrainer.train` of the trivial script", ""),
@@ -48,7 +53,10 @@ JOBS = {
 }
 
 # Those whose jobs start warm (local_cloud/engine/jobs/warm_start.py).
-WARM = ("torch", "one replica", "two replicas", "torch, SageMaker", "one instance", "two instances")
+WARM = {
+    *("torch", "one replica", "own image", "two replicas"),
+    *("torch, SageMaker", "one instance", "two instances"),
+}
 
 
 def measure_seconds(measure: Callable[[], object]) -> float:
@@ -65,6 +73,21 @@ def vertex(script: Path, arguments: list[Any], replicas: int = 1) -> None:
         display_name="benchmark", script_path=str(script), container_uri=IMAGE
     )
     job.run(args=arguments, replica_count=replicas, base_output_dir=f"gs://{BUCKET}/{replicas}")
+
+
+def vertex_in_own_image(script: Path, arguments: list[Any]) -> None:
+    """Call as the SDK does where the image is not Google's: the job itself installs the code."""
+    from google.cloud import aiplatform
+
+    job = aiplatform.CustomJob.from_local_script(
+        display_name="benchmark",
+        script_path=str(script),
+        container_uri=OWN_IMAGE,
+        args=arguments,
+        machine_type="n1-standard-4",
+        base_output_dir=f"gs://{BUCKET}/own",
+    )
+    job.run()
 
 
 def sagemaker(folder: Path, script: str, flags: dict[str, Any], instances: int = 1) -> None:
@@ -127,6 +150,7 @@ def measures(folder: Path) -> dict[str, Callable[[], float]]:
         ),
         "torch": lambda: measure_seconds(lambda: vertex(torch, [])),
         "one replica": lambda: measure_seconds(lambda: vertex(SCRIPT, there)),
+        "own image": lambda: measure_seconds(lambda: vertex_in_own_image(SCRIPT, there)),
         "bare script": lambda: measure_seconds(
             lambda: subprocess.run(bare, check=True, capture_output=True)
         ),

@@ -21,7 +21,6 @@ from tests.training.support import LOOPBACK, Ended, main
 from training import train_nn
 
 LARGEST = 7
-OPTIMISERS_IMPORT = ["torch._dynamo"]  # the first optimiser of a process does, for over a second
 
 
 def serve(line: Connection) -> None:
@@ -42,7 +41,7 @@ class Pool:
     def __init__(self) -> None:
         self.lines: list[Connection] = []
         self.context = multiprocessing.get_context("forkserver")  # torch is imported once for all
-        self.context.set_forkserver_preload(["tests.training.pool", *OPTIMISERS_IMPORT])
+        self.context.set_forkserver_preload(["tests.training.pool"])
         self.folder = tempfile.TemporaryDirectory()
         self.runs = itertools.count(1)
         self.patience = 60.0  # seconds

@@ -14,7 +14,6 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tests.training.pool import OPTIMISERS_IMPORT
 from training import flat_adam, shared_layers
 
 LOOPBACK = "lo0" if os.uname().sysname == "Darwin" else "lo"
@@ -118,7 +117,7 @@ def as_replicas(size: int, folder: Path, work: Work, *arguments: Any) -> list[di
     """What some work returns in each of several processes, by rank."""
     folder.mkdir(parents=True, exist_ok=True)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, *OPTIMISERS_IMPORT])  # torch is imported once
+    context.set_forkserver_preload([__name__])  # torch is imported once
     processes = [
         context.Process(target=replica, args=(folder, rank, size, work, arguments), daemon=True)
         for rank in range(size)

@@ -7,11 +7,19 @@ from dataclasses import replace
 
 from starlette.responses import JSONResponse, Response
 
+from local_cloud.google.gcs import globs
 from local_cloud.google.gcs.call import Call, condition
 from local_cloud.google.gcs.errors import Refusal, invalid, not_implemented
 from local_cloud.google.gcs.media import Media
 from local_cloud.google.gcs.pages import last_before, page_size
-from local_cloud.google.gcs.resources import etag, header, merge, object_resource, object_settings
+from local_cloud.google.gcs.resources import (
+    IN_PARTS,
+    etag,
+    header,
+    merge,
+    object_resource,
+    object_settings,
+)
 from local_cloud.google.rest import Json, inner, inners, page_token, whole
 from local_cloud.store.errors import PreconditionFailed
 from local_cloud.store.objects import Objects
@@ -70,10 +78,9 @@ class Contents:
 
     def list(self, call: Call) -> Response:
         """GET /b/{bucket}/o"""
-        if "matchGlob" in call.query:
-            raise not_implemented("parameter matchGlob")
         query, bucket = call.query, call.path("bucket")
         prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
+        glob = _glob(query.get("matchGlob", ""), delimiter)
         results = self._objects.names(
             bucket,
             prefix,
@@ -87,6 +94,8 @@ class Contents:
         prefixes: list[str] = []
         size, last = page_size(call), ""
         for name in results:
+            if glob and not glob.matches(name):  # of a common beginning, itself is compared
+                continue
             if len(names) + len(prefixes) >= size:
                 answer["nextPageToken"] = page_token(last)
                 break
@@ -207,6 +216,12 @@ class Contents:
         return replace(when, generation=requested) if when.generation is None else when
 
 
+def _glob(pattern: str, delimiter: str) -> globs.Glob | None:
+    if pattern and delimiter not in ("", "/"):
+        raise invalid("When matchGlob is given, delimiter must be '/' or empty.")
+    return globs.read(pattern) if pattern else None
+
+
 def _check_read(call: Call, found: Object) -> None:
     check_generation(found, call.whole("generation"))
     call.condition().check(found.generation, found.metageneration)
@@ -222,5 +237,5 @@ def _etags(header: str) -> list[str]:
 
 
 def _count(attributes: Attributes) -> Attributes:
-    """Return the mark of a composed object, which no request changes."""
-    return {name: attributes[name] for name in {"componentCount"} & attributes.keys()}
+    """Return the mark of an object that was put together, which no request changes."""
+    return {name: attributes[name] for name in {"componentCount", IN_PARTS} & attributes.keys()}

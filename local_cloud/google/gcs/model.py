@@ -16,7 +16,7 @@ from local_cloud.google.rest import Json
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Attributes, Condition, Object
 
-_KIND = "gcs/upload"
+SESSIONS = "gcs/upload"
 _LIFETIME = 7 * 24 * 3600  # seconds; cloud.google.com/storage/docs/resumable-uploads
 
 
@@ -96,8 +96,8 @@ class Sessions:
     def __init__(self, objects: Objects) -> None:
         """Forget the sessions that have expired."""
         self._objects, self._records = objects, objects.records
-        for upload, document in self._records.list(_KIND):
-            with self._records.understood(_KIND, upload):
+        for upload, document in self._records.list(SESSIONS):
+            with self._records.understood(SESSIONS, upload):
                 expired = time.time() - document["started"] > _LIFETIME
             if expired:
                 self.forget(upload)
@@ -107,12 +107,12 @@ class Sessions:
         self._objects.bucket(insert.bucket)
         upload = secrets.token_hex(32)
         path = self._objects.upload_file(keep=upload)
-        self._records.put(_KIND, upload, {"started": time.time(), "insert": asdict(insert)})
+        self._records.put(SESSIONS, upload, {"started": time.time(), "insert": asdict(insert)})
         return Session(upload, insert, path)
 
     def get(self, upload: str) -> Session:
         """Return the session. Raises Refusal where there is none."""
-        document = self._records.get(_KIND, upload)
+        document = self._records.get(SESSIONS, upload)
         if document is None:
             raise Refusal(404, "notFound", "there is no such upload; start it again")
         session = Session(upload, _insert(document["insert"]), self._objects.find_kept(upload))
@@ -123,15 +123,15 @@ class Sessions:
 
     def finish(self, session: Session, resource: Json) -> None:
         """Remember the outcome, for a client that asks again."""
-        document = self._records.get(_KIND, session.id) or {}
-        self._records.put(_KIND, session.id, document | {"resource": resource})
+        document = self._records.get(SESSIONS, session.id) or {}
+        self._records.put(SESSIONS, session.id, document | {"resource": resource})
 
     def forget(self, upload: str) -> None:
         """Remove the session and its bytes."""
         path = self._objects.find_kept(upload)
         if path:
             path.unlink()
-        self._records.delete(_KIND, upload)
+        self._records.delete(SESSIONS, upload)
 
 
 def _insert(document: dict[str, Any]) -> Insert:

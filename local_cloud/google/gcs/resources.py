@@ -20,6 +20,8 @@ HEADERS = {
     "cacheControl": "cache-control",
 }
 _OBJECT = {*HEADERS, "metadata", "customTime", "storageClass", "contexts"}
+# Marks an object that was uploaded in parts; no request sets it, and no resource shows it.
+IN_PARTS = "uploadedInParts"
 _OBJECT_REFUSED = {"acl", "eventBasedHold", "temporaryHold", "retention"}
 
 # What is kept of a bucket's resource. None of it changes what the local cloud does.
@@ -110,14 +112,14 @@ def bucket_resource(bucket: Bucket, base: str) -> Json:
         "generation": str(int(bucket.created * 1e6)),
         "metageneration": str(bucket.metageneration),
         "etag": bucket_etag(bucket),
-        "timeCreated": _time(bucket.created),
-        "updated": _time(bucket.updated),
+        "timeCreated": shown_time(bucket.created),
+        "updated": shown_time(bucket.updated),
     }
 
 
 def bucket_etag(bucket: Bucket) -> str:
     """Return the bucket's etag: it changes with each metageneration, and is its policy's too."""
-    return _base64(bucket.metageneration.to_bytes(4, "big"))
+    return base64_of(bucket.metageneration.to_bytes(4, "big"))
 
 
 def object_resource(found: Object, base: str) -> Json:
@@ -126,7 +128,7 @@ def object_resource(found: Object, base: str) -> Json:
     resource = {
         "kind": "storage#object",
         "storageClass": "STANDARD",
-        **found.attributes,
+        **{name: value for name, value in found.attributes.items() if name != IN_PARTS},
         "id": f"{found.bucket}/{found.name}/{found.generation}",
         "selfLink": f"{base}{path}",
         "mediaLink": f"{base}/download{path}?generation={found.generation}&alt=media",
@@ -136,23 +138,28 @@ def object_resource(found: Object, base: str) -> Json:
         "metageneration": str(found.metageneration),
         "contentType": found.content_type,
         "size": str(found.size),
-        "crc32c": _base64(found.crc32c),
+        "crc32c": base64_of(found.crc32c),
         "etag": etag(found),
-        "timeCreated": _time(found.created),
-        "updated": _time(found.updated),
-        "timeStorageClassUpdated": _time(found.created),
-        "timeFinalized": _time(found.created),
+        "timeCreated": shown_time(found.created),
+        "updated": shown_time(found.updated),
+        "timeStorageClassUpdated": shown_time(found.created),
+        "timeFinalized": shown_time(found.created),
     }
-    if "componentCount" not in found.attributes:  # the service has no MD5 of composed objects
-        resource["md5Hash"] = _base64(found.md5)
+    if has_md5(found):
+        resource["md5Hash"] = base64_of(found.md5)
     return resource
+
+
+def has_md5(found: Object) -> bool:
+    """Return whether the service has an MD5 of it: not of what was put together."""
+    return not {"componentCount", IN_PARTS} & found.attributes.keys()
 
 
 def media_headers(found: Object) -> dict[str, str]:
     """Return the headers of a download."""
-    hashes = f"crc32c={_base64(found.crc32c)}"
-    if "componentCount" not in found.attributes:
-        hashes += f",md5={_base64(found.md5)}"
+    hashes = f"crc32c={base64_of(found.crc32c)}"
+    if has_md5(found):
+        hashes += f",md5={base64_of(found.md5)}"
     kept = {HEADERS[name]: value for name, value in found.attributes.items() if name in HEADERS}
     modified = datetime.fromtimestamp(found.updated, UTC)
     headers = {
@@ -175,14 +182,16 @@ def media_headers(found: Object) -> dict[str, str]:
 
 def etag(found: Object) -> str:
     """Return the object's etag, which changes with each generation and metageneration."""
-    return _base64(found.generation.to_bytes(8, "big") + found.metageneration.to_bytes(4, "big"))
+    return base64_of(found.generation.to_bytes(8, "big") + found.metageneration.to_bytes(4, "big"))
 
 
-def _base64(content: bytes) -> str:
+def base64_of(content: bytes) -> str:
+    """Return bytes as headers and resources have them."""
     return base64.b64encode(content).decode()
 
 
-def _time(seconds: float) -> str:
+def shown_time(seconds: float) -> str:
+    """Return a time as the service shows it."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 

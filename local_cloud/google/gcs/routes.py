@@ -7,6 +7,8 @@ import re
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from local_cloud.google.gcs import parts
+from local_cloud.google.gcs.batches import Batches
 from local_cloud.google.gcs.buckets import Buckets
 from local_cloud.google.gcs.call import API, Call, streaming
 from local_cloud.google.gcs.contents import Contents
@@ -75,15 +77,20 @@ def routes(objects: Objects) -> list[BaseRoute]:
         )
     ]
     verbs = [*VERBS, "OPTIONS"]
-    rest = ("/storage/v1/", "/upload/storage/v1/", "/download/storage/v1/", "/batch/storage/v1")
+    rest = ("/storage/v1/", "/upload/storage/v1/", "/download/storage/v1/")
 
+    answered = [
+        API.route(verb, path, handler, defined=path.removeprefix("/download"))
+        for verb, path, handler in calls
+    ]
+    refused = [Route(path + "{rest:path}", streaming(_refuse), methods=verbs) for path in rest]
+    batches = Batches([*answered, *refused])
     return [
-        *(
-            API.route(verb, path, handler, defined=path.removeprefix("/download"))
-            for verb, path, handler in calls
-        ),
+        *answered,
+        Route("/batch/storage/v1", API.wrap(batches.run), methods=["POST"]),
         *(Route(path, streaming(handler), methods=[method]) for method, path, handler in sending),
-        *(Route(path + "{rest:path}", streaming(_refuse), methods=verbs) for path in rest),
+        *refused,
+        *parts.routes(objects),
     ]
 
 

@@ -372,13 +372,9 @@ def test_what_is_missing_says_so(client: storage.Client, bucket: storage.Bucket)
         bucket.default_object_acl.reload()
     with pytest.raises(MethodNotImplemented, match="softDeleted"):
         list(bucket.list_blobs(soft_deleted=True))
-    with pytest.raises(MethodNotImplemented, match="matchGlob"):
-        list(bucket.list_blobs(match_glob="*"))
     with pytest.raises(MethodNotImplemented, match="notificationConfigs"):
         list(bucket.list_notifications())
     with pytest.raises(MethodNotImplemented, match=r"projects/\{project\}/hmacKeys"):
         client.create_hmac_key("someone@example.com")
-    with pytest.raises(MethodNotImplemented, match="POST /batch/storage/v1"), client.batch():
-        blob.delete()
     with pytest.raises(MethodNotImplemented, match="x-goog-encryption-key"):
         bucket.blob("b", encryption_key=bytes(32)).upload_from_string("x")

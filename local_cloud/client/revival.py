@@ -12,7 +12,7 @@ client knows the server's folder and process, so it need not wait:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar, cast
 from urllib.parse import urlsplit
@@ -23,6 +23,11 @@ from local_cloud.client.in_flight import watch
 from local_cloud.errors import LocalCloudError
 
 Answer = TypeVar("Answer")
+
+ENDED = (
+    "the local cloud ended before it answered {}; it runs again, and nothing that it had"
+    " acknowledged is lost. Check whether this request took effect before you send it again"
+)
 
 # The methods that have the same effect once or twice (RFC 9110, 9.2.2).
 REPEATABLE = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE")
@@ -63,20 +68,14 @@ def send(
     server = _of(url)
     if server is None:
         return _send_elsewhere(url, request, failures)
-    what = (
-        f"{method} {urlsplit(url).path.partition('/')[2].partition('/')[2]}"  # without the secret
-    )
+    what = _describe(method, url)
     answer, lost = _attempt(server, request, failures)
     if lost is None:
         return cast("Answer", answer)
     if not _revive(server):
         raise lost
     if not (repeatable or _is_refused(lost)):
-        raise LocalCloudError(
-            f"the local cloud ended before it answered {what}; it runs again, and nothing that"
-            " it had acknowledged is lost. Check whether this request took effect before you"
-            " send it again"
-        )
+        raise LocalCloudError(ENDED.format(what))
     answer, lost = _attempt(server, request, failures)
     if lost is None:
         return cast("Answer", answer)
@@ -86,6 +85,34 @@ def send(
         f"the local cloud ended twice while it answered {what}: its log,"
         f" {server.home.log}, may say why"
     )
+
+
+async def send_async(
+    method: str,
+    url: str,
+    request: Callable[[], Awaitable[Answer]],
+    *,
+    failures: tuple[type[Exception], ...],
+) -> Answer:
+    """Do what send() does for a request of an asynchronous client, which is never sent twice."""
+    server = _of(url)
+    if server is None:
+        return await request()
+    if not server.home.running():
+        _revive(server)
+    try:
+        with watch(server.home):
+            return await request()
+    except failures as problem:
+        lost = problem
+    if _revive(server):
+        raise LocalCloudError(ENDED.format(_describe(method, url)))
+    raise lost
+
+
+def _describe(method: str, url: str) -> str:
+    """Return a request's method and path, without the secret."""
+    return f"{method} {urlsplit(url).path.partition('/')[2].partition('/')[2]}"
 
 
 def _send_elsewhere(

@@ -12,16 +12,22 @@ from local_cloud.client.home import CHECKOUT, Home
 # A notebook's kernel, so to speak. For each line that it reads it makes all its calls, each with a
 # clock: the SDKs' own patience is two minutes, so none may come near to that.
 NOTEBOOK = """
-import sys, time
+import asyncio, sys, time
 import local_cloud; local_cloud.activate()
 import boto3
 from google.cloud import aiplatform, bigquery, storage
 aiplatform.init(project="p", location="us-central1")
 gcs, s3, sagemaker = storage.Client(), boto3.client("s3"), boto3.client("sagemaker")
 queries, logs = bigquery.Client(), boto3.client("logs")
+PARENT = "projects/p/locations/us-central1"
+async def list_asynchronously():
+    async with aiplatform.gapic.JobServiceAsyncClient() as client:
+        await client.list_custom_jobs(parent=PARENT)
 CALLS = {
     "storage": lambda: list(gcs.list_buckets()),
     "aiplatform": aiplatform.CustomJob.list,
+    "generated": lambda: aiplatform.gapic.JobServiceClient().list_custom_jobs(parent=PARENT),
+    "asynchronous": lambda: asyncio.run(list_asynchronously()),
     "bigquery": lambda: list(queries.query("SELECT 1").result()),
     "logs": logs.describe_log_groups,
     "s3": s3.list_buckets,
@@ -38,7 +44,7 @@ for _ in sys.stdin:
             said = f"{type(problem).__name__} {problem}"
         print(name, round(time.monotonic() - begun, 2), " ".join(said.split()), flush=True)
 """
-SDKS = 6
+SDKS = 8
 
 
 class Said(NamedTuple):

@@ -245,6 +245,7 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "google.auth.aio.transport.sessions": google_clients.guard_async_session,
     "google.cloud.resourcemanager_v3.services.projects.client": _point_projects,
     "google.auth": _no_account,
+    "google.auth.exceptions": redacting("GoogleAuthError"),
     "google.auth.credentials": google_clients.refuse_tokens,
     "google.genai._api_client": google_clients.refuse_gemini,
     "google.auth.transport.requests": _guard_requests,

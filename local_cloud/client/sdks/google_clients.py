@@ -165,13 +165,18 @@ def guard_async_session(module: ModuleType) -> None:
         from google.api_core.exceptions import DeadlineExceeded
 
         call = signature.bind(*args, **kwargs)
-        refuse_elsewhere(call.arguments["url"])
-        revival.require_server(call.arguments["url"])
+        method, url = call.arguments["method"], call.arguments["url"]
+        refuse_elsewhere(url)
         if is_local():
             # It would send a request again that was answered with 429; over gRPC nothing does.
             call.arguments["total_attempts"] = 1
         try:
-            return await original(*call.args, **call.kwargs)
+            return await revival.send_async(
+                method,
+                url,
+                lambda: original(*call.args, **call.kwargs),
+                failures=(module.exceptions.TransportError,),
+            )
         except module.TimeoutError as problem:
             raise DeadlineExceeded("Deadline Exceeded") from problem  # type: ignore[no-untyped-call]
 

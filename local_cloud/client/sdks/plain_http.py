@@ -8,14 +8,20 @@ leave, such as the download of a public data set from storage.googleapis.com.
 from __future__ import annotations
 
 import functools
+import os
+import re
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
 from local_cloud.client.sdks.redaction import redacting
-from local_cloud.client.target import CLOUDS, refuse_elsewhere
+from local_cloud.client.target import CLOUDS, is_local, refuse_elsewhere
 
+HERE = re.compile(
+    r"([a-z0-9-]+-)?aiplatform\.googleapis\.com"
+    r"|(bigquery|cloudresourcemanager|logging|storage|www)\.googleapis\.com"
+)
 HEADERS = ("authorization", "x-goog-api-key")
 
 
@@ -54,6 +60,26 @@ def guard_aiohttp(module: ModuleType) -> None:
     module.ClientSession._request = request
 
 
+def guard_discovery(module: ModuleType) -> None:
+    """Lead what google_auth_httplib2 sends here: the clients of googleapiclient.discovery.
+
+    The paths of the services that are here are the same as on their own hosts.
+    """
+    original = module.AuthorizedHttp.request
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def request(self: Any, uri: str, *args: Any, **options: Any) -> Any:
+        parts = urlsplit(uri)
+        if is_local() and HERE.fullmatch(parts.hostname or ""):
+            uri = os.environ["LOCAL_CLOUD_VERTEX_URL"] + uri.partition(parts.netloc)[2]
+        refuse_elsewhere(uri)
+        return original(self, uri, *args, **options)
+
+    module.AuthorizedHttp.request = request
+
+
 def _guard(kind: Any, name: str, read: Callable[[Any], tuple[str, Any]]) -> None:
     """Have a method of a class refuse its first argument, a request, if it may not leave."""
     original = getattr(kind, name)
@@ -74,4 +100,5 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "requests.sessions": guard_requests,
     "httpx": guard_httpx,
     "aiohttp.client": guard_aiohttp,
+    "google_auth_httplib2": guard_discovery,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import threading
@@ -92,6 +93,20 @@ def test_requests_to_others_are_left_alone(restarted: None) -> None:
         revival.send(
             "GET", "https://elsewhere/", answers(LOST), failures=(OSError,), repeatable=True
         )
+
+
+def test_an_asynchronous_request_is_not_sent_twice_and_says_so(restarted: None) -> None:
+    request = answers("at once", LOST)
+
+    async def ask() -> str:
+        return request()
+
+    def send_async() -> str:
+        return asyncio.run(revival.send_async("POST", f"{URL}/v1/jobs", ask, failures=(OSError,)))
+
+    assert send_async() == "at once"
+    with pytest.raises(LocalCloudError, match="before it answered POST v1/jobs; it runs"):
+        send_async()
 
 
 def test_a_client_of_an_earlier_server_that_has_ended_says_so(

@@ -6,6 +6,7 @@ Nothing of these requests leaves, whichever library would have sent them.
 from __future__ import annotations
 
 import asyncio
+import types
 from collections.abc import Callable
 
 import aiohttp
@@ -20,7 +21,7 @@ from google.cloud import resourcemanager_v3
 
 from local_cloud import LocalCloudError
 from local_cloud.client.control import Status
-from local_cloud.client.sdks.plain_http import refuse_credentials
+from local_cloud.client.sdks.plain_http import guard_discovery, refuse_credentials
 
 SPEECH = "https://speech.googleapis.com/v1/speech:recognize"
 TOKEN = {"Authorization": "Bearer x"}
@@ -92,6 +93,21 @@ def test_the_sentence_names_the_service(
 ) -> None:
     with pytest.raises(LocalCloudError, match=words):
         call()
+
+
+def test_discovery_s_clients_are_led_here_or_refused(cloud: Status) -> None:
+    """googleapiclient is not in this environment: this is what its clients send by."""
+    module = types.ModuleType("google_auth_httplib2")
+    module.AuthorizedHttp = type("AuthorizedHttp", (), {"request": lambda _, uri: uri})  # type: ignore[attr-defined]
+    guard_discovery(module)
+    http = module.AuthorizedHttp()
+    buckets = "/storage/v1/b?project=p&alt=json"
+    assert http.request(f"https://storage.googleapis.com{buckets}") == f"{cloud.url}{buckets}"
+    jobs = "/v1/projects/p/locations/us-central1/customJobs"
+    host = "https://us-central1-aiplatform.googleapis.com"
+    assert http.request(host + jobs) == f"{cloud.url}{jobs}"
+    with pytest.raises(LocalCloudError, match=r"translation\.googleapis\.com is not part of"):
+        http.request("https://translation.googleapis.com/language/translate/v2/languages")
 
 
 def test_public_data_may_be_downloaded(cloud: Status) -> None:

@@ -15,18 +15,19 @@ from google.api_core import exceptions
 import local_cloud
 from local_cloud.google.vertex.pipelines.schedules import Schedules
 from local_cloud.store.records import Records
-from tests.local_cloud.google.vertex.pipelines.test_pipelines import WRITE, constant, pipeline
+from tests.local_cloud.google.vertex.pipelines.test_pipelines import pipeline
 from tests.local_cloud.google.vertex.support import BUCKET
 
 PARENT = "projects/101/locations/us-central1"
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC).timestamp()
 HOUR = 3600.0
+WRITE = 'mkdir -p "${0%/*}"; printf x > "$0"'  # the task's output
 
 
 @pytest.fixture
 def job(aiplatform: ModuleType, tmp_path: Path) -> Any:
     file = tmp_path / "pipeline.json"
-    file.write_text(json.dumps(pipeline({"a": (WRITE, constant("x"))})))
+    file.write_text(json.dumps(pipeline({"a": (WRITE, {})})))
     return aiplatform.PipelineJob(
         display_name="planned", template_path=str(file), pipeline_root=f"gs://{BUCKET}/planned"
     )

@@ -247,6 +247,8 @@ def sagemaker_tuner(of: Sending) -> list[Trial]:
         strategy="Grid",
         max_jobs=len(RATES),
         max_parallel_jobs=1,
+        # The SDK adds the minute, and cuts what is longer than 32 characters: no name twice.
+        base_tuning_job_name=of.name.removeprefix("sagemaker-"),
     )
     tuner.tune(inputs=channels(), wait=False)
     tuner.latest_tuning_job.wait(poll=1)

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_cloud.google.bigquery.api.errors import Problem, not_implemented
+from local_cloud.google.bigquery.duckdb.farmhash import fingerprint
 from local_cloud.google.bigquery.duckdb.foreign_errors import (
     database_damage,
     is_the_disks,
     problem_of,
 )
-from local_cloud.google.bigquery.duckdb.functions import macros
+from local_cloud.google.bigquery.duckdb.functions import FINGERPRINT, PREFIX, macros
 
 if TYPE_CHECKING:
     import duckdb
@@ -72,6 +73,7 @@ def open_file(folder: Path, memory: int) -> duckdb.DuckDBPyConnection:
         _define(connection)
     except duckdb.Error as problem:
         raise _explain_opening(path, problem) from None
+    connection.create_function(PREFIX + FINGERPRINT, fingerprint, ["BLOB"], "BIGINT")
     for statement in SET:
         connection.execute(statement)
     return connection

@@ -11,6 +11,8 @@ from __future__ import annotations
 PREFIX = "bq_"
 SAFE = "bq_safe_"
 NUMERIC = "DECIMAL(38, 9)"
+# Not a macro, but farmhash.py: a macro cannot call it, for the file has no functions of Python's.
+FINGERPRINT = "fingerprint"
 # All digits: in units of 10^-9, rounded half away from zero. DuckDB's quotient is a DOUBLE.
 _UNITS = "CAST({} * CAST(1000000000 AS DECIMAL(10, 0)) AS HUGEINT)"
 _QUOTIENT = (
@@ -208,6 +210,7 @@ PLAIN: dict[str, list[tuple[str, str]]] = {
             " ELSE ':' || lpad(CAST(abs(m) % 60 AS VARCHAR), 2, '0') END",
         )
     ],
+    "bytes": [("x VARCHAR", "encode(x)"), ("x BLOB", "x")],
     "byte_length": [("x VARCHAR", "strlen(x)"), ("x BLOB", "octet_length(x)")],
     # What is taken out of a STRING is one, out of JSON is JSON.
     "like_input": [("v, x JSON", "v"), ("v, x VARCHAR", "CAST(v AS VARCHAR)")],
@@ -226,7 +229,7 @@ PLAIN: dict[str, list[tuple[str, str]]] = {
 def names() -> frozenset[str]:
     """Return how they are called."""
     raising = {way + name for name in RAISING for way in (PREFIX, SAFE)}
-    return frozenset(raising | {PREFIX + name for name in PLAIN})
+    return frozenset(raising | {PREFIX + name for name in (*PLAIN, FINGERPRINT)})
 
 
 def macros() -> list[str]:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from local_cloud.google.bigquery.api.errors import invalid_query, not_implemented
 from local_cloud.google.bigquery.catalog.outcome import USER
+from local_cloud.google.bigquery.duckdb.functions import FINGERPRINT
 from local_cloud.google.bigquery.sql.rewrites_of_numbers import call
 
 _SPECIFIER = re.compile(r"%([-+ 0#]*\d*(?:\.\d+)?)(.)", re.DOTALL)
@@ -32,6 +33,10 @@ def of_strings(node: Any) -> Any:
             return _format(node)
         case exp.ByteLength():
             return call("byte_length", node.this)
+        case exp.FarmFingerprint():
+            if len(node.expressions) != 1:
+                raise invalid_query("FARM_FINGERPRINT takes one STRING or BYTES")
+            return call(FINGERPRINT, call("bytes", node.expressions[0]))
         case exp.JSONType():
             return call("json_type", node.this)
         case exp.JSONExtract():

@@ -177,7 +177,7 @@ def _value(text: str) -> Any:
 class Output:
     """The two files that a job writes: predictions, and the instances that have none."""
 
-    def __init__(self, objects: Objects, uri: str, kind: str, key_field: str = "") -> None:
+    def __init__(self, objects: Objects, uri: str, kind: str, *, key_field: str = "") -> None:
         """uri: of the folder; kind: jsonl or csv; key_field: what is written of an instance."""
         self._objects, self._kind, self._key_field = objects, kind, key_field
         self._bucket, _, self._folder = uri.removeprefix("gs://").partition("/")

@@ -183,7 +183,7 @@ class BatchPredictions:
         sender = _Sender(self._serving, name, facts, parameters=job.get("modelParameters"))
         noted = time.monotonic()
         key_field = job.get("instanceConfig", {}).get("keyField", "")
-        with Output(self._objects, uri, wanted["predictionsFormat"], key_field) as output:
+        with Output(self._objects, uri, wanted["predictionsFormat"], key_field=key_field) as output:
             while part := await asyncio.to_thread(_several, parts):
                 for scored in await asyncio.gather(*map(sender.score, part)):
                     output.write(scored)

@@ -56,7 +56,7 @@ class Cron:
         if len(words) != len(FIELDS):
             raise _invalid(text, f"it has {len(words)} fields, and needs {len(FIELDS)}")
         minutes, hours, days, months, weekdays = (
-            _read(word, allowed, names, f"the {field}")
+            _read(word, allowed, names, field=f"the {field}")
             for word, (field, allowed, names) in zip(words, FIELDS, strict=True)
         )
         weekdays = frozenset(day % 7 for day in weekdays)
@@ -83,7 +83,7 @@ class Cron:
         return day in self.days and weekday in self.weekdays
 
 
-def _read(word: str, allowed: range, names: dict[str, int], field: str) -> frozenset[int]:
+def _read(word: str, allowed: range, names: dict[str, int], *, field: str) -> frozenset[int]:
     """Return the values of a field: `*`, `5`, `1-5`, `*/10`, `mon,wed`."""
     found: set[int] = set()
     for part in word.lower().split(","):

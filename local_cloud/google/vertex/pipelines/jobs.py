@@ -93,7 +93,7 @@ class PipelineJobs:
         spec = pipeline_spec.check(job.get("pipelineSpec"))
         return job, spec, self._root(job, spec, f"{parent}/metadataStores/default")
 
-    def create(self, parent: str, body: Json, chosen: str, schedule: str = "") -> Json:
+    def create(self, parent: str, body: Json, chosen: str, *, schedule: str = "") -> Json:
         """Check, record and begin a pipeline job; returns it. schedule: whose run it is."""
         job, spec, root = self.check(parent, body)
         chosen = chosen or f"pipeline-{new_id()}"

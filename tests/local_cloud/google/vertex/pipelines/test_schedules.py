@@ -106,7 +106,7 @@ class Jobs:
 
     def check(self, parent: str, body: Any) -> None: ...
 
-    def create(self, parent: str, body: Any, chosen: str, schedule: str) -> dict[str, str]:
+    def create(self, parent: str, body: Any, chosen: str, *, schedule: str) -> dict[str, str]:
         name = f"{parent}/pipelineJobs/{len(self.made)}"
         self.made.append(name)
         document = {"name": name, "scheduleName": schedule, "state": "PIPELINE_STATE_RUNNING"}

@@ -107,7 +107,8 @@ def merge_environment(own: Mapping[str, str], found: control.Status) -> dict[str
     wanted = environment(found.home, found.port)
     if project := own.get("GOOGLE_CLOUD_PROJECT"):
         wanted["GOOGLE_CLOUD_PROJECT"] = project
-        wanted["CLOUDSDK_ACTIVE_CONFIG_NAME"] = configuration(project)
+        if project != PROJECT:
+            wanted["CLOUDSDK_ACTIVE_CONFIG_NAME"] = configuration(project)
     # A proxy must not see loopback's requests, nor the secret in them.
     hosts = (own.get("no_proxy") or own.get("NO_PROXY") or "").split(",")
     for name in ("NO_PROXY", "no_proxy"):

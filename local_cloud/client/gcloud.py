@@ -63,6 +63,10 @@ def write_configuration(home: Home, port: int, project: str = PROJECT) -> None:
             found.set(section, name, value)
     url = f"http://127.0.0.1:{port}/{ABSENT}"
     found["api_endpoint_overrides"] = {name: f"{url}/{name}/" for name in SERVICES}
+    active = home.gcloud_config / "active_config"
+    if not active.exists():  # else gcloud would empty the configuration when it is first used
+        active.parent.mkdir(parents=True, exist_ok=True)
+        active.write_text("default", encoding="utf-8")
     text = io.StringIO()
     found.write(text)
     if not path.exists() or path.read_text(encoding="utf-8") != text.getvalue():

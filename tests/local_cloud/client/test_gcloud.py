@@ -31,6 +31,7 @@ def test_no_variable_holds_what_a_user_may_set(own: Home) -> None:
     found = environment(own, 1)
     assert not {"CLOUDSDK_CORE_PROJECT", "CLOUDSDK_CORE_ACCOUNT", "CLOUDSDK_AI_REGION"} & set(found)
     write_configuration(own, 1)
+    assert (own.gcloud_config / "active_config").read_text() == "default"
     default = read(own, "default")
     assert default["core"]["project"] == "local-project"
     assert default["ai"]["region"] == "us-central1"

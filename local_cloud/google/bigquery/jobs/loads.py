@@ -55,6 +55,8 @@ class Loads:
             fields = found["schema"]["fields"]
         self._objects.space.take(sum(file.stat().st_size for file in files))
         more = {key: settings[key] for key in MORE if settings.get(key)}
+        if found is None:  # they are of a new table only
+            more |= inner(settings, "destinationTableProperties")
         fields = cursor.run(read_files, settings, files, fields)
         create = str(settings.get("createDisposition") or "CREATE_IF_NEEDED")
         try:

@@ -14,6 +14,7 @@ from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.google.bigquery.api.errors import invalid, not_implemented
 from local_cloud.google.bigquery.api.types import Field, duckdb_type, field_of, quote
+from local_cloud.google.bigquery.jobs.load_settings import ENCODINGS
 
 GZIP = b"\x1f\x8b"
 KEPT_TEXT = {"STRING", "JSON"}
@@ -49,11 +50,11 @@ class Source:
             "delim": str(given.get("fieldDelimiter") or ",").replace("\\t", "\t"),
             "quote": given["quote"] if given.get("quote") is not None else '"',
             "escape": '"',
-            "nullstr": str(given.get("nullMarker") or ""),
+            "nullstr": given.get("nullMarkers") or str(given.get("nullMarker") or ""),
             "allow_quoted_nulls": False,
             "null_padding": bool(given.get("allowJaggedRows")),
             "compression": "gzip" if self._zipped else "none",
-            "encoding": {"ISO-8859-1": "latin-1"}.get(str(given.get("encoding")), "utf-8"),
+            "encoding": ENCODINGS.get(str(given.get("encoding")), "utf-8"),
         }
         if said["delim"].lower() == "tab":
             said["delim"] = "\t"
@@ -62,26 +63,79 @@ class Source:
                 raise invalid(f"Invalid value for {name}: {said[text]!r} is not one character")
         if given.get("ignoreUnknownValues"):
             raise not_implemented("load jobs of CSV with ignoreUnknownValues")
-        try:
-            skip = int(given.get("skipLeadingRows") or 0)
-        except ValueError:
-            raise invalid("Invalid value for skipLeadingRows: not a number") from None
+        skip = _whole(given, "skipLeadingRows")
         if not fields:
-            if skip:
-                said |= {"skip": skip - 1, "header": True}
-            self._first_row(said, sources[0], max(0, skip - 1))
-            self._select(self._call("read_csv", said), [], detected=True)
+            self._detect_csv(said, sources[0], skip)
             return
         if any(one["mode"] == "REPEATED" or one["type"] == "RECORD" for one in fields):
             raise invalid("CSV files cannot hold REPEATED or RECORD fields")
-        said |= {"skip": skip, "header": False, "auto_detect": False}
+        self._csv_by_schema(said | {"skip": skip}, fields)
+
+    def _csv_by_schema(self, said: dict[str, Any], fields: list[Field]) -> None:
+        said |= {"header": False, "auto_detect": False}
         said["columns"] = {f"c{place}": "VARCHAR" for place in range(len(fields))}
+        most_bad = _whole(self._settings, "maxBadRecords")
+        if most_bad:
+            said["store_rejects"] = True
         table = self._call("read_csv", said)
+        if most_bad:
+            good = " AND ".join(_is_good(f"c{place}", one) for place, one in enumerate(fields))
+            self._require_few_bad(table, good, most_bad)
+            table = f"{table} WHERE {good}"
         columns = [_parse(f"c{place}", one) for place, one in enumerate(fields)]
         self.sql, self.fields = f"SELECT {', '.join(columns)} FROM {table}", fields
 
-    def _first_row(self, said: dict[str, Any], file: Path, skip: int) -> None:
-        """Keep the first row: DuckDB drops one that has fewer columns than those after it."""
+    def _require_few_bad(self, table: str, good: str, most: int) -> None:
+        """Refuse files with more rows than the job allows that do not fit the schema."""
+        counts = f"SELECT count(*), count(*) FILTER (NOT ({good})) FROM {table}"
+        whole, bad = self._reader.execute(counts, self.values).fetchall()[0]
+        lines = "SELECT count(DISTINCT (file_id, line)) FROM reject_errors"
+        (cut,) = self._reader.execute(lines).fetchall()[0]
+        self._reader.execute("DROP TABLE reject_errors")
+        self._reader.execute("DROP TABLE reject_scans")
+        if bad + cut > most:
+            raise invalid(
+                "Error while reading data, error message: CSV table encountered too many errors,"
+                f" giving up. Rows: {whole + cut}; errors: {bad + cut}."
+            )
+
+    def _detect_csv(self, said: dict[str, Any], file: Path, skip: int) -> None:
+        """Detect names and types, as JobConfigurationLoad.skipLeadingRows says.
+
+        A first row of words above other rows that are not only words is a header. A row to skip
+        is skipped, header or not; without one, what is not a header is data.
+        """
+        first, second = self._first_rows(said, file, max(0, skip - 1))
+        if not second:
+            self._header = first
+            more = {"skip": max(0, skip - 1), "header": True} if skip else {}
+            self._select(self._call("read_csv", said | more), [], detected=True)
+            return
+        kept = list(self.values)
+        start = max(1, skip)
+        below = self._call("read_csv", said | {"skip": start, "header": False})
+        found = self._reader.execute(f"SELECT * FROM {below} LIMIT 0", self.values).description
+        kinds = [field_of("x", one[1])["type"] for one in found]
+        is_told = "skipLeadingRows" in self._settings and skip == 0
+        is_header = not is_told and any(kind != "STRING" for kind in kinds) and self._words(first)
+        self.values = kept
+        begin = start if is_header or skip else 0
+        table = self._call("read_csv", said | {"skip": begin, "header": False})
+        self._header = first
+        self._select(table, [], detected=True, names=first if is_header else None)
+
+    def _words(self, row: list[str]) -> bool:
+        """Return whether none of the values is a number, a truth value or a time."""
+        kinds = ("DOUBLE", "BOOLEAN", "TIMESTAMP", "TIME")
+        test = " OR ".join(f"TRY_CAST(x AS {kind}) IS NOT NULL" for kind in kinds)
+        query = f"SELECT count(*) FROM (SELECT unnest(?) AS x) WHERE {test}"
+        (others,) = self._reader.execute(query, [row]).fetchall()[0]
+        return not others
+
+    def _first_rows(
+        self, said: dict[str, Any], file: Path, skip: int
+    ) -> tuple[list[str], list[str]]:
+        """Return two rows: DuckDB drops the first if it has fewer columns than those after it."""
         opened = gzip.open if self._zipped else open
         with opened(file, "rt", encoding=said["encoding"], errors="replace", newline="") as text:
             quote = said["quote"] or None
@@ -92,7 +146,8 @@ class Source:
                 quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
             )
             try:
-                self._header = next(islice(rows, skip, None), [])
+                first, second = [*islice(rows, skip, skip + 2), [], []][:2]
+                return first, second
             except (csv.Error, EOFError, OSError, zlib.error, OverLimit) as problem:
                 raise invalid(f"Error while reading data, error message: {problem}") from None
 
@@ -118,11 +173,19 @@ class Source:
             return
         self._select(self._call("read_json", said), [], detected=True)
 
-    def _select(self, table: str, fields: list[Field], *, detected: bool = False) -> None:
+    def _select(
+        self,
+        table: str,
+        fields: list[Field],
+        *,
+        detected: bool = False,
+        names: list[str] | None = None,
+    ) -> None:
         found = self._reader.execute(f"SELECT * FROM {table} LIMIT 0", self.values).description
         there = {one[0].lower(): one for one in found}
         if not fields:
-            names = _names(self._name_columns(found) if detected else [one[0] for one in found])
+            made = self._name_columns(found) if detected else [one[0] for one in found]
+            names = _names(names or made)
             own = [field_of(new, one[1]) for new, one in zip(names, found, strict=True)]
             for one in own:
                 if detected and one["type"] == "DATETIME":
@@ -170,6 +233,31 @@ class Source:
         """Return the call of a reader, its options as parameters."""
         self.values += list(said.values())
         return f"{function}(?, {', '.join(f'{name} = ?' for name in said)})"
+
+
+def _whole(settings: dict[str, Any], name: str) -> int:
+    try:
+        return int(settings.get(name) or 0)
+    except ValueError:
+        raise invalid(f"Invalid value for {name}: not a number") from None
+
+
+def _is_good(column: str, field: Field) -> str:
+    """Return the condition that a column of text fits the field's type."""
+    found = quote(column)
+    match field["type"]:
+        case "STRING" | "JSON":
+            fits = "true"
+        case "INTEGER":
+            whole = f"regexp_full_match({found}, '\\s*[-+]?\\d+\\s*')"
+            fits = f"{whole} AND TRY_CAST({found} AS BIGINT) IS NOT NULL"
+        case "BYTES":
+            fits = f"TRY(from_base64({found})) IS NOT NULL"
+        case _:
+            fits = f"TRY_CAST({found} AS {duckdb_type(field)}) IS NOT NULL"
+    if field["mode"] == "REQUIRED":
+        return f"({found} IS NOT NULL AND {fits})"
+    return f"({found} IS NULL OR {fits})"
 
 
 def _starts(file: Path) -> bytes:

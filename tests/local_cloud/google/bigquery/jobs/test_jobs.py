@@ -98,7 +98,7 @@ def test_files_that_do_not_fit_are_refused_and_change_nothing(
         (b"a,b\n1,2,3\n", {"autodetect": True}, BadRequest, "2 columns, and others have 3"),
         (b'{"a":1,"b":2}\n', {"source_format": lines}, BadRequest, "No such field: b"),
         (parquet.getvalue(), {"source_format": "PARQUET"}, BadRequest, "No such field: b"),
-        (b"1\nx\n", {"max_bad_records": 1}, MethodNotImplemented, "with maxBadRecords"),
+        (b"1\nx\ny\n1,2\n", {"max_bad_records": 2}, BadRequest, "Rows: 4; errors: 3"),
         (
             b"1\n",
             {"schema_update_options": ["ALLOW_FIELD_ADDITION"]},

@@ -164,7 +164,7 @@ def _public_suite() -> str:
 def of_sagemaker() -> Iterator[str]:
     """Yield the lines on SageMaker: botocore's model has all calls, the service those that work."""
     with empty() as platform:
-        service, runtime = sagemaker.service(platform).apis
+        service, runtime, *_ = sagemaker.service(platform).apis
     assert isinstance(service, JsonService) and isinstance(runtime, RestService)
     works = [f"`{name}`" for name in service.operations]
     missing = len(service.model.operation_names) - len(works)

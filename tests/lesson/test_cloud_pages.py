@@ -14,7 +14,7 @@ import GCP_helpers.readiness as google
 from AWS_helpers.costs import estimate_cost as on_amazon
 from GCP_helpers.costs import estimate_cost as on_google
 from lesson.money.costs import dollars
-from local_cloud.amazon.iam.service import TRUST
+from local_cloud.amazon.iam.roles import TRUST
 from tests.lesson.test_day_costs import BILLED, DAY, NOTES
 
 ROOT = Path(__file__).parents[2]

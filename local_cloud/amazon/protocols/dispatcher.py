@@ -1,8 +1,8 @@
 """One endpoint for all of Amazon's services: which of them a request is for.
 
 `AWS_ENDPOINT_URL` points every client at the same URL. The JSON protocol names its service in the
-header X-Amz-Target, the query protocol in the API's version, and the REST protocols by the name
-that the request is signed for; what is not signed is for S3.
+header X-Amz-Target, the query protocol in the API's version, and the REST protocols, like that of
+CBOR, by the name that the request is signed for; what is not signed is for S3.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_FIELDS = 5000  # of a form
 
 
 class RestApi(Protocol):
-    """A service of a REST protocol, in which method and path name the operation."""
+    """A service of a protocol in which method and path name the operation."""
 
     signing_name: str
 

@@ -55,7 +55,8 @@ class Parts:
         batches = BatchPredictions(platform, models)
         table = PipelineTable(platform.records)
         pipelines = Pipelines(table, platform.s3, tags)
-        kinds = StepKinds(training, processing, models, registry=registry)
+        tuning = Tuning(training, platform.studies)
+        kinds = StepKinds(training, tuning, processing, models=models, registry=registry)
         executions = PipelineExecutions(table, pipelines, kinds, objects=platform.s3)
         return cls(
             platform,
@@ -63,7 +64,7 @@ class Parts:
             registry,
             training,
             processing,
-            Tuning(training, platform.studies),
+            tuning,
             models,
             configs,
             endpoints,

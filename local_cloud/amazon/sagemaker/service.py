@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from local_cloud.amazon.protocols.dispatcher import AmazonService
 from local_cloud.amazon.protocols.json_protocol import JsonService, Operation
 from local_cloud.amazon.sagemaker import notebooks, routes
+from local_cloud.amazon.sagemaker.jobs import cloudwatch
 from local_cloud.amazon.sagemaker.jobs.failure_messages import FailureMessages
 from local_cloud.amazon.sagemaker.jobs.training import DIALECT
 from local_cloud.amazon.sagemaker.parts import Parts
@@ -35,7 +36,7 @@ def service(platform: Platform) -> AmazonService:
     operations |= tags.operations(platform.records, operations)
     api = JsonService("sagemaker", operations)
     return AmazonService(
-        apis=[api, parts.predictions.api()],
+        apis=[api, parts.predictions.api(), *cloudwatch.apis(platform)],
         dialect=Dialect(
             DIALECT,
             parts.training,

@@ -17,7 +17,7 @@ from local_cloud.amazon.sagemaker.instances import drivers, layout
 from local_cloud.amazon.sagemaker.instances.layout import ML
 from local_cloud.amazon.sagemaker.instances.types import gpus_of
 from local_cloud.amazon.sagemaker.jobs.failure_reason import OURS
-from local_cloud.amazon.sagemaker.resources.names import split_s3_uri
+from local_cloud.amazon.sagemaker.resources.names import split_data_uri, split_s3_uri
 from local_cloud.engine.environments import archives
 from local_cloud.engine.isolation import mounts
 from local_cloud.engine.serving.spec import ServingPlan
@@ -105,7 +105,7 @@ def bring(container: Json, folder: Path, objects: Objects) -> None:
     uri = container.get("ModelDataUrl") or source.get("S3Uri")
     if not uri:
         return
-    bucket, key = split_s3_uri(uri)
+    bucket, key = split_data_uri(uri)
     try:
         if source.get("CompressionType") != "None":
             archives.extract(objects.get(bucket, key).path, folder, LARGEST)

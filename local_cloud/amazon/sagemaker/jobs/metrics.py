@@ -46,6 +46,24 @@ def values(regex: str, log: Path, seconds: int) -> list[float]:
     return [value for *_, value in _search([regex], [log], seconds, every=True)]
 
 
+def series(regex: str, logs: Sequence[Path], seconds: int) -> list[tuple[float, float]]:
+    """Return each value of one metric in the logs' whole lines, with the time of its line.
+
+    Raises TooSlow as final() does.
+    """
+    found = _search([regex], logs, seconds, every=True)
+    times: dict[tuple[int, int], float] = {}
+    for place, log in enumerate(logs):
+        starts = {start for _, where, start, _ in found if where == place}
+        if starts:
+            times |= {
+                (place, line.start): line.time
+                for line in log_timestamps.lines(log)
+                if line.start in starts
+            }
+    return [(times[place, start], value) for _, place, start, value in found]
+
+
 def _search(
     regexes: Sequence[str], logs: Sequence[Path], seconds: int, *, every: bool
 ) -> list[tuple[int, int, int, float]]:

@@ -11,7 +11,7 @@ from typing import Any
 from local_cloud.amazon.account import CALLER_ARN, ROLE_ID
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.sagemaker.resources import listing
-from local_cloud.amazon.sagemaker.resources.names import arn, split_s3_uri
+from local_cloud.amazon.sagemaker.resources.names import arn, split_data_uri
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.store.errors import StoreError
@@ -186,9 +186,10 @@ class ModelRegistry:
                 self._check_uri(uri, source.get("S3DataType") == "S3Prefix")
 
     def _check_uri(self, uri: str, is_prefix: bool) -> None:
-        if uri.startswith("https://"):
-            raise not_implemented(f"{uri}: model data by https; write s3://BUCKET/KEY")
-        bucket, key = split_s3_uri(uri)
+        try:
+            bucket, key = split_data_uri(uri)
+        except ValueError as problem:
+            raise invalid(f"Model data: {problem}") from None
         try:
             if is_prefix:
                 found = any(True for _ in self.objects.names(bucket, key))

@@ -22,7 +22,7 @@ from local_cloud.http import bodies
 Json = dict[str, Any]
 
 VERSION = "2020-12-01"
-KINDS = ("Training", "Processing", "Condition", "Model", "RegisterModel", "Fail")
+KINDS = ("Training", "Tuning", "Processing", "Condition", "Model", "RegisterModel", "Fail")
 TYPES: dict[str, tuple[type, ...]] = {
     "String": (str,),
     "Integer": (int,),

@@ -31,7 +31,6 @@ from local_cloud.amazon.sagemaker.resources.names import arn, split_s3_uri
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.engine.jobs import job_table
-from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 
@@ -49,7 +48,6 @@ class PipelineRunner:
     ) -> None:
         """kinds: what steps call; objects: where property files are read."""
         self._table, self._kinds, self._objects = table, kinds, objects
-        self._engine: JobQueue = kinds.training.engine
         self._id = execution
         self._definition = definition.parse(self._execution["definition"])
         self._woken = asyncio.Event()
@@ -166,7 +164,10 @@ class PipelineRunner:
         try:
             chosen = step.arguments.get(pipeline_steps.NAMES.get(step.kind, ""))
             chosen = resolve(chosen, self._scope(step, ""))
-            name = pipeline_steps.job_name(chosen, self._id, step.name, attempt=attempt)
+            most = pipeline_steps.longest_name(step.kind)
+            name = pipeline_steps.job_name(
+                chosen, self._id, step.name, attempt=attempt, longest=most
+            )
             scope = self._scope(step, name)
             if step.kind == "Condition":
                 facts |= self._decide(step, scope)
@@ -258,17 +259,13 @@ class PipelineRunner:
         """Wait until a step's job has got further, or somebody wakes this."""
         waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._woken.wait())]
         for document in self._running():
-            waits.append(asyncio.create_task(self._end_of(document)))
+            end = self._kinds.wait_for_end(document["kind"], document["job"])
+            waits.append(asyncio.create_task(end))
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in waits:
                 task.cancel()
-
-    async def _end_of(self, document: Json) -> None:
-        job = self._kinds.job(document["kind"], document["job"])
-        while not job.state.ended:
-            job = await self._engine.wait_for_change(job, 3600)
 
 
 def _iso(seconds: float) -> str:

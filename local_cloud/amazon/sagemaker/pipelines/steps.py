@@ -15,23 +15,26 @@ from botocore.model import ListShape, MapShape, Shape, StructureShape
 
 from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.protocols.model import check, service_model
-from local_cloud.amazon.sagemaker.jobs.training import Training
+from local_cloud.amazon.sagemaker.jobs.training import TUNING, Training
 from local_cloud.amazon.sagemaker.models.models import Models
 from local_cloud.amazon.sagemaker.models.registry import GROUP, GROUP_NAME, ModelRegistry
 from local_cloud.amazon.sagemaker.pipelines.values import ValueProblem, as_text
 from local_cloud.amazon.sagemaker.processing.jobs import Processing
+from local_cloud.amazon.sagemaker.tuning.tuning import Tuning
 from local_cloud.engine.spec import Job
 
 Json = dict[str, Any]
 
 OPERATIONS = {
     "Training": "CreateTrainingJob",
+    "Tuning": "CreateHyperParameterTuningJob",
     "Processing": "CreateProcessingJob",
     "Model": "CreateModel",
     "RegisterModel": "CreateModelPackage",
 }
 NAMES = {
     "Training": "TrainingJobName",
+    "Tuning": "HyperParameterTuningJobName",
     "Processing": "ProcessingJobName",
     "Model": "ModelName",
 }
@@ -41,9 +44,15 @@ SAME = {
         *("AlgorithmSpecification", "CheckpointConfig", "DebugHookConfig", "Environment"),
         *("DebugRuleConfigurations", "HyperParameters", "InputDataConfig"),
     ),
+    "Tuning": (
+        *("HyperParameterTuningJobConfig", "TrainingJobDefinition.AlgorithmSpecification"),
+        *("TrainingJobDefinition.InputDataConfig", "TrainingJobDefinition.StaticHyperParameters"),
+    ),
     "Processing": ("AppSpecification", "Environment", "ProcessingInputs"),
 }
 LONGEST_NAME = 63  # characters of a job's or a model's name
+LONGEST_NAME_OF_TUNING = 32
+BEST_TRIALS = 50  # of a tuning job that other steps may refer to
 
 
 @dataclass(frozen=True)
@@ -60,10 +69,16 @@ class StepKinds:
     """The kinds of steps that call the service."""
 
     def __init__(
-        self, training: Training, processing: Processing, models: Models, *, registry: ModelRegistry
+        self,
+        training: Training,
+        tuning: Tuning,
+        processing: Processing,
+        *,
+        models: Models,
+        registry: ModelRegistry,
     ) -> None:
         """Keep what makes what the steps ask for."""
-        self.training, self.processing = training, processing
+        self.training, self.tuning, self.processing = training, tuning, processing
         self.models, self.registry = models, registry
 
     def request(self, kind: str, arguments: Json, name: str, *, tags: list[Json]) -> Json:
@@ -84,6 +99,10 @@ class StepKinds:
             if not self.training.records.get("training-job", name):
                 self.training.create(request)
             return {"TrainingJob": {"Arn": self.describe(kind, name)["TrainingJobArn"]}}
+        if kind == "Tuning":
+            if not self.tuning.records.get(TUNING, name):
+                self.tuning.create(request)
+            return {"TuningJob": {"Arn": self.describe(kind, name)["HyperParameterTuningJobArn"]}}
         if kind == "Processing":
             if not self.processing.records.get("processing-job", name):
                 self.processing.create(request)
@@ -102,6 +121,12 @@ class StepKinds:
         """Return what the step has made, as the service describes it: the step's properties."""
         if kind == "Training":
             return self.training.describe({"TrainingJobName": name})
+        if kind == "Tuning":
+            best = {"SortBy": "FinalObjectiveMetricValue", "MaxResults": BEST_TRIALS}
+            named = {"HyperParameterTuningJobName": name}
+            return self.tuning.describe(named) | {
+                "TrainingJobSummaries": self.tuning.best_first(named | best)["TrainingJobSummaries"]
+            }
         if kind == "Processing":
             return self.processing.describe({"ProcessingJobName": name})
         if kind == "Model":
@@ -112,8 +137,24 @@ class StepKinds:
         """Return the engine's job of a step."""
         return self.processing.job(name) if kind == "Processing" else self.training.engine.get(name)
 
+    async def wait_for_end(self, kind: str, name: str) -> None:
+        """Wait until the job of a step, or its tuning job, has ended."""
+        if kind == "Tuning":
+            studies = self.tuning.studies
+            study = studies.get(name)
+            while not study.state.ended:
+                study = await studies.wait_for_change(study, 3600)
+            return
+        job = self.job(kind, name)
+        while not job.state.ended:
+            job = await self.training.engine.wait_for_change(job, 3600)
+
     def standing(self, kind: str, name: str) -> Standing:
         """Return where the job of a step stands."""
+        if kind == "Tuning":
+            found = self.describe(kind, name)
+            state, reason = found["HyperParameterTuningJobStatus"], found.get("FailureReason", "")
+            return Standing(state, found, reason, lost=False)  # a study goes on after a restart
         job, found = self.job(kind, name), self.describe(kind, name)
         return Standing(
             found[f"{kind}JobStatus"],
@@ -124,10 +165,15 @@ class StepKinds:
 
     def stop(self, kind: str, name: str) -> None:
         """Stop the job of a step; one that has ended stays as it is."""
+        if kind == "Tuning":
+            self.tuning.studies.stop(name)
+            return
         self.training.engine.stop(self.job(kind, name).id)
 
 
-def job_name(chosen: Any, execution: str, step: str, *, attempt: int) -> str:
+def job_name(
+    chosen: Any, execution: str, step: str, *, attempt: int, longest: int = LONGEST_NAME
+) -> str:
     """Return the name of what a step makes: always the same for the same attempt.
 
     A step that an earlier server began finds what it has made by this name. chosen: the name in its
@@ -138,17 +184,27 @@ def job_name(chosen: Any, execution: str, step: str, *, attempt: int) -> str:
     end = hashlib.sha256(f"{execution}/{step}/{attempt}".encode()).hexdigest()[:10]
     prefix = chosen or f"pipelines-{execution}-{step}"
     if execution not in prefix:  # a name of one's own begins the job's name
-        prefix = f"{prefix[: LONGEST_NAME - len(execution) - len(end) - 2]}-{execution}"
+        prefix = f"{prefix[: longest - len(execution) - len(end) - 2]}-{execution}"
     words = prefix.replace("_", "-").split("-")
-    start = "-".join(word for word in words if word)[: LONGEST_NAME - len(end) - 1]
+    start = "-".join(word for word in words if word)[: longest - len(end) - 1]
     return f"{start.rstrip('-')}-{end}"
+
+
+def longest_name(kind: str) -> int:
+    """Return how many characters the name of what a step makes may have."""
+    return LONGEST_NAME_OF_TUNING if kind == "Tuning" else LONGEST_NAME
 
 
 def cache_key(kind: str, request: Json) -> str:
     """Return what two requests with interchangeable results have in common; "" for other kinds."""
     if kind not in SAME:
         return ""
-    same = {field: request[field] for field in SAME[kind] if request.get(field)}
+    same = {}
+    for field in SAME[kind]:
+        outer, _, inner = field.rpartition(".")
+        value = (request.get(outer) or {}).get(inner) if outer else request.get(inner)
+        if value:
+            same[field] = value
     return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()
 
 

@@ -129,6 +129,13 @@ class Tuning:
             one.pop("value", None)
         return listing.page(found, params, "TrainingJobSummaries")
 
+    def best_first(self, params: Json) -> Json:
+        """ListTrainingJobsForHyperParameterTuningJob by the objective: the best trial is first."""
+        goal = self._objective(params["HyperParameterTuningJobName"])["Type"]
+        return self.trials(
+            {"SortOrder": "Descending" if goal == "Maximize" else "Ascending"} | params
+        )
+
     def stop(self, params: Json) -> Json:
         """StopHyperParameterTuningJob: stop its training jobs, and send no more."""
         study = self._study(params)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import boto3
 import pytest
 from botocore.config import Config
@@ -75,6 +77,63 @@ def test_what_cannot_be_simulated_is_said() -> None:
         client.simulate_principal_policy(
             PolicySourceArn=ROLE_ARN, ActionNames=["s3:PutObject"], MaxItems=1
         )
+
+
+TRUST = json.dumps(
+    {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Principal": {"Service": "sagemaker.amazonaws.com"},
+                "Action": "sts:AssumeRole",
+            }
+        ],
+    }
+)
+FULL_ACCESS = "arn:aws:iam::aws:policy/AmazonSageMakerFullAccess"
+
+
+def test_a_role_is_made_with_a_policy_and_removed() -> None:
+    """As notebooks do it that bring their own role."""
+    client, name = boto3.client("iam"), "my-execution-role"
+    made = client.create_role(RoleName=name, AssumeRolePolicyDocument=TRUST, Description="mine")
+    role = made["Role"]
+    assert role["Arn"] == f"arn:aws:iam::{ACCOUNT}:role/{name}"
+    assert role["RoleId"].startswith("AROA") and role["MaxSessionDuration"] == 3600
+    assert role["AssumeRolePolicyDocument"] == json.loads(TRUST)
+    assert client.get_role(RoleName=name)["Role"] == role
+    with pytest.raises(client.exceptions.EntityAlreadyExistsException, match="already exists"):
+        client.create_role(RoleName=name, AssumeRolePolicyDocument=TRUST)
+    client.attach_role_policy(RoleName=name, PolicyArn=FULL_ACCESS)
+    attached = client.list_attached_role_policies(RoleName=name)["AttachedPolicies"]
+    assert attached == [{"PolicyName": "AmazonSageMakerFullAccess", "PolicyArn": FULL_ACCESS}]
+    simulated = client.simulate_principal_policy(
+        PolicySourceArn=role["Arn"], ActionNames=["s3:PutObject"]
+    )
+    assert simulated["EvaluationResults"][0]["EvalDecision"] == "allowed"
+    with pytest.raises(client.exceptions.DeleteConflictException, match="detach all policies"):
+        client.delete_role(RoleName=name)
+    client.detach_role_policy(RoleName=name, PolicyArn=FULL_ACCESS)
+    client.delete_role(RoleName=name)
+    with pytest.raises(client.exceptions.NoSuchEntityException):
+        client.get_role(RoleName=name)
+
+
+def test_the_one_role_has_the_policy_of_what_it_may_do() -> None:
+    client = boto3.client("iam")
+    (policy,) = client.list_attached_role_policies(RoleName=ROLE)["AttachedPolicies"]
+    assert policy["PolicyName"] == "AdministratorAccess"
+    with pytest.raises(ClientError, match="cannot be changed"):
+        client.delete_role(RoleName=ROLE)
+
+
+def test_a_role_that_cannot_be_is_refused() -> None:
+    client = boto3.client("iam")
+    with pytest.raises(client.exceptions.MalformedPolicyDocumentException, match="Syntax errors"):
+        client.create_role(RoleName="other", AssumeRolePolicyDocument="{}")
+    with pytest.raises(ClientError, match="Value 'a b' at 'roleName' failed to satisfy"):
+        client.create_role(RoleName="a b", AssumeRolePolicyDocument=TRUST)
 
 
 def test_a_missing_parameter_is_named() -> None:

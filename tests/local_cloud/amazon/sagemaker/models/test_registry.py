@@ -280,3 +280,33 @@ class TestVersion3:
         package.delete()
         with pytest.raises(sdk.ClientError, match="does not exist"):
             package.refresh()
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        f"{BUCKET}.s3.amazonaws.com",
+        f"{BUCKET}.s3.us-east-1.amazonaws.com",
+        f"s3.amazonaws.com/{BUCKET}",
+        f"s3-us-west-2.amazonaws.com/{BUCKET}",
+    ],
+)
+def test_model_data_may_be_named_by_the_url_of_its_object(sdk: SimpleNamespace, host: str) -> None:
+    name, url = f"by-url-{next(NUMBERS):03}", f"https://{host}/a-job/output/model.tar.gz"
+    container = {"Image": IMAGE, "ModelDataUrl": url}
+    sdk.client.create_model(ModelName=name, PrimaryContainer=container, ExecutionRoleArn=ROLE)
+    found = sdk.client.describe_model(ModelName=name)
+    assert found["PrimaryContainer"]["ModelDataUrl"] == url
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("https://example.org/model.tar.gz", "is not the URL of an object in S3"),
+        (f"https://{BUCKET}.s3.amazonaws.com/nothing", "Could not find model data"),
+    ],
+)
+def test_a_url_of_anything_else_is_refused(sdk: SimpleNamespace, url: str, words: str) -> None:
+    container = {"Image": IMAGE, "ModelDataUrl": url}
+    with pytest.raises(sdk.ClientError, match=words):
+        sdk.client.create_model(ModelName="nowhere", PrimaryContainer=container)

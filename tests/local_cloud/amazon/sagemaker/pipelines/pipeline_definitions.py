@@ -6,8 +6,10 @@ import json
 import time
 from typing import Any
 
+import boto3
+
 from tests.local_cloud.amazon.sagemaker import serving
-from tests.local_cloud.amazon.sagemaker.support import IMAGE, ROLE, Json
+from tests.local_cloud.amazon.sagemaker.support import IMAGE, ROLE, Json, packed
 
 BUCKET = "piped"
 CLUSTER = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 30}
@@ -62,6 +64,37 @@ def training(name: str, data: Any, script: str, hyperparameters: Json) -> Json:
             "OutputDataConfig": {"S3OutputPath": f"s3://{BUCKET}/out"},
             "ResourceConfig": CLUSTER,
             "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
+        },
+    }
+
+
+def tuning(name: str, script: str) -> Json:
+    """A step that tries two rates with this Python script, which prints a distance."""
+    job = training(name, "", "", {})["Arguments"]
+    body = packed({"task.py": script})
+    boto3.client("s3").put_object(Bucket=BUCKET, Key="code.tar.gz", Body=body)
+    shared = ("RoleArn", "OutputDataConfig", "ResourceConfig", "StoppingCondition")
+    metric = {"Name": "distance", "Regex": r"distance = (\S+)"}
+    image = {"TrainingImage": IMAGE, "TrainingInputMode": "File"}
+    rate = {"Name": "rate", "Values": ["1", "2"]}
+    return {
+        "Name": name,
+        "Type": "Tuning",
+        "Arguments": {
+            "HyperParameterTuningJobConfig": {
+                "Strategy": "Grid",
+                "HyperParameterTuningJobObjective": {"Type": "Minimize", "MetricName": "distance"},
+                "ResourceLimits": {"MaxNumberOfTrainingJobs": 2, "MaxParallelTrainingJobs": 2},
+                "ParameterRanges": {"CategoricalParameterRanges": [rate]},
+            },
+            "TrainingJobDefinition": {
+                **{field: job[field] for field in shared},
+                "AlgorithmSpecification": image | {"MetricDefinitions": [metric]},
+                "StaticHyperParameters": {
+                    "sagemaker_program": "task.py",
+                    "sagemaker_submit_directory": f"s3://{BUCKET}/code.tar.gz",
+                },
+            },
         },
     }
 

@@ -35,6 +35,7 @@ from tests.local_cloud.amazon.sagemaker.pipelines.pipeline_definitions import (
     steps,
     text,
     training,
+    tuning,
 )
 from tests.local_cloud.amazon.sagemaker.support import IMAGE, ROLE
 
@@ -152,6 +153,34 @@ def test_a_fail_step_ends_the_execution_with_its_message(client: Any) -> None:
     found = steps(client, execution)
     assert "register" not in found
     assert found["worse"]["Metadata"] == {"Fail": {"ErrorMessage": "only 0.5"}}
+
+
+TRIES = """
+import json
+told = json.load(open("/opt/ml/input/config/hyperparameters.json"))
+open("/opt/ml/model/rate.txt", "w").write(told["rate"])
+print("distance =", abs(int(told["rate"]) - 2))
+"""
+
+
+def test_a_tuning_step_hands_on_its_best_model(client: Any) -> None:
+    """As `TuningStep.get_top_model_s3_uri` of the SDK names it."""
+    best = get("Steps.search.TrainingJobSummaries[0].TrainingJobName")
+    says = "import sys; open(sys.argv[3], 'w').write(' '.join(sys.argv[1:3]))"
+    names = (get("Steps.search.BestTrainingJob.TrainingJobName"), best, f"{OUT}/best.txt")
+    definition = text(tuning("search", TRIES), processing("say", says, *names))
+    execution = start(client, make(client, definition))
+    ended(client, execution)
+    arn = steps(client, execution)["search"]["Metadata"]["TuningJob"]["Arn"]
+    job = client.describe_hyper_parameter_tuning_job(
+        HyperParameterTuningJobName=arn.rpartition("/")[2]
+    )
+    assert job["HyperParameterTuningJobStatus"] == "Completed"
+    winner = job["BestTrainingJob"]
+    assert winner["TunedHyperParameters"] == {"rate": "2"}
+    key = f"{execution.rpartition('/')[2]}/say/best.txt"
+    said = boto3.client("s3").get_object(Bucket=BUCKET, Key=key)["Body"].read().decode()
+    assert said.split() == [winner["TrainingJobName"]] * 2
 
 
 # ---- how steps end ------------------------------------------------------------------------------

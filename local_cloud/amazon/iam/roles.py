@@ -13,6 +13,7 @@ from local_cloud.amazon.account import ACCOUNT, ROLE, ROLE_ARN, ROLE_ID
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.protocols.query_protocol import Form
+from local_cloud.http.whole_numbers import whole
 from local_cloud.store.records import Records
 
 KIND = "iam-role"
@@ -55,6 +56,13 @@ class Roles:
                 raise not_implemented(f"IAM CreateRole {field.partition('.')[0]}")
         name, path = require(form, "RoleName"), form.get("Path", "/")
         trust = require(form, "AssumeRolePolicyDocument")
+        seconds = whole(form.get("MaxSessionDuration", "3600"))
+        if seconds is None or not 3600 <= seconds <= 43200:
+            raise ServiceError(
+                "ValidationError",
+                "1 validation error detected: Value at 'maxSessionDuration' failed to satisfy"
+                " constraint: Member must have value between 3600 and 43200",
+            )
         _check("roleName", name, NAME)
         _check("path", path, PATH)
         if not _is_policy(trust):
@@ -68,7 +76,7 @@ class Roles:
             "Arn": f"arn:aws:iam::{ACCOUNT}:role{path}{name}",
             "CreateDate": time.time(),
             "AssumeRolePolicyDocument": quote(trust),
-            "MaxSessionDuration": int(form.get("MaxSessionDuration", 3600)),
+            "MaxSessionDuration": seconds,
         }
         if description := form.get("Description"):
             role["Description"] = description

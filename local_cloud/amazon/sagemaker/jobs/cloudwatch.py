@@ -27,6 +27,8 @@ Point = tuple[float, float]  # seconds since the epoch, and a value
 MODEL = "cloudwatch"
 NAMESPACE, DIMENSION = "/aws/sagemaker/TrainingJobs", "TrainingJobName"
 MOST_POINTS = 1440  # that GetMetricStatistics returns
+LONGEST_PERIOD = (1 << 31) - 1  # seconds: an Integer of the API
+FAR = 1e11  # seconds since the epoch that no job has
 SHORT_PERIODS = (1, 5, 10, 20, 30)  # seconds; all others are whole minutes
 STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
     "SampleCount": lambda values: float(len(values)),
@@ -131,13 +133,13 @@ class JobMetrics:
 def _interval(params: Json) -> tuple[float, float]:
     """Return start and end; the start is at the beginning of a period, or of a minute."""
     period = params["Period"]
-    if period not in SHORT_PERIODS and (period < 1 or period % 60):
+    if period not in SHORT_PERIODS and (period % 60 or not 1 <= period <= LONGEST_PERIOD):
         raise _value(
             f"The value {period} for parameter Period is not supported: it must be 1, 5, 10, 20, 30"
             " or a multiple of 60."
         )
     start, end = params["StartTime"], params["EndTime"]
-    if not start < end < math.inf:
+    if not -FAR < start < end < FAR:
         raise _value("The parameter StartTime must be less than the parameter EndTime.")
     step = min(period, 60)
     return start // step * step, end

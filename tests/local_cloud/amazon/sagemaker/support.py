@@ -111,7 +111,7 @@ async def running(folder: Path, cores: int | None = None) -> AsyncIterator[Servi
     environment = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1/SECRET/aws"}
     platform = Platform.of(folder, environment, cores=cores)
     found = sagemaker.service(platform)
-    api, _ = found.apis
+    api, *_ = found.apis
     assert isinstance(api, JsonService)
     await platform.start([server.Service(dialect=found.dialect, runners=found.runners)])
     here, objects = Service(platform, api), platform.s3

@@ -26,8 +26,8 @@ def _judge_sent(blob: Any) -> str:
         return "the answer has to be a blob: make it with bucket.blob(…)."
     if blob.name != NAME:
         return f"its name is {blob.name}; call it {NAME}."
-    if not blob.exists():
-        return "the bucket has no such object yet: making a blob sends nothing."
+    if blob.generation is None:  # an object of that name may come from an earlier upload
+        return "making a blob sends nothing: write the line that uploads the archive."
     blob.reload()
     if blob.size != VAL.stat().st_size:
         return f"the object has {blob.size} bytes, and {VAL} has {VAL.stat().st_size}."

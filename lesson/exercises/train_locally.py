@@ -150,7 +150,8 @@ def _judge_own_copy(answer: str) -> str:
     layers = _layers_of(answer)
     kinds = [type(layer).__name__ for layer in layers]
     if "Dropout" not in kinds:
-        return "the network of that file has no Dropout yet; have you saved the file?"
+        file = find_script(answer)
+        return f"the network of {file} has no Dropout yet; have you saved the file?"
     hidden = ["Linear", "ReLU", "Dropout"]
     if kinds != [*hidden, *hidden, "Linear"]:
         found = ", ".join(kinds)

@@ -135,12 +135,14 @@ def blobs(
         right, other, unsent = (bucket.blob("data/val_data.npz") for bucket in buckets)
         right.upload_from_filename(data.val)
         other.upload_from_filename(data.train)
+        forgotten = buckets[0].blob("data/val_data.npz")  # another upload has made the object
         named = buckets[0].blob("val_data.npz")
         request.cls.answers = DATA_ANSWERS | {
             "sent": (
                 [right],
                 [
                     (unsent, "sends nothing"),
+                    (forgotten, "sends nothing"),
                     (other, "bytes"),
                     (named, "call it data/val_data.npz"),
                     ("data/val_data.npz", "a blob"),

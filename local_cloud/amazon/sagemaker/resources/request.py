@@ -13,6 +13,7 @@ from local_cloud.store.objects import Objects
 
 Json = dict[str, Any]
 DAY = 24 * 3600
+LONGEST = 28 * DAY  # StoppingCondition in the API reference
 
 # Fields of a CreateTrainingJob request that are checked and kept, and have no effect here.
 IGNORED_IN = "a training job"  # as the table of calls names it
@@ -127,6 +128,11 @@ def _check_resources(resources: Json) -> None:
 
 
 def _check_stopping(request: Json) -> None:
+    if limit(request) > LONGEST:
+        raise invalid(
+            f"StoppingCondition.MaxRuntimeInSeconds is {limit(request)}: a training job runs for"
+            f" {LONGEST} seconds (28 days) at most"
+        )
     wait = (request.get("StoppingCondition") or {}).get("MaxWaitTimeInSeconds")
     if request.get("EnableManagedSpotTraining"):
         if wait is None or wait < limit(request):

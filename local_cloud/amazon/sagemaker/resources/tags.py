@@ -14,6 +14,7 @@ from local_cloud.store.records import Records
 Json = dict[str, Any]
 KIND = "sagemaker-tags"
 MOST = 50  # tags of one resource: AddTags in the API reference
+RESERVED = "aws:"  # prefix of keys: Tag in the API reference
 
 
 class Tags:
@@ -75,6 +76,11 @@ def find_creators(declared: Iterable[str]) -> list[str]:
 
 
 def _merge(known: Json, tags: list[Json]) -> Json:
+    if reserved := [tag["Key"] for tag in tags if tag["Key"].lower().startswith(RESERVED)]:
+        raise ServiceError(
+            "ValidationException",
+            f"Tag keys cannot begin with {RESERVED}, which is for Amazon: {', '.join(reserved)}",
+        )
     merged = known | {tag["Key"]: tag["Value"] for tag in tags}
     if len(merged) > MOST:
         raise ServiceError("ValidationException", f"a resource can have {MOST} tags at most")

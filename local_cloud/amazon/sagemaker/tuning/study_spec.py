@@ -20,6 +20,7 @@ from local_cloud.engine.studies.spec import StudySpec
 Json = dict[str, Any]
 
 SCALES = {"Logarithmic": "log", "ReverseLogarithmic": "reverse log"}
+MOST_PARAMETERS = 30  # "Automatic Model Tuning resource limits" in the developer guide
 WIDE = 100  # Auto: a range whose ends are so many times apart is searched by its logarithm
 SILENT = 5  # so many training jobs without the metric end a tuning job that has none yet
 # Hyperband says when trials are stopped; what they try is chosen at random.
@@ -124,6 +125,11 @@ def _parameters(ranges: Json) -> tuple[Parameter, ...]:
     ]
     if not found:
         raise invalid("ParameterRanges is required: there is no hyperparameter to tune")
+    if len(found) > MOST_PARAMETERS:
+        raise invalid(
+            f"ParameterRanges: {len(found)} hyperparameters; a tuning job searches"
+            f" {MOST_PARAMETERS} at most"
+        )
     names = [parameter.name for parameter in found]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise invalid(f"ParameterRanges: {', '.join(twice)} has two ranges; each has one")

@@ -89,6 +89,8 @@ FILE_SYSTEM = {
             INVALID,
             "TensorBoardOutputConfig.S3OutputPath: there is no bucket nowhere",
         ),
+        ({"StoppingCondition": {"MaxRuntimeInSeconds": 2_419_201}}, INVALID, "(28 days) at most"),
+        ({"Tags": [{"Key": "aws:mine", "Value": "x"}]}, INVALID, "cannot begin with aws:"),
         ({"EnableManagedSpotTraining": True}, INVALID, "Invalid MaxWaitTimeInSeconds"),
         (
             {

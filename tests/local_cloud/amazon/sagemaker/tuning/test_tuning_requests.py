@@ -27,6 +27,8 @@ from tests.local_cloud.amazon.sagemaker.tuning.tuning_jobs import (
     send,
 )
 
+MANY = [RATE | {"Name": f"rate-{number}"} for number in range(30)]
+
 
 def range_of(**changes: Any) -> Json:
     return {"ParameterRanges": {"ContinuousParameterRanges": [RATE | changes]}}
@@ -40,6 +42,9 @@ def range_of(**changes: Any) -> Json:
         ({"HyperParameterTuningJobObjective": LOSS}, {}, {}, "Validation",
          "The objective metric loss is not among the MetricDefinitions (distance)"),
         ({"ParameterRanges": {}}, {}, {}, "Validation", "there is no hyperparameter to tune"),
+        ({"ParameterRanges": {"ContinuousParameterRanges": MANY, "IntegerParameterRanges":
+                              [RATE]}}, {}, {}, "Validation",
+         "31 hyperparameters; a tuning job searches 30 at most"),
         (range_of(MinValue="low"), {}, {}, "Validation",
          "The range of rate needs numbers, not 'low' and '10'"),
         (range_of(MinValue="11"), {}, {}, "Validation",

@@ -138,6 +138,8 @@ def _boost(options: dict[str, Any], x: Any, y: Any, *, weights: Any) -> Fitted:
                 "feature": one["feature_idx"].astype(np.int64),
                 "threshold": one["num_threshold"].astype(np.float64),
                 "value": one["value"].reshape(-1, 1),
+                "gain": one["gain"].astype(np.float64),
+                "cover": one["count"].astype(np.float64),
             }
             for one in nodes
         ]
@@ -166,10 +168,19 @@ def _forest(options: dict[str, Any], x: Any, y: Any, *, weights: Any) -> Fitted:
                 "feature": one.tree_.feature,
                 "threshold": one.tree_.threshold,
                 "value": one.tree_.value[:, 0, :],
+                "gain": _gains(one.tree_),
+                "cover": one.tree_.weighted_n_node_samples,
             }
             for one in model.estimators_
         ]
     ), []
+
+
+def _gains(tree: Any) -> Any:
+    """Return by how much each split of a tree lowers the impurity of its rows."""
+    impurity = tree.impurity * tree.weighted_n_node_samples
+    left, right = impurity[tree.children_left], impurity[tree.children_right]
+    return impurity - left - right  # of a leaf it means nothing
 
 
 def _join(trees: list[Arrays]) -> Arrays:

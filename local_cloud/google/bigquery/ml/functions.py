@@ -41,6 +41,7 @@ SETTINGS = {
     "EXPLAIN_PREDICT": {"threshold", "top_k_features"},
     "WEIGHTS": {"standardize"},
     "CENTROIDS": {"standardize"},
+    "GLOBAL_EXPLAIN": {"class_level_explain"},
 }
 WITH_TABLE = {"PREDICT", "EVALUATE", "EXPLAIN_PREDICT", "CONFUSION_MATRIX", "ROC_CURVE"}
 
@@ -158,6 +159,12 @@ def _is_standardized(asked: Call) -> bool:
     return bool(asked.setting("standardize", bool, False))
 
 
+def _global_explain(asked: Call) -> pa.Table:
+    if asked.setting("class_level_explain", bool, False):
+        raise not_implemented("ML.GLOBAL_EXPLAIN with class_level_explain")
+    return weights.global_explain(asked.model)
+
+
 CALLS: dict[str, Callable[[Call], Any]] = {
     "PREDICT": _predict,
     "EVALUATE": _evaluate,
@@ -167,6 +174,8 @@ CALLS: dict[str, Callable[[Call], Any]] = {
     "CONFUSION_MATRIX": curves.confusion_matrix,
     "ROC_CURVE": curves.roc_curve,
     "WEIGHTS": lambda asked: weights.weights(asked.model, _is_standardized(asked)),
+    "GLOBAL_EXPLAIN": _global_explain,
+    "FEATURE_IMPORTANCE": lambda asked: weights.importance(asked.model),
     "CENTROIDS": lambda asked: weights.centroids(asked.model, _is_standardized(asked)),
     "PRINCIPAL_COMPONENTS": lambda asked: weights.components(asked.model),
     "PRINCIPAL_COMPONENT_INFO": lambda asked: weights.component_info(asked.model),

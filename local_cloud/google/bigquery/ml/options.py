@@ -168,7 +168,12 @@ _ONE_HOT = {
         "ONE_HOT_ENCODING",
     ),
 }
-_GLM = _SUPERVISED | _PENALTIES | _ONE_HOT | {"fit_intercept": Option(_truth, True)}
+_GLM = (
+    _SUPERVISED
+    | _PENALTIES
+    | _ONE_HOT
+    | {"fit_intercept": Option(_truth, True), "enable_global_explain": Option(_truth, False)}
+)
 _DNN = _SUPERVISED | {
     "hidden_units": Option(_units),
     "activation_fn": Option(

@@ -27,6 +27,7 @@ from local_cloud.google.bigquery.ml import (
     scores,
     split,
     statistics,
+    weights,
 )
 from local_cloud.google.bigquery.ml.options import BOOSTED, CLASSIFIERS, FOREST, UNSUPERVISED
 
@@ -168,6 +169,8 @@ def _fit(
         statistics.measure(document, arrays, losses, trained=(x, y), held=(held_x, held_y))
     if held_x is None:
         held_x, held_y = x, y
+    if options.get("enable_global_explain"):
+        document["global_explain"] = weights.average(document, arrays, held_x)
     found = scores.score(options, arrays, held_x)
     if options["model_type"] == "PCA":
         document["evaluation"] = {"total_explained_variance_ratio": float(arrays["ratios"].sum())}

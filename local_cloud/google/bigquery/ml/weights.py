@@ -1,15 +1,17 @@
 """What a model has learned, by the names of its columns.
 
-bigqueryml-syntax-weights, -centroids, -principal-components, -explain-predict.
+bigqueryml-syntax-weights, -centroids, -principal-components, -explain-predict, -global-explain,
+-importance.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from local_cloud.google.bigquery.api.errors import invalid_query
 from local_cloud.google.bigquery.ml import metrics, preparation, scores
 from local_cloud.google.bigquery.ml.model import Model
-from local_cloud.google.bigquery.ml.options import LINEAR
+from local_cloud.google.bigquery.ml.options import BOOSTED, FOREST, LINEAR
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,16 +146,22 @@ def explain(model: Model, rows: pa.Table, *, threshold: float, top: int) -> dict
     else:
         columns[f"predicted_{model.label}"] = pa.array(raw[:, 0])
     each = x * model.arrays["coefficients"][of_row]
-    added: dict[str, np.ndarray] = {}
-    for feature, at in zip(model.features, preparation.starts(model.features), strict=True):
-        part = each[:, at : at + preparation.size(feature)].sum(axis=1)
-        added[feature["column"]] = added.get(feature["column"], 0) + part
+    added = sum_by_column(model.features, each)
     return columns | {
         "top_feature_attributions": _attributions(added, top),
         "baseline_prediction_value": pa.array(model.arrays["intercept"][of_row]),
         "prediction_value": pa.array(raw[np.arange(len(x)), of_row]),
         "approximation_error": pa.array(np.zeros(len(x))),
     }
+
+
+def sum_by_column(features: list[preparation.Feature], each: np.ndarray) -> dict[str, np.ndarray]:
+    """Return what each column of the input adds, from what each prepared one adds."""
+    added: dict[str, np.ndarray] = {}
+    for feature, at in zip(features, preparation.starts(features), strict=True):
+        part = each[:, at : at + preparation.size(feature)].sum(axis=1)
+        added[feature["column"]] = added.get(feature["column"], 0) + part
+    return added
 
 
 def _attributions(added: dict[str, np.ndarray], top: int) -> pa.Array:
@@ -169,3 +177,70 @@ def _attributions(added: dict[str, np.ndarray], top: int) -> pa.Array:
     )
     offsets = np.arange(0, len(parts) + 1, order.shape[1], dtype=np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), parts)
+
+
+def average(
+    document: dict[str, Any], arrays: dict[str, np.ndarray], x: np.ndarray
+) -> list[dict[str, Any]]:
+    """Return what ML.GLOBAL_EXPLAIN shows: the mean size of ML.EXPLAIN_PREDICT's attributions."""
+    coefficients = arrays["coefficients"]
+    raw = scores.raw_scores(document["options"], arrays, x)
+    of_row = raw.argmax(axis=1)  # of several classes, the predicted one is explained
+    added = sum_by_column(document["features"], x * coefficients[of_row])
+    found = [
+        {"feature": name, "attribution": float(abs(values).mean())}
+        for name, values in added.items()
+    ]
+    return sorted(found, key=lambda one: -one["attribution"])
+
+
+def global_explain(model: Model) -> pa.Table:
+    """ML.GLOBAL_EXPLAIN, of the rows that the model was evaluated on."""
+    import pyarrow as pa
+
+    model.require("GLOBAL_EXPLAIN", LINEAR)
+    if "global_explain" not in model.document:
+        raise invalid_query(
+            "ML.GLOBAL_EXPLAIN needs a model that was trained with enable_global_explain=TRUE."
+        )
+    fields = {"feature": pa.string(), "attribution": pa.float64()}
+    return _table(model.document["global_explain"], fields)
+
+
+def importance(model: Model) -> pa.Table:
+    """ML.FEATURE_IMPORTANCE: how often and how well the trees split by each column."""
+    import numpy as np
+    import pyarrow as pa
+
+    model.require("FEATURE_IMPORTANCE", BOOSTED | FOREST)
+    arrays = model.arrays
+    if "gain" not in arrays:
+        raise invalid_query("This model was trained by an earlier version; train it again.")
+    nodes = _splits(arrays)
+    columns = [
+        feature["column"] for feature in model.features for _ in range(preparation.size(feature))
+    ]
+    names = np.array(columns)[arrays["feature"][nodes]]
+    rows: list[dict[str, Any]] = []
+    for name in dict.fromkeys(columns):
+        own = nodes[names == name]
+        gain = float(arrays["gain"][own].mean()) if len(own) else 0.0
+        cover = float(arrays["cover"][own].mean()) if len(own) else 0.0
+        weight = float(len(own))
+        row: dict[str, Any] = {"feature": name, "importance_weight": weight}
+        rows.append(row | {"importance_gain": gain, "importance_cover": cover})
+    numbers = ("importance_weight", "importance_gain", "importance_cover")
+    return _table(rows, {"feature": pa.string()} | dict.fromkeys(numbers, pa.float64()))
+
+
+def _splits(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """Return the nodes that are no leaves, of the trees that the model has kept."""
+    import numpy as np
+
+    found, level = [], arrays["roots"]
+    while len(level):
+        level = level[arrays["left"][level] >= 0]
+        found.append(level)
+        level = np.concatenate([arrays["left"][level], arrays["right"][level]])
+    made: np.ndarray = np.concatenate(found)
+    return made

@@ -76,6 +76,44 @@ def test_weights_are_in_the_columns_own_units(ask: Run) -> None:
         assert row["baseline_prediction_value"] + added == pytest.approx(row["prediction_value"])
 
 
+def test_a_global_explanation_is_the_mean_of_the_rows_explanations(ask: Run) -> None:
+    """The service aggregates what ML.EXPLAIN_PREDICT tells of the rows that it evaluates on."""
+    ask(
+        TIPS.replace("MODEL tips", "MODEL explained").replace(
+            "l2_reg", "enable_global_explain=TRUE, l2_reg"
+        )
+    )
+    found = ask("SELECT * FROM ML.GLOBAL_EXPLAIN(MODEL explained)")
+    expected = ask(
+        "SELECT a.feature, AVG(ABS(a.attribution)) AS mean FROM"
+        " ML.EXPLAIN_PREDICT(MODEL explained, TABLE rides), UNNEST(top_feature_attributions) AS a"
+        " GROUP BY a.feature ORDER BY mean DESC"
+    )
+    assert [name for name, _ in found] == [name for name, _ in expected]
+    for (_, one), (_, other) in zip(found, expected, strict=True):
+        assert one == pytest.approx(other)
+    with pytest.raises(BadRequest, match="enable_global_explain=TRUE"):
+        ask("SELECT * FROM ML.GLOBAL_EXPLAIN(MODEL tips)")
+    with pytest.raises(MethodNotImplemented, match="class_level_explain"):
+        ask("SELECT * FROM ML.GLOBAL_EXPLAIN(MODEL explained, STRUCT(TRUE AS class_level_explain))")
+
+
+@pytest.mark.parametrize("kind", ["boosted_tree_regressor", "random_forest_classifier"])
+def test_a_column_that_decides_all_is_important(ask: Run, kind: str) -> None:
+    ask(
+        f"CREATE OR REPLACE MODEL trees OPTIONS(model_type='{kind}', input_label_cols=['y']) AS"
+        " SELECT IF(n > 200, 1, 0) AS y, n, 7 AS same FROM UNNEST(GENERATE_ARRAY(1, 400)) AS n"
+    )
+    found = rows(ask, "SELECT * FROM ML.FEATURE_IMPORTANCE(MODEL trees)")
+    assert [row["feature"] for row in found] == ["n", "same"]
+    decides, same = found
+    assert decides["importance_weight"] > 0 and decides["importance_gain"] > 0
+    assert 0 < decides["importance_cover"] <= 400
+    assert [same[f"importance_{word}"] for word in ("weight", "gain", "cover")] == [0, 0, 0]
+    with pytest.raises(BadRequest, match="not supported for models of type LOGISTIC_REG"):
+        ask("SELECT * FROM ML.FEATURE_IMPORTANCE(MODEL tips)")
+
+
 def test_a_threshold_moves_the_prediction_and_the_matrix(ask: Run) -> None:
     def tipped(threshold: float) -> int:
         query = (
@@ -253,7 +291,7 @@ REMOTE = "CREATE MODEL m INPUT (a INT64) OUTPUT (b INT64) REMOTE WITH CONNECTION
         ("SELECT * FROM ML.PREDICT(MODEL tips)", BadRequest, "needs a table"),
         ("SELECT * FROM ML.WEIGHTS(MODEL tips, TABLE rides)", BadRequest, "no table"),
         ("SELECT * FROM ML.CENTROIDS(MODEL tips)", BadRequest, "not supported"),
-        ("SELECT * FROM ML.GLOBAL_EXPLAIN(MODEL tips)", MISSING, "GLOBAL_EXPLAIN"),
+        ("SELECT * FROM ML.ADVANCED_WEIGHTS(MODEL tips)", MISSING, "ADVANCED_WEIGHTS"),
         (PREDICT.format("(SELECT 1 AS id)"), BadRequest, "Column miles is missing"),
         (PREDICT.format("(SELECT 'x' AS miles, 'y' AS paid)"), BadRequest, "miles"),
         (PREDICT.format("(SELECT 1 AS miles, 2 AS paid)"), BadRequest, "paid"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import urllib.request
 import warnings
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -80,6 +83,21 @@ def test_data_of_several_metrics_come_together(job: dict[str, Any]) -> None:
     values = {each["Id"]: each["Values"] for each in found["MetricDataResults"]}
     assert values == {"minimum": [0.25], "maximum": [0.75]}
     assert found["MetricDataResults"][0]["Timestamps"] == [request["StartTime"]]
+
+
+def test_older_sdks_send_json(job: dict[str, Any]) -> None:
+    request = wish(job)
+    times = {name: request[name].timestamp() for name in ("StartTime", "EndTime")}
+    answer = urllib.request.urlopen(
+        urllib.request.Request(
+            os.environ["AWS_ENDPOINT_URL"],
+            json.dumps(request | times).encode(),
+            {"X-Amz-Target": "GraniteServiceVersion20100801.GetMetricStatistics"},
+        )
+    )
+    with answer:
+        (point,) = json.load(answer)["Datapoints"]
+    assert (point["Timestamp"], point["Sum"]) == (times["StartTime"], 1.5)
 
 
 def test_the_sdks_analytics_make_a_table_of_them(job: dict[str, Any]) -> None:

@@ -166,6 +166,8 @@ BROKEN: dict[str, dict[str, Change]] = {
             swap("teaching: 15", "teaching: 26"),
         )
     },
+    # Long words: the formula counts words, and a reader has to read all their letters.
+    "pace-density": {"long words": insert(f"{'unpronounceable' * 60} " * 20)},
     "pace-optional": {
         "a name that only an optional cell defines": insert(
             f"{OPTIONAL}\n\n```python\nmore = 3\n```\n\n## Next\n\n```python\nprint(more)\n```"
@@ -222,8 +224,8 @@ FINE: dict[str, dict[str, Change]] = {
             f"{OPTIONAL}\n\n{'word ' * 900}\n\n### Deeper\n\n{'word ' * 900}\n\n{CHALLENGE}"
         ),
         "what is not read aloud": insert(
-            f"::: instructor\n\n{'word ' * 900}\n\n:::\n\n"
-            f'![Dots](fig/dots.svg){{alt="{"dots " * 900}"}}'
+            f"::: instructor\n\n{'word ' * 600}\n\n:::\n\n"
+            f'![Dots](fig/dots.svg){{alt="{"dots " * 600}"}}'
         ),
     },
     "pace-optional": {

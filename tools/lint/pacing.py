@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from tools.lint.registry import Doc, episode_rule
-from tools.pace import LONGEST_CORE, minutes_of, split, visible_blocks
+from tools.pace import DENSEST_CORE, LONGEST_CORE, density, minutes_of, split, visible_blocks
 from tools.scanner import Block, Code, Div, walk
 
 MARGIN = 1  # minutes by which the front matter may differ from the formula
@@ -30,6 +30,19 @@ def pace_core(doc: Doc) -> Found:
     if minutes > LONGEST_CORE:
         fix = "shorten it, or mark sections as `### Optional: …`"
         yield 1, f"the core takes {minutes} minutes, more than {LONGEST_CORE}; {fix}"
+
+
+@episode_rule("pace-density")
+def pace_density(doc: Doc) -> Found:
+    """Require that the core has at most 450 characters for each minute that the page plans."""
+    facts = doc.page.front_matter or {}
+    minutes = [facts.get(name) for name in ("teaching", "exercises")]
+    if not all(type(each) is int and each >= 0 for each in minutes) or not any(minutes):
+        return  # another rule's matter
+    core, _ = density(doc.page)
+    if core > DENSEST_CORE:
+        fix = "shorten it, or mark sections as `### Optional: …`"
+        yield 1, f"the core has {core} characters a minute, more than {DENSEST_CORE}; {fix}"
 
 
 @episode_rule("pace-optional")

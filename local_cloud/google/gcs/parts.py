@@ -94,8 +94,10 @@ class PartedUploads:
         number = whole("partNumber", call.query.get("partNumber"))
         if number is None or not 1 <= number <= _MOST_PARTS:
             raise XmlRefusal(
-                *(400, "InvalidArgument", "Invalid argument."),
-                f"partNumber must be between 1 and {_MOST_PARTS}.",
+                400,
+                "InvalidArgument",
+                "Invalid argument.",
+                details=f"partNumber must be between 1 and {_MOST_PARTS}.",
             )
         await run_in_threadpool(self._find, call)
         kept = secrets.token_hex(32)
@@ -150,12 +152,10 @@ class PartedUploads:
         for name, found in (("md5", digests.md5), ("crc32c", digests.crc32c)):
             if sent.get(name) and sent[name] != base64_of(found):
                 raise XmlRefusal(
-                    *(
-                        400,
-                        "BadDigest",
-                        f"The {name} you specified did not match what we computed.",
-                    ),
-                    f"Received {sent[name]}, computed {base64_of(found)}.",
+                    400,
+                    "BadDigest",
+                    f"The {name} you specified did not match what we computed.",
+                    details=f"Received {sent[name]}, computed {base64_of(found)}.",
                 )
         files.sync(path)
         upload = call.query["uploadId"]
@@ -205,15 +205,20 @@ class PartedUploads:
             part = self._records.get(_parts(upload), str(int(number)))
             if part is None or tag.strip().strip('"') != part["md5"]:
                 raise XmlRefusal(
-                    *(400, "InvalidPart", "One or more of the specified parts could not be found."),
-                    f"Part {number} was not uploaded, or has another ETag.",
+                    400,
+                    "InvalidPart",
+                    "One or more of the specified parts could not be found.",
+                    details=f"Part {number} was not uploaded, or has another ETag.",
                 )
             parts.append(part)
         for number, part in zip(wanted[:-1], parts[:-1], strict=True):
             if part["size"] < SMALLEST:
                 raise XmlRefusal(
-                    *(400, "EntityTooSmall", "A part is smaller than the minimum allowed size."),
-                    f"Part {number[0]} has {part['size']} bytes; all but the last need {SMALLEST}.",
+                    400,
+                    "EntityTooSmall",
+                    "A part is smaller than the minimum allowed size.",
+                    details=f"Part {number[0]} has {part['size']} bytes; "
+                    f"all but the last need {SMALLEST}.",
                 )
         return parts
 

@@ -30,7 +30,7 @@ _CODES: dict[type[Exception], str] = {
 class XmlRefusal(Refusal):
     """An answer other than success, in XML."""
 
-    def __init__(self, code: int, reason: str, message: str, details: str = "") -> None:
+    def __init__(self, code: int, reason: str, message: str, *, details: str = "") -> None:
         """reason: the service's word, such as NoSuchUpload; details: what it adds."""
         super().__init__(code, reason, message)
         self.reason, self.more = reason, details

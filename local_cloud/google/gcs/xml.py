@@ -98,7 +98,7 @@ def _refusal(problem: Exception) -> XmlRefusal:
     if isinstance(problem, Refusal):
         return XmlRefusal(problem.code, _reason(problem), str(problem))
     code = 413 if isinstance(problem, TooLarge) else 400
-    return XmlRefusal(code, "InvalidArgument", "Invalid argument.", str(problem))
+    return XmlRefusal(code, "InvalidArgument", "Invalid argument.", details=str(problem))
 
 
 def _reason(refusal: Refusal) -> str:

@@ -154,14 +154,15 @@ def _instances(what: Any) -> tuple[str, int]:
 
     An instance group is a part of the job; an instance configuration is one of those it may get.
     """
-    given = (
+    places = (
         getattr(what, f"{kind}resource_config", None) for kind in ("", "hyper_parameter_tuning_")
     )
-    resources = next(filter(None, map(value_or_none, given)), None)
+    resources = next(filter(None, map(value_or_none, places)), None)
     if resources is None:
         return "serverless", 0
     for field in ("instance_groups", "instance_configs"):
-        several = value_or_none(getattr(resources, field, None))
+        given = getattr(resources, field, None)
+        several = value_or_none(given)
         if several:
             parts = several if field == "instance_groups" else several[:1]
             types = dict.fromkeys(str(part.instance_type) for part in parts)

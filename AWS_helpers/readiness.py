@@ -234,7 +234,8 @@ class Amazon:
         """Return a service's answer; LookupError for what is not there, Skip for what is denied."""
 
         def ask(client: Any) -> Any:
-            return getattr(client, call)(**parameters)
+            method = getattr(client, call)
+            return method(**parameters)
 
         return self._call(service, ask, region)
 

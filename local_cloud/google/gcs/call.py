@@ -87,6 +87,12 @@ API = rest.Api(
 )
 
 
+async def take_the_rest(chunks: AsyncIterator[bytes]) -> None:
+    """Read what is still to come: a client that is still sending does not read an answer."""
+    async for _ in chunks:
+        pass
+
+
 def streaming(function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Response]]) -> Endpoint:
     """Make an endpoint that reads its body as it comes."""
 
@@ -96,9 +102,7 @@ def streaming(function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Respons
         try:
             return await function(Call(request), chunks)
         except (Refusal, WrongValue, Invalid, BadBody, StoreError, OSError):
-            # A client that is still sending does not read an answer: take the rest first.
-            async for _ in chunks:
-                pass
+            await take_the_rest(chunks)
             raise
 
     return API.wrap(endpoint)

@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from local_cloud.google.definitions.values import WrongValue
-from local_cloud.google.gcs.call import Call
+from local_cloud.google.gcs.call import Call, take_the_rest
 from local_cloud.google.gcs.errors import Refusal, from_store
 from local_cloud.google.rest import Endpoint, Invalid
 from local_cloud.http.bodies import TooLarge
@@ -82,8 +82,7 @@ def streaming(function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Respons
         except ClientDisconnect:
             return Response(status_code=499)  # nobody is there to read it
         except (Refusal, WrongValue, Invalid, StoreError, TooLarge) as problem:
-            async for _ in chunks:  # a client that is still sending does not read an answer
-                pass
+            await take_the_rest(chunks)
             return _refusal(problem).response()
 
     return endpoint

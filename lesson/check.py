@@ -18,13 +18,12 @@ from importlib import import_module, metadata
 from pathlib import Path
 
 from lesson import ROOT, target
-from lesson.setup import people
+from lesson.setup import people, places
 from lesson.setup.findings import Fix, Skip, report
 
 OLDEST_PYTHON = (3, 11)
 FREE_GB = 1.0  # for buckets and runs; the environment is there already when this is asked
 CLOUDS = {"gcp": "Google Cloud", "aws": "Amazon Web Services"}
-STUDIO = Path("/opt/ml/metadata/resource-metadata.json")
 
 
 def set_up() -> bool:
@@ -68,14 +67,17 @@ def python() -> str:
 def packages() -> str:
     """Check whether the packages of requirements.txt are here, those pinned as pinned."""
     pins = _pins((ROOT / "requirements.txt").read_text(encoding="utf-8"))
-    named = _package_names((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    small = (Path(sys.prefix) / "small.txt").is_file()  # tools/environment.py has left some out
+    named = _package_names((ROOT / "pyproject.toml").read_text(encoding="utf-8"), small)
     found = {name: _version_of(name) for name in pins}
-    missing = [name for name, version in found.items() if version is None]
+    missing = [name for name in (named if small else pins) if found.get(name) is None]
     if missing:
         raise Fix(f"{_some(missing)} not in {sys.executable}: {_enter()}")
     other = [f"{name} {found[name]}" for name in named if found.get(name) != pins.get(name)]
     if other:
         raise Fix(f"{_some(other)}: other versions than in requirements.txt: {_enter()}")
+    if small:
+        return f"all of {len(named)}; to spare the disk, those for BigQuery and tests were left out"
     return f"all {len(pins)} of requirements.txt"
 
 
@@ -84,8 +86,8 @@ def _pins(lock: str) -> dict[str, str]:
     return dict(re.findall(r"^([\w.-]+)==(\S+)$", lock, re.MULTILINE))
 
 
-def _package_names(project: str) -> list[str]:
-    """Return the packages that pyproject.toml asks for.
+def _package_names(project: str, small: bool) -> list[str]:
+    """Return the packages that pyproject.toml asks for; of a small environment, those it has.
 
     Others may differ, as they do with conda.
     """
@@ -93,7 +95,8 @@ def _package_names(project: str) -> list[str]:
 
     table = tomllib.loads(project)
     found = table["project"]["dependencies"] + table["dependency-groups"]["lesson"]
-    found += itertools.chain(*table["project"]["optional-dependencies"].values())
+    extras = table["project"]["optional-dependencies"]
+    found += extras["automl"] if small else itertools.chain(*extras.values())
     return [re.split(r"[=<>]", each)[0].strip() for each in found]
 
 
@@ -174,13 +177,25 @@ def notebooks() -> str:
 
 
 def place() -> str:
-    """Say where this is, and what follows from it. Sources: learners/setup.md."""
-    product = os.environ.get("VERTEX_PRODUCT", "")
-    if product.startswith("WORKBENCH"):
-        return "Vertex AI Workbench: open work/ in the JupyterLab that runs, not with `make lab`"
-    if STUDIO.is_file():
-        return "SageMaker's notebooks: open work/ in the JupyterLab that runs, not with `make lab`"
-    return "a machine of your own: `make lab` opens the notebooks"
+    """Say where this is, and what follows from it."""
+    here = places.find()
+    if here.notebook:
+        return f"{here.name}: its first cell has prepared this notebook"
+    if not here.hub:
+        return f"{here.name}: `make lab` opens the notebooks"
+    if not _kernel_of_this_user():
+        raise Fix(
+            f"{here.name}: its JupyterLab does not know the lesson's kernel; run `make hub` or"
+            " `python3 -m tools.hub` in a terminal, then reload the page"
+        )
+    return f"{here.name}: open work/ in the JupyterLab that runs, not with `make lab`"
+
+
+def _kernel_of_this_user() -> bool:
+    """Return whether every JupyterLab of this user has the lesson's kernel."""
+    from jupyter_core.paths import jupyter_data_dir
+
+    return Path(jupyter_data_dir(), "kernels", "rented-machines", "kernel.json").is_file()
 
 
 CHECKS = {

@@ -41,7 +41,7 @@ GROUPS = {
     ),
     "console": ("tests/local_cloud/console/",),
     "lesson": ("tests/lesson/", "tests/data/"),
-    "tools": ("tests/tools/", "tests/torture/", "tests/test_"),
+    "tools": ("tests/tools/", "tests/places/", "tests/torture/", "tests/test_"),
     "notebooks": ("notebooks/instructor/",),
 }
 

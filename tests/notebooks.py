@@ -77,6 +77,7 @@ class Alone:
 def pytest_configure(config: pytest.Config) -> None:
     """Before any notebook is read or run."""
     plugin.RunningKernel = Kernel
+    config.option.nbval_kernel_name = "python3"  # of the environment in which pytest runs
     shown_outputs.pytest_configure()
     kernels.replace_launch()
     # Only a run with workers has enough notebooks to be worth the imports.

@@ -19,6 +19,7 @@ import pytest
 import websocket
 
 from local_cloud.images.package_index import has_nvidia_card
+from tools.environment import KERNEL
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
@@ -133,8 +134,8 @@ def ask(address: str, **body: Any) -> Any:
 
 
 def printed_by_kernel(lab: str, code: str) -> str:
-    """Start the default kernel, run the code in it, and return what it printed first."""
-    kernel = ask(f"{lab}/api/kernels", path="work")["id"]
+    """Start the notebooks' kernel, run the code in it, and return what it printed first."""
+    kernel = ask(f"{lab}/api/kernels", path="work", name=KERNEL["name"])["id"]
     address = f"{lab.replace('http', 'ws')}/api/kernels/{kernel}/channels?token=secret"
     channel = websocket.create_connection(address, timeout=60)
     header = {"msg_id": "1", "msg_type": "execute_request", "session": "s", "username": ""}
@@ -157,7 +158,9 @@ def test_the_lab_has_notebooks_to_work_in(lab: str) -> None:
 
 def test_the_labs_kernel_is_the_lessons_and_runs_the_opening_cell(lab: str, clone: Path) -> None:
     notebook = json.loads((clone / "notebooks/02-train-locally.ipynb").read_text())
-    assert notebook["metadata"]["kernelspec"]["name"] == ask(f"{lab}/api/kernelspecs")["default"]
+    assert (
+        notebook["metadata"]["kernelspec"]["name"] in ask(f"{lab}/api/kernelspecs")["kernelspecs"]
+    )
     opening = "".join(next(c for c in notebook["cells"] if c["cell_type"] == "code")["source"])
     assert printed_by_kernel(lab, opening).startswith("LESSON_TARGET=local")
     python = printed_by_kernel(lab, "import sys; print(sys.executable)").strip()

@@ -10,13 +10,15 @@ unfinished one above all, is made from scratch.
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from local_cloud.images import package_index
@@ -26,6 +28,18 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements.txt"
 HASHES = ROOT / "hashes.txt"
 OLDEST = (3, 11)  # the lesson's Python: requires-python in pyproject.toml
+
+FULL, SMALL = 2.6, 2.0  # GB that the lesson's environment fills: everything, or what cells need
+ROOMY = (
+    6.0  # GB free, from which on it has everything: a space of SageMaker Studio has 5 by default
+)
+IS_SMALL = "small.txt"  # in an environment that lacks the packages of BigQuery and of the tests
+# Nothing is kept beside a small environment, and modules are compiled when they are first imported.
+NO_CACHES = {"UV_NO_CACHE": "1", "PIP_NO_CACHE_DIR": "1", "UV_COMPILE_BYTECODE": "0"}
+
+# The kernel that the notebooks name: on a hub, JupyterLab's own "python3" is another environment's.
+KERNEL = {"display_name": "Rented machines", "language": "python", "name": "rented-machines"}
+KERNEL_FOLDER = Path("share/jupyter/kernels", KERNEL["name"])  # below the environment
 
 # IPython reads this when a kernel starts. Only kernels find the lesson's packages by it: a job runs
 # with the same interpreter, and has what was sent with it and nothing else, as on the services.
@@ -50,6 +64,7 @@ class Wanted:
 
     files: tuple[Path, ...]  # of requirements
     packages: tuple[str, ...] = ()
+    small: bool = False  # without the packages of BigQuery and of the tests
 
     @property
     def lesson(self) -> bool:
@@ -62,7 +77,10 @@ class Wanted:
         return "".join(file.read_text(encoding="utf-8") for file in self.files) + listed
 
     def arguments(self) -> list[str]:
-        """Return the arguments of `install`, for pip and uv."""
+        """Return the arguments of `install`, for pip and uv; those of a small one are for uv."""
+        if self.small:
+            project = ["-r", str(ROOT / "pyproject.toml"), "--extra", "automl"]
+            return [*project, "--group", f"{ROOT / 'pyproject.toml'}:lesson", "-c", str(LOCK)]
         return [*self.packages, *(word for file in self.files for word in ("-r", str(file)))]
 
 
@@ -89,6 +107,8 @@ def make(folder: Path, wanted: Wanted) -> None:
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == text:
         return
     print(f"Making {folder.name}, once: 20 seconds to three minutes.", flush=True)
+    if wanted.lesson:
+        wanted = fit(folder, wanted)
     python = folder / "bin" / "python"
     if sys.version_info < OLDEST:
         make_with_newer_python(folder)
@@ -100,7 +120,28 @@ def make(folder: Path, wanted: Wanted) -> None:
         install_with_pip(python, wanted)
     if wanted.lesson:
         install_lesson(folder / IPYTHON)
+        install_kernel(folder)
+    if wanted.small:
+        (folder / IS_SMALL).touch()
     stamp.write_text(text, encoding="utf-8")
+
+
+def fit(folder: Path, wanted: Wanted) -> Wanted:
+    """Return what fits on the disk, and say how much it fills; SetupError if nothing fits."""
+    disk = next(each for each in folder.absolute().parents if each.exists())
+    free = shutil.disk_usage(disk).free / 1e9
+    if free < SMALL:
+        raise SetupError(
+            f"{free:.1f} GB are free at {disk}, and the lesson needs {SMALL} GB: delete something "
+            "there, or clone the lesson onto a larger disk"
+        )
+    wanted = replace(wanted, small=free < ROOMY)
+    size = SMALL if wanted.small else FULL
+    print(f"It fills {size} GB of the disk of {disk}, where {free:.1f} GB are free.", flush=True)
+    if wanted.small:
+        os.environ.update(NO_CACHES)
+        print("To leave you room, the packages for BigQuery and for the tests are left out.")
+    return wanted
 
 
 def make_with_newer_python(folder: Path) -> None:
@@ -141,6 +182,16 @@ def install_lesson(configuration: Path, root: Path = ROOT) -> None:
     configuration.mkdir(parents=True, exist_ok=True)
     file = configuration / "ipython_kernel_config.py"
     file.write_text(KERNEL_CONFIG.format(root=str(root)), encoding="utf-8")
+
+
+def install_kernel(environment: Path) -> None:
+    """Describe the kernel of an environment where its own JupyterLab looks; a hub's has a copy."""
+    python = str(environment.absolute() / "bin" / "python")
+    argv = [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    shown = {name: KERNEL[name] for name in ("display_name", "language")}
+    file = environment / KERNEL_FOLDER / "kernel.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"argv": argv, **shown}, indent=1), encoding="utf-8")
 
 
 def find_uv() -> Path | None:
@@ -200,6 +251,11 @@ def _torch(wanted: Wanted) -> str | None:
 
 def install_with_pip(python: Path, wanted: Wanted) -> None:
     """Install with pip; SetupError if it fails."""
+    if wanted.small:
+        raise SetupError(
+            f"pip installs everything, for which less than {ROOMY} GB free is too little: install "
+            "uv, or clone the lesson onto a larger disk"
+        )
     pip = find_pip(python)
     if pip is None:
         raise SetupError(

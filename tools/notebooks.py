@@ -28,10 +28,9 @@ import nbformat
 
 from lesson.exercises.kinds import verdict
 from tools.cells import NOTICE, Cell, Shown, cells, page_markdown
+from tools.environment import KERNEL
 from tools.folder import ROOT, PageError
 from tools.notebook_links import Episodes, id_of, page_file, read_episodes
-
-KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
 def notebook_text(lesson: Episodes, path: Path, instructor: bool) -> str:

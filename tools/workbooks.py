@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from tools import start_page
-from tools.environment import IPYTHON, install_lesson
+from tools.environment import IPYTHON, install_kernel, install_lesson
 from tools.folder import ROOT
 
 
@@ -40,6 +40,7 @@ def copy_new(root: Path = ROOT) -> list[Path]:
 def prepare() -> None:
     """Make work/ ready for JupyterLab, and say what is new there."""
     install_lesson(Path(sys.prefix, IPYTHON))  # also into an environment that conda has made
+    install_kernel(Path(sys.prefix))
     made = len(copy_new())
     start_page.write()
     if made:

@@ -12,8 +12,9 @@ import pytest
 
 import lesson
 from lesson import check
-from lesson.setup import findings, people, tiny_jobs
+from lesson.setup import findings, people, places, tiny_jobs
 from local_cloud.client.control import Status
+from tools.environment import IS_SMALL, KERNEL
 
 Printed = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
@@ -183,12 +184,34 @@ def test_the_place_is_recognised_as_the_sdks_do(tmp_path: Path, monkeypatch: Pat
     from google.cloud.aiplatform import initializer
     from sagemaker.core import user_agent
 
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path))
     assert line("place").text.startswith("a machine of your own")
     monkeypatch.setenv("VERTEX_PRODUCT", "WORKBENCH_INSTANCE")
     assert initializer._Config().get_resource_type().value == "WORKBENCH_INSTANCE"
-    assert line("place").text.startswith("Vertex AI Workbench")
+    found = line("place")
+    assert found.word == "FIX" and "Vertex AI Workbench: its JupyterLab does not" in found.text
+    kernel = tmp_path / "kernels" / KERNEL["name"] / "kernel.json"
+    kernel.parent.mkdir(parents=True)
+    kernel.touch()
+    assert line("place").text.startswith("Vertex AI Workbench: open work/")
     monkeypatch.delenv("VERTEX_PRODUCT")
-    assert str(check.STUDIO) == user_agent.STUDIO_METADATA_FILE
-    monkeypatch.setattr(check, "STUDIO", tmp_path / "resource-metadata.json")
+    assert str(places.STUDIO) == user_agent.STUDIO_METADATA_FILE
+    monkeypatch.setattr(places, "STUDIO", tmp_path / "resource-metadata.json")
     (tmp_path / "resource-metadata.json").write_text('{"AppType": "JupyterLab"}')
     assert line("place").text.startswith("SageMaker's notebooks")
+    monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab_20260819")
+    assert line("place").text.startswith("Google Colab: its first cell")
+
+
+def test_a_small_environment_lacks_only_what_was_left_out(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
+    real = check._version_of
+    left_out = ("pytest", "duckdb")
+    monkeypatch.setattr(check, "_version_of", lambda n: None if n in left_out else real(n))
+    assert line("packages").word == "FIX"
+    (tmp_path / IS_SMALL).touch()
+    monkeypatch.setattr(check.sys, "prefix", str(tmp_path))
+    assert line("packages").word == "PASS" and "BigQuery" in line("packages").text
+    monkeypatch.setattr(check, "_version_of", lambda n: None if n == "torch" else real(n))
+    assert line("packages").text.startswith("torch not in")

@@ -68,8 +68,9 @@ def sent(notebook: Path, home: Path) -> list[float]:
     folder = home / "lesson" / notebook.relative_to(ROOT).parent
     with mock.patch.dict(os.environ, LOCAL_CLOUD_HOME=str(home / "local-cloud")):
         try:
+            where = {"metadata": {"path": str(folder)}}
             nbclient.NotebookClient(
-                book, timeout=300, resources={"metadata": {"path": str(folder)}}
+                book, timeout=300, kernel_name="python3", resources=where
             ).execute()
         finally:
             control.stop(Home(home / "local-cloud"))  # of the copy's code

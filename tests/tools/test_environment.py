@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import os
 import platform
 import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
+from collections import namedtuple
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,38 @@ def test_pip_installs_where_uv_cannot_be_had(
     monkeypatch.setattr(environment, "find_uv", lambda: None)  # nor does the folder offer it
     environment.make(tmp_path / "new", TINY)
     assert imports_it(tmp_path / "new")
+
+
+@pytest.mark.parametrize(
+    ("free", "small", "said"),
+    [(20.0, False, "It fills 2.6 GB of the disk of"), (4.9, True, "packages for BigQuery and for")],
+)
+def test_how_much_of_which_disk_it_fills_is_said_before(
+    free: float,
+    small: bool,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(os, "environ", {})  # which it changes
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**11, 0, int(free * 1e9)))
+    found = environment.fit(tmp_path / "new/.venv", Wanted((environment.LOCK,)))
+    assert found.small is small
+    printed = capsys.readouterr().out
+    assert said in printed and f"of {tmp_path}, where {free} GB are free" in printed
+    assert ("UV_NO_CACHE" in os.environ) is small, "no cache is left where there is little room"
+
+
+def test_a_disk_that_is_too_small_is_named_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**11, 0, 10**9))
+    with pytest.raises(SetupError, match=r"1\.0 GB are free at .*, and the lesson needs 2\.0 GB"):
+        environment.make(tmp_path / "new", Wanted((environment.LOCK,)))
+    assert not (tmp_path / "new").exists()
 
 
 # ---- where this machine's Python is older than the lesson's --------------------------------------

@@ -2,6 +2,7 @@
 
 `CustomJob.from_local_script` of Google's SDK writes it for images that are not Google's own:
 `pip install --upgrade pip && pip3 install -q --user /gcs/x.tar.gz && python3 -m x.task --flag`.
+A trial's flags are words behind such a line, which ends with `"$@"` to take them on.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ WORD = r"(?:[\w@%+=:,./-]|'[^']*')+"
 BLANK = r"[ \t]+"
 THEN = r"[ \t]*&&[ \t]*"
 PIP = rf"pip3?{BLANK}install(?:{BLANK}{WORD})+"
-LINE = re.compile(rf"({PIP}(?:{THEN}{PIP})*){THEN}(python3?(?:{BLANK}{WORD})+)[ \t]*")
+WORDS_BEHIND = r'"\$@"'
+LINE = re.compile(
+    rf"({PIP}(?:{THEN}{PIP})*){THEN}(python3?(?:{BLANK}{WORD})+)(?:{BLANK}({WORDS_BEHIND}))?[ \t]*"
+)
 ARCHIVES = (".tar.gz", ".zip")
 
 
@@ -34,13 +38,16 @@ def parse(command: Sequence[str]) -> ShellLine | None:
 
     The installation changes nothing in the shell, so the program finds what it finds in one.
     """
-    if tuple(command[:2]) != ("sh", "-c") or len(command) != 3:
+    if tuple(command[:2]) != ("sh", "-c") or len(command) < 3:
         return None
-    found = LINE.fullmatch(command[2])
+    line, behind = command[2], tuple(command[4:])  # the word between them is the shell's own name
+    found = LINE.fullmatch(line)
     if not found:
         return None
-    first, program = found.groups()
+    first, program, takes_words_behind = found.groups()
+    if len(command) > 3 and not takes_words_behind:
+        return None
     archives = [word for word in shlex.split(first) if word.endswith(ARCHIVES)]
     if len(archives) != 1:
         return None
-    return ShellLine(first, archives[0], tuple(shlex.split(program)))
+    return ShellLine(first, archives[0], (*shlex.split(program), *behind))

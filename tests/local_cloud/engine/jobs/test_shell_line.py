@@ -23,9 +23,24 @@ def test_the_line_of_googles_sdk_is_known() -> None:
     assert tuple(said.decode().splitlines()) == found.program[2:]  # as the shell reads them
 
 
+def test_the_line_of_a_trial_takes_the_words_behind_it() -> None:
+    line = f'{FIRST} && python3 -m x.task --epochs=5 "$@"'
+    behind = ("--name=a b $c", "", "--rate=0.1")
+    found = shell_line.parse(("sh", "-c", line, "sh", *behind))
+    assert found and found.program == ("python3", "-m", "x.task", "--epochs=5", *behind)
+    told = line.replace(FIRST, "true").replace("python3 -m", "printf '%s\\n'")
+    said = subprocess.check_output(["sh", "-c", told, "sh", *behind])
+    assert tuple(said.decode().splitlines()) == found.program[2:]  # as the shell reads them
+    alone = shell_line.parse(("sh", "-c", line))
+    assert alone and alone.program == ("python3", "-m", "x.task", "--epochs=5")
+
+
 @pytest.mark.parametrize(
     "line",
     [
+        f'{FIRST} && python3 -m x.task "$@" --epochs=5',
+        f"{FIRST} && python3 -m x.task $@",
+        f'{FIRST} && python3 -m x.task x"$@"',
         f"{FIRST} && python3 -m x.task $FLAGS",
         f"{FIRST} && python3 -m x.task *.npz",
         f"{FIRST} && python3 -m x.task ~/x",

@@ -23,7 +23,7 @@ from local_cloud.amazon.sagemaker.jobs import status
 from local_cloud.amazon.sagemaker.models.models import Models
 from local_cloud.amazon.sagemaker.resources import billing, listing
 from local_cloud.amazon.sagemaker.resources.names import arn, split_s3_uri
-from local_cloud.amazon.sagemaker.resources.request import check_bucket, invalid
+from local_cloud.amazon.sagemaker.resources.request import check_bucket, check_volume_key, invalid
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.engine.serving.deployments import MOST
@@ -303,7 +303,25 @@ def _check(request: Json, objects: Objects) -> None:
         raise not_implemented("DataProcessing.JoinSource (results joined with the input)")
     if resources["InstanceCount"] > MOST:
         raise invalid(f"InstanceCount: here a transform job has {MOST} instances at most")
+    check_volume_key("TransformResources", resources)
+    _check_payload(request)
     check_bucket("TransformInput", source["S3Uri"], objects)
     check_bucket(
         "TransformOutput.S3OutputPath", request["TransformOutput"]["S3OutputPath"], objects
     )
+
+
+def _check_payload(request: Json) -> None:
+    """Refuse more than 100 MB at once, as CreateTransformJob in the API reference does (read 2026).
+
+    Whether the default payload counts is not said.
+    """
+    payload = request.get("MaxPayloadInMB", 0)
+    if payload > LARGEST_PAYLOAD:
+        raise invalid(f"MaxPayloadInMB is {payload}: it cannot be greater than {LARGEST_PAYLOAD}")
+    at_once = request.get("MaxConcurrentTransforms", 0)
+    if at_once * payload > LARGEST_PAYLOAD:
+        raise invalid(
+            f"MaxConcurrentTransforms * MaxPayloadInMB is {at_once} * {payload}: it cannot exceed"
+            f" {LARGEST_PAYLOAD} MB"
+        )

@@ -46,7 +46,7 @@ class Endpoints:
         config = self.configs.get(request[CONFIG])
         found = {"EndpointArn": arn(f"endpoint/{name}")}
         with self.records.transaction():
-            if self._find(name):
+            if self._is_taken(name):
                 raise invalid(f'Cannot create already existing endpoint "{found["EndpointArn"]}".')
             self.tags.make(found["EndpointArn"], request.get("Tags", []))
             document = {
@@ -185,6 +185,14 @@ class Endpoints:
         elif pending := document.get("pending"):
             self._settle(document, pending)
         return document
+
+    def _is_taken(self, name: str) -> bool:
+        """Return whether an endpoint has this name.
+
+        Here alone "the name is case-insensitive": CreateEndpoint in the API reference (read 2026).
+        """
+        names = [known for known, _ in self.records.list(KIND)]
+        return any(self._find(known) for known in names if known.lower() == name.lower())
 
     def _settle(self, document: Json, pending: Json) -> None:
         """Let the pending variants take over if all are ready; forget them if one has failed."""

@@ -18,6 +18,8 @@ KIND = "sagemaker-model"
 NAME = "ModelName"
 SUMMARY = (NAME, "ModelArn", "CreationTime")
 
+LARGEST_ENVIRONMENT = 32 * 1024  # bytes: ContainerDefinition in the API reference (read 2026)
+
 # Fields of a container that would start something that is not there: refused by name.
 MISSING = {
     "MultiModelConfig": "multi-model endpoints",
@@ -111,6 +113,13 @@ def _check(container: Json) -> None:
         raise not_implemented("Mode MultiModel (multi-model endpoints)")
     if bool(container.get("Image")) == bool(container.get("ModelPackageName")):
         raise invalid("A container needs an Image or a ModelPackageName, and not both.")
+    environment = container.get("Environment") or {}
+    size = sum(len(text.encode()) for pair in environment.items() for text in pair)
+    if size > LARGEST_ENVIRONMENT:
+        raise invalid(
+            f"Environment has {size} bytes: all keys and values together can have"
+            f" {LARGEST_ENVIRONMENT} (32 KB)"
+        )
     source = (container.get("ModelDataSource") or {}).get("S3DataSource") or {}
     for field in ("ModelAccessConfig", "HubAccessConfig", "ManifestS3Uri"):
         if source.get(field):

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
-from local_cloud.amazon.sagemaker.resources.request import check_bucket, invalid
+from local_cloud.amazon.sagemaker.resources.request import check_bucket, check_volume_key, invalid
 from local_cloud.store.objects import Objects
 
 Json = dict[str, Any]
@@ -41,6 +41,7 @@ def check(request: Json, objects: Objects) -> None:
         raise not_implemented("ProcessingResources.ClusterConfig.InstancePreferences")
     if not cluster.get("InstanceType") or not cluster.get("InstanceCount"):
         raise invalid("ClusterConfig needs an InstanceType and an InstanceCount of 1 or more")
+    check_volume_key("ProcessingResources.ClusterConfig", cluster)
     _check_names([each["InputName"] for each in inputs(request)], "ProcessingInputs")
     _check_names([each["OutputName"] for each in outputs(request)], "Outputs")
     for each in inputs(request):

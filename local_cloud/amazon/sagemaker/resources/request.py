@@ -14,6 +14,9 @@ from local_cloud.store.objects import Objects
 Json = dict[str, Any]
 DAY = 24 * 3600
 LONGEST = 28 * DAY  # StoppingCondition in the API reference
+# Instance types with their own disk have a "d" behind the generation's number, as ml.m5d and
+# ml.g4dn have: "Amazon EC2 instance type naming conventions" (read November 2026).
+OWN_DISK = re.compile(r"ml\.[a-z]+\d[a-z]*d[a-z]*\.")
 
 # Fields of a CreateTrainingJob request that are checked and kept, and have no effect here.
 IGNORED_IN = "a training job"  # as the table of calls names it
@@ -63,6 +66,7 @@ def check(request: Json, objects: Objects) -> None:
             raise not_implemented(f"{field} ({what})")
     _check_algorithm(request.get("AlgorithmSpecification") or {})
     _check_resources(request.get("ResourceConfig") or {})
+    _check_warm_pool(request)
     _check_stopping(request)
     for field, uri in places(request):
         check_bucket(field, uri, objects)
@@ -125,6 +129,32 @@ def _check_resources(resources: Json) -> None:
         raise invalid("ResourceConfig needs an InstanceType and an InstanceCount of 1 or more")
     if not resources["InstanceType"].startswith("ml."):
         raise invalid(f"{resources['InstanceType']} is no instance type of training jobs")
+    check_volume_key("ResourceConfig", resources)
+
+
+def _check_warm_pool(request: Json) -> None:
+    """Refuse a warm pool of spot instances, as "Managed warm pools" in the developer guide does.
+
+    Read as of June 2023.
+    """
+    keeps = (request.get("ResourceConfig") or {}).get("KeepAlivePeriodInSeconds")
+    if keeps and request.get("EnableManagedSpotTraining"):
+        raise invalid(
+            "ResourceConfig.KeepAlivePeriodInSeconds: managed warm pools cannot be used with"
+            " managed spot training; leave one of them out"
+        )
+
+
+def check_volume_key(field: str, resources: Json) -> None:
+    """Refuse a key for a volume where the instance has its own disk, as the API reference says.
+
+    Of ResourceConfig, ProcessingClusterConfig and TransformResources (read November 2026).
+    """
+    if resources.get("VolumeKmsKeyId") and OWN_DISK.match(resources["InstanceType"]):
+        raise invalid(
+            f"{field}.VolumeKmsKeyId cannot be requested for {resources['InstanceType']}, which has"
+            " local storage; leave it out"
+        )
 
 
 def _check_stopping(request: Json) -> None:
@@ -141,7 +171,11 @@ def _check_stopping(request: Json) -> None:
                 " MaxRuntimeInSeconds"
             )
     elif wait is not None:
-        raise invalid("MaxWaitTimeInSeconds is for managed spot training: enable that, or leave it")
+        # Observed: Kenza-AI/sagify#111 (2020), of tuning jobs aws/amazon-sagemaker-examples#869.
+        raise invalid(
+            "Invalid MaxWaitTimeInSeconds. It is only supported when EnableManagedSpotTraining is"
+            " set to true"
+        )
 
 
 def check_bucket(field: str, uri: str, objects: Objects) -> None:

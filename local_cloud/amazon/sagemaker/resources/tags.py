@@ -25,7 +25,13 @@ class Tags:
         self.records = records
 
     def make(self, arn: str, tags: list[Json]) -> None:
-        """Record a new resource, with its tags."""
+        """Record a new resource, with its tags.
+
+        The words on a key that is given twice were observed: aws/sagemaker-python-sdk#3608 (2023).
+        """
+        keys = [tag["Key"] for tag in tags]
+        if len(set(keys)) < len(keys):
+            raise ServiceError("ValidationException", "Duplicate tag key")
         self.records.put(KIND, arn, _merge({}, tags))
 
     def forget(self, arn: str) -> None:

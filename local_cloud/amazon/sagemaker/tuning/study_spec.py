@@ -21,6 +21,7 @@ Json = dict[str, Any]
 
 SCALES = {"Logarithmic": "log", "ReverseLogarithmic": "reverse log"}
 MOST_PARAMETERS = 30  # "Automatic Model Tuning resource limits" in the developer guide
+MOST_RESOURCE = 20_000  # HyperbandStrategyConfig in the API reference
 WIDE = 100  # Auto: a range whose ends are so many times apart is searched by its logarithm
 SILENT = 5  # so many training jobs without the metric end a tuning job that has none yet
 # Hyperband says when trials are stopped; what they try is chosen at random.
@@ -38,6 +39,8 @@ def of(name: str, config: Json, static: Mapping[str, str]) -> StudySpec:
     parameters = _parameters(config.get("ParameterRanges") or {})
     grid = config["Strategy"] == "Grid"
     most = _most(config, parameters if grid else ())
+    if config["Strategy"] == "Bayesian":
+        _check_combinations(parameters, most)
     seed = config.get("RandomSeed")
     return StudySpec(
         parameters,
@@ -93,6 +96,8 @@ def _rule(config: Json, static: Mapping[str, str]) -> Rule | None:
             f"Hyperband needs a MaxResource above MinResource ({least}): the epochs of a whole"
             f" training, else one of the static hyperparameters {', '.join(EPOCHS)}"
         )
+    if most > MOST_RESOURCE:
+        raise invalid(f"Hyperband's MaxResource is {most}: it can be {MOST_RESOURCE}")
     return Rule("halving", least=least, most=most)
 
 
@@ -115,6 +120,26 @@ def _most(config: Json, categories: tuple[Parameter, ...]) -> int:
             " out, or give their number"
         )
     return points
+
+
+def _check_combinations(parameters: tuple[Parameter, ...], most: int) -> None:
+    """Refuse more training jobs than there are combinations of values.
+
+    Observed of a tuning job without continuous ranges: aws/amazon-sagemaker-operator-for-k8s#123
+    (2020); whether the strategies Random and Hyperband are refused as well is not known.
+    """
+    if any(one.kind == "real" for one in parameters):
+        return
+    points = math.prod(
+        len(one.choices) if one.kind == "unordered" else int(one.high - one.low) + 1
+        for one in parameters
+    )
+    if points < most:
+        raise invalid(
+            "You don't have enough combinations of hyperparameter ranges. The total number of"
+            f" hyperparameter combinations for the provided ranges [{float(points)}] must be equal"
+            f" or greater than the value of MaxNumberOfJobs, [{most}]. Provide additional ranges."
+        )
 
 
 def _parameters(ranges: Json) -> tuple[Parameter, ...]:

@@ -29,6 +29,7 @@ from local_cloud.engine.studies.studies import Studies
 Json = dict[str, Any]
 
 RESOURCES = "HyperParameterTuningResourceConfig"
+MOST_HYPERPARAMETERS = 100  # "Define hyperparameter ranges" in the developer guide (read 2026)
 OBJECTIVE = "_tuning_objective_metric"  # the hyperparameter that names the metric
 STATUS = {
     State.RUNNING: "InProgress",
@@ -345,8 +346,11 @@ def _check(params: Json) -> None:
     defined = definition["AlgorithmSpecification"].get("MetricDefinitions") or []
     names = [metric["Name"] for metric in defined]
     if objective["MetricName"] not in names:
+        # The first two sentences were observed: aws/amazon-sagemaker-examples#1207 (2020).
         raise invalid(
-            f"The objective metric {objective['MetricName']} is not among the MetricDefinitions"
+            "A metric is required for this hyperparameter tuning job objective. Provide a metric in"
+            " the metric definitions."
+            f" The objective metric {objective['MetricName']} is not among the MetricDefinitions"
             f" ({', '.join(names) or 'there are none'}): define it there, with its Regex"
         )
 
@@ -356,6 +360,11 @@ def _check_hyperparameters(params: Json, tuned: list[str]) -> None:
     if both := sorted(set(tuned) & static.keys()):
         raise invalid(
             f"The hyperparameters {', '.join(both)} are both static and tuned: each is one of them"
+        )
+    if len(tuned) + len(static) > MOST_HYPERPARAMETERS:
+        raise invalid(
+            f"The job has {len(tuned) + len(static)} hyperparameters, static and tuned ones and"
+            f" {OBJECTIVE}: there can be {MOST_HYPERPARAMETERS}"
         )
 
 

@@ -130,6 +130,21 @@ def test_a_job_is_stopped_and_one_without_input_fails(model: str) -> None:
         ({"DataProcessing": {"InputFilter": "$[1:]"}}, "InputFilter"),
         ({"TransformInput": {"SplitType": "RecordIO"}}, "RecordIO"),
         ({"TransformInput": {"CompressionType": "Gzip"}}, "Gzip"),
+        ({"MaxPayloadInMB": 101}, "MaxPayloadInMB is 101: it cannot be greater than 100"),
+        (
+            {"MaxPayloadInMB": 11, "MaxConcurrentTransforms": 10},
+            "is 10 [*] 11: it cannot exceed 100 MB",
+        ),
+        (
+            {
+                "TransformResources": {
+                    "InstanceType": "ml.g4dn.xlarge",
+                    "InstanceCount": 1,
+                    "VolumeKmsKeyId": "a-key",
+                }
+            },
+            "TransformResources.VolumeKmsKeyId cannot be requested",
+        ),
         ({"ModelName": "none"}, "Could not find model"),
     ],
 )

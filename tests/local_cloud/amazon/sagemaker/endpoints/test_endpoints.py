@@ -392,3 +392,26 @@ def test_autoscaling_and_gradual_updates_are_refused_by_name(
             EndpointConfigName=config,
             DeploymentConfig={"BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": canary}},
         )
+
+
+def test_a_models_variables_have_32_kb_together(client: Any, trained: Trained) -> None:
+    def create(count: int) -> None:
+        environment = {f"V{number:07}": "x" * 1016 for number in range(count)}
+        container = {"Image": serving.IMAGE, "ModelDataUrl": trained.data}
+        client.create_model(
+            ModelName=serving.named("wide"),
+            ExecutionRoleArn=ROLE,
+            PrimaryContainer=container | {"Environment": environment},
+        )
+
+    create(32)
+    with pytest.raises(ClientError, match="Environment has 33792 bytes"):
+        create(33)
+
+
+def test_an_endpoints_name_is_taken_in_any_case(client: Any, endpoint: str) -> None:
+    config = client.describe_endpoint(EndpointName=endpoint)["EndpointConfigName"]
+    with pytest.raises(ClientError, match="Cannot create already existing endpoint"):
+        client.create_endpoint(EndpointName=endpoint.upper(), EndpointConfigName=config)
+    with pytest.raises(ClientError, match="Could not find endpoint"):
+        client.describe_endpoint(EndpointName=endpoint.upper())

@@ -217,6 +217,12 @@ def changed(wanted: Json, path: str, value: Any) -> Json:
 
 OUTPUT, INPUT = "ProcessingOutputConfig.Outputs.0", "ProcessingInputs.0"
 CLUSTER = "ProcessingResources.ClusterConfig"
+OWN_DISK = {
+    "InstanceType": "ml.g4dn.xlarge",
+    "InstanceCount": 1,
+    "VolumeSizeInGB": 1,
+    "VolumeKmsKeyId": "a-key",
+}
 
 
 @pytest.mark.parametrize(
@@ -233,6 +239,7 @@ CLUSTER = "ProcessingResources.ClusterConfig"
         (f"{OUTPUT}.S3Output.S3UploadMode", "Continuous", "use EndOfJob"),
         (f"{OUTPUT}.S3Output.LocalPath", "/opt/ml/model", "must begin with"),
         (f"{CLUSTER}.InstanceCount", None, "needs an InstanceType and an InstanceCount"),
+        (CLUSTER, OWN_DISK, "VolumeKmsKeyId cannot be requested for ml.g4dn.xlarge"),
         (f"{CLUSTER}.InstanceType", "ml.none", "Member must satisfy enum value set"),
     ],
 )

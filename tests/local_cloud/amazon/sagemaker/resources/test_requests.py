@@ -103,8 +103,23 @@ FILE_SYSTEM = {
         (
             {"StoppingCondition": {"MaxRuntimeInSeconds": 20, "MaxWaitTimeInSeconds": 30}},
             INVALID,
-            "MaxWaitTimeInSeconds is for managed spot training",
+            "Invalid MaxWaitTimeInSeconds. It is only supported when EnableManagedSpotTraining is",
         ),
+        (
+            {
+                "EnableManagedSpotTraining": True,
+                "StoppingCondition": {"MaxRuntimeInSeconds": 20, "MaxWaitTimeInSeconds": 20},
+                "ResourceConfig": resources(KeepAlivePeriodInSeconds=60),
+            },
+            INVALID,
+            "managed warm pools cannot be used with managed spot training",
+        ),
+        (
+            {"ResourceConfig": resources(InstanceType="ml.g4dn.xlarge", VolumeKmsKeyId="a-key")},
+            INVALID,
+            "ResourceConfig.VolumeKmsKeyId cannot be requested for ml.g4dn.xlarge",
+        ),
+        ({"Tags": [{"Key": "a", "Value": value} for value in "bc"]}, INVALID, "Duplicate tag key"),
         ({"InputDataConfig": train(f"s3://{BUCKET}/there")}, INVALID, "No S3 objects found under"),
         ({"InputDataConfig": train("s3://nowhere/x")}, INVALID, "No S3 objects found under"),
         ({"InputDataConfig": train() * 2}, INVALID, "two channels have the same name"),
@@ -145,6 +160,7 @@ def test_a_request_may_be_at_the_limits(tmp_path: Path) -> None:
             for name, changes in {
                 "groups": {"ResourceConfig": resources(InstanceGroups=[])},
                 "waits": {"EnableManagedSpotTraining": True, "StoppingCondition": limits},
+                "key": {"ResourceConfig": resources(VolumeKmsKeyId="a-key")},
                 "mode": {"InputDataConfig": train(InputMode="FastFile")},
             }.items():
                 sagemaker("CreateTrainingJob", **request(name, **changes))

@@ -41,6 +41,20 @@ def range_of(**changes: Any) -> Json:
          "HyperParameterTuningJobObjective is required"),
         ({"HyperParameterTuningJobObjective": LOSS}, {}, {}, "Validation",
          "The objective metric loss is not among the MetricDefinitions (distance)"),
+        ({"HyperParameterTuningJobObjective": LOSS}, {}, {}, "Validation",
+         "A metric is required for this hyperparameter tuning job objective. Provide a metric in"
+         " the metric definitions."),
+        ({"ParameterRanges": {"IntegerParameterRanges":
+                              [RATE | {"MinValue": "0", "MaxValue": "2"}]},
+          "ResourceLimits": {"MaxNumberOfTrainingJobs": 10, "MaxParallelTrainingJobs": 1}},
+         {}, {}, "Validation",
+         "for the provided ranges [3.0] must be equal or greater than the value of MaxNumberOfJobs,"
+         " [10]. Provide additional ranges."),
+        ({}, {"static": {f"p{number}": "" for number in range(96)}}, {}, "Validation",
+         "The job has 101 hyperparameters, static and tuned ones and _tuning_objective_metric"),
+        ({"Strategy": "Hyperband",
+          "StrategyConfig": {"HyperbandStrategyConfig": {"MaxResource": 20_001}}}, {}, {},
+         "Validation", "MaxResource is 20001: it can be 20000"),
         ({"ParameterRanges": {}}, {}, {}, "Validation", "there is no hyperparameter to tune"),
         ({"ParameterRanges": {"ContinuousParameterRanges": MANY, "IntegerParameterRanges":
                               [RATE]}}, {}, {}, "Validation",

@@ -25,7 +25,7 @@ from local_cloud.engine.spec import State
 from tests import kernels, shown_outputs
 from tests.order import pytest_collection_modifyitems as pytest_collection_modifyitems
 from tests.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
-from tools.copies import copy
+from tools.copies import copy, copy_compiled
 from tools.environment import install_lesson
 
 # In which pytest was started: a worker's tests point its own SDKs at the worker's local cloud.
@@ -56,6 +56,7 @@ class Alone:
         self._folder = tempfile.TemporaryDirectory(prefix="notebook-")
         here = Path(self._folder.name)
         copy(root, here / "lesson")
+        copy_compiled(root, here / "lesson")
         install_lesson(here / "ipython/profile_default", here / "lesson")
         Kernel.folder = str(here / "lesson" / notebook.relative_to(root).parent)
         self.home = Home(here / "local-cloud")  # its code is that of the notebook's own copy

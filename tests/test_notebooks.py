@@ -12,10 +12,11 @@ import nbformat
 import pytest
 
 from tests import notebooks
-from tools.copies import copy, files
+from tools.copies import copy, copy_compiled, files
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "episodes").glob("*.md"))
+NOT_COMPILED = "PYTHONDONTWRITEBYTECODE"
 SENTENCE = "It prepares everything that this page needs, even if you start here:\n\n```python\n"
 
 LEAVES = """
@@ -122,6 +123,25 @@ def test_a_copy_has_what_git_would_take_and_its_links(tmp_path: Path) -> None:
     }
     assert not (tmp_path / "runs").exists() and not (tmp_path / "work").exists()
     assert (tmp_path / "GCP_helpers/train_nn.py").is_symlink()
+
+
+def test_a_copy_that_has_what_is_compiled_compiles_only_what_has_changed(tmp_path: Path) -> None:
+    (tmp_path / "first").mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path / "first", check=True)
+    for name in ("same", "changed"):
+        (tmp_path / f"first/{name}.py").write_text("value = 1\n")
+    look = [sys.executable, "-v", "-c", "import same, changed; print(same.value, changed.value)"]
+    compiling = {name: text for name, text in os.environ.items() if name != NOT_COMPILED}
+    subprocess.run(look, cwd=tmp_path / "first", env=compiling, check=True, capture_output=True)
+    copy(tmp_path / "first", tmp_path / "second")
+    copy_compiled(tmp_path / "first", tmp_path / "second")
+    (tmp_path / "second/changed.py").write_text("value = 22\n")
+    done = subprocess.run(
+        look, cwd=tmp_path / "second", env=compiling, check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "1 22\n"
+    compiled = re.findall(r"# code object from (\S+\.py)$", done.stderr, re.MULTILINE)
+    assert [Path(path).name for path in compiled] == ["changed.py"]
 
 
 @pytest.mark.parametrize("page", PAGES[2:], ids=lambda page: page.stem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 from pathlib import Path
@@ -19,3 +20,16 @@ def copy(root: Path, to: Path) -> None:
     for name in files(root):
         (to / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(root / name, to / name, follow_symlinks=False)
+
+
+def copy_compiled(root: Path, to: Path) -> None:
+    """Copy what Python has compiled of the files that both have, so that it need not do so again.
+
+    Python compiles anew what no longer fits its file.
+    """
+    for name in (name for name in files(root) if name.endswith(".py")):
+        compiled = Path(importlib.util.cache_from_source(str(root / name)))
+        if compiled.exists():
+            there = Path(importlib.util.cache_from_source(str(to / name)))
+            there.parent.mkdir(exist_ok=True)
+            shutil.copy2(compiled, there)

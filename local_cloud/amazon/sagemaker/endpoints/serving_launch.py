@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from local_cloud.amazon.sagemaker.algorithms import xgboost_launch
 from local_cloud.amazon.sagemaker.instances import drivers, layout
 from local_cloud.amazon.sagemaker.instances.layout import ML
 from local_cloud.amazon.sagemaker.instances.types import gpus_of
@@ -60,7 +61,12 @@ def plan(
     program = environment.get("SAGEMAKER_PROGRAM") or "inference.py"
     base_of_image = context.base(image)
     served = base_of_image.command((), ["serve"])
-    if not served:
+    is_xgboost = bool(xgboost_launch.IMAGE.fullmatch(image))
+    has_program = "SAGEMAKER_PROGRAM" in environment or (made / "code" / program).is_file()
+    is_built_in = is_xgboost and not has_program
+    if is_built_in and not served:
+        xgboost_launch.require_package(base_of_image)
+    elif not served:
         _check(container, made, program, note=base_of_image.note)
     notes = [*_notes(base_of_image.note, variant), *_install(made / "code", image, context)]
     if not mounts.available():
@@ -70,6 +76,7 @@ def plan(
         "SAGEMAKER_BASE_DIR": ML,
         "SM_MODEL_DIR": f"{ML}/model",
         "SAGEMAKER_REGION": base.get("AWS_REGION", ""),
+        **({"SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT": "text/csv"} if is_built_in else {}),
         **environment,
         "SAGEMAKER_PROGRAM": program,
         "SAGEMAKER_SUBMIT_DIRECTORY": CODE,
@@ -77,6 +84,8 @@ def plan(
     }
 
     framework = "scikit-learn" if SCIKIT_LEARN.fullmatch(image) else "pytorch"
+    if is_xgboost:
+        framework = "xgboost"
 
     def replica(name: str, port: int) -> Replica:
         own = {"SAGEMAKER_BIND_TO_PORT": str(port)}

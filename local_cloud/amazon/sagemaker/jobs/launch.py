@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from local_cloud.amazon.sagemaker.algorithms import xgboost_launch
 from local_cloud.amazon.sagemaker.instances import drivers, layout
 from local_cloud.amazon.sagemaker.instances.layout import ML, Host
 from local_cloud.amazon.sagemaker.instances.types import gpus_of
@@ -223,6 +224,8 @@ def _command(
         base = context.base(algorithm["TrainingImage"])
         if words := base.command((), algorithm.get("ContainerArguments") or ["train"]):
             return words
+        if xgboost_launch.is_meant(request, request.get("HyperParameters") or {}):
+            return xgboost_launch.train_command(base, len(host.hosts), ML)
         raise Refused(
             f"{base.note}. What it would start is unknown here: give the job a ContainerEntrypoint,"
             " or code for the SDK to send"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
+from local_cloud.amazon.sagemaker.algorithms import xgboost_launch
 from local_cloud.amazon.sagemaker.instances import layout
 from local_cloud.amazon.sagemaker.instances.types import device
 from local_cloud.amazon.sagemaker.jobs import failure_reason, launch, metrics, outputs, status
@@ -48,6 +49,7 @@ class Training:
         request = {name: value for name, value in request.items() if value is not None}
         name = request["TrainingJobName"]
         check(request, self.objects)
+        xgboost_launch.add_metrics(request, request.get("HyperParameters") or {})
         if self.records.get(KIND, name):
             raise ServiceError(
                 "ResourceInUse",

@@ -1,8 +1,9 @@
-"""Serve a model as Amazon's prebuilt images do: `python prebuilt_server.py pytorch|scikit-learn`.
+"""Serve a model as Amazon's prebuilt images do: `python prebuilt_server.py FRAMEWORK`.
 
-Runs as a replica. Stands in for TorchServe with sagemaker-inference-toolkit and
-sagemaker-pytorch-inference-toolkit, and for sagemaker-scikit-learn-container; contracts: their
-transformer.py, decoder.py, encoder.py, default_pytorch_inference_handler.py and handler_service.py
+FRAMEWORK is pytorch, scikit-learn or xgboost. Runs as a replica. Stands in for TorchServe with
+sagemaker-inference-toolkit and sagemaker-pytorch-inference-toolkit, and for
+sagemaker-scikit-learn-container and sagemaker-xgboost-container; contracts: their transformer.py,
+decoder.py, encoder.py, default_pytorch_inference_handler.py, handler_service.py and serve.py
 (read 2026). SAGEMAKER_PROGRAM below SAGEMAKER_SUBMIT_DIRECTORY
 may have model_fn, input_fn, predict_fn and output_fn, or transform_fn; the rest are the defaults.
 """
@@ -238,7 +239,68 @@ SCIKIT_LEARN: dict[str, Callable[..., Any]] = {
     "output_fn": encode,
 }
 
-DEFAULTS = {"pytorch": PYTORCH, "scikit-learn": SCIKIT_LEARN}
+
+# ---- XGBoost's defaults: of the built-in algorithm -------------------------------------------
+def booster_model_fn(model_dir: str) -> Any:
+    """Load the first file of the folder, by its name, as the image does."""
+    xgboost: Any = importlib.import_module("xgboost")
+    files = [path for path in sorted(Path(model_dir).iterdir()) if path.is_file()]
+    path = next((path for path in files if not path.name.startswith(".")), None)
+    if path is None:
+        sys.exit("The model's data has no file that XGBoost could load")
+    booster = xgboost.Booster()
+    try:
+        booster.load_model(path)
+    except xgboost.core.XGBoostError as problem:
+        sys.exit(f"Model {path.name} cannot be loaded: {problem}")
+    return booster
+
+
+def csv_input_fn(body: str | bytes, content_type: str) -> Any:
+    """Return the rows of a CSV body, in which an empty value is missing."""
+    xgboost: Any = importlib.import_module("xgboost")
+    if content_type.partition(";")[0].strip() not in (CSV, "csv"):
+        raise _refusal(415, f"Content-type {content_type} is not supported.")
+    text = body if isinstance(body, str) else body.decode()
+    rows = [line.split(",") for line in text.strip().split("\n")]
+    try:
+        return xgboost.DMatrix(np.array([[float(item or "nan") for item in row] for row in rows]))
+    except ValueError as problem:
+        message = f"please ensure data is in csv format: {problem}"
+        raise _refusal(415, f"Loading csv data failed with Exception, {message}") from None
+
+
+def booster_predict_fn(data: Any, model: Any) -> Any:
+    """Return the model's predictions, as Python's numbers."""
+    xgboost: Any = importlib.import_module("xgboost")
+    try:
+        return model.predict(data, validate_features=False).tolist()
+    except xgboost.core.XGBoostError as problem:
+        raise _refusal(400, f"Unable to evaluate payload provided: {problem}") from None
+
+
+def score_output_fn(prediction: Any, accept: str) -> str | bytes:
+    """Return a line for each row, or JSON with a score for each."""
+    if accept == JSON:
+        return json.dumps({"predictions": [{"score": each} for each in prediction]})
+    if accept == CSV:
+        return encode(prediction, CSV)
+    words = f"Accept type {accept} is not supported. Please use supported accept types: "
+    raise _refusal(406, words + str([JSON, CSV]))
+
+
+def _refusal(status: int, message: str) -> BaseInferenceToolkitError:
+    return BaseInferenceToolkitError(status, message, message)
+
+
+XGBOOST: dict[str, Callable[..., Any]] = {
+    "model_fn": booster_model_fn,
+    "input_fn": csv_input_fn,
+    "predict_fn": booster_predict_fn,
+    "output_fn": score_output_fn,
+}
+
+DEFAULTS = {"xgboost": XGBOOST, "pytorch": PYTORCH, "scikit-learn": SCIKIT_LEARN}
 
 
 class Transformer:

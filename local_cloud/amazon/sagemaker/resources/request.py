@@ -24,7 +24,7 @@ IGNORED = {
     "AlgorithmSpecification.TrainingImageConfig": "no registry is asked",
     "AlgorithmSpecification.EnableSageMakerMetricsTimeSeries": "only the last value is kept",
     "RoleArn": "everything here may read and write everything here",
-    "InputDataConfig[].ContentType": "passed on in inputdataconfig.json, and not used",
+    "InputDataConfig[].ContentType": "in inputdataconfig.json; only the built-in XGBoost reads it",
     "InputDataConfig[].InputMode": "FastFile copies, as File does",
     "InputDataConfig[].ShuffleConfig": "files in a folder have no order",
     "OutputDataConfig.KmsKeyId": "nothing is encrypted",

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
+from local_cloud.amazon.sagemaker.algorithms import xgboost_launch
 from local_cloud.amazon.sagemaker.jobs import metrics, status
 from local_cloud.amazon.sagemaker.jobs.failure_reason import MOST
 from local_cloud.amazon.sagemaker.jobs.training import DIALECT, TUNING, Training
@@ -59,6 +60,8 @@ class Tuning:
         """CreateHyperParameterTuningJob: check, record and begin it."""
         params = {name: value for name, value in params.items() if value is not None}
         name = params["HyperParameterTuningJobName"]
+        definition = params.get("TrainingJobDefinition") or {}
+        xgboost_launch.add_metrics(definition, definition.get("StaticHyperParameters") or {})
         _check(params)
         spec = study_spec.of(name, params["HyperParameterTuningJobConfig"], _static(params))
         _check_hyperparameters(params, [parameter.name for parameter in spec.parameters])

@@ -1,0 +1,1 @@
+"""Amazon's built-in algorithms: programs that a job names by its image alone."""

@@ -136,8 +136,8 @@ class PartedUploads:
         return answer("InitiateMultipartUploadResult", content)
 
     def _find(self, call: Call) -> Insert:
-        """Return what the upload is to become. Raises XmlRefusal."""
-        document = self._records.get(_UPLOADS, call.query["uploadId"])
+        """Return what the upload is to become. Raises XmlRefusal, for ?uploads too."""
+        document = self._records.get(_UPLOADS, call.query.get("uploadId", ""))
         where = [call.path("bucket"), call.path("object")]
         if document is None or [document["insert"][key] for key in ("bucket", "name")] != where:
             raise _no_such_upload()

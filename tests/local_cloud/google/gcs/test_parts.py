@@ -136,6 +136,8 @@ def test_what_does_not_fit_is_refused_in_xml(xml: Xml) -> None:
     assert code(xml.put(upload, 10_001, b"x")) == (400, "InvalidArgument")
     assert code(xml.put(upload, 1, b"x", content_md5="AAAA")) == (400, "BadDigest")
     assert code(xml("PUT", "partNumber=1&uploadId=none", b"x" * 1_000_000)) == (404, "NoSuchUpload")
+    for verb in ("GET", "DELETE", "PUT"):
+        assert code(xml(verb, "partNumber=1&uploads")) == (404, "NoSuchUpload")
     assert xml.complete(upload, (1, one)).status_code == 200
 
 

@@ -15,6 +15,7 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools import alone
 from tools.links import without_comments, without_definitions
 from tools.notebook_boxes import Piece, join_pieces
 from tools.notebook_links import Episodes, Links
@@ -240,9 +241,12 @@ def cells(lesson: Episodes, path: Path, instructor: bool) -> list[Cell]:
     )
     page_cells.blocks(page.blocks)
     page_cells.flush()
+    file = (folder / f"{path.stem}.ipynb").relative_to(lesson.root).as_posix()
+    elsewhere = alone.badges(lesson.source, lesson.branch, file)
+    first = [title, minutes, *([elsewhere] if elsewhere else []), notice]
     return [
-        Cell(False, f"{title}\n\n{minutes}\n\n{notice}"),
-        Cell(True, OPENING),
+        Cell(False, "\n\n".join(first)),
+        Cell(True, (alone.cell(lesson.source) if lesson.source else "") + OPENING),
         *page_cells.cells,
         *_ways_on(lesson, path, page_cells.links),
     ]

@@ -30,6 +30,8 @@ class Episodes:
     pages: dict[Path, Page]  # the episodes
     beside: dict[Path, Page]  # the learners' pages
     shared: Mapping[str, str]  # the definitions of links.md, which the Workbench adds to each page
+    source: str  # where the lesson is cloned from; "" if nothing says so
+    branch: str
     linked: set[tuple[Path, str]] = field(default_factory=set)  # (page, fragment) of every link
 
 
@@ -54,7 +56,9 @@ def read_episodes(root: Path) -> Episodes:
     if (root / "links.md").is_file():
         folder.page(root / "links.md")  # raises if it cannot be read
     shared = folder.shared_links
-    lesson = Episodes(root, pages, beside, shared)
+    config = folder.config() or {}
+    source, branch = (str(config.get(name, "")) for name in ("source", "branch"))
+    lesson = Episodes(root, pages, beside, shared, source.rstrip("/"), branch)
     for path, page in {**pages, **beside}.items():
         for _, link in page_links(page, {**shared, **definitions(page)}):
             name, hash_mark, fragment = (link.target or "").partition("#")

@@ -118,9 +118,11 @@ def _cells_of_this_notebook() -> list[str]:
 
 
 def _names_defined(source: str) -> set[str]:
-    """Return the names that a cell defines; none if it is not plain Python."""
+    """Return the names that a cell defines; none if it cannot be read."""
+    from IPython.core.inputtransformer2 import TransformerManager
+
     try:
-        nodes = list(ast.walk(ast.parse(source)))
+        nodes = list(ast.walk(ast.parse(TransformerManager().transform_cell(source))))
     except SyntaxError:
         return set()
     names = {

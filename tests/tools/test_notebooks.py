@@ -12,9 +12,9 @@ from IPython.core.inputtransformer2 import TransformerManager
 from tests.examples import with_examples
 from tests.lesson.contrast import contrast
 from tests.tools.made_notebooks import PAGE, code, markdown, notebook, with_body
-from tools import notebook_boxes, notebooks
+from tools import alone, notebook_boxes, notebooks
 from tools.cells import OPENING
-from tools.folder import ROOT, PageError
+from tools.folder import ROOT, Lesson, PageError
 from tools.scanner import FOLDED, Code, Div, scan
 
 
@@ -49,8 +49,16 @@ def test_the_notebook_opens_with_a_title_and_the_opening_cell(clean_lesson):
     first, second, *_ = notebook(clean_lesson).cells
     assert first.source.startswith("# Count things\n\n*Teaching 15 min, exercises 5 min*")
     assert "make notebooks" in first.source and PAGE in first.source
-    assert second.source == OPENING
+    assert second.source == alone.cell("https://github.com/example/count-things") + OPENING
     assert second.metadata.tags == ["nbval-ignore-output"]
+
+
+def test_a_notebook_on_github_is_opened_in_colab_and_kaggle_by_a_link(clean_lesson):
+    first, *_ = notebook(clean_lesson, instructor=True).cells
+    there = "example/count-things/blob/main/notebooks/instructor/01-count.ipynb"
+    assert f"[Google Colab](https://colab.research.google.com/github/{there})" in first.source
+    assert f"welcome?src=https://github.com/{there})" in first.source
+    assert alone.badges("https://example.org/count-things", "main", "a.ipynb") == ""
 
 
 def test_expected_output_is_the_cells_output_and_is_not_repeated(clean_lesson):
@@ -341,7 +349,8 @@ def assert_round_trip(root: Path, made: dict[Path, str], page: Path, instructor:
     folder = root.resolve() / "notebooks" / ("instructor" if instructor else "")
     cells = json.loads(made[folder / f"{page.stem}.ipynb"])["cells"]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    assert sources == [OPENING, *live_code(page, hidden)]
+    source = (Lesson(root).config() or {})["source"]
+    assert sources == [alone.cell(source) + OPENING, *live_code(page, hidden)]
     for source in sources:
         compile(TransformerManager().transform_cell(source), page.name, "exec")
 

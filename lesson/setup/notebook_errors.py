@@ -121,8 +121,9 @@ def _names_defined(source: str) -> set[str]:
     """Return the names that a cell defines; none if it cannot be read."""
     from IPython.core.inputtransformer2 import TransformerManager
 
+    reader = TransformerManager()  # type: ignore[no-untyped-call]
     try:
-        nodes = list(ast.walk(ast.parse(TransformerManager().transform_cell(source))))
+        nodes = list(ast.walk(ast.parse(reader.transform_cell(source))))
     except SyntaxError:
         return set()
     names = {

@@ -7,6 +7,7 @@ import secrets
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -49,17 +50,30 @@ class Hub(RunningLab):
 
     prefix = "/user/ada"
 
-    def __init__(self, folder: Path, variables: dict[str, str], prefix: str = prefix) -> None:
-        """folder: what it shows; variables: its environment, and that of its kernels."""
-        self.folder, self.prefix = folder, prefix
+    def __init__(
+        self, folder: Path, variables: dict[str, str], python: str = "", **user: Any
+    ) -> None:
+        """folder: what it shows; variables: its environment, and that of its kernels.
+
+        python: that of the environment; user: who runs it, in the words of subprocess.Popen.
+        """
+        self.folder = folder
         self.port, self.token = free_port(), secrets.token_hex(16)
         self.runtime = Path(tempfile.mkdtemp(prefix="hub-", dir="/tmp"))
-        words = [tool("hub", "python"), "-m", "jupyterlab", "--no-browser", "--allow-root"]
-        words += [f"--port={self.port}", f"--ServerApp.base_url={prefix}/"]
+        words = [
+            python or tool("hub", "python"),
+            "-m",
+            "jupyterlab",
+            "--no-browser",
+            "--allow-root",
+        ]
+        words += [f"--port={self.port}", f"--ServerApp.base_url={self.prefix}/"]
         own = {"JUPYTER_TOKEN": self.token, "JUPYTER_RUNTIME_DIR": str(self.runtime)}
+        if user:
+            os.chown(self.runtime, user["user"], user["group"])
         with open(self.runtime / "log", "w") as log:
             self.process = psutil.Popen(
-                words, cwd=folder, env=variables | own, stdout=log, stderr=log
+                words, cwd=folder, env=variables | own, stdout=log, stderr=log, **user
             )
 
     def log(self) -> str:

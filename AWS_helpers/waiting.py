@@ -12,8 +12,9 @@ from AWS_helpers.costs import estimate_cost
 from AWS_helpers.session import current_session, refusals
 from lesson import LessonError
 from lesson.jobs import results, watching
+from lesson.jobs.epochs import Epoch, epoch_of, epochs_of_results
 from lesson.jobs.runs import Run
-from lesson.jobs.spec import Epoch, JobSpec, JobStatus, epoch_of
+from lesson.jobs.spec import JobSpec, JobStatus
 from lesson.jobs.states import CANCELLED, ENDED, SUCCEEDED
 from lesson.machines.this_machine import new_folder
 from lesson.money.costs import Estimate
@@ -60,9 +61,12 @@ def run_of(job: Job, request: Mapping[str, Any]) -> Run:
 def follow(run: Run) -> Run:
     """Show how far a run's job is until it ends, and complete its row."""
     spec = describe.spec(run.job)
-    with refusals(f"watching {spec.name}"):
-        count = watching.follow(spec, looks_at(run.job), partial(estimate, spec))
-    return complete(replace(run, interruptions=max(run.interruptions, count)))
+    with watching.in_place(spec.name) as display, refusals(f"watching {spec.name}"):
+        shown = watching.follow(display, spec, looks_at(run.job), estimate=partial(estimate, spec))
+    run = complete(replace(run, interruptions=max(run.interruptions, shown.interruptions)))
+    if run.copy:
+        display.redraw(shown.with_epochs(epochs_of_results(run.copy)))
+    return run
 
 
 def complete(run: Run) -> Run:
@@ -87,19 +91,15 @@ def estimate(spec: JobSpec, hours: float) -> Estimate:
 
 
 # ---- each look at a job --------------------------------------------------------------------------
-def looks_at(job: TrainingJob) -> Iterator[tuple[JobStatus, Epoch | None]]:
+def looks_at(job: TrainingJob) -> Iterator[tuple[JobStatus, list[Epoch]]]:
     """Yield what each look at a job shows until it has ended; the log is read last, to be whole."""
-    log, epoch = describe.Log(job.training_job_name), None
+    log, epochs = describe.Log(job.training_job_name), dict[int, Epoch]()
     while True:
         describe.refresh(job)
         now = describe.status(job)
-        epoch = last_epoch(log.news()) or epoch
-        yield now, epoch
+        for epoch in filter(None, map(epoch_of, log.news())):
+            epochs[epoch.number] = epoch  # an interrupted job repeats some
+        yield now, list(epochs.values())
         if now.state in ENDED:
             return
         watching.pause()
-
-
-def last_epoch(lines: list[str]) -> Epoch | None:
-    """Return the newest epoch that the lines tell of."""
-    return next(filter(None, map(epoch_of, reversed(lines))), None)

@@ -7,8 +7,6 @@ HyperparameterTuningJob there is a custom job for each trial.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
@@ -180,12 +178,6 @@ def status(job: Job) -> JobStatus:
         times=Times(seen.create_time, seen.start_time, seen.end_time),
         trials=len(job.trials) if is_tuning(job) else None,
     )
-
-
-def last_row(history: str) -> dict[str, str]:
-    """Return the last whole row of a history.csv; empty if there is none yet."""
-    rows = [row for row in csv.DictReader(io.StringIO(history)) if None not in row.values()]
-    return rows[-1] if rows else {}
 
 
 def failure_reason(job: Job) -> str:

@@ -12,8 +12,9 @@ from GCP_helpers.costs import estimate_cost
 from GCP_helpers.session import current_session, refusals
 from lesson import LessonError
 from lesson.jobs import results, watching
+from lesson.jobs.epochs import Epoch, epochs_in, epochs_of_results
 from lesson.jobs.runs import Run
-from lesson.jobs.spec import Epoch, JobSpec, JobStatus
+from lesson.jobs.spec import JobSpec, JobStatus
 from lesson.jobs.states import CANCELLED, ENDED, RUNNING, STARTING, SUCCEEDED
 from lesson.machines.this_machine import new_folder
 from lesson.money.costs import Estimate
@@ -58,9 +59,12 @@ def run_of(job: Job, request: Mapping[str, Any]) -> Run:
 def follow(run: Run) -> Run:
     """Show how far a run's job is until it ends, and complete its row."""
     spec = describe.spec(run.job)
-    with refusals(f"watching {spec.name}"):
-        count = watching.follow(spec, looks_at(run.job), partial(estimate, spec))
-    return complete(replace(run, interruptions=max(run.interruptions, count)))
+    with watching.in_place(spec.name) as display, refusals(f"watching {spec.name}"):
+        shown = watching.follow(display, spec, looks_at(run.job), estimate=partial(estimate, spec))
+    run = complete(replace(run, interruptions=max(run.interruptions, shown.interruptions)))
+    if run.copy:
+        display.redraw(shown.with_epochs(epochs_of_results(run.copy)))
+    return run
 
 
 def complete(run: Run) -> Run:
@@ -110,17 +114,17 @@ class Stops:
         return self.count
 
 
-def looks_at(job: Job) -> Iterator[tuple[JobStatus, Epoch | None]]:
+def looks_at(job: Job) -> Iterator[tuple[JobStatus, list[Epoch]]]:
     """Yield what each look at a job shows, of its machines first, until it has ended."""
     output, stops = describe.spec(job).output, Stops()
 
-    def look(at: Job) -> tuple[JobStatus, Epoch | None]:
+    def look(at: Job) -> tuple[JobStatus, list[Epoch]]:
         now = describe.status(at)
         started = bool(now.times.started)
         count = stops.note(now.state, started)
-        return replace(now, interruptions=count), last_epoch(output) if started and output else None
+        return replace(now, interruptions=count), epochs_at(output) if started and output else []
 
-    yield describe.status(job), None
+    yield describe.status(job), []
     machines = describe.backing_job(job)
     while describe.is_pipeline(machines) and not _has_ended(job):
         yield look(job)
@@ -138,9 +142,6 @@ def _has_ended(job: Job) -> bool:
     return describe.status(job).state in ENDED
 
 
-def last_epoch(output: str) -> Epoch | None:
-    """Return the newest epoch in the results that a job is writing; None before the first."""
-    row = describe.last_row(storage.read_text(output + "history.csv") or "")
-    if not row:
-        return None
-    return Epoch(int(row["epoch"]), float(row["val_loss"]), float(row["val_accuracy"]))
+def epochs_at(output: str) -> list[Epoch]:
+    """Return the epochs in the results that a job is writing."""
+    return epochs_in(storage.read_text(output + "history.csv") or "")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -65,25 +63,6 @@ class JobStatus:
     times: Times
     interruptions: int = 0
     trials: int | None = None  # how many a tuning job has sent; None for any other job
-
-
-class Epoch(NamedTuple):
-    """The newest epoch of a training, with its numbers on the validation rows."""
-
-    number: int
-    loss: float
-    accuracy: float
-
-
-_EPOCH = re.compile(r"epoch +(\d+) .*validation loss (\S+) +accuracy (\S+)")
-
-
-def epoch_of(line: str) -> Epoch | None:
-    """Return the epoch that a line of train_nn.py's log tells of; None if it is another line."""
-    if match := _EPOCH.match(line):
-        number, loss, accuracy = match.groups()
-        return Epoch(int(number), float(loss), float(accuracy))
-    return None
 
 
 def epochs_of(flags: Mapping[str, str]) -> int | None:

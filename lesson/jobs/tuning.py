@@ -102,7 +102,8 @@ def follow(
 
     `explain` says why a trial has no result. An interrupt ends the watching, not the study.
     """
-    study = watching.watch_in_place(name, lambda display: watch(look, pause, display))
+    with watching.in_place(name) as display:
+        study = watch(look, pause, display)
     if study.trials_with_result:
         return study
     if study.state == CANCELLED:

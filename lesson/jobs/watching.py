@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from lesson import LessonError, target
-from lesson.jobs.spec import Epoch, JobSpec, JobStatus, epochs_of
+from lesson.jobs.epochs import Epoch
+from lesson.jobs.spec import JobSpec, JobStatus, epochs_of
+from lesson.jobs.states import STARTING
 from lesson.money.costs import Estimate, PriceUnknown
 from lesson.show.progress import Display, Progress
-
-T = TypeVar("T")
 
 # Seconds between two looks at a job; the local cloud answers when there is news.
 PAUSE = {"local": 0.1, "cloud": 2.0}
@@ -26,41 +25,31 @@ def pause() -> None:
 
 
 def follow(
+    display: Display,
     spec: JobSpec,
-    looks: Iterable[tuple[JobStatus, Epoch | None]],
+    looks: Iterable[tuple[JobStatus, Sequence[Epoch]]],
+    *,
     estimate: Callable[[float], Estimate],
-) -> int:
-    """Show each look at a job until there are no more; return how often it was interrupted.
-
-    `estimate` returns what the job's machines cost for so many hours. A KeyboardInterrupt ends the
-    watching, not the job: LessonError says so.
-    """
-
-    def watch(display: Display) -> int:
-        interruptions = 0
-        curve: dict[int, float] = {}
-        for now, epoch in looks:
-            if epoch:
-                curve[epoch.number] = epoch.loss
-            shown = progress(spec, now, epoch, dollars=cost(estimate, now.times.machine_seconds()))
-            display.show(replace(shown, curve=sorted(curve.items())))
-            interruptions = now.interruptions
-        return interruptions
-
-    return watch_in_place(spec.name, watch)
-
-
-def progress(
-    spec: JobSpec, now: JobStatus, epoch: Epoch | None, *, dollars: float | None
 ) -> Progress:
-    """Return what is shown of a job: its state, its newest epoch, its time and what it costs."""
+    """Show each look at a job until there are no more; return what was shown last.
+
+    `looks` has all epochs that are known at each look. `estimate` returns what the job's machines
+    cost for so many hours.
+    """
+    shown = Progress(STARTING)
+    for now, epochs in looks:
+        dollars = cost(estimate, now.times.machine_seconds())
+        shown = progress(spec, now, dollars).with_epochs(epochs)
+        display.show(shown)
+    return shown
+
+
+def progress(spec: JobSpec, now: JobStatus, dollars: float | None) -> Progress:
+    """Return what is shown of a job but its epochs: its state, its time and what it costs."""
     return Progress(
         state=now.state,
         service_state=now.word,
-        epoch=epoch.number if epoch else None,
         epochs=epochs_of(spec.flags),
-        loss=epoch.loss if epoch else None,
-        accuracy=epoch.accuracy if epoch else None,
         seconds=now.times.seconds(),
         cost=dollars,
         interruptions=now.interruptions,
@@ -75,11 +64,12 @@ def cost(estimate: Callable[[float], Estimate], *seconds: float) -> float | None
         return None
 
 
-def watch_in_place(name: str, watch: Callable[[Display], T]) -> T:
-    """Watch a job until it ends; an interrupt ends the watching, not the job, and says so."""
+@contextmanager
+def in_place(name: str) -> Iterator[Display]:
+    """Yield what a job is shown on; an interrupt ends the watching, not the job, and says so."""
     display = Display()
     try:
-        return watch(display)
+        yield display
     except KeyboardInterrupt:
         raise LessonError(
             f"no longer watching, but {name} goes on: wait({name!r}) watches it again, "

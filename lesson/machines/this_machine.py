@@ -7,15 +7,16 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from lesson import ROOT, LessonError
+from lesson.jobs.epochs import Epoch, epoch_of, epochs_of_results
 from lesson.jobs.runs import Run, read_metrics
-from lesson.jobs.spec import epoch_of, epochs_of
+from lesson.jobs.spec import epochs_of
 from lesson.jobs.states import FAILED, RUNNING, STARTING, SUCCEEDED
 from lesson.show.progress import Display, Progress, in_notebook
 
@@ -79,6 +80,7 @@ def train(
         except KeyboardInterrupt:
             process.terminate()
             raise LessonError("interrupted; the run was stopped and left no model") from None
+    bar.draw(epochs_of_results(folder))
     bar.show(FAILED if process.returncode else SUCCEEDED)
     if process.returncode == 2 and line.startswith(OWN_SENTENCE):
         raise LessonError(line.strip())
@@ -108,21 +110,19 @@ class _Bar:
         self._display = Display() if in_notebook() else None
         self._begun = time.perf_counter()
         self._progress = Progress(STARTING, epochs=epochs_of(args))
-        self._curve: list[tuple[int, float]] = []
+        self._epochs: list[Epoch] = []
         self.show(STARTING)
 
     def read(self, line: str) -> None:
         """Show what a line of the log tells."""
         if epoch := epoch_of(line):
-            self._curve.append((epoch.number, epoch.loss))
-            self._progress = replace(
-                self._progress,
-                epoch=epoch.number,
-                loss=epoch.loss,
-                accuracy=epoch.accuracy,
-                curve=tuple(self._curve),
-            )
+            self._epochs.append(epoch)
+            self.draw(self._epochs)
             self.show(RUNNING)
+
+    def draw(self, epochs: Sequence[Epoch]) -> None:
+        """Have these epochs shown, the last of them in words."""
+        self._progress = self._progress.with_epochs(epochs)
 
     def show(self, state: str) -> None:
         """Show what is known, in this state."""

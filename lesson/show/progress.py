@@ -6,10 +6,11 @@ import html
 import shutil
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TextIO
 
+from lesson.jobs.epochs import Epoch
 from lesson.jobs.states import ENDED, SUCCEEDED, with_word
 from lesson.money.costs import dollars
 from lesson.show import curve
@@ -31,6 +32,19 @@ class Progress:
     interruptions: int = 0  # after each of which the job was, or will be, started again
     service_state: str = ""  # the service's own word
     curve: curve.Points = ()  # epochs seen so far, each with its loss on the validation rows
+
+    def with_epochs(self, epochs: Sequence[Epoch]) -> Progress:
+        """Return it with these epochs as its curve, and the numbers of the last of them."""
+        if not epochs:
+            return self
+        last = epochs[-1]
+        return replace(
+            self,
+            epoch=last.number,
+            loss=last.loss,
+            accuracy=last.accuracy,
+            curve=tuple((each.number, each.loss) for each in epochs),
+        )
 
     @property
     def share(self) -> float | None:
@@ -137,6 +151,11 @@ class Display:
     def show(self, view: View) -> None:
         """Show this in place of what was shown before."""
         self._show(view)
+
+    def redraw(self, view: View) -> None:
+        """Show this in place of what was shown last, also after close(), where that can be."""
+        if self._handle is not None:
+            self.show(view)
 
     def close(self) -> None:
         """Leave what was shown last, and let what is printed next begin on a line of its own."""

@@ -9,7 +9,6 @@ import pytest
 
 from AWS_helpers import describe, train
 from AWS_helpers.describe import Log, essence, last_words
-from lesson.jobs.spec import epoch_of
 
 DRIVER = """AlgorithmError: Traceback (most recent call last):
   File "basic_script_driver.py", line 81, in <module>
@@ -143,12 +142,6 @@ def test_the_scripts_own_last_words_are_found_before_those_of_the_driver(
     lines: list[str], said: str | None
 ) -> None:
     assert last_words(lines) == said
-
-
-def test_an_epoch_is_read_as_the_script_prints_it() -> None:
-    line = "epoch    20  loss 0.5912  validation loss 0.6011  accuracy 0.7133  0.1 s"
-    assert epoch_of(line) == (20, 0.6011, 0.7133)
-    assert epoch_of("569 rows, 7 features") is None
 
 
 def test_a_log_is_read_on_from_where_it_was_left(data: dict[str, str]) -> None:

@@ -9,26 +9,8 @@ from typing import Any
 import pytest
 
 from GCP_helpers import describe, studies
-from GCP_helpers.describe import failure_reason, last_row
+from GCP_helpers.describe import failure_reason
 from lesson.jobs.spec import JobSpec
-
-HISTORY = """epoch,loss,val_loss,val_accuracy,seconds
-1,0.7,0.69,0.5,0.01
-2,0.6,0.65,0.6,0.02
-"""
-
-
-@pytest.mark.parametrize(
-    ("text", "epoch"),
-    [
-        ("", None),
-        ("epoch,loss", None),
-        (HISTORY, "2"),
-        (HISTORY[:-10], "1"),  # a row that is being written
-    ],
-)
-def test_the_last_whole_row_counts(text: str, epoch: str | None) -> None:
-    assert last_row(text).get("epoch") == epoch
 
 
 def spec(**more: Any) -> JobSpec:

@@ -89,6 +89,9 @@ def test_in_a_notebook_one_output_changes_and_ends_with_the_last_state(
     last = shown[-1]["content"]["data"]
     assert 'value="1.000"' in last["text/html"] and "<progress" in last["text/html"]
     assert re.search(r"\] succeeded  epoch 1000 of 1000 .* about \$", last["text/plain"])
+    points = re.search(r'points="([^"]+)"', last["text/html"])
+    assert points and len(points[1].split()) == 251  # of every fourth epoch, and of the last
+    assert "in epoch 1, " in last["text/html"] and "in epoch 1000<" in last["text/html"]
 
 
 def test_an_interrupted_cell_ends_with_one_sentence_and_no_traceback(

@@ -12,7 +12,9 @@ import pytest
 
 from AWS_helpers import describe as amazon
 from GCP_helpers import describe as google
-from lesson.show.progress import PLAIN_EVERY
+from lesson.jobs import watching
+from lesson.jobs.epochs import epochs_of_results
+from lesson.show.progress import PLAIN_EVERY, Display, Progress
 from tests.helpers.sides import Side
 from tests.watching import SECONDS, read_until, started
 
@@ -63,3 +65,25 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     assert f"] {side.succeeded}  epoch {epochs} of {epochs}" in lines[-1]
     states = {line.split("] ")[1].split()[0] for line in lines}
     assert "\033" not in out and len(set(lines)) == len(lines) <= len(states) + 1 + due
+
+
+class InPlace(Display):
+    """A display that could show something else in the end, as a notebook's can."""
+
+    last: Progress
+
+    def show(self, view: Progress) -> None:  # type: ignore[override] # no study is shown here
+        InPlace.last = view
+
+    redraw = show  # type: ignore[assignment]
+
+
+def test_in_the_end_the_curve_has_every_epoch(
+    side: Side, data: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "Display", InPlace)
+    run = side.helpers.train({**data, "epochs": 30})
+    epochs = [(epoch.number, epoch.loss) for epoch in epochs_of_results(run.folder)]
+    assert [number for number, _ in epochs] == [*range(1, 31)]
+    assert list(InPlace.last.curve) == epochs
+    assert (InPlace.last.state, InPlace.last.epoch) == ("succeeded", 30)

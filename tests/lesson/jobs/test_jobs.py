@@ -17,8 +17,7 @@ from lesson.jobs.results import with_results
 from lesson.jobs.runs import Run
 from lesson.jobs.sending import check_readable, explain_interrupts
 from lesson.jobs.spec import Times, epochs_of
-from lesson.jobs.watching import watch_in_place
-from lesson.show.progress import Display
+from lesson.jobs.watching import in_place
 
 THEN = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SECONDS = st.floats(0, 1e6)
@@ -54,11 +53,9 @@ def test_other_flags_may_hold_anything() -> None:
 
 
 def test_an_interrupt_ends_the_watching_in_one_sentence() -> None:
-    def interrupted(_: Display) -> None:
+    sentence = r"but j goes on: wait\('j'\) .* cancel\('j'\) ends it$"
+    with pytest.raises(LessonError, match=sentence), in_place("j"):
         raise KeyboardInterrupt
-
-    with pytest.raises(LessonError, match=r"but j goes on: wait\('j'\) .* cancel\('j'\) ends it$"):
-        watch_in_place("j", interrupted)
 
 
 def test_a_job_without_metrics_keeps_what_it_left(

@@ -164,19 +164,18 @@ def _public_suite() -> str:
 def of_sagemaker() -> Iterator[str]:
     """Yield the lines on SageMaker: botocore's model has all calls, the service those that work."""
     with empty() as platform:
-        service, runtime, *_ = sagemaker.service(platform).apis
-    assert isinstance(service, JsonService) and isinstance(runtime, RestService)
+        service, *others = sagemaker.service(platform).apis
+    assert isinstance(service, JsonService)
     works = [f"`{name}`" for name in service.operations]
     missing = len(service.model.operation_names) - len(works)
     yield from ("### SageMaker {#coverage-sagemaker}", "")
     yield f"- Works: {', '.join(works)}."
     yield from (f"- Missing: the other {missing} calls.", "")
-    names = runtime.model.operation_names
-    others = [f"`{name}`" for name in names if name not in runtime.operations]
-    yield "#### SageMaker Runtime"
-    yield ""
-    yield f"- Works: {', '.join(f'`{name}`' for name in runtime.operations)}."
-    yield from (f"- Missing: {', '.join(others)}.", "")
+    for api in others:
+        if isinstance(api, RestService):
+            names = api.model.operation_names
+            answered = {str(name): name in api.operations for name in names}
+            yield from (f"#### {api.model.service_id}", "", *_paragraphs(answered))
     yield (
         "Notebook instances are records: no Jupyter server is started, because you already work"
         " in one."

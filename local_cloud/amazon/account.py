@@ -6,3 +6,5 @@ ROLE_ARN = f"arn:aws:iam::{ACCOUNT}:role/{ROLE}"
 ROLE_ID = "AROALOCALCLOUD0000000"
 # What STS says of whoever works with the role in Studio or in a notebook instance.
 CALLER_ARN = f"arn:aws:sts::{ACCOUNT}:assumed-role/{ROLE}/SageMaker"
+# UserContext in SageMaker's API reference: who has made or changed a resource.
+CALLER = {"IamIdentity": {"Arn": CALLER_ARN, "PrincipalId": f"{ROLE_ID}:SageMaker"}}

@@ -71,7 +71,7 @@ def test_every_field_of_a_training_job_works_or_is_ignored_or_refused() -> None:
     works = {"TrainingJobName", "HyperParameters", "AlgorithmSpecification", "InputDataConfig"}
     works |= {"OutputDataConfig", "ResourceConfig", "StoppingCondition", "Tags"}
     works |= {"CheckpointConfig", "TensorBoardOutputConfig", "Environment"}
-    works |= {"EnableManagedSpotTraining"}
+    works |= {"EnableManagedSpotTraining", "ExperimentConfig"}
     assert set(shape.members) - works - set(MISSING) == {
         field for field in IGNORED_BY_SAGEMAKER if "." not in field
     }

@@ -19,6 +19,8 @@ from local_cloud.amazon.sagemaker.pipelines.steps import StepKinds
 from local_cloud.amazon.sagemaker.pipelines.table import PipelineTable
 from local_cloud.amazon.sagemaker.processing.jobs import Processing
 from local_cloud.amazon.sagemaker.resources.tags import Tags
+from local_cloud.amazon.sagemaker.search.search import Search
+from local_cloud.amazon.sagemaker.tracking import Tracking
 from local_cloud.amazon.sagemaker.tuning.tuning import Tuning
 from local_cloud.platform import Platform
 
@@ -42,21 +44,31 @@ class Parts:
     pipelines: Pipelines
     executions: PipelineExecutions
     autopilot: Autopilot
+    tracking: Tracking
+    search: Search
 
     @classmethod
     def of(cls, platform: Platform) -> Parts:
         """Make them."""
         tags = Tags(platform.records)
         registry = ModelRegistry(platform.records, platform.s3, tags)
-        training, processing = Training(platform, tags), Processing(platform, tags)
+        tracking = Tracking.of(platform.records, tags)
+        training = Training(platform, tags, tracking.jobs)
+        processing = Processing(platform, tags, tracking.jobs)
         models = Models(platform.records, registry, tags)
         configs = EndpointConfigs(models)
         endpoints = Endpoints(platform, configs)
-        batches = BatchPredictions(platform, models)
+        batches = BatchPredictions(platform, models, tracking.jobs)
         table = PipelineTable(platform.records)
         pipelines = Pipelines(table, platform.s3, tags)
         tuning = Tuning(training, platform.studies)
         kinds = StepKinds(training, tuning, processing, models=models, registry=registry)
+        kinds_to_find = {
+            "TrainingJob": training.all,
+            "Experiment": tracking.experiments.entities.all,
+            "ExperimentTrial": tracking.trials.all,
+            "ExperimentTrialComponent": tracking.trials.all_components,
+        }
         executions = PipelineExecutions(table, pipelines, kinds, objects=platform.s3)
         return cls(
             platform,
@@ -74,4 +86,6 @@ class Parts:
             pipelines,
             executions,
             Autopilot(training),
+            tracking,
+            Search(kinds_to_find, tags),
         )

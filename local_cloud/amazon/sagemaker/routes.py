@@ -123,3 +123,50 @@ def pipelines(parts: Parts) -> dict[str, Operation]:
         "DescribePipelineDefinitionForExecution": executions.definition,
         "ListPipelineParametersForExecution": executions.parameters,
     }
+
+
+def experiments(parts: Parts) -> dict[str, Operation]:
+    """Return the operations on experiments, trials and their components, and Search."""
+    tracking = parts.tracking
+    experiments, trials, components = tracking.experiments, tracking.trials, tracking.components
+    return {
+        "CreateExperiment": experiments.create,
+        "DescribeExperiment": experiments.describe,
+        "UpdateExperiment": experiments.update,
+        "ListExperiments": experiments.list,
+        "DeleteExperiment": experiments.delete,
+        "CreateTrial": trials.create,
+        "DescribeTrial": trials.describe,
+        "UpdateTrial": trials.update,
+        "ListTrials": trials.list,
+        "DeleteTrial": trials.delete,
+        "CreateTrialComponent": components.create,
+        "DescribeTrialComponent": components.describe,
+        "UpdateTrialComponent": components.update,
+        "ListTrialComponents": trials.list_components,
+        "DeleteTrialComponent": components.delete,
+        "AssociateTrialComponent": trials.associate,
+        "DisassociateTrialComponent": trials.disassociate,
+        "Search": parts.search.search,
+    }
+
+
+def lineage(parts: Parts) -> dict[str, Operation]:
+    """Return the operations on contexts, actions, artifacts and associations."""
+    tracking, associations = parts.tracking, parts.tracking.associations
+    found: dict[str, Operation] = {
+        "AddAssociation": associations.add,
+        "ListAssociations": associations.list,
+        "DeleteAssociation": associations.delete,
+        "QueryLineage": tracking.query.query,
+    }
+    for entities in (tracking.contexts, tracking.actions, tracking.artifacts):
+        word = entities.kind.word
+        found |= {
+            f"Create{word}": entities.create,
+            f"Describe{word}": entities.describe,
+            f"Update{word}": entities.update,
+            f"List{word}s": entities.list,
+            f"Delete{word}": entities.delete,
+        }
+    return found

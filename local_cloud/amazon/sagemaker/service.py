@@ -26,6 +26,8 @@ OPERATIONS: tuple[Callable[[Parts], Mapping[str, Operation]], ...] = (
     routes.endpoints,
     routes.batch_predictions,
     routes.pipelines,
+    routes.experiments,
+    routes.lineage,
 )
 
 
@@ -36,7 +38,12 @@ def service(platform: Platform) -> AmazonService:
     operations |= tags.operations(platform.records, operations)
     api = JsonService("sagemaker", operations)
     return AmazonService(
-        apis=[api, parts.predictions.api(), *cloudwatch.apis(platform)],
+        apis=[
+            api,
+            parts.predictions.api(),
+            parts.tracking.metrics.api(),
+            *cloudwatch.apis(platform),
+        ],
         dialect=Dialect(
             DIALECT,
             parts.training,

@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
+from local_cloud.amazon.sagemaker.endpoints import tracked
 from local_cloud.amazon.sagemaker.endpoints.endpoints import DIALECT, FACTS
 from local_cloud.amazon.sagemaker.instances import layout
 from local_cloud.amazon.sagemaker.jobs import status
+from local_cloud.amazon.sagemaker.lineage.jobs import JobLineage
 from local_cloud.amazon.sagemaker.models.models import Models
 from local_cloud.amazon.sagemaker.resources import billing, listing
 from local_cloud.amazon.sagemaker.resources.names import arn, split_s3_uri
@@ -52,11 +54,12 @@ SUMMARY = (
 class BatchPredictions:
     """Transform jobs by name."""
 
-    def __init__(self, platform: Platform, models: Models) -> None:
-        """models: which jobs name."""
+    def __init__(self, platform: Platform, models: Models, lineage: JobLineage) -> None:
+        """models: which jobs name; lineage: what is tracked of jobs."""
         self.records, self.objects = platform.records, platform.s3
         self.serving = platform.serving
-        self.models, self.tags = models, models.tags
+        self.models, self.tags, self.lineage = models, models.tags, lineage
+        lineage.components.follow(KIND, self.track)
         self._tasks: dict[str, asyncio.Task[None]] = {}  # by the job's name
 
     # ---- requests -------------------------------------------------------------------------------
@@ -94,6 +97,7 @@ class BatchPredictions:
             self.records.put(KIND, name, document)
             self.records.put(FACTS, made, facts)
             self.tags.make(document["TransformJobArn"], request.get("Tags", []))
+            self.lineage.begin(tracked.job(document))
             count = request["TransformResources"]["InstanceCount"]
             machine = billing.of_instances("transform job", name, request["TransformResources"])
             self.serving.deploy(
@@ -106,6 +110,11 @@ class BatchPredictions:
         found = self._get(params[NAME])
         hidden = ("deployment", "LastModifiedTime")
         return {field: value for field, value in found.items() if field not in hidden}
+
+    def track(self, name: str) -> Json:
+        """Return what a job's trial component shows of it; {} of a job that is not there."""
+        known = self.records.get(KIND, name)
+        return tracked.facts(known, self.models.find(known["ModelName"])) if known else {}
 
     def list(self, params: Json) -> Json:
         """ListTransformJobs: the newest first, unless the request says otherwise."""

@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,28 @@ def series(regex: str, logs: Sequence[Path], seconds: int) -> list[tuple[float, 
     Raises TooSlow as final() does.
     """
     found = _search([regex], logs, seconds, every=True)
+    return [(moment, value) for _, moment, value in _with_times(found, logs)]
+
+
+def points(
+    definitions: Sequence[Mapping[str, str]], logs: Sequence[Path], seconds: int
+) -> dict[str, list[tuple[float, float]]]:
+    """Return each value of each metric in the logs of a job that has ended, with its line's time.
+
+    Raises TooSlow as final() does.
+    """
+    regexes = [each["Regex"] for each in definitions]
+    found = _search(regexes, logs, seconds, every=True, ended=True)
+    of_metric: dict[str, list[tuple[float, float]]] = {}
+    for metric, moment, value in _with_times(found, logs):
+        of_metric.setdefault(definitions[metric]["Name"], []).append((moment, value))
+    return of_metric
+
+
+def _with_times(
+    found: Sequence[tuple[int, int, int, float]], logs: Sequence[Path]
+) -> Iterator[tuple[int, float, float]]:
+    """Yield (metric, time, value) of what search.py found."""
     times: dict[tuple[int, int], float] = {}
     for place, log in enumerate(logs):
         starts = {start for _, where, start, _ in found if where == place}
@@ -61,17 +83,23 @@ def series(regex: str, logs: Sequence[Path], seconds: int) -> list[tuple[float, 
                 for line in log_timestamps.lines(log)
                 if line.start in starts
             }
-    return [(times[place, start], value) for _, place, start, value in found]
+    return ((metric, times[place, start], value) for metric, place, start, value in found)
 
 
 def _search(
-    regexes: Sequence[str], logs: Sequence[Path], seconds: int, *, every: bool
+    regexes: Sequence[str],
+    logs: Sequence[Path],
+    seconds: int,
+    *,
+    every: bool,
+    ended: bool = False,
 ) -> list[tuple[int, int, int, float]]:
     """Return what search.py finds."""
     task = {
         "seconds": seconds,
         "longest": log_timestamps.LONGEST,
         "every": every,
+        "ended": ended,
         "metrics": regexes,
         "logs": [str(log) for log in logs],
     }

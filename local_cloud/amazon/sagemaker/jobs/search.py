@@ -1,9 +1,10 @@
 """What regular expressions find in logs: `python -I -S search.py`, standard library only.
 
 A process of its own, for a regular expression can run for ever, and meanwhile none of a process's
-other threads runs. Reads {"seconds", "longest", "every", "metrics": [regex], "logs": [path]} as
-JSON; writes [[metric, log, start, value]]: of each metric in each log, by their places, the last
-line that has it or, with `every`, each whole line. Is ended by SIGALRM after so many seconds.
+other threads runs. Reads {"seconds", "longest", "every", "ended", "metrics": [regex],
+"logs": [path]} as JSON; writes [[metric, log, start, value]]: of each metric in each log, by their
+places, the last line that has it or, with `every`, each line. A last line that may still be written
+is left out then, unless the job has `ended`. Is ended by SIGALRM after so many seconds.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def main() -> None:
     found: deque[tuple[int, int, int, float]] = deque(maxlen=MOST)
     for place, log in enumerate(task["logs"]):
         if task["every"]:
-            lines: Iterable[Row] = rows(patterns, log, task["longest"], whole=True)
+            lines: Iterable[Row] = rows(patterns, log, task["longest"], whole=not task["ended"])
         else:
             lines = latest(patterns, log, task["longest"])
         found.extend((metric, place, start, number) for metric, start, number in lines)

@@ -8,9 +8,18 @@ from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.sagemaker.algorithms import xgboost_launch
+from local_cloud.amazon.sagemaker.experiments.metrics import summary
 from local_cloud.amazon.sagemaker.instances import layout
 from local_cloud.amazon.sagemaker.instances.types import device
-from local_cloud.amazon.sagemaker.jobs import failure_reason, launch, metrics, outputs, status
+from local_cloud.amazon.sagemaker.jobs import (
+    failure_reason,
+    launch,
+    metrics,
+    outputs,
+    status,
+    tracked,
+)
+from local_cloud.amazon.sagemaker.lineage.jobs import MODEL, JobLineage
 from local_cloud.amazon.sagemaker.resources import billing, listing
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import check, invalid, limit
@@ -35,13 +44,14 @@ class Training:
     A document holds the request; states, times and errors are the engine's.
     """
 
-    def __init__(self, platform: Platform, tags: Tags) -> None:
-        """tags: those of all of SageMaker's resources."""
+    def __init__(self, platform: Platform, tags: Tags, lineage: JobLineage) -> None:
+        """tags: those of all of SageMaker's resources; lineage: what is tracked of jobs."""
         self.records = platform.records
         self.objects = platform.s3
         self.engine = platform.engine
         self.environment = platform.environment
-        self.tags = tags
+        self.tags, self.lineage = tags, lineage
+        lineage.components.follow("training-job", self.track)
 
     # ---- requests -------------------------------------------------------------------------------
     def create(self, request: Json) -> Json:
@@ -73,6 +83,7 @@ class Training:
         with self.records.transaction():
             self.records.put(KIND, name, document)
             self.tags.make(_arn(name), list(tags))
+            self.lineage.begin(tracked.job(_arn(name), request))
             try:
                 machines = billing.of_job(request, tuning, autopilot)
                 count = resources["InstanceCount"]
@@ -106,6 +117,19 @@ class Training:
         if job.outcome and status.status(job) == "Failed":
             found["FailureReason"] = self._failure(job, job.outcome, moments)
         return found
+
+    def track(self, name: str) -> Json:
+        """Return what a job's trial component shows of it; {} of a job that is not there."""
+        if not (document := self.records.get(KIND, name)):
+            return {}
+        statistics = (self.records.get(MOMENTS, name) or {}).get("statistics", [])
+        described = self.describe({"TrainingJobName": name})
+        return tracked.facts(document["request"], described, statistics)
+
+    def all(self) -> Iterator[Json]:
+        """Yield the descriptions of all jobs."""
+        for name, _ in self.records.list(KIND):
+            yield self.describe({"TrainingJobName": name})
 
     def _failure(self, job: Job, outcome: Outcome, moments: Json) -> str:
         known: str = moments.get("failure", "")
@@ -165,6 +189,7 @@ class Training:
                 f"The training job {job.id} belongs to a tuning job; delete that first.",
             )
         with self.records.transaction():
+            self.lineage.leave(tracked.job(_arn(job.id), document["request"]).component)
             if autopilot := document.get("autopilot"):
                 self._leave(autopilot.rpartition("/")[2], job)
             for kind in (KIND, MOMENTS):
@@ -232,11 +257,14 @@ class Training:
         self._note(
             job.id,
             uploading=_after(job),
-            metrics=_metrics(definitions, logs),
+            **_metrics(definitions, logs, _arn(job.id)),
             failure=self._failure_reason(job, job.outcome, hosts),
             **({"report": launch.report(folder)} if document.get("autopilot") else {}),
         )
         outputs.upload(request, hosts, self.objects)
+        if job.outcome.state is State.SUCCEEDED:
+            component = tracked.job(_arn(job.id), request).component
+            self.lineage.produced(component, outputs.model(request), MODEL)
         for host in hosts:  # the instances are gone, and their disks with them
             trees.remove(host.ml)
         launch.forget(folder)
@@ -261,21 +289,25 @@ class Training:
             self.records.put(MOMENTS, job_id, (self.records.get(MOMENTS, job_id) or {}) | facts)
 
 
-def _metrics(definitions: Sequence[Json], logs: Sequence[Path]) -> list[Json]:
-    """Return the metrics in those logs that are there.
+def _metrics(definitions: Sequence[Json], logs: Sequence[Path], source: str) -> Json:
+    """Return the metrics in those logs that are there: the last values, and the statistics.
 
-    If they were given up, the first log says so.
+    If they were given up, the first log says so. source: the job's ARN.
     """
     written = [log for log in logs if log.exists()]
+    found: Json = {"metrics": [], "statistics": []}
     if not definitions or not written:
-        return []
+        return found
     try:
-        return metrics.final(definitions, written, metrics.SECONDS)
+        found["metrics"] = metrics.final(definitions, written, metrics.SECONDS)
+        points = metrics.points(definitions, written, metrics.SECONDS)
     except metrics.TooSlow as problem:
         with written[0].open("a", encoding="utf-8") as log:
             log.write(f"{failure_reason.OURS}MetricDefinitions: {problem}; no metric was read\n")
         log_timestamps.mark(written[0])
-        return []
+        return found
+    found["statistics"] = [summary(name, sorted(own), source) for name, own in points.items()]
+    return found
 
 
 def _after(job: Job) -> float:

@@ -73,9 +73,13 @@ class Models:
             self.tags.forget(found["ModelArn"])
         return {}
 
+    def find(self, name: str) -> Json | None:
+        """Return the model with this name, or None."""
+        return self.records.get(KIND, name)
+
     def get(self, name: str) -> Json:
-        """Return the model with this name."""
-        found = self.records.get(KIND, name)
+        """Return the model with this name; raises ServiceError if there is none."""
+        found = self.find(name)
         if found is None:
             raise invalid(f'Could not find model "{arn(f"model/{name}")}".')
         return found

@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from local_cloud.amazon.account import CALLER_ARN, ROLE_ID
+from local_cloud.amazon.account import CALLER
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.sagemaker.resources import listing
+from local_cloud.amazon.sagemaker.resources.entities import merge
 from local_cloud.amazon.sagemaker.resources.names import arn, split_data_uri
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.amazon.sagemaker.resources.tags import Tags
@@ -21,8 +22,7 @@ from local_cloud.store.records import Records
 Json = dict[str, Any]
 GROUP, PACKAGE = "model-package-group", "model-package"  # kinds of records, and parts of ARNs
 NAME, GROUP_NAME = "ModelPackageName", "ModelPackageGroupName"
-MOST = 50  # customer metadata of one package: API reference, CustomerMetadataProperties
-CALLER = {"IamIdentity": {"Arn": CALLER_ARN, "PrincipalId": f"{ROLE_ID}:SageMaker"}}
+METADATA, MOST = "CustomerMetadataProperties", 50  # keys of one package: API reference
 
 # What would start something that is not there: refused by name.
 MISSING = {
@@ -239,7 +239,8 @@ class ModelRegistry:
             key = package["ModelPackageArn"].partition(f"{PACKAGE}/")[2]
             if "ModelApprovalStatus" in changes and "ModelPackageVersion" not in package:
                 raise invalid("ModelApprovalStatus does not apply to a package of no group")
-            package |= _metadata(package, changes) | _specifications(package, changes)
+            package |= merge(package, changes, METADATA, most=MOST)
+            package |= _specifications(package, changes)
             changed = {"LastModifiedTime": time.time(), "LastModifiedBy": CALLER}
             package = {field: value for field, value in package.items() if value != {}}
             self.records.put(PACKAGE, key, package | changes | changed)
@@ -270,17 +271,6 @@ class ModelRegistry:
         if found is None:
             raise invalid(f"ModelPackage {arn(f'{PACKAGE}/{key}')} does not exist.")
         return found
-
-
-def _metadata(package: Json, changes: Json) -> Json:
-    """Return the customer's metadata after the changes, which are taken out of the request."""
-    field = "CustomerMetadataProperties"
-    kept = package.get(field, {}) | changes.pop(field, {})
-    for key in changes.pop(f"{field}ToRemove", []):
-        kept.pop(key, None)
-    if len(kept) > MOST:
-        raise invalid(f"{field}: {len(kept)} keys; a model package can have {MOST} at most")
-    return {field: kept}
 
 
 def _specifications(package: Json, changes: Json) -> Json:

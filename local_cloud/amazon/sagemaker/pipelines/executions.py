@@ -10,8 +10,8 @@ import string
 import time
 from typing import Any
 
+from local_cloud.amazon.account import CALLER
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
-from local_cloud.amazon.sagemaker.models.registry import CALLER
 from local_cloud.amazon.sagemaker.pipelines import definition as pipeline_definition
 from local_cloud.amazon.sagemaker.pipelines import values as pipeline_values
 from local_cloud.amazon.sagemaker.pipelines.pipelines import Pipelines

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from local_cloud.amazon.account import CALLER
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
-from local_cloud.amazon.sagemaker.models.registry import CALLER
 from local_cloud.amazon.sagemaker.pipelines import definition
 from local_cloud.amazon.sagemaker.pipelines.table import ENDED, PipelineTable
 from local_cloud.amazon.sagemaker.resources import listing

@@ -10,7 +10,9 @@ from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.sagemaker.instances.layout import Host
 from local_cloud.amazon.sagemaker.instances.types import device
 from local_cloud.amazon.sagemaker.jobs import failure_reason, launch, status
+from local_cloud.amazon.sagemaker.lineage.jobs import JobLineage
 from local_cloud.amazon.sagemaker.processing import launch as processing_launch
+from local_cloud.amazon.sagemaker.processing import tracked
 from local_cloud.amazon.sagemaker.processing.request import check
 from local_cloud.amazon.sagemaker.resources import billing, listing
 from local_cloud.amazon.sagemaker.resources.names import arn
@@ -38,13 +40,14 @@ class Processing:
     A document holds the request; states, times and errors are the engine's.
     """
 
-    def __init__(self, platform: Platform, tags: Tags) -> None:
-        """tags: those of all of SageMaker's resources."""
+    def __init__(self, platform: Platform, tags: Tags, lineage: JobLineage) -> None:
+        """tags: those of all of SageMaker's resources; lineage: what is tracked of jobs."""
         self.records = platform.records
         self.objects = platform.s3
         self.engine = platform.engine
         self.environment = platform.environment
-        self.tags = tags
+        self.tags, self.lineage = tags, lineage
+        lineage.components.follow(KIND, self.track)
 
     # ---- requests -------------------------------------------------------------------------------
     def create(self, request: Json) -> Json:
@@ -67,6 +70,7 @@ class Processing:
         with self.records.transaction():
             self.records.put(KIND, name, {"request": request, "note": wanted.missing})
             self.tags.make(_arn(name), list(tags))
+            self.lineage.begin(tracked.job(_arn(name), request))
             try:
                 count, machines = cluster["InstanceCount"], billing.of_processing(request)
                 self.engine.submit(DIALECT, PREFIX + name, count, gpus=wanted.gpus, rented=machines)
@@ -79,6 +83,11 @@ class Processing:
         request: Json = self._document(name)["request"]
         limits = {"StoppingCondition": {"MaxRuntimeInSeconds": limit(request)}}
         return request | limits | self._standing(name)
+
+    def track(self, name: str) -> Json:
+        """Return what a job's trial component shows of it; {} of a job that is not there."""
+        known = self.records.get(KIND, name)
+        return tracked.facts(known["request"], self._standing(name)) if known else {}
 
     def list(self, params: Json) -> Json:
         """ListProcessingJobs: the newest first, unless the request says otherwise."""

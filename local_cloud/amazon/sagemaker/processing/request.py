@@ -20,7 +20,6 @@ IGNORED = {
     "ProcessingResources.ClusterConfig.VolumeSizeInGB": "there is one disk",
     "ProcessingResources.ClusterConfig.VolumeKmsKeyId": "nothing is encrypted",
     "NetworkConfig": "no network is cut off; instances connect over loopback",
-    "ExperimentConfig": "nothing is tracked",
 }
 
 

@@ -42,7 +42,6 @@ IGNORED = {
     "RemoteDebugConfig": "log in to this machine instead",
     "InfraCheckConfig": "this machine is not checked",
     "SessionChainingConfig": "there are no sessions",
-    "ExperimentConfig": "nothing is tracked yet",
 }
 # What a job would fail or mean something else without: refused by name.
 MISSING = {

@@ -34,6 +34,10 @@ class Tags:
             raise ServiceError("ValidationException", "Duplicate tag key")
         self.records.put(KIND, arn, _merge({}, tags))
 
+    def of(self, arn: str) -> list[Json]:
+        """Return the tags of a resource, as the API gives them."""
+        return _as_list(self.records.get(KIND, arn) or {})
+
     def forget(self, arn: str) -> None:
         """Forget a resource that is gone."""
         self.records.delete(KIND, arn)

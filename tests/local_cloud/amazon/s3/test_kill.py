@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,14 +52,6 @@ for page in s3.get_paginator("list_objects_v2").paginate(Bucket="kept"):
         found[one["Key"]] = [len(body), sorted(set(body))]
 print(json.dumps(found))
 """
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Home]:
-    home = Home(tmp_path / "home")
-    control.start(home)
-    yield home
-    control.stop(home)
 
 
 def client(home: Home, code: str) -> subprocess.Popen[str]:

@@ -1,0 +1,1 @@
+"""Experiments of SageMaker: experiments, trials, trial components and their metrics."""

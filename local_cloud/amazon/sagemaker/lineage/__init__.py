@@ -1,0 +1,1 @@
+"""Lineage: contexts, actions, artifacts, and what led from one to the other."""

@@ -1,0 +1,1 @@
+"""Search: which of SageMaker's resources satisfy an expression."""

@@ -56,6 +56,8 @@ def write_configuration(home: Home, port: int, project: str = PROJECT) -> None:
     found = configparser.RawConfigParser()
     found.read(path, encoding="utf-8")
     known = {("core", "project"): project, ("core", "account"): ACCOUNT, ("ai", "region"): REGION}
+    # Else lists of Compute Engine only warn that the service is not here, and end with success.
+    known["compute", "allow_partial_error"] = "false"
     for (section, name), value in known.items():
         if not found.has_section(section):
             found.add_section(section)

@@ -94,6 +94,7 @@ def test_gsutil_has_gcloud_do_the_work(cloud: Status, shell: Shell, bucket: stor
         (("builds", "list"), "cloudbuild"),
         (("ai-platform", "jobs", "list"), "ml"),
         (("services", "enable", "aiplatform.googleapis.com"), "serviceusage"),
+        (("compute", "instances", "list"), "compute"),
     ],
     ids=lambda part: part if isinstance(part, str) else "",
 )

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import html
+import os
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TextIO
 
 from lesson.jobs.epochs import Epoch
-from lesson.jobs.states import ENDED, SUCCEEDED, with_word
+from lesson.jobs.states import CANCELLED, ENDED, FAILED, SUCCEEDED, with_word
 from lesson.money.costs import dollars
 from lesson.show import curve
 
+LEAST_FIRST = ("loss", "cost")  # what a narrow terminal leaves out
+COLOURS = {SUCCEEDED: 32, FAILED: 31, CANCELLED: 33}  # green, red, yellow: ECMA-48, SGR
 PLAIN_EVERY = 5.0  # seconds between lines where none can be overwritten: in a file or a pipe
 
 
@@ -55,25 +59,35 @@ class Progress:
             return 0.0 if self.state in ENDED else None
         return min(1.0, self.epoch / self.epochs)
 
-    def words(self) -> str:
-        """Return everything that is known, in words."""
-        parts = [with_word(self.state, self.service_state)]
+    def words(self, width: int | None = None) -> str:
+        """Return everything that is known, in words; if that is too wide, what matters most."""
+        known = self._parts()
+        for least in LEAST_FIRST:
+            if width is not None and len("  ".join(known.values())) > width:
+                known.pop(least, None)
+        if width is not None and len("  ".join(known.values())) > width:
+            known["state"] = self.state
+        return "  ".join(known.values())
+
+    def _parts(self) -> dict[str, str]:
+        """Return what is known by name, in the order in which it is shown."""
+        parts = {"state": with_word(self.state, self.service_state)}
         if self.epoch is not None:
-            parts.append(f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs else ""))
+            parts["epoch"] = f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs else "")
         if self.interruptions:
             goes_on = "" if self.state in ENDED else ", resumes"
-            parts.append(f"interrupted {times(self.interruptions)}{goes_on}")
+            parts["interruptions"] = f"interrupted {times(self.interruptions)}{goes_on}"
         if self.loss is not None:
-            parts.append(f"validation loss {self.loss:.4f}")
+            parts["loss"] = f"validation loss {self.loss:.4f}"
         if self.accuracy is not None:
-            parts.append(f"accuracy {self.accuracy:.4f}")
-        parts.append(f"{self.seconds:.0f} s")
+            parts["accuracy"] = f"accuracy {self.accuracy:.4f}"
+        parts["seconds"] = f"{self.seconds:.0f} s"
         if self.cost is not None:
-            parts.append(f"about {dollars(self.cost)}")
-        return "  ".join(parts)
+            parts["cost"] = f"about {dollars(self.cost)}"
+        return parts
 
     def lines(self, width: int | None = None, height: int | None = None) -> list[str]:
-        """Return the one line that a terminal shows, cut after `width` characters."""
+        """Return the one line that a terminal shows, of `width` characters at most."""
         return [text(self, width)]
 
     def markup(self) -> str:
@@ -101,8 +115,9 @@ def times(count: int) -> str:
 
 
 def text(progress: Progress, width: int | None = None) -> str:
-    """Return one line: a bar, and beside it the words; cut after `width` characters."""
-    return bar(progress.share, progress.words())[:width]
+    """Return one line: a bar, and beside it the words, in `width` characters at most."""
+    room = None if width is None else width - len(bar(None, ""))
+    return bar(progress.share, progress.words(room))[:width]
 
 
 def bar(share: float | None, words: str) -> str:
@@ -178,6 +193,7 @@ class Display:
         size = shutil.get_terminal_size()
         lines = view.lines(size.columns - 1, size.lines - 1)  # a full line would wrap, and stay
         up = f"\033[{self._above}A" if self._above else ""
+        lines[0] = coloured(lines[0], view.state)
         cleared = "\n".join(f"\r\033[K{line}" for line in lines)
         print(f"{up}{cleared}", end="", file=self._stream, flush=True)
         self._above = len(lines) - 1
@@ -190,12 +206,29 @@ class Display:
             print(self._said, file=self._stream, flush=True)
 
 
+def coloured(line: str, state: str) -> str:
+    """Return a line with its bar in the colour of an end, unless NO_COLOR asks for none."""
+    if state not in COLOURS or os.environ.get("NO_COLOR"):
+        return line
+    shown, bracket, words = line.partition("]")
+    return f"\033[{COLOURS[state]}m{shown}{bracket}\033[0m{words}"
+
+
 def note(text: str) -> None:
     """Say something that is neither a result nor an error: on stderr, as programs do.
 
     In a notebook on stdout: what is on stderr looks like an error there, in red.
     """
-    print(text, file=sys.stdout if in_notebook() else sys.stderr, flush=True)
+    stream = sys.stdout if in_notebook() else sys.stderr
+    print(wrapped(text, stream), file=stream, flush=True)
+
+
+def wrapped(text: str, stream: TextIO | None = None) -> str:
+    """Return a line as lines that end between two words, where they go to a terminal."""
+    if not (stream or sys.stdout).isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def in_notebook() -> bool:

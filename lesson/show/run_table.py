@@ -42,15 +42,17 @@ BEST: dict[str, Callable[[Iterable[float]], float]] = {
 }
 
 LONG = ("artefacts",)  # URIs, too long for a line
+# What a narrow terminal leaves out.
+LEAST_FIRST = ("queued", "starting", "training", "loss", "machine")
 
 
-def run_table(runs: Sequence[Run]) -> pd.DataFrame:
+def run_table(runs: Sequence[Run]) -> RunTable:
     """Return the runs as a table, one row each, rounded; blank where nothing is known."""
     rows = [[getattr(run, name) for name in COLUMNS] for run in runs]
     table = RunTable(rows, columns=list(COLUMNS))
     for name, digits in DIGITS.items():
         table[name] = table[name].astype(float).round(digits)
-    return table.astype(object).where(table.notna(), "")
+    return RunTable(table.astype(object).where(table.notna(), ""))
 
 
 class RunTable(pd.DataFrame):
@@ -73,6 +75,14 @@ class RunTable(pd.DataFrame):
                     _text(name, value) + (" *" if value == best else "  " if best else "")
                     for value in self[name]
                 ]
+        return pd.DataFrame(shown).to_string(index=False)
+
+    def as_text(self, width: int | None = None) -> str:
+        """Return the table without its long columns, and without others that do not fit."""
+        shown = self.drop(columns=[*LONG])
+        for name in LEAST_FIRST:
+            if width is not None and len(shown.to_string(index=False).split("\n")[0]) > width:
+                shown = shown.drop(columns=name)
         return pd.DataFrame(shown).to_string(index=False)
 
     def _repr_html_(self) -> str:

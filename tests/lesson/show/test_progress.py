@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,7 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lesson.show import curve
-from lesson.show.progress import PLAIN_EVERY, Display, Progress, in_notebook, markup, text
+from lesson.show.progress import (
+    PLAIN_EVERY,
+    Display,
+    Progress,
+    coloured,
+    in_notebook,
+    markup,
+    text,
+)
 from tools.environment import install_lesson
 
 ROOT = Path(__file__).parents[3]
@@ -50,6 +59,14 @@ def test_a_job_that_was_interrupted_says_so(state: str, count: int, words: str) 
 def test_the_line_is_never_wider_than_asked(epoch: int, epochs: int, width: int) -> None:
     line = text(Progress("training", epoch, epochs), width)
     assert len(line) <= width and line.count("#") + line.count(".") >= 20
+
+
+def test_a_narrow_line_leaves_out_whole_words() -> None:
+    done = replace(HALF, state="succeeded", service_state="Completed", seconds=1)
+    kept = "epoch 25 of 50  accuracy 0.8123  1 s"
+    assert text(done, 79) == f"[####################] succeeded  {kept}"
+    assert text(done, 90) == f"[####################] succeeded (Completed)  {kept}"
+    assert text(replace(done, service_state=""), 79) == text(done, 79)
 
 
 class Elements(HTMLParser):
@@ -139,6 +156,14 @@ def test_a_terminals_line_is_overwritten_in_place() -> None:
     os.close(leader)
     assert shown.count("\n") == 1 and shown.endswith("succeeded  13 s\r\n")
     assert shown.count("\r\033[K") == 2
+    assert "\033[32m[####################]\033[0m succeeded" in shown  # green, and the end of it
+
+
+def test_colour_is_for_ends_and_for_those_who_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert coloured("[#] running", "running") == "[#] running"
+    assert coloured("[.] failed", "failed") == "\033[31m[.]\033[0m failed"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert coloured("[.] failed", "failed") == "[.] failed"
 
 
 def test_outside_a_notebook_there_is_none() -> None:

@@ -53,3 +53,11 @@ def test_a_notebook_shows_the_table_with_units_and_marks_the_best() -> None:
     assert '<td style="text-align: right">1</td>' in shown
     assert "★" not in run_table([good])._repr_html_()
     assert "artefacts" not in run_table([fast, good]).drop(columns="artefacts")._repr_html_()
+
+
+def test_a_terminal_shows_as_many_columns_as_fit() -> None:
+    table = run_table([HERE, replace(HERE, place="SageMaker (local cloud)", cost=0.0002)])
+    assert len(table.as_text().split("\n")[0]) > 80
+    narrow = table.as_text(80).split("\n")
+    assert max(map(len, narrow)) <= 80
+    assert narrow[0].split() == ["place", "machine", "replicas", "seconds", "cost", "accuracy"]

@@ -1,4 +1,4 @@
-"""A small disk, as a space of SageMaker Studio has by default: 5 GB (Amazon's pages, 2026-11-22)."""
+"""A small disk: a space of SageMaker Studio has 5 GB by default (Amazon's pages, 2026-11-22)."""
 
 from __future__ import annotations
 

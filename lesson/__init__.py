@@ -53,6 +53,17 @@ def show_target() -> None:
     print(f"LESSON_TARGET={target()}: {meaning[target()]}.")
 
 
+def console(at: str = "") -> None:
+    """Show a link to the console of the local cloud: it signs the browser in, and works once.
+
+    at: where the browser sees the local cloud, if that is behind a proxy such as a hub's:
+    "https://hub.example.org/user/ada/proxy/PORT". Raises LessonError under LESSON_TARGET=cloud.
+    """
+    from lesson.show.console_link import show_link
+
+    show_link(at)
+
+
 def reset() -> None:
     """Begin again: empty the local cloud and runs/, and say so; notebooks in work/ stay.
 

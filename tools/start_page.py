@@ -37,7 +37,8 @@ again.
 
 CONSOLE = """\
 Your jobs, logs, files and costs are on [the pages of the local cloud]({address}). They ask you to
-sign in once: [how](pages/local-cloud.md#console)."""
+sign in once: run `import lesson; lesson.console()` in a notebook and click the link
+([more](pages/local-cloud.md#console))."""
 
 
 def write(root: Path = ROOT, console: str = "") -> Path:

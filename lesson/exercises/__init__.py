@@ -49,8 +49,8 @@ class Exercise:
         verdict.show(self._verdict(answer, *context))
 
     def hint(self) -> None:
-        """Print a hint that does not give the answer away."""
-        print(f"Hint: {self.advice}")
+        """Show a hint that does not give the answer away."""
+        verdict.show(f"Hint: {self.advice}")
 
     def solution(self) -> None:
         """Show the page's solution: after a try of your own, it teaches more."""

@@ -1,8 +1,9 @@
-"""One sentence instead of a traceback, for two errors that a notebook's reader can do nothing with.
+"""One sentence instead of a traceback, for three errors that a traceback does not explain.
 
 - The Vertex AI SDK's own `job.run()` is interrupted: its traceback has hundreds of
   lines, and none says that the job continues to run.
 - A cell is run first after a restart of the kernel: a name that an earlier cell defines is missing.
+- The answer to an exercise is a text without quotes: `letters = BCA`.
 
 All other errors are shown as ever.
 """
@@ -12,7 +13,9 @@ from __future__ import annotations
 import ast
 import functools
 import json
+import linecache
 import os
+import re
 import sys
 import traceback
 from pathlib import Path
@@ -62,7 +65,8 @@ def explain(error: BaseException | None) -> None:
     if isinstance(error, KeyboardInterrupt):
         sentence = of_interrupt(error.__traceback__)
     elif isinstance(error, NameError):
-        sentence = of_missing_name(error.name or "", error.__traceback__)
+        name, trace = error.name or "", error.__traceback__
+        sentence = of_answer_without_quotes(name, trace) or of_missing_name(name, trace)
     if sentence:
         lines = [f"{type(error).__name__}: {sentence}"]
         vars(error)["_render_traceback_"] = lambda: lines
@@ -89,6 +93,20 @@ def _job(trace: TracebackType | None) -> Any:
                 if isinstance(found := frame.f_locals.get("self"), kind):
                     return found
     return None
+
+
+def of_answer_without_quotes(name: str, trace: TracebackType | None) -> str:
+    """Return what to say of `letters = BCA` in the cell of an exercise; "" of any other line."""
+    frames = [*traceback.walk_tb(trace)]
+    if not frames:
+        return ""
+    frame, number = frames[-1]
+    cell = linecache.getlines(frame.f_code.co_filename)
+    line = "".join(cell[number - 1 : number])
+    is_answer = re.fullmatch(rf"\w+ *= *{re.escape(name)} *(#.*)?\n?", line)
+    if not is_answer or not any(".check(" in each for each in cell):
+        return ""
+    return f'{name} is not defined. If it is your answer, put it in quotes: "{name}"'
 
 
 def of_missing_name(name: str, trace: TracebackType | None) -> str:

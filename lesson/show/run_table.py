@@ -98,7 +98,8 @@ class RunTable(pd.DataFrame):
             rows.append("".join(_cell("td", name, text) for name, text in marked))
         head = "".join(_cell("th", name, html.escape(name)) for name in names)
         body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return table + ("<div>★ the best of its column</div>" if any(best) else "")
 
     def _best(self, name: str) -> float | None:
         """Return the best value of a column; None where there is nothing to compare."""
@@ -115,8 +116,10 @@ def _mark(value: Any, best: float | None) -> str:
 
 
 def _cell(tag: str, name: str, text: str) -> str:
-    side = "right" if name in FORMATS else "left"
-    return f'<{tag} style="text-align: {side}">{text}</{tag}>'
+    style = f"text-align: {'right' if name in FORMATS else 'left'}"
+    if name in LONG:  # it wraps: a table that is wider than the page is cut
+        style += "; min-width: 12em; overflow-wrap: anywhere; white-space: normal"
+    return f'<{tag} style="{style}">{text}</{tag}>'
 
 
 def _text(name: str, value: Any) -> str:

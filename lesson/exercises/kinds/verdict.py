@@ -1,4 +1,4 @@
-"""A verdict as a notebook shows it: in colour, with a tick or a cross; elsewhere as plain text.
+"""A verdict or a hint as a notebook shows it: in colour, with a sign; elsewhere as plain text.
 
 The colours are fixed, for they are read on the box and not on the page: 4.5:1 and more in light
 and in dark themes.
@@ -16,6 +16,7 @@ STYLES = {
     "Right.": ("✔", "#0b4f1f", "#dff3e3"),
     "Not yet:": ("✘", "#7a1420", "#fbe3e4"),
     "Not answered yet:": ("○", "#4a3800", "#fbf0cf"),
+    "Hint:": ("➜", "#12375c", "#e3eefa"),
 }
 BEGINNING = re.compile("|".join(map(re.escape, STYLES)))
 

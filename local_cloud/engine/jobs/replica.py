@@ -7,9 +7,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import dropwhile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,6 +27,7 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # A socket's path may have 103 bytes (macOS; Linux: 107), and multiprocessing makes sockets with
 # names of 32 below TMPDIR.
 LONGEST = 70
+OURS = "local cloud: "  # so begin the lines that are not the program's
 # Which of the processor's instructions PyTorch and the libraries of linear algebra use, and with
 # them how sums are rounded: the server's own setting holds for jobs too (tests/within.py).
 INSTRUCTIONS = (
@@ -212,11 +213,16 @@ def _fork(
 
 
 def last_lines(log: Path, count: int = 10, most: int = 8192) -> tuple[str, ...]:
-    """Return the last lines of a log, of its last `most` bytes; none if it cannot be read."""
+    """Return the last lines of a log, of its last `most` bytes; none if it cannot be read.
+
+    Ours, with which it begins, are there only if there are no others.
+    """
     try:
         with files.open_file(log) as file:  # a job may have put a pipe there
             file.seek(max(0, file.seek(0, os.SEEK_END) - most))
             text = file.read(most).decode(errors="replace")
     except OSError:
         return ()
-    return tuple(deque((line for line in text.splitlines() if line.strip()), count))
+    lines = [line for line in text.splitlines() if line.strip()]
+    programs = [*dropwhile(lambda line: line.startswith(OURS), lines)]
+    return tuple((programs or lines)[-count:])

@@ -127,3 +127,14 @@ def test_after_a_restart_a_cell_says_which_cell_to_run(tmp_path: Path) -> None:
         assert "Traceback" in said and "nowhere" in said
         assert shown(client, cells[0]) == ("ok", "")
         assert shown(client, "1 / 0")[1].count("ZeroDivisionError") == 2
+
+
+def test_an_answer_without_quotes_is_told_to_have_some(tmp_path: Path) -> None:
+    with kernel(tmp_path) as (_, client):
+        status, said = shown(client, "letters = BCA  # None\n\nexercises.order.check(letters)")
+        assert status == "error"
+        assert said == (
+            'NameError: BCA is not defined. If it is your answer, put it in quotes: "BCA"'
+        )
+        for other in ("letters = BCA", "letters = f(BCA)\nexercises.order.check(letters)"):
+            assert "Traceback" in shown(client, other)[1]

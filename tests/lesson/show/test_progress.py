@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from lesson.show import curve
 from lesson.show.progress import (
     PLAIN_EVERY,
+    RED,
     Display,
     Progress,
     coloured,
@@ -104,6 +105,13 @@ def test_a_bar_without_a_known_end_has_no_value() -> None:
 @pytest.mark.parametrize("state", ["failed", "cancelled"])
 def test_the_bar_of_a_job_that_never_trained_stands_still(state: str) -> None:
     assert Elements(markup(Progress(state))).found["progress"]["value"] == "0.000"
+
+
+def test_the_bar_of_a_job_that_has_failed_is_red_and_has_a_cross() -> None:
+    elements = Elements(markup(Progress("failed")))
+    assert elements.found["progress"]["style"] == f"accent-color: {RED}"
+    assert elements.words == " ✘ failed · 0 s"  # the cross is hidden from those who hear the word
+    assert RED not in markup(HALF)
 
 
 def test_the_curve_of_a_job_goes_down_with_its_loss_and_is_told_in_words() -> None:

@@ -51,6 +51,7 @@ def test_a_notebook_shows_the_table_with_units_and_marks_the_best() -> None:
     assert marked == ["1.50 s", "0.9000", "0.3000"]  # of the cost, one is not known
     assert "x &lt; y" in cells and "$0.0074" in cells and "0.50 s" in cells
     assert '<td style="text-align: right">1</td>' in shown
+    assert shown.endswith("<div>★ the best of its column</div>")
     assert "★" not in run_table([good])._repr_html_()
     assert "artefacts" not in run_table([fast, good]).drop(columns="artefacts")._repr_html_()
 

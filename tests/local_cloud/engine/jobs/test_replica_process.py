@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from local_cloud.engine.jobs.replica import last_lines
 from local_cloud.engine.spec import (
     JobContext,
     Plan,
@@ -25,6 +26,16 @@ from tests.local_cloud.engine.support import (
     until,
     written,
 )
+
+
+def test_the_last_lines_are_the_programs_if_it_wrote_any(tmp_path: Path) -> None:
+    log = tmp_path / "r0.log"
+    ours = "local cloud: me/own:1 is named, not pulled; this is Python 3.11.7"
+    assert last_lines(log) == ()
+    log.write_text(f"{ours}\n")
+    assert last_lines(log) == (ours,)
+    log.write_text(f"{ours}\nNo such file: train.npz\n\nlocal cloud: why\n")
+    assert last_lines(log) == ("No such file: train.npz", "local cloud: why")
 
 
 class TestReplica:

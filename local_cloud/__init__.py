@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from local_cloud.billing import prices as prices
     from local_cloud.client.activation import activate
     from local_cloud.client.bill import bill
-    from local_cloud.client.control import reset, status, stop
+    from local_cloud.client.control import console_link, reset, status, stop
     from local_cloud.client.rehearse import rehearse
     from local_cloud.engine.environments.archives import extract
 
@@ -23,6 +23,7 @@ __all__ = [
     "LocalCloudError",
     "activate",
     "bill",
+    "console_link",
     "extract",
     "prices",
     "rehearse",
@@ -35,6 +36,7 @@ __all__ = [
 VERBS = {
     "activate": "client.activation",
     "bill": "client.bill",
+    "console_link": "client.control",
     "extract": "engine.environments.archives",
     "rehearse": "client.rehearse",
     "reset": "client.control",

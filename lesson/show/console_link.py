@@ -6,8 +6,7 @@ import html
 
 from lesson import LessonError, target
 from lesson.show.progress import in_notebook
-from local_cloud import LocalCloudError
-from local_cloud.client import control
+from local_cloud import LocalCloudError, console_link
 
 FOR_HOW_LONG = "it works once, within two minutes, and signs this browser in for twelve hours"
 
@@ -22,7 +21,7 @@ def show_link(at: str = "") -> None:
             "LESSON_TARGET is cloud: your jobs are in the console of Google Cloud or of AWS"
         )
     try:
-        link = control.console_link(at=at)
+        link = console_link(at=at)
     except LocalCloudError as problem:
         raise LessonError(str(problem)) from None
     if not in_notebook():

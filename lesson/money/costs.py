@@ -62,11 +62,15 @@ class Increment:
 
     def __str__(self) -> str:
         """Return the rule, how sure it is and since when, and where it is from."""
+        return f"{self._rule()} ({self.sure}, {self.read or 'undated'}: {self.source})."
+
+    def _repr_html_(self) -> str:
+        rule, sure = html.escape(self._rule()), html.escape(self.sure)
+        return f"{rule} ({sure}, {_link(self.source, self.read)})."
+
+    def _rule(self) -> str:
         step = "the second" if self.seconds == 1 else f"increments of {self.seconds} s"
-        return (
-            f"{self.service} bills by {step}, rounded up "
-            f"({self.sure}, {self.read or 'undated'}: {self.source})."
-        )
+        return f"{self.service} bills by {step}, rounded up"
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ class Line:
         return f"{self.count} × {self.what} at {self.price}"
 
     def _repr_html_(self) -> str:
-        link = f'<a href="{html.escape(self.price.source)}">{self.price.read or "undated"}</a>'
+        link = _link(self.price.source, self.price.read)
         what, sure = html.escape(self.what), html.escape(self.price.sure)
         cells = (self.count, what, f"{self.price.usd:.5g}", sure, link)
         return "".join(f"<td>{cell}</td>" for cell in cells)
@@ -126,10 +130,8 @@ class Estimate:
 
     def __repr__(self) -> str:
         """Return the sentence, and below it the parts and what they leave out."""
-        return "\n  ".join([self.sentence(), *map(str, self.lines), *self._notes()])
-
-    def _notes(self) -> list[str]:
-        return [*([str(self.increment)] if self.increment else []), *self.notes]
+        rule = [str(self.increment)] if self.increment else []
+        return "\n  ".join([self.sentence(), *map(str, self.lines), *rule, *self.notes])
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr>{line._repr_html_()}</tr>" for line in self.lines)
@@ -137,13 +139,19 @@ class Estimate:
             f'<th scope="col">{head}</th>'
             for head in ("count", "what", "USD an hour, each", "how sure", "price read")
         )
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self._notes())
+        rule = [self.increment._repr_html_()] if self.increment else []
+        notes = "".join(f"<li>{note}</li>" for note in [*rule, *map(html.escape, self.notes)])
         # JupyterLab takes what stands between two bare dollar signs for a formula.
         caption = html.escape(self.sentence()).replace("$", "<span>$</span>")
         return (
             f"<table><caption>{caption}</caption>"
             f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul>"
         )
+
+
+def _link(source: str, read: str) -> str:
+    """Return a link to the page of a price or a rule, whose text is when it was read."""
+    return f'<a href="{html.escape(source)}">{read or "undated"}</a>'
 
 
 def table(listed: Mapping[str, prices.ListPrice]) -> dict[str, Price]:

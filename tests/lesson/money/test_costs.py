@@ -80,12 +80,11 @@ def test_rounding_adds_less_than_an_increment(step: int, seconds: float) -> None
 
 def test_an_estimate_says_what_is_billed_and_where_the_rule_is_from() -> None:
     made = estimate(("box", MACHINE), hours=10 / 3600, increment=HALF_MINUTES)
-    rule = (
-        "The service bills by increments of 30 s, rounded up "
-        "(as on the page, 2026-10: https://example.org/steps)."
-    )
+    rule = "The service bills by increments of 30 s, rounded up (as on the page, "
+    link = '<a href="https://example.org/steps">2026-10</a>'
     assert repr(made).startswith("1 × box, 10 s, billed as 30 s: about $0.0021 ($0.25 an hour)\n")
-    assert rule in repr(made).splitlines()[-1] and f"<li>{rule}</li>" in made._repr_html_()
+    assert repr(made).endswith(f"\n  {rule}2026-10: https://example.org/steps).")
+    assert f"<li>{rule}{link}).</li>" in made._repr_html_()
     exact = estimate(("box", MACHINE), hours=1, increment=HALF_MINUTES)
     assert "billed as" not in exact.sentence()
 

@@ -122,7 +122,6 @@ def make(folder: Path, wanted: Wanted) -> None:
         install_lesson(folder / IPYTHON)
         install_kernel(folder)
     if wanted.small:
-        drop_tests(folder)
         (folder / IS_SMALL).touch()
     stamp.write_text(text, encoding="utf-8")
 
@@ -141,7 +140,8 @@ def fit(folder: Path, wanted: Wanted) -> Wanted:
     print(f"It fills {size} GB of the disk of {disk}, where {free:.1f} GB are free.", flush=True)
     if wanted.small:
         os.environ.update(NO_CACHES)
-        print("To leave you room, the packages for BigQuery and for the tests are left out.")
+        left_out = "the packages for BigQuery and for the tests and the site"
+        print(f"To leave you room, {left_out} are left out.")
     return wanted
 
 
@@ -183,13 +183,6 @@ def install_lesson(configuration: Path, root: Path = ROOT) -> None:
     configuration.mkdir(parents=True, exist_ok=True)
     file = configuration / "ipython_kernel_config.py"
     file.write_text(KERNEL_CONFIG.format(root=str(root)), encoding="utf-8")
-
-
-def drop_tests(environment: Path) -> None:
-    """Remove the packages' own tests, 160 MB of which 80 are torch's: nothing imports them."""
-    for name in ("test", "tests"):
-        for folder in list(environment.glob(f"lib/python3*/site-packages/**/{name}")):
-            shutil.rmtree(str(folder), ignore_errors=True)
 
 
 def install_kernel(environment: Path) -> None:

@@ -12,7 +12,8 @@ from operator import is_
 
 from tools.scanner import Div
 
-# Red, green and blue, in the hues that the site gives its boxes (tools/site/style.css).
+# Red, green and blue, in the hues that the site gives its boxes
+# (tools/site/theme/static/lesson.css).
 EDGES = {
     "callout": (47, 127, 181),
     "caution": (201, 72, 63),

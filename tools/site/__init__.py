@@ -1,6 +1,8 @@
 """The lesson as static pages: `make site`. One tree for learners, one for instructors.
 
-`plan` says which pages there are; `body`, with `prose`, `targets`, `code` and `boxes`, turns a
-scanned page into HTML; `gathered` makes what is collected from all episodes; `write` puts it all
-into the template.
+Sphinx builds them, with the theme Furo. It is fed with what the scanner reads, so that the site
+shows a page as the lint and the notebooks understand it: `plan` says which pages there are, `page`
+(with `prose` and `targets`) turns a scanned page into Sphinx's nodes, `gathered` makes what is
+collected from all episodes, `book` hands each page to Sphinx, and `build` runs it. `theme/` holds
+what the lesson adds to Furo.
 """

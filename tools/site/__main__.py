@@ -7,7 +7,14 @@ import sys
 from pathlib import Path
 
 from tools.folder import ROOT, PageError
-from tools.site.write import write
+
+try:
+    from tools.site.build import write
+except ModuleNotFoundError as missing:
+    sys.exit(
+        f"make site: this environment has no {missing.name}; one that was made with less than 6 GB "
+        "free lacks what builds the site, so clone the lesson onto a larger disk"
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from html import escape
 from urllib.parse import quote
 
+from docutils import nodes
+
 from tools.links import plain
 from tools.scanner import Div, Heading
-from tools.site.body import Body
-from tools.site.boxes import first_heading
+from tools.site.page import PageNodes, first_heading, raw, section
 from tools.site.plan import Entry, Plan
 from tools.site.schedule import Slot, clock, schedule
 
@@ -30,74 +31,71 @@ def _divs(plan: Plan, episode: Entry, kind: str) -> Iterator[tuple[Div, str]]:
             yield block, plain(named.text) if named else above
 
 
-def _title(episode: Entry) -> str:
-    return f'<a href="{quote(episode.file)}">{escape(episode.title)}</a>'
+def _link(episode: Entry, text: str, place: str = "") -> str:
+    fragment = f"#{escape(place)}" if place else ""
+    return f'<a href="{quote(episode.file)}{fragment}">{escape(text)}</a>'
 
 
-def key_points(plan: Plan, instructor: bool) -> str:
+def key_points(plan: Plan, instructor: bool) -> list[nodes.Element]:
     """Return the key points of every episode, under its name."""
-    parts = []
+    found = []
     for episode in plan.episodes:
         assert episode.path
-        body = Body(plan, episode.path, instructor, prefix=f"{episode.path.stem}-")
-        points = "\n".join(body.html(div.children) for div, _ in _divs(plan, episode, "keypoints"))
-        if points:
-            parts.append(f'<h2 id="{escape(episode.path.stem)}">{_title(episode)}</h2>\n{points}')
-    return "\n".join(parts)
+        page = PageNodes(plan, episode.path, instructor)
+        part = section(episode.path.stem, f"{episode.number} {episode.title}")
+        for div, _ in _divs(plan, episode, "keypoints"):
+            part += page.prose(div.children)
+            part += raw(f"<p>{_link(episode, 'To the episode ' + episode.title)}</p>")
+        found += [part] if len(part) > 1 else []
+    return found
 
 
-def notes(plan: Plan) -> str:
+def notes(plan: Plan) -> list[nodes.Element]:
     """Return the notes for instructors in the episodes, each with a link to its place."""
-    parts = []
+    every = section("notes-in-the-episodes", "Notes in the episodes")
     for episode in plan.episodes:
         assert episode.path
-        body = Body(plan, episode.path, True, prefix=f"{episode.path.stem}-")
-        found = []
+        page = PageNodes(plan, episode.path, True)
+        part = section(f"notes-{episode.path.stem}", f"{episode.number} {episode.title}")
         for div, name in _divs(plan, episode, "instructor"):
-            place = div.attributes.id or body.notes[div.line]
-            where = f'<a href="{quote(episode.file)}#{escape(place)}">{escape(name)}</a>'
-            inside = body.html(first_heading(div)[1])
-            found.append(f"<dt>{where}</dt>\n<dd>{inside}</dd>")
-        if found:
-            rows = "\n".join(found)
-            parts.append(f"<h3>{episode.number} {escape(episode.title)}</h3>\n<dl>\n{rows}\n</dl>")
-    if not parts:
-        return ""
-    return '<h2 id="notes-in-the-episodes">Notes in the episodes</h2>\n' + "\n".join(parts)
+            place = div.attributes.id or page.notes[div.line]
+            part += raw(f'<p class="place">{_link(episode, name, place)}</p>')
+            page.fill(part, first_heading(div)[1], level=3)
+        every += [part] if len(part) > 1 else []
+    return [every] if len(every) > 1 else []
 
 
-def timetable(plan: Plan, instructor: bool) -> str:
+def timetable(plan: Plan, instructor: bool) -> list[nodes.Element]:
     """Return the schedule for the home page.
 
     It says when each episode starts, what it asks and how long it takes.
     """
     slots = schedule([episode.minutes for episode in plan.episodes])
     if not slots:
-        return ""
+        return []
     rows = "\n".join(_row(plan, slot, instructor) for slot in slots)
     end = slots[-1].start + slots[-1].minutes
-    return (
-        '<h2 id="schedule">Schedule</h2>\n'
-        '<div class="table"><table class="schedule">\n'
+    part = section("schedule", "Schedule")
+    part += raw(
+        '<div class="table-wrapper"><table class="docutils schedule">\n'
         "<caption>All episodes in a row, from the start, with exercises and breaks.</caption>\n"
         '<thead><tr><th scope="col">Start</th><th scope="col">Episode</th>'
-        '<th scope="col" class="number">Minutes</th></tr></thead>\n'
-        f"<tbody>\n{rows}\n"
-        f'<tr class="end"><td>{clock(end)}</td><td>End</td><td></td></tr>\n</tbody>\n'
+        '<th scope="col">Minutes</th></tr></thead>\n'
+        f"<tbody>\n{rows}\n<tr><td>{clock(end)}</td><td>End</td><td></td></tr>\n</tbody>\n"
         "</table></div>"
     )
+    return [part]
 
 
 def _row(plan: Plan, slot: Slot, instructor: bool) -> str:
-    start, minutes = clock(slot.start), f'<td class="number">{slot.minutes}</td>'
+    start, minutes = clock(slot.start), f"<td>{slot.minutes}</td>"
     if slot.episode is None:
-        return f'<tr class="break"><td>{start}</td><td>Break</td>{minutes}</tr>'
+        return f"<tr><td>{start}</td><td>Break</td>{minutes}</tr>"
     episode = plan.episodes[slot.episode]
     assert episode.path
-    body = Body(plan, episode.path, instructor, prefix=f"{episode.path.stem}-")
-    asked = "".join(body.html(div.children) for div, _ in _divs(plan, episode, "questions"))
-    return (
-        f'<tr><td>{start}</td><td><p class="episode">'
-        f'<span class="episode-number">{episode.number}</span> {_title(episode)}</p>{asked}</td>'
-        f"{minutes}</tr>"
+    page = PageNodes(plan, episode.path, instructor)
+    asked = "".join(
+        page.prose(div.children).astext() for div, _ in _divs(plan, episode, "questions")
     )
+    name = _link(episode, f"{episode.number} {episode.title}")
+    return f'<tr><td>{start}</td><td><p class="episode">{name}</p>{asked}</td>{minutes}</tr>'

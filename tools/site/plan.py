@@ -32,6 +32,18 @@ class Entry:
     exercises: int = 0
 
     @property
+    def name(self) -> str:
+        """Return the page's name, without its ending."""
+        return self.file.removesuffix(".html")
+
+    @property
+    def shown(self) -> str:
+        """Return the title as the list of pages shows it."""
+        if self.file == INDEX:
+            return "Home"
+        return f"{self.number} {self.title}" if self.number else self.title
+
+    @property
     def number(self) -> str:
         """Return the number by which the lesson's pages speak of an episode."""
         return self.file.partition("-")[0] if self.part == "Episodes" else ""

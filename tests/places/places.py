@@ -40,9 +40,10 @@ def bare(home: Path, **variables: str) -> dict[str, str]:
 
 
 def megabytes(folder: Path) -> int:
-    """Return what a folder fills of its disk."""
-    said = subprocess.run(["du", "-sm", folder], capture_output=True, text=True, check=True)
-    return int(said.stdout.split()[0])
+    """Return what a folder fills of its disk, in millions of bytes."""
+    words = ["du", "-s", "--block-size=MB", folder]
+    said = subprocess.run(words, capture_output=True, text=True, check=True)
+    return int(said.stdout.split()[0].removesuffix("MB"))
 
 
 class Hub(RunningLab):

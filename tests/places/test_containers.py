@@ -46,7 +46,7 @@ def jupyter(folder: Path, variables: dict[str, str]) -> Path:
     """Make the environment that shows JupyterLab, with pip, as conda's has it."""
     subprocess.run([PYTHON, "-m", "venv", folder], check=True)
     uv = [ROOT / ".venv/bin/uv", "pip", "install", "--quiet", "--link-mode", "copy"]
-    install = [*uv, "--python", folder / "bin/python", "jupyterlab"]
+    install = [*uv, "--compile-bytecode", "--python", folder / "bin/python", "jupyterlab"]
     subprocess.run(install, env=variables, check=True)
     return folder
 

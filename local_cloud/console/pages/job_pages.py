@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 from local_cloud.bounded.turns import in_turn
 from local_cloud.console.charts import charts
 from local_cloud.console.records import jobs, logs
-from local_cloud.console.records.curves import Curves, Series
+from local_cloud.console.records.job_curves import JobCurves
 from local_cloud.console.site import words
 from local_cloud.console.site.requests import Refused
 from local_cloud.console.site.site import ROOT, NotHere, Site
@@ -32,7 +32,7 @@ class JobPages:
         """site: what the pages stand on."""
         self.site = site
         self.platform = site.platform
-        self.curves = Curves()
+        self.curves = JobCurves(self.platform)
 
     def routes(self) -> list[BaseRoute]:
         """Return the page's routes."""
@@ -105,20 +105,16 @@ class JobPages:
             replica=replica,
             log=piece,
             log_start=first,
-            charts=self._charts(job),
+            charts=self._charts(found),
             output=f"{bucket}/{prefix}" if bucket else "",
             scheme="s3" if job.dialect.startswith(jobs.SAGEMAKER) else "gs",
             bucket=bucket,
             prefix=prefix,
         )
 
-    def _charts(self, job: Job) -> list[charts.Chart]:
+    def _charts(self, shown: jobs.Shown) -> list[charts.Chart]:
         """Draw the learning curves: losses in one chart, what else there is in another."""
-        found: Series = {}
-        for log in self.platform.engine.logs(job.id).values():
-            found = self.curves.of(log)
-            if found:  # one replica writes for all
-                break
+        found = self.curves.of(shown)
         losses = {name: points for name, points in found.items() if "loss" in name}
         others = {name: points for name, points in found.items() if "loss" not in name}
         drawn = [charts.lines("Loss", losses), charts.lines("Metrics", others)]

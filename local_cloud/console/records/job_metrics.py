@@ -7,12 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from local_cloud.bounded import files, process
-from local_cloud.bounded.errors import CannotRead
-from local_cloud.console.files import archive_contents
+from local_cloud.console.records import job_files
 
 Json = dict[str, Any]
-LARGEST_ARCHIVE = 16 << 20  # that is looked into
 LARGEST = 1 << 20  # bytes of a metrics.json that is read
 MOST_MEMORY = 1 << 60  # bytes that a replica may say to have used
 
@@ -23,15 +20,10 @@ def read(path: Path, name: str, *, size: int, generation: int) -> Json:
 
     name, size, generation: the object's.
     """
+    content = job_files.text(path, name, wanted="metrics.json", size=size, most=LARGEST)
     try:
-        if not name.endswith(".gz"):
-            told = json.loads(files.read(path, LARGEST))
-        elif size <= LARGEST_ARCHIVE:
-            arguments = (str(path), "metrics.json", LARGEST)
-            told = json.loads(process.call(archive_contents.text_in_tar, *arguments))
-        else:
-            told = {}
-    except (OSError, ValueError, RecursionError, CannotRead):
+        told = json.loads(content)
+    except (ValueError, RecursionError):
         told = {}
     return told if isinstance(told, dict) else {}
 

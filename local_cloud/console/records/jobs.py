@@ -14,6 +14,7 @@ from local_cloud.platform import Platform
 from local_cloud.store import clock
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
+from local_cloud.store.values import Object
 
 Json = dict[str, Any]
 VERTEX, SAGEMAKER = "vertex", "sagemaker"
@@ -151,16 +152,22 @@ def replicas(platform: Platform, found: Shown) -> list[Json]:
 
 
 def _metrics(platform: Platform, found: Shown) -> Json:
-    """metrics.json of the job's output, or {}; on SageMaker it is in the archive of the model."""
-    bucket, prefix = output_folder(found)
-    if not bucket or not found.job.state.ended:
-        return {}
-    names = [f"{prefix}model/metrics.json", f"{prefix}model.tar.gz"]
-    try:
-        for seen in objects_of(platform, found).select(bucket, names):
-            return job_metrics.read(
-                seen.path, seen.name, size=seen.size, generation=seen.generation
-            )
-    except StoreError:  # the bucket was deleted
-        pass
+    """metrics.json of the job's output, or {}."""
+    if found.job.state.ended and (seen := result(platform, found, "metrics.json")):
+        return job_metrics.read(seen.path, seen.name, size=seen.size, generation=seen.generation)
     return {}
+
+
+def result(platform: Platform, found: Shown, name: str) -> Object | None:
+    """Return the object with this file of the job's model folder; None if there is none.
+
+    On SageMaker it is the archive of the model, which may hold the file.
+    """
+    bucket, prefix = output_folder(found)
+    if not bucket:
+        return None
+    try:
+        names = [f"{prefix}model/{name}", f"{prefix}model.tar.gz"]
+        return next(objects_of(platform, found).select(bucket, names), None)
+    except StoreError:  # the bucket was deleted
+        return None

@@ -1,0 +1,105 @@
+"""The learning curves of a job: every epoch of its history.csv, or what its log says of epochs.
+
+`train_nn.py` writes history.csv into its model folder every second or so, and so do many scripts:
+Keras's CSVLogger has the same columns. On Vertex AI that folder is in a bucket. On SageMaker it is
+a folder of the instance until the job ends, and then an archive in a bucket.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from local_cloud.console.records import job_files, jobs
+from local_cloud.console.records.curves import MOST_SERIES, Curves, Series
+from local_cloud.platform import Platform
+from local_cloud.store.files import open_file
+
+HISTORY = "history.csv"
+LARGEST = 8 << 20  # bytes of a history.csv that is read: about 100,000 epochs
+MOST_EPOCHS = 1000  # that are kept of it: more than a chart shows
+NOT_METRICS = ("epoch", "seconds")
+INSTANCE_MODEL = "ml/model"  # /opt/ml/model, in the folder of an instance
+
+
+class JobCurves:
+    """The curves of jobs, of which logs are read on as they grow."""
+
+    def __init__(self, platform: Platform) -> None:
+        """platform: whose jobs these are."""
+        self.platform = platform
+        self._logs = Curves()
+
+    def of(self, found: jobs.Shown) -> Series:
+        """Return points (epoch, value) by the name of the metric, in their order."""
+        return self._of_results(found) or self._of_instance(found) or self._of_logs(found)
+
+    def _of_results(self, found: jobs.Shown) -> Series:
+        seen = jobs.result(self.platform, found, HISTORY)
+        # An earlier job may have written to the same folder.
+        if seen is None or seen.updated < found.job.created:
+            return {}
+        return _of_object(seen.path, seen.name, size=seen.size, generation=seen.generation)
+
+    def _of_instance(self, found: jobs.Shown) -> Series:
+        for name, log in self.platform.engine.logs(found.job.id).items():
+            # One replica writes for all.
+            if series := of_file(log.parent / name / INSTANCE_MODEL / HISTORY):
+                return series
+        return {}
+
+    def _of_logs(self, found: jobs.Shown) -> Series:
+        for log in self.platform.engine.logs(found.job.id).values():
+            if series := self._logs.of(log):  # one replica writes for all
+                return series
+        return {}
+
+
+def of_file(path: Path) -> Series:
+    """Return the curves of a file that a job may write at this moment; {} if it is no file."""
+    try:
+        with open_file(path) as file:
+            if os.fstat(file.fileno()).st_size > LARGEST:
+                return {}
+            return series_in(file.read(LARGEST).decode(errors="replace"))
+    except OSError:
+        return {}
+
+
+@lru_cache(maxsize=64)  # a page that is open asks again every few seconds
+def _of_object(path: Path, name: str, *, size: int, generation: int) -> Series:
+    return series_in(job_files.text(path, name, wanted=HISTORY, size=size, most=LARGEST))
+
+
+def series_in(history: str) -> Series:
+    """Return the curves in the text of a history.csv; {} for a table without a column "epoch".
+
+    Without a row that is being written.
+    """
+    try:
+        rows = list(csv.DictReader(io.StringIO(history[: history.rfind("\n") + 1])))
+    except csv.Error:
+        return {}
+    step = -(-len(rows) // MOST_EPOCHS)
+    series: Series = {}
+    for row in rows[::-1][::step][::-1] if rows else []:  # the last is among them
+        epoch = _number(row.get("epoch"))
+        for name in list(row)[: MOST_SERIES + len(NOT_METRICS)]:
+            value = None if name in NOT_METRICS else _number(row[name])
+            if epoch is not None and value is not None:
+                title = str(name).replace("val_", "validation ", 1).replace("_", " ")
+                series.setdefault(title[:60], []).append((epoch, value))
+    return series
+
+
+def _number(text: object) -> float | None:
+    """Return the number in a cell; None if there is no finite one."""
+    try:
+        found = float(text) if isinstance(text, str) else math.nan
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None

@@ -100,7 +100,7 @@ def run_nbval(*roots: Path) -> str:
     """What is said of the learners' notebooks of these lessons, run as `make test` runs them."""
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml")]
     command += ["--rootdir", str(roots[0].parent), "-p", "no:cacheprovider", "--color=no", "-rA"]
-    command += ["--nbval", "--nbval-sanitize-with", str(CONFIG)]
+    command += ["--nbval", "--nbval-sanitize-with", str(CONFIG), "--nbval-kernel-name", "python3"]
     command += [str(root / "notebooks/01-a.ipynb") for root in roots]
     done = subprocess.run(command, cwd=roots[0].parent, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1, done.stdout + done.stderr

@@ -43,7 +43,7 @@ def bill(platform: Platform, now: float | None = None) -> Bill:
     with platform.records.transaction():  # none is seen twice, or not at all
         rentals = list(Rentals(platform.records))
     for rental in rentals:
-        rows += (found := list(_of_rental(rental, at)))
+        rows += (found := list(price_rental(rental, at)))
         if rental.is_running:
             leaks.append(_leak(rental, found, at))
         elif rental.is_queued:
@@ -56,8 +56,8 @@ def bill(platform: Platform, now: float | None = None) -> Bill:
 
 
 # ---- machines, by the hour ----------------------------------------------------------------------
-def _of_rental(rental: Rental, now: float) -> Iterator[Row]:
-    """Yield a row for each type of machine and of GPU."""
+def price_rental(rental: Rental, now: float) -> Iterator[Row]:
+    """Yield a row of the bill for each type of machine and of GPU, as it stands now."""
     if not rental.spans:
         return
     prices = tariff(rental.rented.cloud, rental.rented.kind)

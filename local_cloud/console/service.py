@@ -12,9 +12,11 @@ from starlette.types import ASGIApp
 
 from local_cloud.console.pages.bill_page import BillPage
 from local_cloud.console.pages.bucket_pages import BucketPages
+from local_cloud.console.pages.compare_page import ComparePage
 from local_cloud.console.pages.endpoint_pages import EndpointPages
 from local_cloud.console.pages.experiment_pages import ExperimentPages
 from local_cloud.console.pages.failure_page import FailurePage
+from local_cloud.console.pages.job_list import JobList
 from local_cloud.console.pages.job_pages import JobPages
 from local_cloud.console.pages.link_page import Links
 from local_cloud.console.pages.overview import Overview
@@ -31,8 +33,17 @@ from local_cloud.platform import Platform
 from local_cloud.store.errors import StoreError
 
 PAGES = (
-    *(Overview, JobPages, StudyPages, PipelinePages, ResourcePages, EndpointPages),
-    *(ExperimentPages, BucketPages, BillPage, FailurePage, Search, Actions, Links),
+    *(
+        Overview,
+        JobList,
+        ComparePage,
+        JobPages,
+        StudyPages,
+        PipelinePages,
+        ResourcePages,
+        EndpointPages,
+    ),
+    *(EndpointPages, ExperimentPages, BucketPages, BillPage, FailurePage, Search, Actions, Links),
 )
 
 

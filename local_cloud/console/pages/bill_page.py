@@ -11,7 +11,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from local_cloud.billing.ledger import bill
-from local_cloud.client.bill_rows import Bill, Leak, Row, amount
+from local_cloud.client.bill_rows import Bill, Leak, Row
+from local_cloud.console.site import words
 from local_cloud.console.site.site import ROOT, Site
 from local_cloud.console.site.tables import Cell, Table
 from local_cloud.platform import Platform
@@ -50,8 +51,8 @@ class BillPage:
         return self.site.page(
             request,
             "bill.html",
-            dollars=_dollars(found.dollars),
-            per_day=_dollars(found.dollars_per_day),
+            dollars=words.dollars(found.dollars),
+            per_day=words.dollars(found.dollars_per_day),
             running=len(found.leaks),
             unpriced=len(found.unpriced),
             leaks=_leaks(
@@ -72,8 +73,8 @@ def _leaks(id: str, title: str, *, leaks: Sequence[Leak], empty: str) -> Table:
         [
             Cell(leak.what, note=f"{leak.cloud}, {leak.on}"),
             Cell(moment=leak.since),
-            Cell(_dollars(leak.dollars_per_day)),
-            Cell(_dollars(leak.dollars)),
+            Cell(words.dollars(leak.dollars_per_day)),
+            Cell(words.dollars(leak.dollars)),
             Cell(leak.remove, code=True),
         ]
         for leak in leaks
@@ -90,12 +91,5 @@ def _row(row: Row) -> list[Cell]:
         Cell("still") if row.until is None else Cell(moment=row.until),
         Cell(f"{row.quantity:.4g} {row.unit}"),
         Cell("unknown" if row.unit_price is None else f"{row.unit_price:.6g}", note=source),
-        Cell(_dollars(row.dollars)),
+        Cell(words.dollars(row.dollars)),
     ]
-
-
-def _dollars(usd: float | None) -> str:
-    """Write dollars for reading: the bill of `python -m local_cloud bill` has all digits."""
-    if usd is None:
-        return "not priced"
-    return "< 0.0001" if 0 < usd < 1e-4 else amount(usd)

@@ -1,8 +1,7 @@
-"""The pages of jobs: all of them, one of them, its logs, and what can be done to it."""
+"""The page of one job: its curves, its logs, and what can be done to it."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from urllib.parse import quote, urlencode
 
@@ -15,18 +14,15 @@ from local_cloud.bounded.turns import in_turn
 from local_cloud.console.charts import charts
 from local_cloud.console.records import jobs, logs
 from local_cloud.console.records.job_curves import JobCurves
-from local_cloud.console.site import words
 from local_cloud.console.site.requests import Refused
 from local_cloud.console.site.site import ROOT, NotHere, Site
-from local_cloud.engine.spec import Job, State
+from local_cloud.engine.spec import Job
 
-PAGE = 50  # jobs on a page
 Action = Callable[[jobs.Shown], Awaitable[None]]
-ACTIVE = (State.QUEUED, State.STAGING, State.RUNNING, State.STOPPING)
 
 
 class JobPages:
-    """What is behind /jobs."""
+    """What is behind /jobs/JOB."""
 
     def __init__(self, site: Site) -> None:
         """site: what the pages stand on."""
@@ -38,43 +34,11 @@ class JobPages:
         """Return the page's routes."""
         one = f"{ROOT}/jobs/{{job}}"
         return [
-            Route(f"{ROOT}/jobs", self.all),
             Route(f"{one}", self.one),
             Route(f"{one}/log", self.log),
             Route(f"{one}/stop", self.stop, methods=["POST"]),
             Route(f"{one}/delete", self.delete, methods=["POST"]),
         ]
-
-    async def all(self, request: Request) -> Response:
-        """Show all jobs, the newest first, or those of a cloud, of a state, or with this word."""
-        query = request.query_params
-        cloud, state, word = query.get("cloud", ""), query.get("state", ""), query.get("q", "")
-        listed = list(jobs.every(self.platform))
-        counts = Counter(job.state.value for job in listed)
-        chosen = [job for job in listed if _fits(job, cloud, state)]
-        if word:
-            shown = [jobs.describe(self.platform, job) for job in chosen]
-            chosen = [
-                each.job for each in shown if word.lower() in f"{each.title} {each.job.id}".lower()
-            ]
-        page = max(1, words.whole(query.get("page", ""), 1))
-        rows = chosen[(page - 1) * PAGE : page * PAGE]
-        pages = max(1, -(-len(chosen) // PAGE))
-        kept = {name: query[name] for name in ("cloud", "state", "q") if query.get(name)}
-        return self.site.page(
-            request,
-            "jobs.html",
-            jobs=[jobs.describe(self.platform, job) for job in rows],
-            total=len(listed),
-            found=len(chosen),
-            counts=counts,
-            cloud=cloud,
-            state=state,
-            word=word,
-            number=page,
-            pages=pages,
-            link=lambda number: "?" + urlencode(kept | {"page": number}),
-        )
 
     def _find(self, request: Request) -> jobs.Shown:
         found = jobs.find(self.platform, request.path_params["job"])
@@ -178,11 +142,3 @@ class JobPages:
 
 def _name_parameter(kind: jobs.Kind, found: jobs.Shown) -> dict[str, str]:
     return {f"{kind.noun}Name": found.resource}
-
-
-def _fits(job: Job, cloud: str, state: str) -> bool:
-    if cloud and not job.dialect.startswith(cloud):
-        return False
-    if state == "active":
-        return job.state in ACTIVE
-    return not state or job.state.value == state

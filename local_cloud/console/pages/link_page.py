@@ -12,8 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from local_cloud.console.pages.bucket_pages import bucket_link
 from local_cloud.console.pages.endpoint_pages import link as endpoint_link
-from local_cloud.console.pages.pipeline_pages import link as pipeline_link
-from local_cloud.console.records import jobs, resources
+from local_cloud.console.records import jobs, pipeline_runs, resources
 from local_cloud.console.site.site import ROOT, NotHere, Site
 from local_cloud.store.errors import StoreError
 
@@ -51,7 +50,7 @@ class Links:
                 return f"jobs/{document['job'].rpartition('/')[2]}"
         for name, _ in records.list("vertex-pipeline"):
             if name.rpartition("/")[2] == word:
-                return pipeline_link(name)
+                return pipeline_runs.link(name)
         for kind in resources.KINDS:
             for name, _ in resources.documents(records, kind):
                 if name.rpartition("/")[2].partition("@")[0] == word:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -13,36 +10,15 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from local_cloud.console.charts import graphs
-from local_cloud.console.records import jobs, resources
+from local_cloud.console.records import jobs, pipeline_runs, resources
 from local_cloud.console.site import words
 from local_cloud.console.site.site import ROOT, NotHere, Site
 from local_cloud.console.site.tables import Cell, Table, by_time
 
-Json = dict[str, Any]
 EMPTY = (
     "No pipeline has run yet. Episode “Pipelines” sends one: each task is a job, and starts as soon"
     " as the tasks that it waits for have ended."
 )
-ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "Succeeded", "Failed", "Stopped")
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run of a pipeline, of either cloud."""
-
-    cloud: str
-    name: str  # for the service's API
-    title: str
-    word: str  # its state, in the service's word
-    begun: float | None
-    ended: float | None
-    message: str
-    document: Json
-
-    @property
-    def has_ended(self) -> bool:
-        """Return whether its state is final."""
-        return self.word.removeprefix("PIPELINE_STATE_") in ENDED
 
 
 class PipelinePages:
@@ -58,29 +34,17 @@ class PipelinePages:
         """Return the page's routes."""
         return [Route(f"{ROOT}/pipelines", self.all), Route(f"{ROOT}/pipeline", self.one)]
 
-    def _every(self) -> Iterator[Run]:
-        for name, job in self.records.list("vertex-pipeline"):
-            begun, over = map(resources.seconds, (job.get("createTime"), job.get("endTime")))
-            message = job.get("error", {}).get("message", "")
-            title = job.get("displayName") or words.short(name)
-            yield Run(jobs.VERTEX, name, title, job.get("state", ""), begun, over, message, job)
-        for _, run in self.records.list("pipeline-execution"):
-            over = run.get("modified") if run["status"] in ENDED else None
-            title = f"{run['pipeline']}, {run.get('display_name') or run['id']}"
-            word, message = run["status"], run.get("failure") or ""
-            yield Run(jobs.SAGEMAKER, run["arn"], title, word, run["created"], over, message, run)
-
     async def all(self, request: Request) -> Response:
         """Show all runs, the newest first."""
         rows = [
             [
-                Cell(run.title, link(run.name), words.short(run.name)),
+                Cell(run.title, pipeline_runs.link(run.name), words.short(run.name)),
                 resources.state(run.word),
                 Cell(words.cloud(run.cloud)),
                 Cell(moment=run.begun),
                 Cell(words.duration(run.ended - run.begun) if run.ended and run.begun else "–"),
             ]
-            for run in self._every()
+            for run in pipeline_runs.every(self.records)
         ]
         columns = ("Run", "State", "Service", "Started", "Ran for")
         table = Table("pipelines", "", columns, by_time(rows, 3), EMPTY)
@@ -92,7 +56,7 @@ class PipelinePages:
 
     def _one(self, request: Request) -> Response:
         name = request.query_params.get("name", "")
-        run = next((each for each in self._every() if each.name == name), None)
+        run = next((each for each in pipeline_runs.every(self.records) if each.name == name), None)
         if run is None:
             raise NotHere(f"There is no pipeline run {name}. Perhaps it was deleted.")
         tasks = graphs.in_order(self._tasks(run))
@@ -116,7 +80,7 @@ class PipelinePages:
             table=Table("tasks", "Tasks", columns, rows, "It has no tasks."),
         )
 
-    def _tasks(self, run: Run) -> list[graphs.Task]:
+    def _tasks(self, run: pipeline_runs.Run) -> list[graphs.Task]:
         if run.cloud == jobs.VERTEX:
             found = self.records.list("vertex-pipeline-task", f"{run.name} ")
             details = {task["path"]: task for _, task in found}
@@ -131,8 +95,3 @@ class PipelinePages:
             if jobs.find(self.platform, job):
                 return f"jobs/{quote(job)}"
         return ""
-
-
-def link(name: str) -> str:
-    """Return the page of a run, relative to the console's root."""
-    return "pipeline?" + urlencode({"name": name})

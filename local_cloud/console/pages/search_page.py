@@ -13,8 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from local_cloud.console.pages.bucket_pages import bucket_link, object_link
 from local_cloud.console.pages.endpoint_pages import link as endpoint_link
-from local_cloud.console.pages.pipeline_pages import link as pipeline_link
-from local_cloud.console.records import jobs, resources
+from local_cloud.console.records import jobs, pipeline_runs, resources
 from local_cloud.console.site import words
 from local_cloud.console.site.site import ROOT, Site
 from local_cloud.console.site.tables import Cell, Table
@@ -82,9 +81,9 @@ class Search:
 
     def _pipelines(self) -> Found:
         for name, job in self.platform.records.list("vertex-pipeline"):
-            yield job.get("displayName", name), pipeline_link(name), words.short(name)
+            yield job.get("displayName", name), pipeline_runs.link(name), words.short(name)
         for name, run in self.platform.records.list("pipeline-execution"):
-            yield run["pipeline"], pipeline_link(run["arn"]), name
+            yield run["pipeline"], pipeline_runs.link(run["arn"]), name
 
     def _resources(self, kind: resources.Kind) -> Found:
         for name, document in resources.documents(self.platform.records, kind):

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from local_cloud.console.charts import parallel
+from local_cloud.console.records import studies
 from local_cloud.console.records.jobs import SAGEMAKER
 from local_cloud.console.site import words
 from local_cloud.console.site.site import ROOT, NotHere, Site
@@ -44,30 +45,17 @@ class StudyPages:
     def _row(self, study: Study) -> list[Cell]:
         best = study.best
         return [
-            Cell(self._title(study), f"study?name={quote(study.id, safe='')}", _id(study)),
+            Cell(
+                studies.title(self.platform.records, study),
+                f"study?name={quote(study.id, safe='')}",
+                _id(study),
+            ),
             Cell(words.state_word(study.state), chip=words.state_class(study.state)),
             Cell(words.cloud(study.cloud)),
             Cell(f"{sum(t.ended for t in study.trials)} of {study.spec.max_trials}"),
             Cell(words.number(best.result) if best else "–"),
             Cell(moment=study.created),
         ]
-
-    def _title(self, study: Study) -> str:
-        if study.cloud == SAGEMAKER:
-            return study.id
-        document = self.platform.records.get("vertex", study.id) or {}
-        return str(document.get("displayName") or study.id)
-
-    def _metric(self, study: Study) -> str:
-        """Return the metric that the study measures, in its sender's word."""
-        if study.cloud == SAGEMAKER:
-            document = self.platform.records.get("tuning-job", study.id) or {}
-            config = document.get("HyperParameterTuningJobConfig", {})
-            goal = config.get("HyperParameterTuningJobObjective") or {}
-            return str(goal.get("MetricName", "result"))
-        document = self.platform.records.get("vertex", study.id) or {}
-        metrics = document.get("studySpec", {}).get("metrics") or [{}]
-        return str(metrics[0].get("metricId", "result"))
 
     async def one(self, request: Request) -> Response:
         """Show one study, its trials, and how their settings go with their results."""
@@ -77,7 +65,7 @@ class StudyPages:
             study = self.platform.studies.get(name)
         except EngineError:
             raise NotHere(f"There is no study {name}. Perhaps it was deleted.") from None
-        metric = self._metric(study)
+        metric = studies.metric(self.platform.records, study)
         names = [parameter.name for parameter in study.spec.parameters]
         rows = [self._trial(study, number, t) for number, t in enumerate(study.trials, 1)]
         columns = ("Trial", "State", *names, metric, "Ran for")
@@ -85,7 +73,7 @@ class StudyPages:
             request,
             "study.html",
             study=study,
-            title=self._title(study),
+            title=studies.title(self.platform.records, study),
             id=_id(study),
             metric=metric,
             best=study.best,

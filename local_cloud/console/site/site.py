@@ -56,6 +56,7 @@ MENU = (
 # Pages of one thing, and the entry of the menu to which they belong.
 SECTIONS = {
     **{
+        "compare": "jobs",
         "study": "studies",
         "pipeline": "pipelines",
         "experiment": "experiments",

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from local_cloud.client.bill_rows import amount
 from local_cloud.engine.spec import State
 from local_cloud.http import whole_numbers
 
@@ -51,6 +52,16 @@ def moment(seconds: float | None) -> str:
     return datetime.datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
+def day(seconds: float) -> str:
+    """Write the day of a time in this machine's time zone."""
+    return moment(seconds).partition(" ")[0]
+
+
+def clock(seconds: float) -> str:
+    """Write the time of day in this machine's time zone."""
+    return moment(seconds).partition(" ")[2]
+
+
 def machine_moment(seconds: float) -> str:
     """Write the time as programs read it, for the attribute of a <time>."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat(timespec="seconds")
@@ -65,6 +76,13 @@ def duration(seconds: float | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+
+
+def dollars(usd: float | None) -> str:
+    """Write dollars for reading: the bill of `python -m local_cloud bill` has all digits."""
+    if usd is None:
+        return "not priced"
+    return "< 0.0001" if 0 < usd < 1e-4 else amount(usd)
 
 
 def size(count: float) -> str:
@@ -108,8 +126,11 @@ FILTERS: dict[str, Callable[..., str]] = {
     "state_class": state_class,
     "cloud": cloud,
     "moment": moment,
+    "day": day,
+    "clock": clock,
     "machine_moment": machine_moment,
     "duration": duration,
+    "dollars": dollars,
     "size": size,
     "number": number,
     "pretty": pretty,

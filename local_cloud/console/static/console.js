@@ -59,7 +59,9 @@ async function again() {
     seen.set(old, now.innerHTML);
     if (old.id === "state") said.textContent = `The state is now: ${now.textContent.trim()}`;
     const kept = focused(old);
+    const restore = choices(old);
     old.innerHTML = now.innerHTML;
+    restore();
     sortable(old);
     if (kept >= 0) targets(old)[kept]?.focus({ preventScroll: true });
   }
@@ -105,8 +107,18 @@ function sortable(part) {
   }
 }
 
+// What a reader has opened and ticked in a part that changes stays so.
+function choices(part) {
+  const opened = new Map([...part.querySelectorAll("details[id]")].map((one) => [one.id, one.open]));
+  const ticks = [...part.querySelectorAll("input:checked")].map((one) => one.value);
+  return () => {
+    for (const one of part.querySelectorAll("details[id]")) one.open = opened.get(one.id) ?? one.open;
+    for (const one of part.querySelectorAll("input")) one.checked = ticks.includes(one.value);
+  };
+}
+
 // Whoever is on a link of a part that changes stays on it.
-const targets = (part) => [...part.querySelectorAll("a, button, summary, [tabindex]")];
+const targets = (part) => [...part.querySelectorAll("a, button, summary, input, [tabindex]")];
 const focused = (part) => targets(part).indexOf(document.activeElement);
 
 function show(log, lines, first) {
@@ -163,6 +175,9 @@ async function live(log) {
   state.textContent = "The log is complete.";
 }
 
+for (const form of document.querySelectorAll("form.filters")) {
+  form.addEventListener("change", () => form.requestSubmit());
+}
 sortable(document);
 const log = document.getElementById("lines");
 if (log && log.dataset.replica) {

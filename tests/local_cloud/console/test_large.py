@@ -12,7 +12,7 @@ import pytest
 
 from local_cloud.client import control
 from local_cloud.client.home import Home
-from local_cloud.console.pages.job_pages import PAGE
+from local_cloud.console.pages.job_list import PAGE
 from local_cloud.console.records import logs
 from local_cloud.engine.jobs.job_table import KIND
 from local_cloud.engine.jobs.replica import log_path

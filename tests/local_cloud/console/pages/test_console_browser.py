@@ -85,6 +85,7 @@ def pages(filled: Filled) -> dict[str, str]:
     return {
         "overview": "",
         "jobs": "jobs",
+        "compare": f"compare?job={filled.job}&job={filled.training_job}",
         "job": f"jobs/{filled.job}",
         "training-job": f"jobs/{filled.training_job}",
         "studies": "studies",
@@ -328,3 +329,60 @@ def other_server(tmp_path: Path) -> Iterator[str]:
     server.shutdown()
     server.server_close()
     thread.join()
+
+
+def test_jobs_are_sorted_unfolded_and_compared_by_the_keyboard_alone(
+    filled: Filled, root: str, browser: Browser
+) -> None:
+    browser.open(f"{root}jobs")
+    browser.follow("thead a[href*='sort=accuracy']")
+    head = "document.querySelector('th[aria-sort]')"
+    settle(browser, f"{head}?.textContent === 'Accuracy' && {head}.ariaSort === 'descending'")
+    fold = "document.querySelector('.parts details')"
+    browser.js(f"{fold}.querySelector('summary').focus()")
+    browser.press("Enter", 13)
+    settle(browser, f"{fold}.open && {fold}.querySelector('.part').checkVisibility()")
+    for place in (0, 1):
+        browser.js(f"document.querySelectorAll('.part input')[{place}].focus()")
+        browser.press(" ", 32)
+    ticked = "document.querySelectorAll('input:checked').length === 2"
+    settle(browser, ticked)
+    # What is opened and ticked stays so when the part of the page comes again.
+    boto3.client("sagemaker").create_training_job(
+        **training_request("comes-while-we-look", "print('epoch 1 loss 0.5')")
+    )
+    settle(browser, "document.body.textContent.includes('comes-while-we-look')")
+    assert browser.js(f"{ticked} && {fold}.open")
+    browser.follow("form[action$=compare] button")
+    settle(browser, "document.title.startsWith('Compare jobs')")
+    settle(browser, "document.querySelectorAll('.differs').length >= 2")
+
+
+def test_a_filter_needs_no_button(filled: Filled, root: str, browser: Browser) -> None:
+    browser.open(f"{root}jobs?sort=name")
+    assert browser.js("document.querySelector('form.filters button')") is None
+    browser.js(
+        "(() => { const one = document.querySelector('[name=cloud]'); one.value = 'sagemaker';"
+        " one.dispatchEvent(new Event('change', {bubbles: true})); })()"
+    )
+    settle(browser, "location.search.includes('cloud=sagemaker')")
+    settle(browser, "document.readyState === 'complete' && !!document.querySelector('tbody')")
+    names = browser.js("[...document.querySelectorAll('tbody th')].map((one) => one.textContent)")
+    assert "titanic-nn-sagemaker" in names and "titanic-nn" not in names
+    assert "sort=name" in browser.js("location.search")
+
+
+def test_on_a_phone_the_table_of_jobs_shows_that_it_scrolls(
+    filled: Filled, root: str, browser: Browser
+) -> None:
+    browser.look(width=390)
+    browser.open(f"{root}jobs")
+    table = "document.querySelector('.scroll')"
+    assert browser.js(f"{table}.scrollWidth > {table}.clientWidth + 200")
+    cells = "[...document.querySelectorAll('.jobs > tbody > tr:first-child > *')]"
+    edges = browser.js(f"{cells}.map((one) => one.getBoundingClientRect().right)")
+    assert edges[1] < 300 and edges[-1] > 390, "the name is seen whole, and the rest is cut off"
+    assert browser.js(f"getComputedStyle({table}).backgroundAttachment").startswith("local")
+    browser.look(width=1280)
+    browser.open(f"{root}jobs")
+    assert browser.js(f"{table}.scrollWidth === {table}.clientWidth"), "no column is cut off"

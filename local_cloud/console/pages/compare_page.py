@@ -1,0 +1,82 @@
+"""Jobs side by side: their results, the flags in which they differ, and their curves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from local_cloud.bounded.turns import in_turn
+from local_cloud.console.charts import charts
+from local_cloud.console.records import flags, job_rows, jobs
+from local_cloud.console.records.curves import Series
+from local_cloud.console.records.job_curves import JobCurves
+from local_cloud.console.site.site import ROOT, Site
+
+MOST = 6  # jobs: a chart has as many colours
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A row: one thing of each job."""
+
+    name: str
+    values: Sequence[str]
+
+    @property
+    def differs(self) -> bool:
+        """Return whether the jobs differ in it."""
+        return len(set(self.values)) > 1
+
+
+class ComparePage:
+    """What is behind /compare."""
+
+    def __init__(self, site: Site) -> None:
+        """site: what the pages stand on."""
+        self.site = site
+        self.platform = site.platform
+        self.curves = JobCurves(self.platform)
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the page's routes."""
+        return [Route(f"{ROOT}/compare", self.show)]
+
+    async def show(self, request: Request) -> Response:
+        """Answer with the page."""
+        return await in_turn(self._show, request)
+
+    def _show(self, request: Request) -> Response:
+        wanted = list(dict.fromkeys(request.query_params.getlist("job")))
+        found = [job for name in wanted if (job := jobs.find(self.platform, name))]
+        chosen = found[:MOST]
+        sent = [flags.of(one) for one in chosen]
+        facts = [
+            Fact(f"--{name}", [one.get(name, "not sent") or "set" for one in sent])
+            for name in flags.names(sent)
+        ]
+        return self.site.page(
+            request,
+            "compare.html",
+            rows=[job_rows.of(self.platform, one) for one in chosen],
+            different=[one for one in facts if one.differs],
+            same=[one for one in facts if not one.differs],
+            charts=self._charts(chosen),
+            left_out=len(found) - len(chosen),
+            most=MOST,
+        )
+
+    def _charts(self, chosen: Sequence[jobs.Shown]) -> list[charts.Chart]:
+        """Draw a chart for each metric, with a line for each job."""
+        metrics: dict[str, Series] = {}
+        titles = Counter(one.title for one in chosen)
+        for one in chosen:
+            title = one.title if titles[one.title] == 1 else f"{one.title} {one.job.id}"
+            for name, points in self.curves.of(one).items():
+                metrics.setdefault(name, {})[title] = points
+        drawn = [charts.lines(name.capitalize(), lines) for name, lines in metrics.items()]
+        return [chart for chart in drawn if chart]

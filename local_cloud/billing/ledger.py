@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 
 from local_cloud.billing import query_records, run_records
@@ -87,13 +88,22 @@ def count_billed_seconds(rental: Rental, now: float) -> float:
 def _row(rental: Rental, name: str, *, count: int, hours: float, price: ListPrice | None) -> Row:
     most = max(span.times for span in rental.spans)
     upto = "up to " if len(rental.spans) > 1 and most > 1 else ""
-    return _price_row(
-        SERVICES.get(rental.rented.cloud, rental.rented.cloud),
+    rented = rental.rented
+    row = _price_row(
+        SERVICES.get(rented.cloud, rented.cloud),
         _what(rental),
         on=f"{upto}{count * most} × {name}{_spot(rental)}",
         when=(rental.spans[0].since, rental.spans[-1].until),
         amount=(hours * count, "hours"),
         price=price,
+    )
+    owner = rented.owner if rented.owner != rented.name else ""
+    return replace(
+        row,
+        resource=rented.name,
+        owner=owner,
+        kind=rented.kind,
+        seconds=hours * count * 3600,
     )
 
 
@@ -120,6 +130,7 @@ def _leak(rental: Rental, rows: list[Row], now: float) -> Leak:
         remove=removal(rented),
         dollars=sum(row.dollars or 0.0 for row in rows),
         kind=rented.kind,
+        resource=rented.name,
     )
 
 
@@ -194,9 +205,10 @@ def _of_runs(records: Records) -> Iterator[Row]:
     for run in run_records.list_runs(records):
         service, what = SERVICES[run.cloud], f"{run.kind} {run.name.rsplit('/', 1)[-1]}"
         price = RUNS.get((run.cloud, run.kind))
-        yield _price_row(
+        row = _price_row(
             service, what, on="the fee", when=(run.at, run.at), amount=(1, "runs"), price=price
         )
+        yield replace(row, resource=run.name, kind=run.kind)
 
 
 def _price_row(

@@ -27,6 +27,10 @@ class Row:
     source: str = ""  # the URL of the page with the price
     read: str = ""  # the day it was read; empty where the source has no date
     sure: str = ""  # how sure it is
+    resource: str = ""  # the name, in full, of what was paid for
+    owner: str = ""  # of a trial or a task: the name of its study or pipeline
+    kind: str = ""  # the service's word for it: "custom job"
+    seconds: float | None = None  # of all machines together, if they are paid for by time
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class Leak:
     remove: str  # the Python that ends it
     dollars: float  # so far, as far as there are prices
     kind: str  # the service's word: "endpoint"
+    resource: str = ""  # the name, in full, of what is paid for
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,15 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from local_cloud.billing.ledger import bill
-from local_cloud.client.bill_rows import Bill, Leak, Row
+from local_cloud.client.bill_rows import Bill, Leak
+from local_cloud.console.records import bill_groups
 from local_cloud.console.site import words
 from local_cloud.console.site.site import ROOT, Site
 from local_cloud.console.site.tables import Cell, Table
 from local_cloud.platform import Platform
 
 FRESH = 5.0  # seconds for which a bill is shown: it lists every object
-SHOWN = 200  # rows, the newest
+SHOWN = 200  # jobs, studies, endpoints ..., the newest
 EMPTY = "Nothing has been used that the services would have billed."
 
 
@@ -44,52 +45,52 @@ class BillPage:
         return self._last[1]
 
     def _show(self, request: Request) -> Response:
-        found = self._bill(self.site.platform)
-        rows = list(reversed(found.rows))[:SHOWN]
-        more = f"The newest {SHOWN} of {len(found.rows):,}." if len(found.rows) > SHOWN else ""
-        columns = ("What", "Since", "Until", "Quantity", "Unit price, $", "Price, $")
+        platform = self.site.platform
+        found = self._bill(platform)
         return self.site.page(
             request,
             "bill.html",
-            dollars=words.dollars(found.dollars),
-            per_day=words.dollars(found.dollars_per_day),
+            dollars=found.dollars,
+            per_day=found.dollars_per_day,
             running=len(found.leaks),
             unpriced=len(found.unpriced),
             leaks=_leaks(
+                platform,
                 "leaks",
                 "Still costs money",
                 leaks=found.leaks,
                 empty="Nothing costs money any more.",
             ),
             queued=_leaks(
-                "queued", "Will cost money when they start", leaks=found.queued, empty=""
+                platform, "queued", "Will cost money when they start", leaks=found.queued, empty=""
             ),
-            table=Table("rows", "What was used", columns, list(map(_row, rows)), EMPTY, more),
+            parts=bill_groups.of(platform, found.rows, SHOWN),
+            sources=bill_groups.sources(found.rows),
+            title_of=lambda row: bill_groups.title(platform, row.resource, row.what),
+            used=bill_groups.used,
+            unit_price=bill_groups.unit_price,
+            most=SHOWN,
+            empty=EMPTY,
         )
 
 
-def _leaks(id: str, title: str, *, leaks: Sequence[Leak], empty: str) -> Table:
+def _leaks(platform: Platform, id: str, title: str, *, leaks: Sequence[Leak], empty: str) -> Table:
     rows = [
         [
-            Cell(leak.what, note=f"{leak.cloud}, {leak.on}"),
-            Cell(moment=leak.since),
+            Cell(_title(platform, leak), note=f"{leak.cloud}, {leak.kind}, {leak.on}"),
             Cell(words.dollars(leak.dollars_per_day)),
             Cell(words.dollars(leak.dollars)),
+            Cell(moment=leak.since),
             Cell(leak.remove, code=True),
         ]
         for leak in leaks
     ]
-    columns = ("What", "Since", "$ a day", "$ so far", "How to end it")
+    columns = ("What", "$ a day", "$ so far", "Since", "How to end it")
     return Table(id, title, columns, rows, empty)
 
 
-def _row(row: Row) -> list[Cell]:
-    source = " ".join(filter(None, [row.sure, row.read and f"read {row.read}"]))
-    return [
-        Cell(row.what, note=f"{row.cloud}, {row.on}"),
-        Cell(moment=row.since),
-        Cell("still") if row.until is None else Cell(moment=row.until),
-        Cell(f"{row.quantity:.4g} {row.unit}"),
-        Cell("unknown" if row.unit_price is None else f"{row.unit_price:.6g}", note=source),
-        Cell(words.dollars(row.dollars)),
-    ]
+def _title(platform: Platform, leak: Leak) -> str:
+    """Return its sender's name of what costs money; a bucket's is its URI."""
+    if not leak.resource:
+        return leak.what
+    return bill_groups.title(platform, leak.resource, leak.what)

@@ -85,6 +85,12 @@ def dollars(usd: float | None) -> str:
     return "< 0.0001" if 0 < usd < 1e-4 else amount(usd)
 
 
+def usd(dollars_: float | None) -> str:
+    """Write dollars with their sign."""
+    text = dollars(dollars_)
+    return text if dollars_ is None else f"< ${text[2:]}" if text[0] == "<" else f"${text}"
+
+
 def size(count: float) -> str:
     """Write a number of bytes."""
     for unit in UNITS[:-1]:
@@ -131,6 +137,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "machine_moment": machine_moment,
     "duration": duration,
     "dollars": dollars,
+    "usd": usd,
     "size": size,
     "number": number,
     "pretty": pretty,

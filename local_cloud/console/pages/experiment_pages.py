@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from typing import Any
-from urllib.parse import urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -12,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from local_cloud.console.charts import charts
-from local_cloud.console.records import resources
+from local_cloud.console.records import resources, tracking
 from local_cloud.console.site import words
 from local_cloud.console.site.site import ROOT, NotHere, Site
 from local_cloud.console.site.tables import Cell, Table, by_time
@@ -23,6 +22,7 @@ EMPTY = (
     "No experiment yet. Episode “Keep track” logs parameters and metrics of each run with"
     " aiplatform.log_params() and log_metrics()."
 )
+CURVES = "curves"  # the last values of a run's curves, beside what it has noted
 NO_BOARD = "No curves yet. A job makes them with TensorBoard, or log_time_series_metrics()."
 
 
@@ -46,7 +46,10 @@ class ExperimentPages:
         """Show all experiments, and all that has curves in a TensorBoard."""
         rows = [
             [
-                Cell(document.get("displayName") or words.short(name), _link("experiment", name)),
+                Cell(
+                    document.get("displayName") or words.short(name),
+                    tracking.link("experiment", name),
+                ),
                 Cell(str(len(document.get("childContexts", [])) or len(self._runs(name)))),
                 Cell(moment=resources.seconds(document.get("createTime"))),
             ]
@@ -58,7 +61,7 @@ class ExperimentPages:
             runs = sum(1 for _ in self.records.list("vertex-runs", f"{name}/"))
             made = Cell(moment=resources.seconds(document.get("createTime")))
             title = document.get("displayName") or words.short(name)
-            boards.append([Cell(title, _link("board", name)), Cell(str(runs)), made])
+            boards.append([Cell(title, tracking.link("board", name)), Cell(str(runs)), made])
         columns = ("Name", "Runs", "Created")
         tables = [
             Table("contexts", "Vertex AI experiments", columns, by_time(rows, 2), EMPTY),
@@ -87,31 +90,60 @@ class ExperimentPages:
         if document is None:
             raise NotHere(f"There is no experiment {name}. Perhaps it was deleted.")
         runs = self._runs(name)
-        told = [one.get("metadata", {}) for _, one in runs]
+        board = tracking.board_of(self.records, name)
+        curves_page = board and tracking.link("board", board)
+        told = [self._told(name, board, run, one) for run, one in runs]
+        senders = tracking.jobs_of_runs(self.site.platform)
         parameters = _names(told, "_params")
         metrics = _names(told, "_metrics")
+        curves = [each for each in _names(told, CURVES) if each not in metrics]
         rows = [
             [
-                Cell(one.get("displayName") or words.short(run), note=words.short(run)),
+                Cell(
+                    one.get("displayName") or words.short(run),
+                    senders.get(words.short(run), ""),
+                    words.short(run),
+                ),
                 resources.state(str(metadata.get("_state") or "RUNNING")),
                 *(_value(metadata, "_params", each) for each in parameters),
                 *(_value(metadata, "_metrics", each) for each in metrics),
+                *(_value(metadata, CURVES, each) for each in curves),
                 Cell(moment=resources.seconds(one.get("createTime"))),
             ]
             for (run, one), metadata in zip(runs, told, strict=True)
         ]
-        columns = ("Run", "State", *parameters, *metrics, "Started")
-        given, found = (", ".join(names) or "none" for names in (parameters, metrics))
+        columns = ("Run", "State", *parameters, *metrics, *curves, "Started")
+        given, found, last = (", ".join(names) or "none" for names in (parameters, metrics, curves))
         note = f"Parameters: {given}. Metrics: {found}."
+        if curves:
+            note += f" Last values in TensorBoard: {last}."
         table = Table("runs", "Runs", columns, rows, "No run yet.", note)
         title = document.get("displayName") or words.short(name)
         return self.site.page(
             request,
-            "listing.html",
+            "experiment.html",
             title=title,
-            tables=[table],
-            crumbs=[("experiments", "Experiments")],
+            table=table,
+            links=self._links(name, curves_page, "TensorBoard: its curves"),
         )
+
+    def _told(self, experiment: str, board: str, run: str, document: Json) -> Json:
+        """Return what a run has noted, and the last values of its curves in a TensorBoard."""
+        short = words.short(run).removeprefix(f"{words.short(experiment)}-")
+        values = tracking.last_values(self.records, f"{board}/runs/{short}") if board else {}
+        return {**document.get("metadata", {}), CURVES: values}
+
+    def _links(self, name: str, page: str, text: str) -> list[tuple[str, str]]:
+        """Return page and text of the other pages about an experiment."""
+        owner = tracking.owner_of(self.site.platform, name)
+        kind = "Study" if owner.startswith("study") else "Job"
+        found = [(owner, f"{kind}: {words.short(name)}"), (page, text)]
+        return [(page, text) for page, text in found if page]
+
+    def _context(self, board: str) -> str:
+        """Return the page of the experiment whose curves are here; "" if there is none."""
+        context = tracking.experiment_of(self.records, board)
+        return context and tracking.link("experiment", context)
 
     async def board(self, request: Request) -> Response:
         """Show the curves of an experiment of a TensorBoard.
@@ -142,13 +174,10 @@ class ExperimentPages:
         return self.site.page(
             request,
             "board.html",
+            links=self._links(name, self._context(name), "Experiment: its runs"),
             title=document.get("displayName") or words.short(name),
             charts=[chart for chart in drawn if chart],
         )
-
-
-def _link(page: str, name: str) -> str:
-    return f"{page}?" + urlencode({"name": name})
 
 
 def _names(told: list[Json], field: str) -> list[str]:

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from local_cloud.bounded.turns import in_turn
 from local_cloud.console.charts import charts
-from local_cloud.console.records import jobs, logs
+from local_cloud.console.records import flags, job_rows, jobs, logs, tracking
 from local_cloud.console.records.job_curves import JobCurves
 from local_cloud.console.site.requests import Refused
 from local_cloud.console.site.site import ROOT, NotHere, Site
@@ -64,6 +64,13 @@ class JobPages:
             "job.html",
             one=found,
             job=job,
+            cost=job_rows.cost(job),
+            machines=job_rows.machines(job),
+            flags=(sent := flags.of(found)),
+            epoch=self._epoch(found),
+            epochs=flags.epochs(sent),
+            tracked=tracking.of_job(self.platform.records, found),
+            pipeline=job_rows.pipeline_of(self.platform, job),
             ended=job.state.ended,
             replicas=jobs.replicas(self.platform, found),
             replica=replica,
@@ -75,6 +82,11 @@ class JobPages:
             bucket=bucket,
             prefix=prefix,
         )
+
+    def _epoch(self, shown: jobs.Shown) -> int | None:
+        """Return the last epoch of the curves; None without curves."""
+        ends = [points[-1][0] for points in self.curves.of(shown).values() if points]
+        return int(max(ends)) if ends else None
 
     def _charts(self, shown: jobs.Shown) -> list[charts.Chart]:
         """Draw the learning curves: losses in one chart, what else there is in another."""

@@ -75,6 +75,14 @@ def _tasks_of_sagemaker(platform: Platform) -> dict[str, str]:
     return found
 
 
+def pipeline_of(platform: Platform, job: Job) -> tuple[str, str] | None:
+    """Return title and page of the pipeline run whose task a job is; None if it is none's."""
+    (found,) = group(platform, [job])
+    runs = pipeline_runs.every(platform.records) if found.kind == TASK else ()
+    run = next((each for each in runs if each.name == found.owner), None)
+    return (run.title, pipeline_runs.link(run.name)) if run else None
+
+
 def of_group(platform: Platform, found: Group) -> Row:
     """Return the row of some jobs."""
     parts = [of(platform, jobs.describe(platform, job)) for job in found.jobs]

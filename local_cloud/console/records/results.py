@@ -31,14 +31,14 @@ def of_job(platform: Platform, job_id: str) -> Results:
             found = log.stat()
         except FileNotFoundError:
             continue
-        results = _read(log, found.st_ino, found.st_size, found.st_mtime_ns)
+        results = _read(log, found.st_ino, (found.st_size, found.st_mtime_ns))
         if results != Results():
             return results
     return Results()
 
 
 @lru_cache(maxsize=4096)  # a log that has not changed says the same
-def _read(log: Path, inode: int, size: int, changed: int) -> Results:
+def _read(log: Path, inode: int, changed: tuple[int, int]) -> Results:
     try:
         with open_file(log) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))

@@ -21,6 +21,8 @@ from local_cloud.store.values import Object
 
 PAGE = 200  # names on a page
 SCHEMES = {"gs": "Cloud Storage (Google)", "s3": "S3 (Amazon)"}
+# What google-cloud-aiplatform 2.7 uploads into a staging bucket (utils/gcs_utils.py).
+OF_SDKS = ("aiplatform-", "vertex_ai_auto_staging/")
 EMPTY = {
     "gs": "No bucket yet. Episode “Bring the data to Google Cloud” creates one.",
     "s3": "No bucket yet. Episode “Bring the data to Amazon S3” creates one.",
@@ -84,7 +86,9 @@ class BucketPages:
         self, request: Request, scheme: str, *, store: Objects, name: str, prefix: str, after: str
     ) -> Response:
         found = list(islice(store.names(name, prefix, after=after, delimiter="/"), PAGE + 1))
-        listed = found[:PAGE]
+        page = found[:PAGE]
+        # What a reader has put or written there comes before what an SDK uploads by itself.
+        listed = sorted(page, key=lambda each: each.removeprefix(prefix).startswith(OF_SDKS))
         sizes = {one.name: one for one in store.select(name, [n for n in listed if n[-1] != "/"])}
         rows = []
         for each in listed:
@@ -95,7 +99,7 @@ class BucketPages:
             elif each.endswith("/"):
                 link = bucket_link(scheme, name, each)
                 rows.append([Cell(each.removeprefix(prefix), link), Cell("folder"), Cell("")])
-        more = bucket_link(scheme, name, prefix, after=listed[-1]) if len(found) > PAGE else ""
+        more = bucket_link(scheme, name, prefix, after=page[-1]) if len(found) > PAGE else ""
         table = Table(
             "list",
             "",

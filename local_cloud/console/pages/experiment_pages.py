@@ -92,7 +92,9 @@ class ExperimentPages:
         runs = self._runs(name)
         board = tracking.board_of(self.records, name)
         curves_page = board and tracking.link("board", board)
-        told = [self._told(name, board, run, one) for run, one in runs]
+        told = [
+            self._told(f"{board}/runs/{run.removeprefix(f'{name}-')}", one) for run, one in runs
+        ]
         senders = tracking.jobs_of_runs(self.site.platform)
         parameters = _names(told, "_params")
         metrics = _names(told, "_metrics")
@@ -127,10 +129,9 @@ class ExperimentPages:
             links=self._links(name, curves_page, "TensorBoard: its curves"),
         )
 
-    def _told(self, experiment: str, board: str, run: str, document: Json) -> Json:
+    def _told(self, run: str, document: Json) -> Json:
         """Return what a run has noted, and the last values of its curves in a TensorBoard."""
-        short = words.short(run).removeprefix(f"{words.short(experiment)}-")
-        values = tracking.last_values(self.records, f"{board}/runs/{short}") if board else {}
+        values = tracking.last_values(self.records, run)
         return {**document.get("metadata", {}), CURVES: values}
 
     def _links(self, name: str, page: str, text: str) -> list[tuple[str, str]]:

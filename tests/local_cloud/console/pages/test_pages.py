@@ -226,3 +226,12 @@ def test_a_failure_is_rehearsed_by_a_button_and_taken_back(
     assert visitor.post("/console/failures/rehearse", forged).status == 403
     page = visitor.press("/console/failures", "Cancel all")
     assert 'class="empty"' in page.text
+
+
+def test_what_the_reader_made_comes_before_what_sdks_upload(
+    filled: Filled, visitor: Visitor
+) -> None:
+    page = visitor.get(f"/console/bucket?scheme=gs&name={BUCKET}").text
+    names = re.findall(r'<th scope="row"><a[^>]+>([^<]+)</a>', page)
+    of_sdks = [name.startswith("aiplatform-") for name in names]
+    assert any(of_sdks) and of_sdks == sorted(of_sdks)

@@ -41,17 +41,15 @@ def cell(source: str) -> str:
     return CELL.format(*VARIABLES, source=source)
 
 
-def badges(source: str, branch: str, path: str) -> str:
-    """Return links that open a notebook elsewhere; none for a repository that is not on GitHub."""
+def elsewhere(source: str, branch: str, path: str) -> dict[str, str]:
+    """Return the URLs that open a notebook elsewhere; none if its repository is not on GitHub."""
     name = source.removeprefix("https://github.com/")
     if name == source:
-        return ""
-    urls = {
+        return {}
+    return {
         place: url.format(name=name, source=source, branch=branch, path=path)
         for place, url in OPENED_BY.items()
     }
-    links = " or ".join(f"[{place}]({url})" for place, url in urls.items())
-    return f"Open this notebook in {links}."
 
 
 def prepare() -> None:

@@ -242,8 +242,9 @@ def cells(lesson: Episodes, path: Path, instructor: bool) -> list[Cell]:
     page_cells.blocks(page.blocks)
     page_cells.flush()
     file = (folder / f"{path.stem}.ipynb").relative_to(lesson.root).as_posix()
-    elsewhere = alone.badges(lesson.source, lesson.branch, file)
-    first = [title, minutes, *([elsewhere] if elsewhere else []), notice]
+    urls = alone.elsewhere(lesson.source, lesson.branch, file)
+    links = " or ".join(f"[{place}]({url})" for place, url in urls.items())
+    first = [title, minutes, *([f"Open this notebook in {links}."] if urls else []), notice]
     return [
         Cell(False, "\n\n".join(first)),
         Cell(True, (alone.cell(lesson.source) if lesson.source else "") + OPENING),

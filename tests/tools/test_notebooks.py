@@ -58,7 +58,7 @@ def test_a_notebook_on_github_is_opened_in_colab_and_kaggle_by_a_link(clean_less
     there = "example/count-things/blob/main/notebooks/instructor/01-count.ipynb"
     assert f"[Google Colab](https://colab.research.google.com/github/{there})" in first.source
     assert f"welcome?src=https://github.com/{there})" in first.source
-    assert alone.badges("https://example.org/count-things", "main", "a.ipynb") == ""
+    assert alone.elsewhere("https://example.org/count-things", "main", "a.ipynb") == {}
 
 
 def test_expected_output_is_the_cells_output_and_is_not_repeated(clean_lesson):

@@ -112,6 +112,16 @@ def site(folder: Path) -> dict[str, Element]:
     return built(ROOT, folder)
 
 
+def test_an_episode_leads_to_its_notebook_in_colab_and_kaggle_if_that_is_on_github(
+    clean_lesson: Path, tmp_path: Path, site: dict[str, Element]
+) -> None:
+    page = built(clean_lesson, tmp_path / "site")["01-count.html"]
+    links = {link.text: link.attributes.get("href", "") for link in page.all("a")}
+    assert links["Google Colab"].endswith("count-things/blob/main/notebooks/01-count.ipynb")
+    assert links["Kaggle"].endswith("count-things/blob/main/notebooks/01-count.ipynb")
+    assert all(link.text != "Kaggle" for link in site["01-introduction.html"].all("a"))
+
+
 def test_every_page_has_one_title_a_language_and_a_place_in_the_navigation(
     site: dict[str, Element],
 ) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from docutils.parsers import Parser
 
+from tools.alone import elsewhere
 from tools.site.gathered import key_points, notes, timetable
 from tools.site.page import PageNodes, raw, section
 from tools.site.plan import INDEX, KEY_POINTS, NOTES, Entry, Plan, Way
@@ -45,6 +47,7 @@ class Book:
         if entry.minutes:
             times = f"teaching {entry.teaching} min, exercises {entry.exercises} min"
             page += raw(f'<p class="times">Episode {entry.number}: {times}</p>')
+            page += self._notebook(entry)
         if entry.path:
             PageNodes(self.plan, entry.path, self.instructor).fill(
                 page, self.plan.page(entry.path).blocks
@@ -56,6 +59,16 @@ class Book:
         elif entry.file == KEY_POINTS:
             page += key_points(self.plan, self.instructor)
         return page
+
+    def _notebook(self, entry: Entry) -> list[nodes.Node]:
+        """Return where an episode's notebook can be opened, if it can be anywhere."""
+        config = self.plan.config
+        file = f"notebooks/{entry.name}.ipynb"
+        urls = elsewhere(str(config.get("source", "")), str(config.get("branch", "main")), file)
+        links = " or ".join(
+            f'<a href="{html.escape(url)}">{place}</a>' for place, url in urls.items()
+        )
+        return [raw(f"<p>Open the notebook in {links}.</p>")] if urls else []
 
     def context(self, name: str) -> dict[str, Any]:
         """Return what the templates in theme/ show of a page."""

@@ -25,7 +25,7 @@ from tools.browser import Browser, find
 from tools.shown import smaller
 
 PICTURES = lesson.ROOT / "episodes" / "fig"
-WIDTH, HEIGHT = 1200, 3000  # of the browser's window: a page is seen without scrolling
+WIDTH, HEIGHT = 1280, 3000  # of the browser's window: a page is seen without scrolling
 MARGIN = 12
 SCALE = 1.25  # pixels of a picture for each of the window
 SHORT = {"epochs": 300}

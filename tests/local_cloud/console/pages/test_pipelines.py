@@ -89,11 +89,15 @@ def test_a_pipeline_job_is_drawn_from_top_to_bottom(run: str, visitor: Visitor) 
     page = f"/console/pipeline?name={quote(run, safe='')}"
     visitor.press(page, "Delete the run")
     assert visitor.get(page).status == 404
+    rows = visitor.get("/console/jobs").text
+    assert f"deleted pipeline {run.rpartition('/')[2]}" in rows and "<summary>4 tasks " in rows
 
 
 def test_an_execution_is_stopped_by_its_button(execution: str, visitor: Visitor) -> None:
     text = until(visitor, execution, "first, Executing; second, Not started, after first")
     assert "two-steps" in text
+    rows = visitor.get("/console/jobs").text.partition(">two-steps, ")[2]
+    assert "<summary>1 task " in rows, "its job is folded into its row"
     visitor.press(f"/console/pipeline?name={quote(execution, safe='')}", "Stop the pipeline")
     until(visitor, execution, ">Stopped<")
 

@@ -52,3 +52,9 @@ def test_sources_are_folded(filled: Filled, visitor: Visitor) -> None:
         r'row">n1-standard-4, Vertex AI</th><td>0.218499 an hour</td><td><code>', folded
     )
     assert "https://" in folded and "https://" not in page.partition('id="sources"')[0]
+
+
+def test_a_new_part_comes_to_a_page_that_is_open(filled: Filled, visitor: Visitor) -> None:
+    page = visitor.get("/console/bill").text
+    live = page.partition('<div data-live id="parts">')[2]
+    assert live.index("<h2>Jobs: ") < live.index("<h2>Tuning: "), "all parts are in one live part"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from local_cloud.client.control import console_link, reset, status, stop
     from local_cloud.client.rehearse import rehearse
     from local_cloud.engine.environments.archives import extract
+    from local_cloud.engine.studies.importance import parameter_importance
 
 __all__ = [
     "LocalCloudError",
@@ -25,6 +26,7 @@ __all__ = [
     "bill",
     "console_link",
     "extract",
+    "parameter_importance",
     "prices",
     "rehearse",
     "reset",
@@ -38,6 +40,7 @@ VERBS = {
     "bill": "client.bill",
     "console_link": "client.control",
     "extract": "engine.environments.archives",
+    "parameter_importance": "engine.studies.importance",
     "rehearse": "client.rehearse",
     "reset": "client.control",
     "status": "client.control",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from local_cloud.console.charts.scales import Scale, choices_of
 from local_cloud.console.site import words
 from local_cloud.engine.studies.search import Parameter, Value
 from local_cloud.engine.studies.spec import Study
@@ -59,8 +60,8 @@ def of(study: Study, metric: str) -> Parallel | None:
     places = [round(LEFT + each * step, 1) for each in range(len(scales))]
     names = [*(one.name for one in parameters), metric]
     axes = [
-        Axis(name, place, [(_height(share), text) for share, text in ticks])
-        for name, place, (_, ticks) in zip(names, places, scales, strict=True)
+        Axis(name, place, [(_height(share), text) for share, text in scale.ticks])
+        for name, place, scale in zip(names, places, scales, strict=True)
     ]
     order = sorted(results, reverse=study.spec.maximize)
     drawn = []
@@ -68,7 +69,7 @@ def of(study: Study, metric: str) -> Parallel | None:
         if trial.result is None:
             continue
         values = [*(trial.values[one.name] for one in parameters), trial.result]
-        heights = [_height(place(value)) for (place, _), value in zip(scales, values, strict=True)]
+        heights = [_height(one.share(value)) for one, value in zip(scales, values, strict=True)]
         points = " ".join(f"{x},{y}" for x, y in zip(places, heights, strict=True))
         place = order.index(trial.result)
         rank = "best" if place == 0 else "good" if place < len(order) / 3 else "other"
@@ -79,15 +80,9 @@ def of(study: Study, metric: str) -> Parallel | None:
     return Parallel(axes, drawn, told)
 
 
-Scale = tuple[Callable[[Value], float], list[tuple[float, str]]]
-
-
 def _scale(parameter: Parameter, values: Sequence[Value]) -> Scale:
-    if parameter.kind == "unordered" or any(isinstance(value, str) for value in values):
-        known = list(parameter.choices) or sorted(set(values), key=str)
-        last = max(1, len(known) - 1)
-        ticks = [(place / last, str(value)[:12]) for place, value in enumerate(known)]
-        return lambda value: known.index(value) / last if value in known else 0.0, ticks
+    if choices := choices_of(parameter, values):
+        return choices
     numbers = [float(value) for value in values]
     return _numbers(numbers, log="log" in parameter.scale and min(numbers) > 0)
 
@@ -105,7 +100,7 @@ def _numbers(values: Sequence[float], *, log: bool) -> Scale:
     middle = (low + high) / 2
     middle = math.exp(middle) if log else middle
     ticks = [(0.0, min(values)), (0.5, middle), (1.0, max(values))] if high > low else []
-    return place, [(share, f"{value:.3g}") for share, value in ticks or [(0.5, values[0])]]
+    return Scale(place, [(share, f"{value:.3g}") for share, value in ticks or [(0.5, values[0])]])
 
 
 def _height(share: float) -> float:

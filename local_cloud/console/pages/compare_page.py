@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from local_cloud.bounded.turns import in_turn
-from local_cloud.console.charts import charts
+from local_cloud.console.charts import charts, looks
 from local_cloud.console.records import flags, job_rows, jobs
 from local_cloud.console.records.curves import Series
 from local_cloud.console.records.job_curves import JobCurves
@@ -65,12 +65,13 @@ class ComparePage:
             rows=[job_rows.of(self.platform, one) for one in chosen],
             different=[one for one in facts if one.differs],
             same=[one for one in facts if not one.differs],
-            charts=self._charts(chosen),
+            charts=self._charts(chosen, looks.Look.of(request.query_params)),
+            scales=looks.scales(request.query_params, "curves"),
             left_out=len(found) - len(chosen),
             most=MOST,
         )
 
-    def _charts(self, chosen: Sequence[jobs.Shown]) -> list[charts.Chart]:
+    def _charts(self, chosen: Sequence[jobs.Shown], look: looks.Look) -> list[charts.Chart]:
         """Draw a chart for each metric, with a line for each job."""
         metrics: dict[str, Series] = {}
         titles = Counter(one.title for one in chosen)
@@ -78,5 +79,7 @@ class ComparePage:
             title = one.title if titles[one.title] == 1 else f"{one.title} {one.job.id}"
             for name, points in self.curves.of(one).items():
                 metrics.setdefault(name, {})[title] = points
-        drawn = [charts.lines(name.capitalize(), lines) for name, lines in metrics.items()]
+        drawn = [
+            charts.lines(name.capitalize(), lines, look=look) for name, lines in metrics.items()
+        ]
         return [chart for chart in drawn if chart]

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from local_cloud.console.charts import charts
+from local_cloud.console.charts import charts, looks
 from local_cloud.console.records import resources, tracking
 from local_cloud.console.site import words
 from local_cloud.console.site.site import ROOT, NotHere, Site
@@ -171,13 +171,17 @@ class ExperimentPages:
             lines = tags.setdefault(one.get("displayName", ""), {})
             if finite and len(lines) < MOST_LINES:
                 lines[title] = finite
-        drawn = [charts.lines(tag, lines, "step") for tag, lines in sorted(tags.items())]
+        query = request.query_params
+        look = looks.Look.of(query)
+        drawn = [charts.lines(tag, lines, "step", look=look) for tag, lines in sorted(tags.items())]
         return self.site.page(
             request,
             "board.html",
             links=self._links(name, self._context(name), "Experiment: its runs"),
             title=document.get("displayName") or words.short(name),
             charts=[chart for chart in drawn if chart],
+            scales=looks.scales(query, "curves"),
+            smoothings=looks.smoothings(query, "curves"),
         )
 
 

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from local_cloud.bounded.turns import in_turn
-from local_cloud.console.charts import charts
+from local_cloud.console.charts import charts, looks
 from local_cloud.console.records import flags, job_rows, jobs, logs, tracking
 from local_cloud.console.records.job_curves import JobCurves
 from local_cloud.console.site.requests import Refused
@@ -76,7 +76,8 @@ class JobPages:
             replica=replica,
             log=piece,
             log_start=first,
-            charts=self._charts(found),
+            charts=self._charts(found, looks.Look.of(request.query_params)),
+            scales=looks.scales(request.query_params, "curves"),
             output=f"{bucket}/{prefix}" if bucket else "",
             scheme="s3" if job.dialect.startswith(jobs.SAGEMAKER) else "gs",
             bucket=bucket,
@@ -88,12 +89,13 @@ class JobPages:
         ends = [points[-1][0] for points in self.curves.of(shown).values() if points]
         return int(max(ends)) if ends else None
 
-    def _charts(self, shown: jobs.Shown) -> list[charts.Chart]:
+    def _charts(self, shown: jobs.Shown, look: looks.Look) -> list[charts.Chart]:
         """Draw the learning curves: losses in one chart, what else there is in another."""
         found = self.curves.of(shown)
         losses = {name: points for name, points in found.items() if "loss" in name}
         others = {name: points for name, points in found.items() if "loss" not in name}
-        drawn = [charts.lines("Loss", losses), charts.lines("Metrics", others)]
+        parts = {"Loss": losses, "Metrics": others}
+        drawn = [charts.lines(title, series, look=look) for title, series in parts.items()]
         return [chart for chart in drawn if chart]
 
     def _piece(self, job: Job, replica: str, start: int) -> logs.Json:

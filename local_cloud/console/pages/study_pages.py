@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from urllib.parse import quote
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from local_cloud.console.charts import parallel
+from local_cloud.console.charts import parallel, study_charts
 from local_cloud.console.records import studies
 from local_cloud.console.records.jobs import SAGEMAKER
 from local_cloud.console.site import words
 from local_cloud.console.site.site import ROOT, NotHere, Site
 from local_cloud.console.site.tables import Cell, Table, by_time
 from local_cloud.engine.spec import EngineError, NoSuchJob
+from local_cloud.engine.studies.importance import FEWEST
 from local_cloud.engine.studies.spec import Study, TrialJob
+from local_cloud.extras import missing
 
 EMPTY = (
     "No study yet. Episode “Tuning” sends one: many jobs that try different settings, to find the"
@@ -30,6 +34,7 @@ class StudyPages:
         """site: what the pages stand on."""
         self.site = site
         self.platform = site.platform
+        self._shares: dict[str, tuple[int, dict[str, float]]] = {}  # computed for so many trials
 
     def routes(self) -> list[BaseRoute]:
         """Return the page's routes."""
@@ -67,6 +72,7 @@ class StudyPages:
             raise NotHere(f"There is no study {name}. Perhaps it was deleted.") from None
         metric = studies.metric(self.platform.records, study)
         names = [parameter.name for parameter in study.spec.parameters]
+        shares = await run_in_threadpool(self._importance, study)
         rows = [self._trial(study, number, t) for number, t in enumerate(study.trials, 1)]
         columns = ("Trial", "State", *names, metric, "Ran for")
         return self.site.page(
@@ -79,8 +85,19 @@ class StudyPages:
             best=study.best,
             best_number=study.trials.index(study.best) + 1 if study.best else 0,
             picture=parallel.of(study, metric),
+            history=study_charts.history(study, metric),
+            slices=study_charts.slices(study, metric),
+            importance=_importance_table(shares),
             table=Table("trials", "Trials", columns, rows, "The first trial is being sent."),
         )
+
+    def _importance(self, study: Study) -> dict[str, float]:
+        """Return each parameter's share; it is computed again when another trial has a result."""
+        count = sum(trial.result is not None for trial in study.trials)
+        known = self._shares.get(study.id)
+        if known is None or known[0] != count:
+            known = self._shares[study.id] = count, study_charts.importance(study)
+        return known[1]
 
     def _trial(self, study: Study, number: int, trial: TrialJob) -> list[Cell]:
         try:
@@ -102,6 +119,21 @@ class StudyPages:
         mark = " – the best" if trial is study.best else ""
         result = "–" if trial.result is None else words.number(trial.result)
         return [Cell(f"{number}{mark}", href), state, *values, Cell(result), Cell(took)]
+
+
+def _importance_table(shares: dict[str, float]) -> Table:
+    rows = [
+        [Cell(name), Cell(f"{100 * share:.0f} %", share=100 * share)]
+        for name, share in shares.items()
+    ]
+    note = (
+        "The share of each parameter in how much the results differ, by Optuna's fANOVA."
+        if rows
+        else f"It needs {FEWEST} trials with results that differ."
+        if find_spec("sklearn")
+        else f"It cannot be computed {missing('automl')}."
+    )
+    return Table("importance", "Importance", ("Parameter", "Share"), rows, note=note)
 
 
 def _id(study: Study) -> str:

@@ -63,9 +63,19 @@ async function again() {
     old.innerHTML = now.innerHTML;
     restore();
     sortable(old);
+    readable(old);
     if (kept >= 0) targets(old)[kept]?.focus({ preventScroll: true });
   }
 }
+
+// Another scale, or smoothing, is drawn in place: the page is asked for again at its new address.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-look]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  history.replaceState(null, "", link.href);
+  again().catch(() => { });
+});
 
 // A click on a column's name sorts by it, and a second click the other way round.
 const order = {}; // by the table: [column, whether the largest comes first]

@@ -124,7 +124,7 @@ def next_values(
         directions=["maximize" if up else "minimize" for up in (maximize, *others)],
     )
     known = [*earlier, *trials] if alike else [*_by_order(earlier), *_by_order(trials)]
-    study.add_trials([_to_optuna(parameters, trial) for trial in known])
+    study.add_trials([to_optuna(parameters, trial) for trial in known])
     requested, values = study.ask(), dict[str, Value]()
     for parameter in parameters:
         if not exists(parameter, values):
@@ -196,7 +196,7 @@ def _ask(trial: optuna.Trial, parameter: Parameter) -> Value:
     return chosen
 
 
-def _to_optuna(parameters: Sequence[Parameter], trial: Trial) -> optuna.trial.FrozenTrial:
+def to_optuna(parameters: Sequence[Parameter], trial: Trial) -> optuna.trial.FrozenTrial:
     """Return a trial as Optuna keeps it."""
     from optuna.trial import TrialState, create_trial
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import math
 import os
 import re
 import signal
@@ -257,12 +258,91 @@ def test_a_job_is_watched_and_ended_by_clicking(
     assert state() in ("JOB_STATE_CANCELLED", "Stopped")
 
 
+def press(browser: Browser, key: str) -> None:
+    """Press and release a key."""
+    for kind in ("rawKeyDown", "keyUp"):
+        browser.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+
+
+def move_to(browser: Browser, across: float) -> None:
+    """Move the pointer over the first chart, to this share of its width."""
+    browser.js("document.querySelector('.plot').scrollIntoView({block: 'center'})")
+    box = "document.querySelector('.plot svg').getBoundingClientRect()"
+    left, top, width = (browser.js(f"{box}.{name}") for name in ("left", "top", "width"))
+    place = {"x": left + across * width, "y": top + 60}
+    browser.call("Input.dispatchMouseEvent", type="mouseMoved", **place)
+
+
+def test_a_chart_says_its_values_at_the_pointer_and_by_arrow_keys(
+    filled: Filled, root: str, browser: Browser, axe: str
+) -> None:
+    for width in (1280, 390):
+        for dark in (False, True):
+            browser.look(dark, width)
+            browser.open(f"{root}jobs/{filled.job}")
+            move_to(browser, 0.3)
+            tip = "document.querySelector('.tip')"
+            found = re.fullmatch(
+                r"epoch (\d+)loss (0\.\d{4})validation loss (0\.\d{4})",
+                browser.js(f"{tip}.textContent"),
+            )
+            assert found and 10 < int(found[1]) < 20, browser.js(f"{tip}.textContent")
+            assert float(found[3]) == pytest.approx(float(found[2]) + 0.04)
+            PICTURES.mkdir(parents=True, exist_ok=True)
+            browser.picture(PICTURES / f"hover-{width}-{'dark' if dark else 'light'}.png")
+            browser.js(axe + "; true")
+            assert browser.js(axe_core.VIOLATIONS) + browser.js(TOO_WIDE) == []
+            browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=5, y=5)
+            assert browser.js(f"{tip} === null")
+    browser.js("document.querySelector('.plot').focus()")
+    said = "document.querySelector('.plot').getAttribute('aria-valuetext')"
+    press(browser, "Home")
+    assert browser.js(said).startswith("epoch 1: loss 0.7")
+    press(browser, "ArrowRight")
+    assert browser.js(said).startswith("epoch 2: loss 0.7")
+    assert browser.js(f"{tip}.textContent").startswith("epoch 2loss")
+    press(browser, "End")
+    assert re.fullmatch(r"epoch 60: loss 0\.\d{4}; validation loss 0\.\d{4}", browser.js(said))
+    press(browser, "Escape")
+    assert browser.js(f"{tip} === null")
+    assert browser.said == []
+
+
+def test_a_board_is_drawn_on_a_log_scale_and_smoothed_in_place(
+    filled: Filled, root: str, browser: Browser
+) -> None:
+    browser.open(f"{root}board?name={quote(filled.board, safe='')}")
+    browser.js("window.still = 'the same page'")
+    ticks = "[...document.querySelectorAll('.chart text[text-anchor=end]')]"
+    gaps = f"(([a, b, c]) => (a - b) / (b - c))({ticks}.map((text) => text.getAttribute('y')))"
+    assert browser.js(f"{ticks}.map((text) => text.textContent)") == ["0.2", "0.4", "0.6", "0.8"]
+    assert browser.js(gaps) == pytest.approx(1, abs=0.01)
+    click = (
+        "[...document.querySelectorAll('[data-look]')].find((a) => a.textContent === '%s').click()"
+    )
+    browser.js(click % "logarithmic")
+    ratio = math.log(2) / math.log(1.5)  # of 0.4 to 0.2, and of 0.6 to 0.4
+    settle(browser, f"Math.abs({gaps} - {ratio}) < 0.03")
+    browser.js(click % "0.9")
+    settle(browser, "document.querySelectorAll('.behind').length === 2")
+    assert browser.js("window.still") == "the same page"
+    assert browser.js("location.search").endswith("scale=log&smoothing=0.9")
+    move_to(browser, 0.95)
+    assert ", smoothed 0." in browser.js("document.querySelector('.tip').textContent")
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    browser.picture(PICTURES / "board-log-smoothed.png")
+    browser.open(browser.js("location.href.split('#')[0]"))  # and when it is loaded again
+    assert browser.js("document.querySelectorAll('.behind').length") == 2
+
+
 def test_a_click_on_a_column_sorts_by_it_and_stays_so(
     filled: Filled, root: str, browser: Browser
 ) -> None:
     browser.open(f"{root}study?name={quote(filled.study, safe='')}")
-    names = "[...document.querySelectorAll('tbody tr')].map((row) => row.cells[5].textContent)"
-    browser.js("document.querySelectorAll('thead button')[5].click()")
+    names = (
+        "[...document.querySelectorAll('#trials tbody tr')].map((row) => row.cells[5].textContent)"
+    )
+    browser.js("document.querySelectorAll('#trials thead button')[5].click()")
     values = [float(value) for value in browser.js(names)]
     assert values == sorted(values)
     assert browser.js("document.querySelector('th[aria-sort]').textContent") == "accuracy"

@@ -37,7 +37,9 @@ def test_a_study_shows_its_trials_and_the_best_in_parallel_coordinates(
     page = visitor.get(named("study", filled.study))
     assert "the largest accuracy" in page and "– the best" in page
     assert "6 trials over rate, size, optimiser, accuracy." in page
-    assert page.text.count('<polyline class="line') == 6
+    _, _, behind = page.text.partition('<figure class="chart parallel">')
+    parallel, _, _ = behind.partition("</figure>")
+    assert parallel.count('<polyline class="line') == 6
     assert visitor.get(named("study", "none")).status == 404
 
 

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -276,14 +276,6 @@ def test_an_execution_keeps_its_definition_and_can_be_renamed(client: Any) -> No
 
 
 # ---- a server that is killed --------------------------------------------------------------------
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Home]:
-    home = Home(tmp_path / "home")
-    control.start(home)
-    yield home
-    control.stop(home)
-
-
 def clients(home: Home) -> Mapping[str, Any]:
     """boto3's clients of the local cloud in this home."""
     variables = environment(home, int(home.address()["port"]))

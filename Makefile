@@ -5,7 +5,8 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 # Hundreds of processes of the tests import the same files: compiled once, not by each of them.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup lesson test test-all mutants torture lab hub core notebooks site check bench drift lock
+.PHONY: help setup lesson test test-all slow learners older portable pythons core mutants torture \
+  lab hub notebooks site check bench drift lock
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,8 +44,11 @@ COLAB := torch==2.11.0 numpy==2.1.3 pandas==2.2.3 scikit-learn==1.6.1 matplotlib
   protobuf==5.29.6 grpcio==1.83.0 google-api-core==2.30.3 google-auth==2.49.0 google-cloud-storage==3.13.1 \
   google-cloud-bigquery==3.43.0 psutil==5.9.5 pydantic==2.13.4 requests==2.32.4 urllib3==2.5.0 setuptools==75.2.0
 
+# Each part runs by its own name too, and `make -k test-all` goes on behind one that failed.
+test-all: slow learners older portable pythons ## the tests, the slow extras, the notebooks as learners have them and on an older processor
+
 # .venv-aiplatform is made afresh: the newest of today, not of the last time.
-test-all: setup ## the tests, the slow extras, the notebooks as learners have them and on an older processor
+slow: setup # every test but the notebooks, with the environments that some need
 	@$(BIN)/python -m tools.environment .venv-sagemaker2 sagemaker==2.257.7 ipython pandas scikit-learn torch==2.13.0
 	@$(BIN)/python -m tools.environment .venv-hub jupyterlab==4.6.6 jupyter-server-proxy==4.6.0
 	@$$($(BIN)/python -m tests.pythons 3.13) -m tools.environment .venv-colab $(COLAB)
@@ -59,13 +63,18 @@ test-all: setup ## the tests, the slow extras, the notebooks as learners have th
 	@$(BIN)/python -m tools.environment .venv-aiplatform google-cloud-aiplatform setuptools
 	@$(BIN)/python -m tools.environment .venv-filesystems gcsfs==2026.10.1 s3fs==2026.9.0
 	@ALL_EXAMPLES=1 $(BIN)/python -m pytest -n auto --dist loadfile tests
+
+learners: setup # the notebooks, as learners and as instructors have them
 	$(call run_notebooks,notebooks)
-	@echo "The same with the instructions that every processor has: what differs then, differs elsewhere too:"
+
+older: setup # what differs with the instructions that every processor has, differs elsewhere too
 	$(call run_notebooks,notebooks/instructor,ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE)
-	@echo "The engine's tests and the core notebooks, without what only Linux has (engine/system.py):"
+
+portable: setup # the engine's tests and the core notebooks, without what only Linux has (engine/system.py)
 	@LOCAL_CLOUD_PORTABLE=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" tests/local_cloud/engine
 	$(call run_notebooks,$(CORE),LOCAL_CLOUD_PORTABLE=1)
-	@echo "The core notebooks under the oldest and the newest Python that are supported:"
+
+pythons: setup # the core notebooks under the oldest and the newest Python that are supported
 	@for each in 3.11 3.13; do \
 	  $$($(BIN)/python -m tests.pythons $$each) -m tools.environment .venv-$$each -r requirements.txt && \
 	  $(MAKE) core BIN=.venv-$$each/bin || exit 1; done

@@ -44,7 +44,7 @@ COLAB := torch==2.11.0 numpy==2.1.3 pandas==2.2.3 scikit-learn==1.6.1 matplotlib
   protobuf==5.29.6 grpcio==1.83.0 google-api-core==2.30.3 google-auth==2.49.0 google-cloud-storage==3.13.1 \
   google-cloud-bigquery==3.43.0 psutil==5.9.5 pydantic==2.13.4 requests==2.32.4 urllib3==2.5.0 setuptools==75.2.0
 
-# Each part runs by its own name too, and `make -k test-all` goes on behind one that failed.
+# Each part runs by its own name too, and `make -k test-all` continues after one that failed.
 test-all: slow learners older portable pythons ## the tests, the slow extras, the notebooks as learners have them and on an older processor
 
 # .venv-aiplatform is made afresh: the newest of today, not of the last time.

@@ -256,9 +256,16 @@ def failure_reason(job: TrainingJob) -> str:
         [
             f"{said}.",
             *([f"Its last line: {own.rstrip('.')}."] if own and own not in said else []),
-            f"Its log: CloudWatch Logs, {LOG_GROUP}, {job.training_job_name}/",
+            f"Its log: {log_page(job)}",
         ]
     )
+
+
+def log_page(job: TrainingJob) -> str:
+    """Return the address of the job's log: in CloudWatch, or in the local cloud's console."""
+    from sagemaker.train.common_utils import metrics_visualizer
+
+    return str(metrics_visualizer.get_cloudwatch_logs_url(job.training_job_arn))
 
 
 def essence(reason: str) -> str:

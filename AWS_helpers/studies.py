@@ -78,7 +78,7 @@ def trial_reason(trial: Trial) -> str:
     job = trial_job(trial.name)
     if describe.status(job).state == states.FAILED:
         return describe.failure_reason(job)
-    return f"{trial.reason}. Its log: CloudWatch Logs, {describe.LOG_GROUP}, {trial.name}/"
+    return f"{trial.reason}. Its log: {describe.log_page(job)}"
 
 
 def _trial(number: int, seen: Mapping[str, Any], space: Space, *, base: str) -> Trial:

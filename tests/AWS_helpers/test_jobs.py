@@ -13,6 +13,8 @@ import torch
 from AWS_helpers import cancel, jobs, train, wait
 from AWS_helpers.session import Session, client
 from lesson import LessonError
+from local_cloud.client import control
+from tests.local_cloud.console.visitor import Visitor
 
 Data = dict[str, Any]
 OWN_IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/torch:1"
@@ -114,8 +116,9 @@ def test_a_failure_is_a_few_sentences_with_the_exit_code_and_the_scripts_last_li
     message = str(caught.value)
     assert message.startswith("train-nn-") and " failed. AlgorithmError: train_nn.py: " in message
     assert "--batch_size: needs a whole number from 0 up, not '-3'" in message
-    assert "exit code: 2. Its log: CloudWatch Logs, /aws/sagemaker/TrainingJobs, train" in message
     assert "\n" not in message and "Traceback" not in message
+    log = Visitor.of(control.in_use()).follow(message.partition("exit code: 2. Its log: ")[2])
+    assert "needs a whole number from 0 up" in log.text
 
 
 @pytest.mark.usefixtures("quick")

@@ -16,6 +16,8 @@ from GCP_helpers import cancel, images, train, wait
 from GCP_helpers.session import Session
 from GCP_helpers.waiting import Stops
 from lesson import LessonError
+from local_cloud.client import control
+from tests.local_cloud.console.visitor import Visitor
 
 Data = dict[str, Any]
 OWN_IMAGE = "us-central1-docker.pkg.dev/my-project/images/torch:1"
@@ -86,8 +88,12 @@ def test_a_failure_is_a_few_sentences_with_the_exit_code_and_the_scripts_last_li
     assert re.match(r"train-nn-\S+ failed\. The replica workerpool[01]-0 exited", message)
     assert "with a non-zero status of 2. Its last line: train_nn.py: --train gs" in message
     assert "\\n" not in message and "\n" not in message and "Traceback" not in message
-    log = Path(re.search(r"Its log: (.*)$", message)[1])  # type: ignore[index]
-    assert "trian_" in log.read_text()
+    cloud = control.in_use()
+    link = message.rpartition("Its log: ")[2]
+    assert link.startswith(f"http://127.0.0.1:{cloud.port}/console/jobs/")
+    log = Visitor.of(cloud).follow(link)
+    replica = message.partition("The replica ")[2].split()[0]
+    assert f'data-replica="{replica}"' in log.text and "trian_" in log.text
 
 
 def test_a_job_that_fails_before_the_sdks_first_look_is_told_like_any_other(data: Data) -> None:

@@ -118,7 +118,7 @@ def test_replicas_of_a_trial_train_one_model_and_report_what_it_has(
     ("side", "more"),
     [
         ("Google", ""),
-        ("Amazon", "Its log: CloudWatch Logs, /aws/sagemaker/TrainingJobs, tune-nn-"),
+        ("Amazon", "/aws/sagemaker/TrainingJobs/logStreamNameFilter/tune-nn-"),
     ],
     indirect=["side"],
 )

@@ -33,6 +33,7 @@ class Line:
     smoothed: str = ""  # and what is drawn in its place, if that is another
     behind: str = ""  # the points before they were smoothed
     marks: Sequence[tuple[float, float]] = ()  # points in place of a line
+    colour: int = 0  # which of the page's six
 
 
 @dataclass(frozen=True)
@@ -79,10 +80,12 @@ def lines(
     *,
     look: Look = AS_IT_IS,
     marks: Collection[str] = (),
+    colours: Sequence[str] = (),
 ) -> Chart | None:
     """Draw a chart of these series, those in `marks` as points; None if there is no point.
 
-    On a logarithmic scale values of zero or less are left out, unless there are only such.
+    colours: the names of series in the order of their colours, for charts that lack some. On a
+    logarithmic scale values of zero or less are left out, unless there are only such.
     """
     drawable = {
         name: [point for point in points if point[1] > 0] if look.log else points
@@ -98,7 +101,15 @@ def lines(
     across = of_numbers([x for x, _ in everything], whole=True)
     up = of_numbers([y for _, y in everything], log=log)
     drawn = [
-        _line(name, points, across=across, up=up, smoothing=look.smoothing, marked=name in marks)
+        _line(
+            name,
+            points,
+            across=across,
+            up=up,
+            smoothing=look.smoothing,
+            marked=name in marks,
+            colour=(colours or list(thinned)).index(name),
+        )
         for name, points in thinned.items()
     ]
     last = words.number(max(x for x, _ in everything))
@@ -121,7 +132,14 @@ def dots(
 
 
 def _line(
-    name: str, points: Points, *, across: Scale, up: Scale, smoothing: float, marked: bool
+    name: str,
+    points: Points,
+    *,
+    across: Scale,
+    up: Scale,
+    smoothing: float,
+    marked: bool,
+    colour: int,
 ) -> Line:
     values = [y for _, y in points]
     drawn = smooth(values, smoothing) if smoothing and not marked else values
@@ -138,6 +156,7 @@ def _line(
         if drawn is not values
         else "",
         marks=placed if marked else (),
+        colour=colour,
     )
 
 

@@ -74,12 +74,18 @@ class ComparePage:
     def _charts(self, chosen: Sequence[jobs.Shown], look: looks.Look) -> list[charts.Chart]:
         """Draw a chart for each metric, with a line for each job."""
         metrics: dict[str, Series] = {}
-        titles = Counter(one.title for one in chosen)
-        for one in chosen:
-            title = one.title if titles[one.title] == 1 else f"{one.title} {one.job.id}"
+        titles = _titles(chosen)
+        for one, title in zip(chosen, titles, strict=True):
             for name, points in self.curves.of(one).items():
                 metrics.setdefault(name, {})[title] = points
         drawn = [
-            charts.lines(name.capitalize(), lines, look=look) for name, lines in metrics.items()
+            charts.lines(name.capitalize(), lines, look=look, colours=titles)
+            for name, lines in metrics.items()
         ]
         return [chart for chart in drawn if chart]
+
+
+def _titles(chosen: Sequence[jobs.Shown]) -> list[str]:
+    """Return a name for each job, with its id where two have the same."""
+    seen = Counter(one.title for one in chosen)
+    return [one.title if seen[one.title] == 1 else f"{one.title} {one.job.id}" for one in chosen]

@@ -5,23 +5,30 @@ const SVG = "http://www.w3.org/2000/svg";
 const NEAR = 8; // of the chart's units: further away a line has no value at the pointer
 let pointed = null; // {part, place, at}: which chart shows values, and where, over a refresh too
 
-// What a chart can show: a stop for each epoch of its lines, or for each of its dots.
+const numbers = (pair) => pair.split(",").map(Number);
+
+// What a chart can show: a stop for each epoch of its lines, or for each of its dots or whole lines.
 function stops(svg) {
   const lines = [...svg.querySelectorAll("[data-at]")].map((line) => {
     const [values, smoothed] = [line.dataset.values, line.dataset.smoothed ?? ""].map((t) => t.split(" "));
     const pairs = (line.dataset.marks ?? line.getAttribute("points")).trim().split(" ");
     const at = line.dataset.at.split(" ");
     const points = pairs.map((pair, place) => {
-      const [x, y] = pair.split(",").map(Number);
+      const [x, y] = numbers(pair);
       return { x, y, at: at[place], value: values[place], smoothed: smoothed[place] };
     });
     return { name: line.dataset.name, colour: line.classList[1], points };
   });
   const found = new Map();
   for (const { x, at } of lines.flatMap(({ points }) => points)) found.set(at, { x, at, lines });
-  for (const dot of svg.querySelectorAll("[data-told]")) {
+  for (const dot of svg.querySelectorAll("circle[data-told]")) {
     const [x, y] = [dot.cx, dot.cy].map((length) => length.baseVal.value);
     found.set(dot.dataset.told, { x, y, at: dot.dataset.told });
+  }
+  for (const line of svg.querySelectorAll("polyline[data-told]")) {
+    const way = line.getAttribute("points").trim().split(" ").map(numbers);
+    const [x, y] = way.at(-1);
+    found.set(line.dataset.told, { x, y, at: line.dataset.told, way });
   }
   return [...found.values()].sort((a, b) => a.x - b.x || (a.y ?? 0) - (b.y ?? 0));
 }
@@ -61,6 +68,7 @@ function point(plot, place) {
   clear(plot);
   const cursor = drawn("g", { class: "cursor" });
   if (stop.lines) cursor.append(drawn("line", { x1: stop.x, x2: stop.x, y1: svg.dataset.top, y2: svg.dataset.bottom }));
+  if (stop.way) cursor.append(drawn("polyline", { class: "line", points: stop.way.join(" ") }));
   cursor.append(...rows.map(({ x, y, colour = "best" }) => drawn("circle", { class: colour, cx: x, cy: y, r: 5 })));
   svg.append(cursor);
   const tip = document.createElement("div");
@@ -91,12 +99,20 @@ function forget(plot) {
   pointed = null;
 }
 
+// How far above or below a line, that goes from left to right, a place is.
+function besides(way, x, y) {
+  const within = Math.min(Math.max(x, way[0][0]), way.at(-1)[0]);
+  const next = Math.max(way.findIndex(([place]) => place >= within), 1);
+  const [[x1, y1], [x2, y2]] = [way[next - 1], way[next]];
+  return Math.abs(y1 + ((within - x1) / (x2 - x1)) * (y2 - y1) - y);
+}
+
 function nearest(plot, event) {
   const svg = plot.querySelector("svg");
   const box = svg.getBoundingClientRect();
   const scale = svg.viewBox.baseVal.width / box.width;
   const [x, y] = [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
-  const away = (stop) => Math.hypot(stop.x - x, stop.lines ? 0 : stop.y - y);
+  const away = (stop) => stop.way ? besides(stop.way, x, y) : Math.hypot(stop.x - x, stop.lines ? 0 : stop.y - y);
   return plot.stops.reduce((best, stop, place) => (away(stop) < away(plot.stops[best]) ? place : best), 0);
 }
 

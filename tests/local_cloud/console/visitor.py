@@ -66,6 +66,14 @@ class Visitor:
         """Open a page."""
         return self.ask("GET", path, **headers)
 
+    def follow(self, link: str) -> Answer:
+        """Open a page as a browser does: to where it redirects."""
+        path = link.removeprefix(self.origin).partition("#")[0]
+        answer = self.get(path)
+        if answer.status == 303:
+            return self.follow(urljoin(path, answer.headers["location"]))
+        return answer
+
     def post(self, path: str, fields: dict[str, str], **headers: str) -> Answer:
         """Send a form as a page of the console does, but for the headers that are given."""
         kind = {"Content_Type": "application/x-www-form-urlencoded", "Origin": self.origin}

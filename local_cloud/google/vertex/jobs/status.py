@@ -49,15 +49,15 @@ def progress(job: Job, prefix: str, message: Callable[[Job, Outcome], str]) -> J
     return found
 
 
-def message(outcome: Outcome, log: str) -> str:
-    """Return the service's own words for a replica's failure, then the end of its log."""
+def message(outcome: Outcome, log_page: str) -> str:
+    """Return the service's own words for a replica's failure, the end of its log, and its page."""
     if outcome.reason == "stopped":
         return "CANCELED"
     if outcome.reason == "interrupted":
         return f"STOCKOUT: {outcome.message}"
     if outcome.replica is None or outcome.code is None:
         return outcome.message
-    end = "\n".join([*outcome.last_lines, f"Its log: {log}"])
+    end = "\n".join([*outcome.last_lines, f"Its log: {log_page}"])
     if outcome.reason == "machine":
         return failure_messages.INTERNAL
     if outcome.reason == "memory":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
 from local_cloud.google.projects import Projects
@@ -107,8 +108,9 @@ class Training:
 
     def message(self, job: Job, outcome: Outcome) -> str:
         """Return why the job has failed, in the service's words."""
-        log = outcome.replica and self.engine.log(job.id, outcome.replica)
-        return status.message(outcome, str(log))
+        here = urlsplit(self.environment["LOCAL_CLOUD_VERTEX_URL"]).netloc
+        log = f"http://{here}/console/jobs/{job.id}?replica={outcome.replica}#log"
+        return status.message(outcome, log)
 
     def create_training_pipeline(self, parent: str, body: Json) -> Json:
         """Check, record and queue a training pipeline; returns it."""

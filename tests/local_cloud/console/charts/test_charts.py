@@ -60,6 +60,14 @@ def test_smoothing_begins_at_the_first_value_and_keeps_what_is_constant() -> Non
     assert chart.lines[0].behind != chart.lines[0].points
 
 
+def test_a_line_keeps_its_colour_in_a_chart_that_lacks_the_one_before() -> None:
+    points = [(1, 0.5), (2, 0.25)]
+    both = charts.lines("Loss", {"one": points, "two": points}, colours=["one", "two"])
+    alone = charts.lines("Accuracy", {"two": points}, colours=["one", "two"])
+    assert both and [line.colour for line in both.lines] == [0, 1]
+    assert alone and [line.colour for line in alone.lines] == [1]
+
+
 def test_a_look_is_read_from_the_query_and_kept_in_the_links_to_others() -> None:
     query = QueryParams("job=a/b&job=c&scale=log&smoothing=0.9")
     assert Look.of(query) == Look(log=True, smoothing=0.9)

@@ -308,6 +308,34 @@ def test_a_chart_says_its_values_at_the_pointer_and_by_arrow_keys(
     assert browser.said == []
 
 
+def test_a_trial_of_parallel_coordinates_says_its_values_at_the_pointer_and_by_keys(
+    filled: Filled, root: str, browser: Browser, axe: str
+) -> None:
+    tip = "document.querySelector('.parallel .tip')"
+    for width in (1280, 390):
+        for dark in (False, True):
+            browser.look(dark, width)
+            browser.open(f"{root}study?name={quote(filled.study, safe='')}")
+            move_to(browser, 0.3)
+            found = re.match(r"Trial (\d+)", browser.js(f"{tip}.textContent"))
+            assert found, browser.js(f"{tip}.textContent")
+            drawn = "document.querySelector('.parallel .cursor .line').getAttribute('points')"
+            own = f"document.querySelector('[data-told^=\"Trial {found[1]}:\"]')"
+            numbers = "%s.split(/[ ,]/).map(Number)"
+            assert browser.js(numbers % drawn) == browser.js(
+                numbers % f"{own}.getAttribute('points')"
+            )
+            browser.picture(PICTURES / f"parallel-{width}-{'dark' if dark else 'light'}.png")
+            browser.js(axe + "; true")
+            assert browser.js(axe_core.VIOLATIONS) + browser.js(TOO_WIDE) == []
+    browser.js("document.querySelector('.parallel .plot').focus()")
+    press(browser, "Home")
+    first = browser.js(f"{tip}.textContent")
+    press(browser, "ArrowRight")
+    assert browser.js(f"{tip}.textContent") != first
+    assert browser.said == []
+
+
 def test_a_board_is_drawn_on_a_log_scale_and_smoothed_in_place(
     filled: Filled, root: str, browser: Browser
 ) -> None:

@@ -38,7 +38,7 @@ def test_the_page_says_machine_gpu_cost_flags_and_epoch(filled: Filled, visitor:
     assert found["Machine"] == "n1-standard-4 + 2 × T4"
     assert found["GPU"] == "2 × NVIDIA_TESLA_T4"
     assert found["Epoch"] == "572 of 1000000"
-    assert re.fullmatch(r"\$0\.00\d+", found["Cost so far"]), "half a minute of a dollar an hour"
+    assert re.fullmatch(r"\$0\.00\d+", found["Cost"]), "half a minute of a dollar an hour"
     assert (found["--epochs"], found["--name"]) == ("1000000", "<b>")
     job.delete()
     found = facts(visitor.get(f"/console/jobs/{filled.training_job}").text)

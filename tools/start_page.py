@@ -33,8 +33,8 @@ If something goes wrong, [this list](pages/setup.md#trouble) may have it. All ca
 the [cheat sheet](pages/cheat-sheet.md), and all words in the [glossary](pages/reference.md).
 
 The notebooks do not build on each other: each can be started alone. Those in this folder are your
-copies; what you write in them stays yours. For a fresh copy, delete the file and start `make lab`
-again.
+copies; what you write in them stays yours. For a fresh copy, delete the file and run `make lab`
+again, or `make hub` if that made this page.
 """
 
 

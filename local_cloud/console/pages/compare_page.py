@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from local_cloud.bounded.turns import in_turn
 from local_cloud.console.charts import charts, looks
-from local_cloud.console.records import flags, job_rows, jobs
+from local_cloud.console.records import flags, job_metrics, job_rows, jobs
 from local_cloud.console.records.curves import Series
 from local_cloud.console.records.job_curves import JobCurves
 from local_cloud.console.site.site import ROOT, Site
@@ -55,14 +56,19 @@ class ComparePage:
         found = [job for name in wanted if (job := jobs.find(self.platform, name))]
         chosen = found[:MOST]
         sent = [flags.of(one) for one in chosen]
+        used = [job_metrics.flags(jobs.metrics(self.platform, one)) for one in chosen]
         facts = [
-            Fact(f"--{name}", [one.get(name, "not sent") or "set" for one in sent])
+            Fact(f"--{name}", [_value(name, *each) for each in zip(sent, used, strict=True)])
             for name in flags.names(sent)
         ]
         return self.site.page(
             request,
             "compare.html",
             rows=[job_rows.of(self.platform, one) for one in chosen],
+            without=[
+                "?" + urlencode([("job", other.job.id) for other in chosen if other is not one])
+                for one in chosen
+            ],
             different=[one for one in facts if one.differs],
             same=[one for one in facts if not one.differs],
             charts=self._charts(chosen, looks.Look.of(request.query_params)),
@@ -78,11 +84,20 @@ class ComparePage:
         for one, title in zip(chosen, titles, strict=True):
             for name, points in self.curves.of(one).items():
                 metrics.setdefault(name, {})[title] = points
+        if "loss" in metrics and "validation loss" in metrics:
+            metrics["training loss"] = metrics.pop("loss")
         drawn = [
             charts.lines(name.capitalize(), lines, look=look, colours=titles)
             for name, lines in metrics.items()
         ]
         return [chart for chart in drawn if chart]
+
+
+def _value(name: str, sent: dict[str, str], used: dict[str, str]) -> str:
+    """Return a flag's value in a request, or else the default with which the program ran."""
+    if name in sent:
+        return sent[name] or "set"
+    return f"{used[name]} (default)" if name in used else "not sent"
 
 
 def _titles(chosen: Sequence[jobs.Shown]) -> list[str]:

@@ -12,7 +12,15 @@ from starlette.routing import BaseRoute, Route
 
 from local_cloud.bounded.turns import in_turn
 from local_cloud.console.charts import charts, looks
-from local_cloud.console.records import flags, job_rows, jobs, logs, tracking
+from local_cloud.console.records import (
+    flags,
+    job_metrics,
+    job_rows,
+    jobs,
+    logs,
+    results,
+    tracking,
+)
 from local_cloud.console.records.job_curves import JobCurves
 from local_cloud.console.site.requests import Refused
 from local_cloud.console.site.site import ROOT, NotHere, Site
@@ -68,6 +76,8 @@ class JobPages:
             machines=job_rows.machines(job),
             flags=(sent := flags.of(found)),
             epoch=self._epoch(found),
+            best_epoch=job_metrics.best_epoch(jobs.metrics(self.platform, found)),
+            result=results.of_job(self.platform, job.id),
             epochs=flags.epochs(sent),
             tracked=tracking.of_job(self.platform.records, found),
             pipeline=job_rows.pipeline_of(self.platform, job),

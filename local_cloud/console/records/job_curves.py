@@ -12,6 +12,7 @@ import io
 import math
 import os
 from functools import lru_cache
+from io import FileIO
 from pathlib import Path
 
 from local_cloud.console.records import job_files, jobs
@@ -20,7 +21,8 @@ from local_cloud.platform import Platform
 from local_cloud.store.files import open_file
 
 HISTORY = "history.csv"
-LARGEST = 8 << 20  # bytes of a history.csv that is read: about 100,000 epochs
+LARGEST = 8 << 20  # bytes of a history.csv that is read whole: about 100,000 epochs
+LONGEST_ROW = 1 << 10  # bytes of a row of a larger one
 MOST_EPOCHS = 1000  # that are kept of it: more than a chart shows
 NOT_METRICS = ("epoch", "seconds")
 INSTANCE_MODEL = "ml/model"  # /opt/ml/model, in the folder of an instance
@@ -63,15 +65,29 @@ def of_file(path: Path) -> Series:
     """Return the curves of a file that a job may write at this moment; {} if it is no file."""
     try:
         with open_file(path) as file:
-            if os.fstat(file.fileno()).st_size > LARGEST:
-                return {}
-            return series_in(file.read(LARGEST).decode(errors="replace"))
+            size = os.fstat(file.fileno()).st_size
+            text = file.read(LARGEST) if size <= LARGEST else _sample(file, size)
+            return series_in(text.decode(errors="replace"))
     except OSError:
         return {}
 
 
+def _sample(file: FileIO, size: int) -> bytes:
+    """Return the first line of a large file, and whole rows from places at even distances."""
+    head, _, _ = file.read(LONGEST_ROW).partition(b"\n")
+    rows = []
+    for place in range(MOST_EPOCHS):
+        end = size - (size - len(head)) * (MOST_EPOCHS - 1 - place) // MOST_EPOCHS
+        file.seek(max(0, end - 2 * LONGEST_ROW))
+        whole, _, _ = file.read(min(end, 2 * LONGEST_ROW)).rpartition(b"\n")
+        rows.append(whole.rpartition(b"\n")[2])
+    return b"\n".join([head, *rows, b""])
+
+
 @lru_cache(maxsize=64)  # a page that is open asks again every few seconds
 def _of_object(path: Path, name: str, *, size: int, generation: int) -> Series:
+    if not name.endswith(".gz"):
+        return of_file(path)
     return series_in(job_files.text(path, name, wanted=HISTORY, size=size, most=LARGEST))
 
 

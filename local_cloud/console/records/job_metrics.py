@@ -28,6 +28,22 @@ def read(path: Path, name: str, *, size: int, generation: int) -> Json:
     return told if isinstance(told, dict) else {}
 
 
+def flags(metrics: Json) -> dict[str, str]:
+    """Return the value of each flag with which the program ran, its defaults among them."""
+    told = metrics.get("configuration")
+    return {
+        str(name): ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        for name, value in (told.items() if isinstance(told, dict) else ())
+    }
+
+
+def best_epoch(metrics: Json) -> int | None:
+    """Return the epoch whose weights the program has kept; None if it does not say."""
+    epochs = metrics.get("epochs")
+    found = epochs.get("best") if isinstance(epochs, dict) else None
+    return found if _is_size(found) else None
+
+
 def memory(metrics: Json) -> dict[str, int]:
     """Return the bytes that each replica has used, by its rank as text."""
     listed = metrics.get("replicas")

@@ -134,7 +134,7 @@ def replicas(platform: Platform, found: Shown) -> list[Json]:
     Rows and memory are what `train_nn.py` says of itself: in metrics.json once it is there, and
     the rows in its log before that.
     """
-    memory = job_metrics.memory(_metrics(platform, found))
+    memory = job_metrics.memory(metrics(platform, found))
     listed: list[Json] = []
     for place, (name, log) in enumerate(platform.engine.logs(found.job.id).items()):
         one: Json = {"name": name, "size": log.stat().st_size, "rows": "", "memory": None}
@@ -151,8 +151,8 @@ def replicas(platform: Platform, found: Shown) -> list[Json]:
     return listed
 
 
-def _metrics(platform: Platform, found: Shown) -> Json:
-    """metrics.json of the job's output, or {}."""
+def metrics(platform: Platform, found: Shown) -> Json:
+    """Return the metrics.json that an ended job has written; {} if there is none."""
     if found.job.state.ended and (seen := result(platform, found, "metrics.json")):
         return job_metrics.read(seen.path, seen.name, size=seen.size, generation=seen.generation)
     return {}

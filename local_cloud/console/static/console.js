@@ -64,6 +64,7 @@ async function again() {
     restore();
     sortable(old);
     readable(old);
+    comparable();
     if (kept >= 0) targets(old)[kept]?.focus({ preventScroll: true });
   }
 }
@@ -127,6 +128,13 @@ function choices(part) {
   };
 }
 
+// Jobs can be compared once two are ticked.
+function comparable() {
+  for (const form of document.querySelectorAll("form[action$=compare]")) {
+    form.querySelector("button").disabled = form.querySelectorAll("input:checked").length < 2;
+  }
+}
+
 // Whoever is on a link of a part that changes stays on it.
 const targets = (part) => [...part.querySelectorAll("a, button, summary, input, [tabindex]")];
 const focused = (part) => targets(part).indexOf(document.activeElement);
@@ -188,6 +196,8 @@ async function live(log) {
 for (const form of document.querySelectorAll("form.filters")) {
   form.addEventListener("change", () => form.requestSubmit());
 }
+document.addEventListener("change", comparable);
+comparable();
 sortable(document);
 const log = document.getElementById("lines");
 if (log && log.dataset.replica) {

@@ -42,6 +42,35 @@ def test_two_jobs_lay_their_flags_side_by_side_and_overlay_their_curves(
         job.delete()
 
 
+def test_a_flag_that_was_not_sent_has_the_default_with_which_the_program_ran(
+    filled: Filled, visitor: Visitor
+) -> None:
+    from google.cloud import aiplatform
+
+    code = """
+import json, os, sys
+folder = os.environ["AIP_MODEL_DIR"].replace("gs://", "/gcs/")
+os.makedirs(folder)
+told = {"configuration": {"hidden": [64, 32], "seed": 0}, "epochs": {"last": 9, "best": 7}}
+json.dump(told, open(folder + "metrics.json", "w"))
+"""
+    made = []
+    for args in ([], ["--hidden=8", "--verbose"]):
+        spec = pool(code)
+        spec["container_spec"]["args"] = args
+        uri = f"gs://{BUCKET}/defaults-{len(made)}"
+        job = aiplatform.CustomJob("defaults", worker_pool_specs=[spec], base_output_dir=uri)
+        job.run()
+        made.append(job.resource_name.rpartition("/")[2])
+    page = compare(visitor, *made)
+    assert "<td>64,32 (default)</td><td>8</td>" in page.text
+    assert "<td>not sent</td><td>set</td>" in page.text
+    assert "leave out" not in page.text
+    assert "<dt>Best epoch</dt><dd>7</dd>" in visitor.get(f"/console/jobs/{made[0]}").text
+    three = compare(visitor, *made, filled.job)
+    assert f'<a href="?job={made[0]}&amp;job={filled.job}">leave out</a>' in three.text
+
+
 def test_fewer_than_two_jobs_are_a_sentence(filled: Filled, visitor: Visitor) -> None:
     for jobs in ((), (filled.job,), (filled.job, filled.job), ("none", filled.job), ("..", "%00")):
         assert "Tick at least two jobs" in compare(visitor, *jobs)

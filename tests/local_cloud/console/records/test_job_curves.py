@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 from collections.abc import Callable
@@ -112,6 +113,25 @@ def test_a_very_long_history_is_thinned_out_and_its_last_epoch_stays() -> None:
     ((name, points),) = job_curves.series_in("epoch,loss\n" + rows).items()
     assert name == "loss" and len(points) <= job_curves.MOST_EPOCHS
     assert points[-1] == (100_000, 1e-5)
+
+
+def test_a_history_too_large_to_be_read_whole_has_points_from_its_begin_to_its_last_whole_row(
+    tmp_path: Path,
+) -> None:
+    path, last = tmp_path / "history.csv", 400_000
+    with path.open("w") as file:
+        file.write("epoch,loss,val_loss\n")
+        file.writelines(f"{epoch},{1 / epoch},{2 / epoch}\n" for epoch in range(1, last + 1))
+        file.write("400001,0.")
+    assert path.stat().st_size > job_curves.LARGEST
+    series = job_curves.of_file(path)
+    assert list(series) == ["loss", "validation loss"]
+    points = series["validation loss"]
+    assert len(points) == job_curves.MOST_EPOCHS and points[-1] == (last, 2 / last)
+    assert points[0][0] < last / 500
+    assert all(value == 2 / epoch for epoch, value in points)
+    gaps = [after[0] - before[0] for before, after in itertools.pairwise(points)]
+    assert min(gaps) > 0 and max(gaps) < 2 * last / job_curves.MOST_EPOCHS
 
 
 def test_what_is_no_file_of_its_own_is_not_read(tmp_path: Path) -> None:

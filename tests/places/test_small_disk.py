@@ -39,7 +39,7 @@ def test_the_environment_fills_less_than_2_gb_of_it_and_keeps_no_downloads(disk:
         ["python3", "-m", "tools.hub"], cwd=lesson, env=variables, capture_output=True, text=True
     )
     assert hub.returncode == 0, hub.stdout + hub.stderr
-    assert "the packages for BigQuery and for the tests are left out" in hub.stdout
+    assert "the packages for BigQuery and for the tests and the site are left out" in hub.stdout
     seconds = time.monotonic() - begun
     beside = shutil.disk_usage(disk).used / 1e6 - megabytes(lesson)
     assert beside < 50, "nothing is kept beside the lesson"

@@ -35,6 +35,7 @@ PROCESS = ("LANG", "LC_", "LD_", "GLIBC_", "MALLOC_", "PYTHON")
 # Of these a warm process has the same, or reads them later.
 IN_TIME = ("PYTHONPATH", "PYTHONUNBUFFERED", "CUDA_VISIBLE_DEVICES")
 MOST_FILES, MOST_BYTES = 500, 2_000_000  # of the code that is looked at
+DEEPEST = 50  # folders below each other
 LARGEST_ARCHIVE = 20_000_000  # bytes of what it holds
 
 IMPORT = r"(?:from\s+torch\b|import\s+(?:.*,\s*)?torch\b)"
@@ -119,6 +120,8 @@ def sources(folders: Collection[Path]) -> Iterator[str]:
     files = size = 0
     for folder in folders:
         for parent, _, names in os.walk(folder):
+            if len(Path(parent).relative_to(folder).parts) > DEEPEST:
+                raise TooLarge  # os.walk calls itself for each folder below another
             files += len(names)
             for path in (Path(parent, name) for name in names if name.endswith(".py")):
                 size += path.stat().st_size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from local_cloud.engine.base import server_base
 from local_cloud.engine.environments.job_environment import JobEnvironment
 from local_cloud.engine.jobs import warm_start
 from local_cloud.engine.spec import Replica
+from local_cloud.store import trees
 from tests.conftest import ROOT
 from tests.local_cloud.engine.packed import sdist
 
@@ -162,6 +164,20 @@ def test_more_code_than_is_looked_at_starts_cold(
     for number in range(2):
         (code / f"data-{number}").touch()
     assert not starts_warm(code)
+
+
+def test_folders_deeper_than_any_code_start_cold(tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    assert starts_warm(code)
+    here = os.open(code, os.O_RDONLY)
+    for _ in range(1500):  # more than Python's functions may call themselves
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    assert not starts_warm(code)
+    trees.remove(code)
 
 
 def test_it_can_be_turned_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -208,7 +208,7 @@ def test_traffic_is_split_between_versions_and_survives_a_restart(
     aiplatform: ModuleType, model: Any, trained: Trained
 ) -> None:
     endpoint = aiplatform.Endpoint.create(display_name="two versions", labels={"a": "b"})
-    with pytest.raises(exceptions.BadRequest, match="No traffic"):
+    with pytest.raises(exceptions.BadRequest, match="have traffic_split"):
         endpoint.predict(instances=trained.rows)
     second = upload(aiplatform, trained, parent_model=model.resource_name)
     model.deploy(endpoint=endpoint, deployed_model_display_name="one", machine_type="n1-standard-2")

@@ -101,6 +101,7 @@ function forget(plot) {
 
 // How far above or below a line, that goes from left to right, a place is.
 function besides(way, x, y) {
+  if (way.length < 2) return Math.abs(way[0][1] - y);
   const within = Math.min(Math.max(x, way[0][0]), way.at(-1)[0]);
   const next = Math.max(way.findIndex(([place]) => place >= within), 1);
   const [[x1, y1], [x2, y2]] = [way[next - 1], way[next]];

@@ -6,7 +6,7 @@ import csv
 import gzip
 import re
 import zlib
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ KEPT_TEXT = {"STRING", "JSON"}
 # How columns without a name are called by their types, where that is not the type's own name; as
 # public questions about headerless files show them: int64_field_0, double_field_1, bool_field_2.
 GENERATED = {"INTEGER": "int64", "FLOAT": "double", "BOOLEAN": "bool", "DATETIME": "timestamp"}
+LETTERS = ("t", "f", "y", "n")  # that are truth values too
 
 
 class Source:
@@ -117,7 +118,13 @@ class Source:
         found = self._reader.execute(f"SELECT * FROM {below} LIMIT 0", self.values).description
         kinds = [field_of("x", one[1])["type"] for one in found]
         is_told = "skipLeadingRows" in self._settings and skip == 0
-        is_header = not is_told and any(kind != "STRING" for kind in kinds) and self._words(first)
+        # "y" and "t" are truth values, but above numbers or texts they are names.
+        names = [
+            value
+            for value, kind in zip_longest(first, kinds, fillvalue="")
+            if kind == "BOOLEAN" or value.lower() not in LETTERS
+        ]
+        is_header = not is_told and any(kind != "STRING" for kind in kinds) and self._words(names)
         self.values = kept
         begin = start if is_header or skip else 0
         table = self._call("read_csv", said | {"skip": begin, "header": False})

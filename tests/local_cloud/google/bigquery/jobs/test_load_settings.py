@@ -53,6 +53,8 @@ def test_every_setting_that_the_api_defines_works_or_is_refused_by_name(name: st
         (2, b"about\nname,age\nAnn,30\n", ["name", "age"], 1),
         (None, b"7,Ann\n8,Bob\n", ["int64_field_0", "string_field_1"], 2),
         (1, b"7,Ann\n8,Bob\n", ["int64_field_0", "string_field_1"], 1),
+        (None, b"x,y\n1,a\n", ["x", "y"], 1),
+        (None, b"Ann,y\nBob,n\n", ["string_field_0", "string_field_1"], 2),
     ],
 )
 def test_a_header_is_a_row_of_words_above_others(

@@ -25,6 +25,7 @@ import io
 import json
 import math
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -1462,6 +1463,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Refused as problem:
         return end(2, str(problem))
     except KeyboardInterrupt:
+        if "LOCAL_RANK" in os.environ:  # torchrun passes Ctrl-C on, after the terminal has sent it
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         return end(130, "interrupted, no model was written")
     except (MemoryError, RuntimeError) as problem:
         if isinstance(problem, MemoryError) or "allocate" in str(problem):

@@ -64,18 +64,19 @@ def _mapping(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
 def map_eager(module: ModuleType) -> None:
     """Change the paths of operations that run at once: tensorflow.python.eager.execute.
 
-    What comes after the third argument is no path, but what is saved.
+    The arguments have TensorFlow's names, since 2.15 passes some of them by name. What comes after
+    the third is no path, but what is saved.
     """
     original = module.execute
     if hasattr(original, "__wrapped__"):
         return
 
     @functools.wraps(original)
-    def execute(operation: Any, count: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        name = operation.decode() if isinstance(operation, bytes) else operation
-        if name in OPERATIONS:
-            inputs = _map_some(name, inputs)
-        return original(operation, count, inputs, *args, **kwargs)
+    def execute(op_name: Any, num_outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        operation = op_name.decode() if isinstance(op_name, bytes) else op_name
+        if operation in OPERATIONS:
+            inputs = _map_some(operation, inputs)
+        return original(op_name, num_outputs, inputs, *args, **kwargs)
 
     module.execute = execute  # type: ignore[attr-defined]
 

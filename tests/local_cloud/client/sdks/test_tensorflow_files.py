@@ -82,3 +82,21 @@ def test_without_the_buckets_folder_a_uri_is_refused_by_name(functions: types.Mo
     with pytest.raises(LocalCloudError, match=r"write gs://b/a\.txt .* www\.googleapis\.com alone"):
         functions.FileExists(b"gs://b/a.txt")
     assert functions.FileExists(b"/local/a.txt") == b"/local/a.txt"
+
+
+def test_an_operation_that_runs_at_once_may_be_called_by_the_names_of_tensorflow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """TensorFlow 2.15 does, where a saved model is loaded: tensorflow/python/eager/execute.py."""
+
+    def quick_execute(op_name, num_outputs, inputs, attrs, ctx, name=None):  # type: ignore[no-untyped-def]
+        return op_name, num_outputs, inputs, attrs, ctx, name
+
+    module = types.ModuleType("execute")
+    vars(module)["execute"] = quick_execute
+    monkeypatch.setenv("LOCAL_CLOUD_GCS", "/gcs")
+    tensorflow_files.map_eager(module)
+    found = module.execute("f", num_outputs=1, inputs=["gs://b/a"], attrs=None, ctx=2)
+    assert found == ("f", 1, ["gs://b/a"], None, 2, None)  # no operation that opens files
+    found = module.execute(b"ReadFile", num_outputs=1, inputs=["gs://b/a"], attrs=None, ctx=2)
+    assert found == (b"ReadFile", 1, ["/gcs/b/a"], None, 2, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -20,7 +21,29 @@ from tests.local_cloud.google.vertex.tuning.test_tuning import wait_for
 from tests.served_model import PASSENGERS
 
 OUTPUT = f"gs://{BUCKET}/scored"
-INSTANCES = 5_000  # more than are scored while a server stops
+# A model server that answers one request after the other, in a fifth of a second each.
+SLOW = """
+import json, os, time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.answer({})
+
+    def do_POST(self):
+        wish = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        time.sleep(0.2)
+        self.answer({"predictions": wish["instances"]})
+
+    def answer(self, found):
+        body = json.dumps(found).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+HTTPServer(("127.0.0.1", int(os.environ["AIP_HTTP_PORT"])), Handler).serve_forever()
+"""
 PREDICTIONS, ERRORS = "prediction.results-00000-of-00001", "prediction.errors_stats-00000-of-00001"
 
 
@@ -166,11 +189,13 @@ def test_what_cannot_be_scored_fails_and_is_cancelled(aiplatform: ModuleType, mo
 
 
 def test_a_job_begins_again_after_the_server_was_stopped(
-    aiplatform: ModuleType, model: Any
+    aiplatform: ModuleType, trained: Trained
 ) -> None:
-    job = model.batch_predict(
+    server = [sys.executable, "-c", SLOW]
+    slow = upload(aiplatform, trained, serving_container_command=server)
+    job = slow.batch_predict(
         job_display_name="stopped",
-        gcs_source=put("in/stopped.jsonl", f"{json.dumps(PASSENGERS[0])}\n" * INSTANCES),
+        gcs_source=put("in/stopped.jsonl", "[1, 2]\n" * 15),
         gcs_destination_prefix=OUTPUT,
         machine_type="n1-standard-4",
         batch_size=1,
@@ -184,5 +209,5 @@ def test_a_job_begins_again_after_the_server_was_stopped(
     local_cloud.activate()
     again = aiplatform.BatchPredictionJob(job.resource_name)
     wait_for(lambda: again.state.name == "JOB_STATE_SUCCEEDED")
-    assert again.completion_stats.successful_count == INSTANCES
+    assert again.completion_stats.successful_count == 15
     assert again.completion_stats.failed_count == 0

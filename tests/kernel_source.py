@@ -80,6 +80,7 @@ def become(request: dict[str, Any], streams: list[int]) -> None:
 def main(listener: socket.socket, modules: Sequence[str]) -> None:
     """Import, and become a kernel in each child."""
     os.environ["JPY_PARENT_PID"] = str(os.getpid())  # ipykernel reads it on import
+    gc.disable()  # what an import makes stays
     with contextlib.redirect_stderr(io.StringIO()):  # what imports warn of
         runpy.run_path(str(LIGHT))["import_jsonschema"]()
         for module in modules:
@@ -88,6 +89,7 @@ def main(listener: socket.socket, modules: Sequence[str]) -> None:
         sys.exit(f"kernels are not forked: {threads()} threads run after the imports")
     gc.collect()
     gc.freeze()
+    gc.enable()
     become(*forked(listener))
     sys.modules["ipykernel.kernelapp"].launch_new_instance()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import Any
 
 import pytest
@@ -44,8 +45,39 @@ def test_what_has_the_lessons_label_goes_and_nothing_else(
     kept.delete()
 
 
-def test_the_sdks_notes_are_silenced_for_as_long_as_it_deletes(connection: Session) -> None:
+SERVER = """
+import os
+from http.server import HTTPServer, SimpleHTTPRequestHandler as Anything
+HTTPServer(("127.0.0.1", int(os.environ["AIP_HTTP_PORT"])), Anything).serve_forever()
+"""
+
+
+def test_an_endpoint_goes_with_the_model_on_it(connection: Session) -> None:
+    from google.cloud import aiplatform
+
+    model = aiplatform.Model.upload(
+        display_name="served",
+        labels=connection.labels,
+        serving_container_image_uri="us-docker.pkg.dev/my-project/images/served:1",
+        serving_container_command=[sys.executable, "-c", SERVER],
+        serving_container_health_route="/",
+    )
+    empty = aiplatform.Endpoint.create(display_name="full", labels=connection.labels)
+    endpoint = model.deploy(endpoint=empty, machine_type="n1-standard-2")
+    cleanup(dry_run=False)
+    for kind, gone in ((aiplatform.Endpoint, endpoint), (aiplatform.Model, model)):
+        assert gone.resource_name not in {each.resource_name for each in kind.list()}
+
+
+def test_the_sdks_notes_are_silenced_for_as_long_as_it_deletes(
+    connection: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    from google.cloud import aiplatform
+
     logging.disable(logging.NOTSET)
-    cleanup()
+    aiplatform.Tensorboard.create(display_name="curves", labels=connection.labels)
+    with caplog.at_level(logging.INFO, "google"):
+        cleanup(dry_run=False)
+    assert not [each for each in caplog.records if "Delet" in each.getMessage()]
     assert logging.getLogger("google").isEnabledFor(logging.ERROR)
     assert logging.root.manager.disable == logging.NOTSET

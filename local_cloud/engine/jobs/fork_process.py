@@ -59,10 +59,12 @@ def may_fork() -> bool:
 
 def main(orders: socket.socket, modules: Sequence[str]) -> None:
     """Import the modules, say so, and fork whenever asked; a child returns, too."""
+    gc.disable()  # what an import makes stays: looking for garbage takes a fifth of torch's
     for name in modules:
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # what is here lives to the end, in every child
+    gc.enable()
     # Not where an import starts threads, nor where it writes what belongs into each job's log.
     if may_fork() and not os.fstat(2).st_size:
         orders.send(b"+")

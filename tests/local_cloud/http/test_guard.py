@@ -131,6 +131,14 @@ def test_a_damaged_secret_opens_nothing(tmp_path: Path, content: str) -> None:
         home.secret()
 
 
+def test_this_machine_meets_the_consoles_sign_in_and_another_site_meets_nothing(
+    cloud: Status,
+) -> None:
+    assert b"<html" in ask(cloud, "/console/")[1]
+    code, said = ask(cloud, "/console/", Host="evil.example.org")
+    assert code == json.loads(said)["error"]["code"] == 403
+
+
 def test_an_empty_secret_is_nobodys() -> None:
     app = Starlette()
     assert not Guard(app, "", port=80, console=app, proxies=()).is_secret(b"")

@@ -110,7 +110,8 @@ import sys
 sys.path.append({str(Path(fork_process.__file__).parent)!r})
 from fork_client import start
 sys.path.pop()
-for code in "print(*sys.argv[1:])", "print(end='', file=sys.stderr)\\nsys.exit(3)", "os.abort()":
+ends = "print(*sys.argv[1:])\\nimport atexit\\natexit.register(print, 'at its end')"
+for code in ends, "print(end='', file=sys.stderr)\\nsys.exit(3)", "os.abort()":
     first = "import os, sys\\nprint(os.getcwd() == sys.path[0])\\n"
     open("script.py", "w").write(first + code + "\\n")
     program = start([sys.executable, "script.py", "a", "b c"])
@@ -133,7 +134,9 @@ def test_what_a_launcher_launches_is_forked_too(tmp_path: Path) -> None:
             job, forked = await ended(running, "forked")
             other, started = await ended(running, "started")
             assert only(running)
-        assert forked == started and forked.startswith("before\nTrue\na b c\n 0\nTrue\n 3\n")
+        assert forked == started and forked.startswith(
+            "before\nTrue\na b c\nat its end\n 0\nTrue\n 3\n"
+        )
         assert job.outcome and other.outcome and job.outcome.code == other.outcome.code == 4
 
     run(story())

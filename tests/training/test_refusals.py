@@ -17,6 +17,7 @@ from hypothesis.extra import numpy as hnp
 
 from tests.examples import with_examples
 from tests.training.support import Ended, as_process, inside, save, table, train
+from training import train_nn
 
 X, Y = table()["X_train"], table()["y_train"]
 
@@ -206,6 +207,16 @@ def test_a_flag_that_cannot_be_used(tmp_path: Path, flags: list[str], words: lis
     archive = save(tmp_path / "data.npz")
     ended = inside("--train", archive, "--val", archive, "--model_dir", tmp_path, *flags)
     is_refused(ended, tmp_path, *words)
+
+
+def test_what_a_flag_takes_arrives_as_it_was_given() -> None:
+    edges = ["--learning_rate=0", "--min_delta=0.25", "--epochs=1", "--checkpoint_dir=here"]
+    flags = train_nn.parse_flags(["--train=t", "--val=v", *edges])
+    assert (flags.learning_rate, flags.min_delta, flags.epochs) == (0, 0.25, 1)
+    assert (flags.checkpoint_every, flags.checkpoint_dir) == (0, "here")
+    flags = train_nn.parse_flags(["--train=t", "--val=v", *edges, "--checkpoint_every=2"])
+    assert (flags.checkpoint_every, flags.checkpoint_dir) == (2, "here")
+    assert train_nn.parse_flags(["--train=t", "--val=v"]).checkpoint_dir is None
 
 
 def test_a_table_in_another_format_is_told_what_is_needed(tmp_path: Path) -> None:

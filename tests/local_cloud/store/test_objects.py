@@ -157,7 +157,9 @@ def test_changing_a_bucket_counts(objects: Objects) -> None:
 
 
 def test_an_object_is_the_file_of_its_name(objects: Objects) -> None:
+    before = time.time()
     found = put(objects, "data/train.npz", b"123456789")
+    assert before - 1 < found.created == found.updated < time.time() + 1
     assert (objects.folder / "k/data/train.npz").read_bytes() == b"123456789"
     assert found == objects.get("k", "data/train.npz") == next(objects.list("k"))
     assert found.md5 == hashlib.md5(b"123456789").digest()

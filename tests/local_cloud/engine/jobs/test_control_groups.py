@@ -40,6 +40,27 @@ def test_a_process_that_leaves_its_session_environment_and_root_ends_with_its_jo
     run(story())
 
 
+def test_a_user_who_can_put_a_process_into_a_new_group_has_them() -> None:
+    """Else what needs groups would be skipped, and nobody would notice."""
+    mounted = Path("/sys/fs/cgroup")
+    if not (mounted / "cgroup.procs").exists():
+        pytest.skip("there are no control groups of version 2 where they usually are")
+    own = Path("/proc/self/cgroup").read_text().removeprefix("0::").strip().strip("/")
+    probe = mounted / own / f"probe-{os.getpid()}"
+    try:
+        probe.mkdir()
+    except OSError:
+        pytest.skip("this user may make no control groups here")
+    try:
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+            (probe / "cgroup.procs").write_text(str(process.pid))
+    except OSError:
+        pytest.skip("this user may put no process into a control group here")
+    finally:
+        probe.rmdir()
+    assert control_groups.own_group() == mounted / own
+
+
 @groups
 def test_a_group_goes_with_its_processes(tmp_path: Path) -> None:
     base, marks = control_groups.own_group(), {"LOCAL_CLOUD_JOB": str(tmp_path)}

@@ -193,10 +193,13 @@ def mirrors(root: Path, file: Path, package: Package) -> list[str]:
 
 def passes(root: Path, tests: list[str], limit: float | None = None) -> bool:
     """Whether the tests pass within so many seconds."""
+    # What a mutant leaves may be what Python cannot remove, as pytest would try in its next run.
+    folder = tempfile.mkdtemp(prefix="mutant-")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
     process = subprocess.Popen(
         [*command, "-m", "not slow", *tests],
-        cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        cwd=root, env=os.environ | {"TMPDIR": folder},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     try:
         return process.wait(limit) == 0
@@ -204,6 +207,8 @@ def passes(root: Path, tests: list[str], limit: float | None = None) -> bool:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         return False
+    finally:
+        subprocess.run(["rm", "-rf", folder])
 
 
 def run(root: Path, package: Package, draw: random.Random, seconds: float) -> Counter[str]:

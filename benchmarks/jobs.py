@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import logging
 import os
@@ -31,6 +32,7 @@ SAGEMAKER_IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training
 IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
 OWN_IMAGE = "us-central1-docker.pkg.dev/benchmark/images/training:1"
 
+NUMBERS = itertools.count()
 TURNS = 7
 # What is measured: the row's words, and the goal in seconds.
 JOBS = {
@@ -100,7 +102,7 @@ def sagemaker(folder: Path, script: str, flags: dict[str, Any], instances: int =
         source_code=SourceCode(source_dir=str(folder), entry_script=script),
         compute=Compute(instance_type="ml.m5.large", instance_count=instances),
         hyperparameters=flags,
-        base_job_name="benchmark",
+        base_job_name=f"benchmark-{next(NUMBERS)}",  # the SDK's names differ by the second
     )
     data = [
         InputData(channel_name=name, data_source=f"s3://{BUCKET}/{name}_data.npz")

@@ -119,6 +119,15 @@ def test_a_bucket_cannot_be_another_folder(objects: Objects, name: str) -> None:
         objects.create_bucket(name, {})
 
 
+@pytest.mark.parametrize("name", ["", "a\0b", "\ud800", "x" * 1025])
+def test_an_object_cannot_have_every_name(objects: Objects, tmp_path: Path, name: str) -> None:
+    (body := tmp_path / "body").write_bytes(b"1")
+    with pytest.raises(BadName, match="name"):
+        objects.put("k", name, body)
+    assert body.read_bytes() == b"1"
+    assert not list(objects.list("k"))
+
+
 def test_a_link_is_no_bucket(objects: Objects, tmp_path: Path) -> None:
     (objects.folder / "link").symlink_to(tmp_path)
     with pytest.raises(BadName, match="in the way"):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from local_cloud.store.errors import Damaged
 from local_cloud.store.records import Records
 
 
@@ -119,6 +120,13 @@ def test_several_threads_write_at_once(records: Records) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(count, range(100)))
     assert records.get("counter", "c") == {"n": 100}
+
+
+def test_a_file_that_is_no_database_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "records.db").write_bytes(b"x" * 5000)
+    with pytest.raises(Damaged, match=r"records\.db"):
+        Records(tmp_path / "records.db")
+    assert (tmp_path / "records.db").read_bytes() == b"x" * 5000
 
 
 def test_documents_outlive_the_process(tmp_path: Path) -> None:

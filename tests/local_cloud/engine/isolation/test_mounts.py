@@ -115,6 +115,15 @@ class TestNamespace:
         seen = subprocess.run(known, capture_output=True, text=True, check=False)
         assert seen.stdout == "127.0.0.1 localhost\n", seen.stderr
 
+    def test_where_a_mount_fails_nothing_runs(self, tmp_path: Path) -> None:
+        done = sh("echo it runs", {"/gcs": tmp_path / "missing"})
+        assert done.returncode and not done.stdout
+        assert str(tmp_path / "missing") in done.stderr
+        from local_cloud.engine.isolation import namespace
+
+        with pytest.raises(OSError, match="mount /nowhere"):
+            namespace.mount("none", "/nowhere", "tmpfs", flags=0)
+
     def test_it_takes_little_time(self, tmp_path: Path) -> None:
         began = time.monotonic()
         for _ in range(5):

@@ -240,6 +240,10 @@ def adopt(environment: Mapping[str, str]) -> None:
     if process := sys.modules.get("multiprocessing.process"):
         vars(process)["ORIGINAL_DIR"] = os.getcwd()  # where its children look for the script
         vars(process)["current_process"]().authkey = os.urandom(32)
+    if files := sys.modules.get("tempfile"):
+        vars(files)["tempdir"] = None  # found anew, from TMPDIR
+    if settings := sys.modules.get("torch._dynamo.config"):
+        settings.debug_dir_root = settings.default_debug_dir_root()  # below the folder it is in
 
 
 def enter_environment(folder: str, program: str) -> None:

@@ -29,8 +29,10 @@ from local_cloud.engine import machine
 from local_cloud.engine.jobs.fork_process import NOTE, ROOM
 
 PROCESS = str(Path(__file__).with_name("fork_process.py"))
-IMPORTED = ("numpy", "torch")
-MOST = 2  # processes at a time, of 150 MB each
+# torch's optimizers import torch._dynamo when the first of them is made (torch/_compile.py), which
+# takes longer than many replicas train.
+IMPORTED = ("numpy", "torch", "torch._dynamo")
+MOST = 2  # processes at a time, of 220 MB each
 IDLE = 600.0  # seconds without a new replica after which they end
 FREE = 4e9  # bytes of memory; with less there is no such process
 BEGINS = 60.0  # seconds that an import may take
@@ -51,6 +53,9 @@ EARLY = (
         "ATEN_",
         "ONEDNN_",
         "NPY_",
+        "SYMPY_",
+        "MPMATH_",
+        "OPTREE_",
     ),
 )
 # Under a name of its own, so that "__main__" is the replica's. Standard input is the line.

@@ -255,7 +255,7 @@ def test_a_failure_looks_like_that_of_a_started_replica(
 
 
 COMPUTES = """
-import hashlib, numpy, torch
+import hashlib, numpy, os, tempfile, torch
 torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(77, 512), torch.nn.ReLU(), torch.nn.Linear(512, 1))
 X, y = torch.rand(801, 77), torch.rand(801, 1)
@@ -266,6 +266,8 @@ for _ in range(2):
     adam.step()
 A = numpy.random.default_rng(0).random((301, 203))
 found = [A @ A.T, numpy.linalg.svd(A)[1], *(each.detach().numpy() for each in model.parameters())]
+noted = torch._dynamo.config.debug_dir_root  # when the optimiser was made, or before
+print(os.path.relpath(noted), tempfile.gettempdir() == os.environ["TMPDIR"])
 print(torch.get_num_threads(), *(hashlib.sha256(each.tobytes()).hexdigest() for each in found))
 """
 
@@ -289,6 +291,7 @@ def test_results_are_those_of_a_started_replica_to_the_last_bit(
                 await until(running, name)
             texts = {said(log) for name in plans for log in running.logs(name).values()}
             assert len(texts) == 1, texts
+            assert "torch_compile_debug True\n" in texts.pop()
             assert running.log("forked", "r0").read_text().startswith(fork_process.NOTE)
 
     asyncio.run(asyncio.wait_for(story(), 120))  # two imports of torch

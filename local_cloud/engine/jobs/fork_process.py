@@ -242,7 +242,8 @@ def adopt(environment: Mapping[str, str]) -> None:
         vars(process)["current_process"]().authkey = os.urandom(32)
     if files := sys.modules.get("tempfile"):
         vars(files)["tempdir"] = None  # found anew, from TMPDIR
-    if settings := sys.modules.get("torch._dynamo.config"):
+    settings: Any = sys.modules.get("torch._dynamo.config")
+    if settings:
         settings.debug_dir_root = settings.default_debug_dir_root()  # below the folder it is in
 
 

@@ -45,7 +45,10 @@ class Package:
 PACKAGES = {
     "engine": Package("local_cloud/engine/**/*.py", "tests/local_cloud/engine"),
     "store": Package("local_cloud/store/*.py", "tests/local_cloud/store"),
-    "guard": Package("local_cloud/http/guard.py", "tests/local_cloud/http"),
+    "guard": Package(
+        "local_cloud/http/guard.py", "tests/local_cloud/http",
+        ("test_guard.py", "../console/site/test_sign_in.py"),
+    ),
     "cleanup (shared)": Package(
         "lesson/services/cleaning.py", "tests/helpers", ("test_cleaning.py",)
     ),
@@ -59,8 +62,14 @@ PACKAGES = {
          "../helpers/test_serving.py"),
     ),
     "script's checks": Package(
-        "training/train_nn.py", "tests/training", ("test_refusals.py", "test_bad_rows.py"),
-        ("require", "number", "count", "parse_flags", "prepare", "read_"),
+        "training/train_nn.py", "tests/training",
+        ("test_refusals.py", "test_bad_rows.py", "test_big_tables.py", "test_results.py",
+         "test_training.py"),
+        ("require", "number", "count", "parse_flags", "read_archive", "read_table", "read_parts"),
+    ),
+    "script's files": Package(
+        "training/train_nn.py", "tests/training", ("test_buckets.py", "test_bad_checkpoints.py"),
+        ("read_bytes", "read_checkpoint"),
     ),
     "script's replicas": Package(
         "training/train_nn.py", "tests/training", ("test_replicas.py", "test_sagemaker.py"),

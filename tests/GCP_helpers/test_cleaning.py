@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +80,38 @@ def test_the_sdks_notes_are_silenced_for_as_long_as_it_deletes(
     aiplatform.Tensorboard.create(display_name="curves", labels=connection.labels)
     with caplog.at_level(logging.INFO, "google"):
         cleanup(dry_run=False)
+        assert logging.root.manager.disable == logging.NOTSET
     assert not [each for each in caplog.records if "Delet" in each.getMessage()]
-    assert logging.getLogger("google").isEnabledFor(logging.ERROR)
-    assert logging.root.manager.disable == logging.NOTSET
+
+
+HELLO = {
+    "schemaVersion": "2.1.0",
+    "pipelineInfo": {"name": "hello"},
+    "components": {"comp-hello": {"executorLabel": "exec-hello"}},
+    "deploymentSpec": {
+        "executors": {"exec-hello": {"container": {"image": "python:3.11", "command": ["true"]}}}
+    },
+    "root": {"dag": {"tasks": {"hello": {"componentRef": {"name": "comp-hello"}}}}},
+}
+
+
+def test_a_pipeline_goes_with_the_jobs_of_its_tasks(connection: Session, tmp_path: Path) -> None:
+    from google.cloud import aiplatform
+
+    (tmp_path / "hello.json").write_text(json.dumps({"pipelineSpec": HELLO, "runtimeConfig": {}}))
+    pipeline = aiplatform.PipelineJob(
+        display_name="hello",
+        template_path=str(tmp_path / "hello.json"),
+        pipeline_root=f"gs://{connection.bucket}/pipeline",
+        labels=connection.labels,
+    )
+    pipeline.run(sync=True)
+    (task,) = (one for one in pipeline.task_details if one.task_name == "hello")
+    job = task.executor_detail.container_detail.main_job
+    assert job in {each.resource_name for each in aiplatform.CustomJob.list()}
+    cleanup(dry_run=False)
+    for kind, gone in (
+        (aiplatform.PipelineJob, pipeline.resource_name),
+        (aiplatform.CustomJob, job),
+    ):
+        assert gone not in {each.resource_name for each in kind.list()}

@@ -104,6 +104,19 @@ def test_an_array_among_several_archives_that_cannot_be_trained_on(
     is_refused(train(bad.parent, tmp_path), tmp_path, f"--train {bad.parent}: {bad}: ", *words)
 
 
+def test_tables_that_were_prepared_differently(tmp_path: Path) -> None:
+    one, same = (
+        save(tmp_path / name, preparation='{"age": 30}') for name in ("one.npz", "same.npz")
+    )
+    other = save(tmp_path / "other.npz", preparation='{"age": 31}')
+    none = save(tmp_path / "none.npz")
+    words = f"--val {other}: its preparation is not that of --train; prepare both alike"
+    is_refused(inside("--train", one, "--val", other, "--model_dir", tmp_path), tmp_path, words)
+    for val in (same, none):
+        ended = inside("--train", one, "--val", val, "--model_dir", tmp_path / "runs", "--epochs=1")
+        assert ended.code == 0, ended
+
+
 def bare_array(path: Path) -> None:
     with path.open("wb") as file:
         np.save(file, X)

@@ -1,9 +1,11 @@
-"""Bytes are copied from one file to the end of another, to the last one."""
+"""Bytes of files are copied and digested, from the first to the last one."""
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
+import google_crc32c
 import pytest
 
 from local_cloud.store import files
@@ -22,3 +24,23 @@ def test_so_many_bytes_and_no_more_are_added(
         source.read(2)
         files.append(file, source, size)
     assert target.read_bytes() == b"before" + bytes(range(3, 21))[:size]
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 16, 17])
+def test_a_digest_is_that_of_what_was_there_when_reading_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(files, "BLOCK", 8)
+    path, content = tmp_path / "file", bytes(range(size))
+    path.write_bytes(content)
+    expected = files.Digests(
+        hashlib.md5(content).digest(), google_crc32c.value(content).to_bytes(4, "big")
+    )
+    assert files.digest(path) == (expected, files.identity(path.stat()), True)
+
+    def grow() -> None:
+        path.write_bytes(content + b"of a job that writes on")
+
+    monkeypatch.setattr(files.interruption, "check", grow)  # called before each block
+    found, _, steady = files.digest(path)
+    assert (found, steady) == (expected, size == 0)

@@ -24,6 +24,7 @@ from local_cloud.store.errors import (
     NoSuchBucket,
     NoSuchObject,
     PreconditionFailed,
+    Unsteady,
 )
 from local_cloud.store.interruption import Interrupted, interruptible
 from local_cloud.store.objects import Objects
@@ -196,6 +197,14 @@ def test_a_file_that_a_job_writes_is_read_once_for_its_digests(
     assert found.metageneration == 1
     monkeypatch.setattr(files, "digest", None)
     assert objects.get("k", "large") == found
+
+
+def test_a_listing_writes_nothing_down_again(
+    objects: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(objects, "a")
+    monkeypatch.setattr(objects.records, "put", None)
+    assert everything(objects) == ["a"]
 
 
 def test_a_file_that_a_job_changes_is_a_new_object(objects: Objects) -> None:
@@ -501,6 +510,24 @@ def test_what_is_removed_in_the_moment_before_it_is_opened_is_not_there(
         objects.open("k", "a")
 
 
+def test_what_is_replaced_whenever_it_is_opened_is_refused_in_a_sentence(
+    objects: Objects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(objects, "a")
+    open_file = files.open_file
+
+    def opened(path: Path) -> FileIO:
+        new = tmp_path / f"file {len(list(tmp_path.iterdir()))}"  # none has the number of another
+        new.touch()
+        path.unlink()
+        path.hardlink_to(new)
+        return open_file(path)
+
+    monkeypatch.setattr(files, "open_file", opened)
+    with pytest.raises(Unsteady, match="'a' in bucket k changes faster than it can be read"):
+        objects.open("k", "a")
+
+
 def test_an_update_begins_again_with_what_was_written_in_the_moment_before(
     objects: Objects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -518,9 +545,11 @@ def test_an_update_begins_again_with_what_was_written_in_the_moment_before(
     assert (updated.content_type, read(objects, "a")) == ("5 bytes", b"newer")
 
 
-def test_an_object_of_a_bucket_that_is_not_there_cannot_be_deleted(objects: Objects) -> None:
+def test_a_bucket_that_is_not_there_holds_no_names_and_nothing_to_delete(objects: Objects) -> None:
     with pytest.raises(NoSuchBucket):
         objects.delete("other", "a")
+    with pytest.raises(NoSuchBucket):
+        objects.names("other")
 
 
 def test_an_upload_leaves_no_file_open(objects: Objects) -> None:

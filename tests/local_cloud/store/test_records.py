@@ -93,7 +93,9 @@ def test_what_waits_for_the_end_of_a_transaction_happens_though_that_is_rolled_b
         records.at_end(lambda: records.put("job", "b", {}))
         raise KeyError
     assert [name for name, _ in records.list("job")] == ["a", "b"]
-    records.at_end(records.close)
+    done: list[str] = []
+    records.at_end(lambda: done.append("at once"))
+    assert done == ["at once"]
 
 
 def test_a_transaction_for_which_there_is_no_room_leaves_no_trace(records: Records) -> None:

@@ -69,6 +69,7 @@ def test_there_is_room_for_what_is_not_yet_written(tmp_path: Path) -> None:
     new = Space(tmp_path, 3_000_000)
     new.take(1_000_000)  # the folder is measured with it
     assert 900_000 < new.room() < 1_000_000
+    assert Space(tmp_path, space.size(tmp_path)).room() == 0
 
 
 def test_some_of_the_disk_stays_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

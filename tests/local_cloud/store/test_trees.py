@@ -118,3 +118,11 @@ def test_empty_folders_are_removed_and_what_a_job_left_stays(tmp_path: Path) -> 
         (deep / "empty/inner").mkdir(parents=True)
         trees.remove_empty(deep)
         assert os.listdir(deep) == ["d"]
+
+
+def test_empty_folders_behind_a_link_stay(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere/empty").mkdir(parents=True)
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/link").symlink_to(tmp_path / "elsewhere")
+    trees.remove_empty(tmp_path / "root")
+    assert (tmp_path / "root/link/empty").is_dir()

@@ -204,6 +204,7 @@ def passes(root: Path, tests: list[str], limit: float | None = None) -> bool:
     """Whether the tests pass within so many seconds."""
     # What a mutant leaves may be what Python cannot remove, as pytest would try in its next run.
     folder = tempfile.mkdtemp(prefix="mutant-")
+    os.chmod(folder, 0o1777)  # as /tmp: some tests run as another user
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
     process = subprocess.Popen(
         [*command, "-m", "not slow", *tests],

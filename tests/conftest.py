@@ -13,6 +13,7 @@ from hypothesis import settings
 
 import local_cloud
 from lesson import preparation
+from local_cloud.client import control
 from local_cloud.client.control import Status
 from local_cloud.client.home import Home
 from tests import leftovers, once
@@ -73,7 +74,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("state") / "local cloud"  # blanks are met in real paths
     os.environ["LOCAL_CLOUD_HOME"] = str(folder)
     yield folder
-    local_cloud.stop()
+    control.stop(Home(folder))  # by its name: after a notebook the variable is that notebook's
 
 
 @pytest.fixture(autouse=True)

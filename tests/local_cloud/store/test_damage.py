@@ -21,7 +21,9 @@ from local_cloud.client.home import Home
 from local_cloud.engine.spec import Job, State
 from local_cloud.images.pulled import BUILT, Built, PulledImages, write
 from local_cloud.platform import Platform
+from local_cloud.store.damage import require_whole as require_whole_records
 from local_cloud.store.errors import Damaged, NoSpace
+from local_cloud.store.records import Records
 
 COUNT = 40  # jobs: some pages of records
 CONTENT = b"the content of an object"
@@ -126,6 +128,30 @@ def test_without_room_for_the_check_nothing_is_called_damaged(
         with pytest.raises(NoSpace, match=r"records.sqlite cannot be checked .* make room in"):
             opened(data)
     require_whole(opened(data))
+
+
+def test_records_that_the_disk_does_not_give_are_named(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("local_cloud.store.damage.shutil.copyfile", broken)
+    with pytest.raises(Damaged, match=r"is damaged \(records.sqlite: Input/output error\)"):
+        opened(data)
+
+
+def test_a_log_whose_pages_are_all_in_the_file_may_be_gone(tmp_path: Path) -> None:
+    path = tmp_path / "open/records.sqlite"
+    path.parent.mkdir()
+    records = Records(path)
+    records.put("job", "1", {})
+    with closing(sqlite3.connect(path)) as other:
+        assert other.execute("PRAGMA wal_checkpoint").fetchone()[1] > 0
+        for name in (path.name, f"{path.name}-shm"):
+            shutil.copy(path.with_name(name), tmp_path)
+    records.close()
+    require_whole_records(tmp_path / path.name)
 
 
 def test_undamaged_it_opens(data: Path) -> None:

@@ -556,6 +556,8 @@ def test_an_upload_leaves_no_file_open(objects: Objects) -> None:
     before = len(os.listdir("/dev/fd"))
     for _ in range(3):
         objects.upload_file()
+        put(objects, "a")
+        objects.delete("k", "a")
     assert len(os.listdir("/dev/fd")) == before
 
 
@@ -566,6 +568,9 @@ def test_what_a_killed_process_left_of_uploads_is_removed_unless_kept(
     objects: Objects, records: Records
 ) -> None:
     left, kept = objects.upload_file(), objects.upload_file(keep="1a")
+    assert objects.find_kept("1a") == kept
+    with pytest.raises(FileExistsError):
+        objects.upload_file(keep="1a")
     kept.write_bytes(b"half")
     again = Objects(objects.folder, records)
     assert not left.exists()

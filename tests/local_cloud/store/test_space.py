@@ -87,6 +87,7 @@ def test_holes_in_files_take_no_room_and_links_are_not_followed(tmp_path: Path) 
     folder = tmp_path / "folder"
     (folder / "deep").mkdir(parents=True)
     (folder / "deep/link").symlink_to(tmp_path / "other")
+    (folder / "deep/link to a file").symlink_to(tmp_path / "other/large")
     with (folder / "deep/holes").open("wb") as file:
         file.truncate(1 << 40)
     (folder / "some").write_bytes(b"x" * 1_000_000)

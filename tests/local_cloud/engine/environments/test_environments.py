@@ -11,6 +11,7 @@ import pytest
 
 from local_cloud.engine.base import Base, own_only, server_folders
 from local_cloud.engine.environments import fetch, uv
+from local_cloud.engine.environments.environments import Environments
 from local_cloud.engine.environments.job_environment import write_scripts
 from local_cloud.engine.isolation import mounts
 from local_cloud.engine.jobs.queue import JobQueue
@@ -131,3 +132,13 @@ def test_no_job_changes_an_image(tmp_path: Path, base: Base) -> None:
     logs(tmp_path, base, Plan((replica,)))
     changed = "" if mounts.available() else "changed\n"  # it is a mount that protects it
     assert victim.read_text() == (changed or before)
+
+
+def test_an_environment_that_was_removed_is_made_again(tmp_path: Path, base: Base) -> None:
+    environments = Environments(tmp_path, lambda _: base, None, wheels=tmp_path / "wheels")
+    left = environments.of("one").folder / "left"
+    left.touch()
+    environments.remove()
+    assert not left.parent.exists()
+    assert environments.of("one").folder == left.parent
+    assert left.parent.is_dir() and not left.exists()

@@ -338,3 +338,8 @@ def test_any_damage_to_an_archive_is_refused_or_harmless(
     archive.write_bytes(content)
     trains_or_is_refused(archive, folder)
     trains_or_is_refused(folder, folder)  # read by its headers
+
+
+def test_the_beginning_of_a_flags_name_is_not_that_flag() -> None:
+    flags = train_nn.parse_flags(["--train=t", "--val=t", "--epoch=3"])
+    assert (flags.epochs, flags.unknown) == (1000, ["--epoch=3"])

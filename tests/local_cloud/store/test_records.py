@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -137,3 +138,5 @@ def test_documents_outlive_the_process(tmp_path: Path) -> None:
         assert records.get("a", "1") == expected
         records.put("a", "1", {"n": 1})
         records.close()
+        # SQLite removes its log when a file is closed, and all is in the file.
+        assert os.listdir(tmp_path / "new/folder") == ["records.sqlite"]

@@ -37,7 +37,7 @@ def test_an_object_that_would_be_too_much_is_not_there_and_deleting_makes_room(
         try:
             with objects.space.open(body) as file:
                 for _ in range(6):
-                    file.write(b"x" * 1_000_000)
+                    assert file.write(b"x" * 1_000_000) == 1_000_000
             objects.put("b", name, body)
         finally:
             body.unlink(missing_ok=True)

@@ -48,10 +48,12 @@ def test_a_path_that_is_too_long_is_refused_in_a_sentence_and_removed_all_the_sa
 def test_too_many_entries_are_refused_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trees, "MOST_ENTRIES", 3)
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").touch()
+    monkeypatch.setattr(trees, "MOST_ENTRIES", 4)
+    assert len(list(walk(tmp_path))) == 4
+    monkeypatch.setattr(trees, "MOST_ENTRIES", 3)
     with pytest.raises(BadTree, match="holds more than 3 files and folders: put them into an arch"):
         list(walk(tmp_path))
 

@@ -38,6 +38,7 @@ def test_files_folders_links_and_modes(tmp_path: Path) -> None:
     archive = tar(
         tmp_path / "a.tar.gz",
         *(file("x/a"), program, link("x/l", "run"), link("x/l", "../x/a"), hard),
+        link("y/z/l", "../../x/a"),
         file("x/a", b"2"),
     )
     extract(archive, tmp_path / "not yet there" / "into")
@@ -46,6 +47,7 @@ def test_files_folders_links_and_modes(tmp_path: Path) -> None:
         "x/run": "#!/bin/sh",
         "x/l": "../x/a",
         "x/same": "#!/bin/sh",
+        "y/z/l": "../../x/a",
     }
     assert (tmp_path / "not yet there/into/x/run").stat().st_mode & 0o7777 == 0o755
     assert (tmp_path / "not yet there/into/x/a").stat().st_mode & 0o7777 == 0o644

@@ -64,7 +64,7 @@ PACKAGES = {
     "script's checks": Package(
         "training/train_nn.py", "tests/training",
         ("test_refusals.py", "test_bad_rows.py", "test_big_tables.py", "test_results.py",
-         "test_training.py"),
+         "test_training.py", "test_tables.py"),
         ("require", "number", "count", "parse_flags", "read_archive", "read_table", "read_parts"),
     ),
     "script's files": Package(

@@ -60,6 +60,18 @@ def test_machines_with_two_archives_and_with_one_train_on_three(pool: Pool, tmp_
     ]
 
 
+def test_machines_with_one_archive_each_train_on_both(pool: Pool, tmp_path: Path) -> None:
+    paths = [save(tmp_path / f"{name}.npz", **table(rows)) for name, rows in (("1", 10), ("2", 21))]
+    flags = ("--val", paths[1], "--epochs", 1, "--model_dir", tmp_path / "run")
+    for ended in pool.run(2, train_on_own, paths, flags):
+        assert (ended.code, ended.err) == (0, "")
+    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
+    assert [replica["rows"] for replica in metrics["replicas"]] == [
+        {"start": 0, "stop": 10},
+        {"start": 10, "stop": 31},
+    ]
+
+
 # ---- larger than memory -------------------------------------------------------------------------
 SIZES = {"0[0-3].npz": 0.5, "0[0-7].npz": 1, "0?.npz": 2, "[01]?.npz": 4}  # in GB
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from local_cloud.store import trees
 from tools.copies import copy as copy_project
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -202,7 +203,7 @@ def mirrors(root: Path, file: Path, package: Package) -> list[str]:
 
 def passes(root: Path, tests: list[str], limit: float | None = None) -> bool:
     """Whether the tests pass within so many seconds."""
-    # What a mutant leaves may be what Python cannot remove, as pytest would try in its next run.
+    # What a mutant leaves may be what shutil cannot remove, as pytest would try in its next run.
     folder = tempfile.mkdtemp(prefix="mutant-")
     os.chmod(folder, 0o1777)  # as /tmp: some tests run as another user
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
@@ -218,7 +219,7 @@ def passes(root: Path, tests: list[str], limit: float | None = None) -> bool:
         process.wait()
         return False
     finally:
-        subprocess.run(["rm", "-rf", folder])
+        trees.remove(Path(folder))
 
 
 def run(root: Path, package: Package, draw: random.Random, seconds: float) -> Counter[str]:

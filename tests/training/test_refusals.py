@@ -232,6 +232,11 @@ def test_what_a_flag_takes_arrives_as_it_was_given() -> None:
     assert train_nn.parse_flags(["--train=t", "--val=v"]).checkpoint_dir is None
 
 
+def test_the_beginning_of_a_flags_name_is_not_that_flag() -> None:
+    flags = train_nn.parse_flags(["--train=t", "--val=t", "--epoch=3"])
+    assert (flags.epochs, flags.unknown) == (1000, ["--epoch=3"])
+
+
 def test_a_table_in_another_format_is_told_what_is_needed(tmp_path: Path) -> None:
     table = tmp_path / "passengers.csv"
     table.write_text("PassengerId,Survived\n1,0\n")
@@ -338,8 +343,3 @@ def test_any_damage_to_an_archive_is_refused_or_harmless(
     archive.write_bytes(content)
     trains_or_is_refused(archive, folder)
     trains_or_is_refused(folder, folder)  # read by its headers
-
-
-def test_the_beginning_of_a_flags_name_is_not_that_flag() -> None:
-    flags = train_nn.parse_flags(["--train=t", "--val=t", "--epoch=3"])
-    assert (flags.epochs, flags.unknown) == (1000, ["--epoch=3"])

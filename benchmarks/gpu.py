@@ -1,13 +1,15 @@
 """The script on one GPU, against bare loops and against the device's own matrix product.
 
 `python -m benchmarks.gpu` on a machine with an NVIDIA GPU prints tables in Markdown; it needs torch
-and numpy alone. `--device cpu --small` runs all of it on tiny tables, to see that it works.
+and numpy, and Lightning for its column. `--device cpu --small` runs all of it that a CPU has on
+tiny tables, to see that it works.
 `--script PATH` measures another version of the script.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import platform
 import signal
@@ -50,10 +52,18 @@ class Setting(NamedTuple):
     script: Path
     sizes: Sizes
     precisions: tuple[str, ...]  # that the script has
+    compiles: bool  # whether the script has --compile
 
 
 def script_step(
-    at: Setting, features: int, hidden: list[int], batch: int, steps: int, precision: str
+    at: Setting,
+    features: int,
+    hidden: list[int],
+    batch: int,
+    steps: int,
+    precision: str,
+    *,
+    compiled: bool = False,
 ) -> float:
     """Return the seconds of a step of the script, by its own history.csv."""
     table = at.folder / f"{features}-{batch}.npz"
@@ -62,6 +72,8 @@ def script_step(
     flags: dict[str, Any] = {"device": at.device, "hidden": command.comma(hidden)}
     if at.precisions:
         flags["precision"] = precision
+    if compiled:
+        flags["compile"] = "true"
     return command.epoch(at.script, table, batch_size=batch, **flags) / steps
 
 
@@ -74,19 +86,31 @@ def bare_step(
     return seconds
 
 
+def lightning_step(at: Setting, batch: int) -> float:
+    """Return the seconds of a step of Lightning on 7-64-32-1."""
+    accelerator = "gpu" if at.device == "cuda" else "cpu"
+    return batch / float(output("-m", "benchmarks.step", "lightning", str(batch), accelerator))
+
+
 def narrow(at: Setting) -> str:
     """Measure a step of 7-64-32-1, in microseconds."""
     hidden, lines = [64, 32], []
     kinds = ("eager", "graph") if at.device == "cuda" else ("eager",)
     for batch, steps in at.sizes.steps.items():
-        say(f"7-64-32-1, {batch} rows: the script and {', '.join(kinds)} take turns ...")
-        measures = {"script": partial(script_step, at, 7, hidden, batch, steps, "float32")}
+        script = partial(script_step, at, 7, hidden, batch, steps, "float32")
+        measures = {"train_nn.py": script}
+        if at.compiles:
+            measures["--compile true"] = partial(script, compiled=True)
         for kind in kinds:
             measures[kind] = partial(bare_step, at, kind, 7, hidden, batch, "float32")
+        if importlib.util.find_spec("lightning"):
+            measures["Lightning"] = partial(lightning_step, at, batch)
+        say(f"7-64-32-1, {batch} rows: {', '.join(measures)} take turns ...")
         taken = take_turns(measures, TURNS)
-        times = [f"{ratio(taken['script'], taken[kind]):.2f}" for kind in kinds]
+        others = [name for name in measures if name != "train_nn.py"]
+        times = [f"{ratio(taken['train_nn.py'], taken[name]):.2f}" for name in others]
         lines.append((f"{batch:,}", *(micro(each) for each in taken.values()), *times))
-    columns = ("rows", "train_nn.py", *kinds, *(f"train_nn.py / {kind}" for kind in kinds))
+    columns = ("rows", *measures, *(f"train_nn.py / {name}" for name in others))
     return f"#### A step of 7-64-32-1, microseconds\n\n{as_table(columns, lines)}"
 
 
@@ -102,23 +126,24 @@ def wide(at: Setting) -> str:
     # Multiply and add: once forward, twice backward.
     products = sum(a * b for a, b in pairwise([sizes.features, *sizes.hidden, 1]))
     operations = 6 * products * sizes.batch
-    for precision in PRECISIONS:
-        say(f"{name(sizes)}, {sizes.batch} rows, {precision}: script, eager, product ...")
-        measures = {
-            "eager": partial(bare_step, at, "eager", *shape, precision),
-            "product": partial(bare_step, at, "matmul", *shape, precision),
-        }
+    for precision in here(PRECISIONS, at.device):
+        measures = {}
         if precision in (at.precisions or PRECISIONS[:1]):
-            measures["script"] = partial(script_step, at, *shape, sizes.wide_steps, precision)
+            script = partial(script_step, at, *shape, sizes.wide_steps, precision)
+            measures["train_nn.py"] = script
+            if at.compiles:
+                measures["train_nn.py --compile true"] = partial(script, compiled=True)
+        measures["eager loop"] = partial(bare_step, at, "eager", *shape, precision)
+        measures["matrix product"] = partial(bare_step, at, "matmul", *shape, precision)
+        say(f"{name(sizes)}, {sizes.batch} rows, {precision}: {', '.join(measures)} ...")
         taken = take_turns(measures, TURNS)
-        peak = 2 * sizes.batch * max(sizes.hidden) ** 2 / statistics.median(taken["product"])
-        for what in ("script", "eager"):
-            if what in taken:
-                step = statistics.median(taken[what])
-                rate = operations / step
-                words = "train_nn.py" if what == "script" else "eager loop"
-                cells = (f"{1e3 * step:.2f}", f"{rate / 1e12:,.1f}", f"{rate / peak:.2f}")
-                lines.append((precision, words, *cells))
+        product = statistics.median(taken.pop("matrix product"))
+        peak = 2 * sizes.batch * max(sizes.hidden) ** 2 / product
+        for what, steps in taken.items():
+            step = statistics.median(steps)
+            rate = operations / step
+            cells = (f"{1e3 * step:.2f}", f"{rate / 1e12:,.1f}", f"{rate / peak:.2f}")
+            lines.append((precision, what, *cells))
         lines.append((precision, "matrix product", "", f"{peak / 1e12:,.1f}", ""))
     columns = ("precision", "what", "a step, ms", "TFLOP/s", "of the matrix product")
     heading = f"#### A step of {name(sizes)}, {sizes.batch:,} rows"
@@ -149,7 +174,7 @@ def identical(one: Path, other: Path) -> str:
 def compare_repeats(at: Setting) -> str:
     """Compare two runs of the same command, and one that is stopped and resumed."""
     table, lines = command.write_table(at.folder / "repeated.npz", 64 * 256, 7), []
-    for precision in at.precisions or PRECISIONS[:1]:
+    for precision in here(at.precisions or PRECISIONS[:1], at.device):
         say(f"{precision}: two runs, and one that is stopped and resumed ...")
         flags: dict[str, Any] = {"device": at.device, "batch_size": 64, "epochs": 40}
         flags |= {"checkpoint_every": 2} | ({"precision": precision} if at.precisions else {})
@@ -176,9 +201,9 @@ def stop(at: Setting, table: Path, run: Path, flags: dict[str, Any]) -> int:
     return process.wait()
 
 
-def precisions(script: Path) -> tuple[str, ...]:
-    """Return what --precision takes; nothing where the script has no such flag."""
-    return PRECISIONS if "--precision" in output(str(script), "--help") else ()
+def here(precisions: tuple[str, ...], device: str) -> list[str]:
+    """Return the precisions that a device has."""
+    return [each for each in precisions if device == "cuda" or each != "tf32"]
 
 
 def where(device: str) -> str:
@@ -201,7 +226,10 @@ def main() -> None:
     print(f"{where(flags.device)}\n", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         sizes = SMALL if flags.small else LARGE
-        at = Setting(Path(folder), flags.device, script, sizes, precisions(script))
+        help_text = output(str(script), "--help")
+        precisions = PRECISIONS if "--precision" in help_text else ()
+        compiles = "--compile" in help_text
+        at = Setting(Path(folder), flags.device, script, sizes, precisions, compiles)
         sections = {"narrow": narrow, "wide": wide, "repeated": compare_repeats}
         for section in flags.only.split(","):
             print(sections[section](at), flush=True)

@@ -4,7 +4,7 @@
 second, for a 7-64-32-1 network with ReLU and Adam on ROWS random rows, shuffled in every epoch.
 TRAINER is train_nn, scikit-learn or lightning; each with its own default number of threads. The
 trainer `matmul` ignores BATCH and prints this machine's float32 operations per second instead,
-one core multiplying 1,024 x 1,024 matrices.
+one core multiplying 1,024 x 1,024 matrices. `lightning BATCH gpu` trains on an NVIDIA GPU.
 """
 
 import statistics
@@ -77,7 +77,7 @@ def scikit_learn(batch: int) -> float:
     return ROWS * EPOCHS / (seconds(1 + EPOCHS) - seconds(1))
 
 
-def lightning(batch: int) -> float:
+def lightning(batch: int, accelerator: str = "cpu") -> float:
     """Time a LightningModule with a shuffling DataLoader, all extras of the Trainer off."""
     import logging
 
@@ -111,14 +111,17 @@ def lightning(batch: int) -> float:
             self.begun = time.perf_counter()
 
         def on_train_epoch_end(self) -> None:
+            if accelerator == "gpu":
+                torch.cuda.synchronize()
             seconds.append(time.perf_counter() - self.begun)
 
     X, y = (torch.from_numpy(array) for array in table())
     loader = DataLoader(TensorDataset(X, y[:, None]), batch_size=batch, shuffle=True)
     off = dict.fromkeys(("logger", "enable_checkpointing", "enable_progress_bar"), False)
-    Trainer(max_epochs=3, accelerator="cpu", enable_model_summary=False, **off).fit(
-        Network(), loader
+    trainer = Trainer(
+        max_epochs=3, accelerator=accelerator, devices=1, enable_model_summary=False, **off
     )
+    trainer.fit(Network(), loader)
     return ROWS / statistics.median(seconds[1:])
 
 
@@ -168,4 +171,5 @@ if __name__ == "__main__":
         "lightning": lightning,
         "matmul": matmul,
     }
-    print(trainers[sys.argv[1]](int(sys.argv[2])))
+    _, trainer, batch, *accelerator = sys.argv
+    print(trainers[trainer](int(batch), *accelerator))

@@ -28,6 +28,9 @@ settings.register_profile("home", deadline=None, max_examples=tried)
 settings.register_profile("ci", deadline=None, max_examples=tried, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "home")
 
+# The tests are about CPUs, also on a machine with a GPU: several replicas cannot share one.
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
 once.install()
 
 # What a worker makes while it collects stays, and half of that time went into looking for garbage.

@@ -523,6 +523,7 @@ class Run:
     train: Table
     val: Table
     model: nn.Module
+    compiled: nn.Module  # the same model with the same weights, as torch.compile runs it if asked
     gradients: Tensor  # of all weights, as one tensor
     optimizer: torch.optim.Optimizer
     shuffle: torch.Generator
@@ -599,13 +600,13 @@ def sum_over_rows(values: Tensor, rows: int, function: str) -> Tensor:
 
 def train_epoch(run: Run) -> float:
     """Take a step for each batch of the training rows; return their mean loss meanwhile."""
-    run.model.train()
+    run.compiled.train()
     total = torch.zeros((), device=run.device)
     for step in run.train.steps(run.batch_size, run.shuffle):
         run.gradients.zero_()
         for X, y in step.chunks:
             if len(X) > 0:  # other replicas may have all rows of this step
-                outputs = forward(run.model, X, run.flags.precision)
+                outputs = forward(run.compiled, X, run.flags.precision)
                 loss = sum_over_rows(loss_of_each_row(outputs, y), len(X), "loss_of_each_row")
                 (loss / step.rows).backward()  # the rows of all replicas, see below
                 total += loss.detach()
@@ -664,7 +665,7 @@ def fit(run: Run, reports: "Reports | None") -> None:
         for group in run.optimizer.param_groups:
             group["lr"] = learning_rate_at(epoch, flags.epochs, flags.learning_rate)
         loss = train_epoch(run)
-        val_loss, accuracy = evaluate(run.model, run.val, flags.precision)
+        val_loss, accuracy = evaluate(run.compiled, run.val, flags.precision)
         require(math.isfinite(val_loss), f"no finite loss in epoch {epoch}; lower --learning_rate")
         run.history.append(Epoch(epoch, loss, val_loss, accuracy, time.perf_counter() - begun))
         if val_loss < run.best_loss - flags.min_delta:
@@ -1209,7 +1210,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     flag("--device", default="auto", help="auto, cpu, cuda, mps or xla")
     precisions = ("float32", "tf32", "bfloat16")
     flag("--precision", choices=precisions, default="float32", help="lower is faster on a GPU")
-    flag("--compile", type=truth, default=False, help="let torch.compile make steps faster")
+    flag("--compile", type=truth, default=False, help="let torch.compile compile the network")
     flag("--parallelism", choices=("data", "model"), default="data", help="share rows, or layers")
     flag("--checkpoint_every", type=whole_number, default=0, help="epochs between; 0: none")
     flag("--checkpoint_dir", default=env.get("AIP_CHECKPOINT_DIR"), help="folder for checkpoints")
@@ -1265,7 +1266,13 @@ def choose_device(wanted: str) -> torch.device:
         xla: torch.device = torch_xla.device()
         return xla
     if name == "cuda":
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK") or 0))
+        own, gpus = int(os.environ.get("LOCAL_RANK") or 0), torch.cuda.device_count()
+        require(
+            own < gpus,
+            f"--device {wanted}: this machine has {gpus} GPU{'s' * (gpus > 1)}, and this is its "
+            f"replica {own + 1}; start one replica for each GPU, or choose --device cpu",
+        )
+        torch.cuda.set_device(own)
     return torch.device(name)
 
 
@@ -1320,15 +1327,21 @@ def start_run(
         except ValueError as problem:  # it says all that there is to say
             raise Refused(str(problem)) from None
     model = model.to(device)
-    if flags.compile:
-        model.compile(mode="reduce-overhead")
+    compiled = compile_model(model, device) if flags.compile else model
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     gradients = join_gradients(weights)
     optimizer = build_optimizer(weights, flags.learning_rate)
     shuffle = torch.Generator().manual_seed(flags.seed)
-    run = Run(flags, replica, device, train, val, model, gradients, optimizer, shuffle)
+    run = Run(flags, replica, device, train, val, model, compiled, gradients, optimizer, shuffle)
     torch.set_num_threads(choose_threads(run.batch_size // train.replicas, len(gradients)))
     return run
+
+
+def compile_model(model: nn.Module, device: torch.device) -> nn.Module:
+    """Return the model as torch.compile runs it, which happens in the first step."""
+    require(device.type != "xla", "--compile true: XLA compiles by itself; leave it out")
+    # Not model.compile(), which leaves a Sequential as it is: torch never compiles its own modules.
+    return cast(nn.Module, torch.compile(model, mode="reduce-overhead"))
 
 
 def train_model(flags: argparse.Namespace, replica: Replica) -> None:
@@ -1353,7 +1366,7 @@ def train_model(flags: argparse.Namespace, replica: Replica) -> None:
         fit(run, reports)
     finally:
         wait_for_checkpoint(run)  # a notebook's next run looks for it
-    loss, accuracy = evaluate(run.model, run.val, flags.precision)
+    loss, accuracy = evaluate(run.compiled, run.val, flags.precision)
     files = collect_results(run, loss, accuracy, seconds=seconds)
     if reports:
         write_results(flags.model_dir, files)
@@ -1380,6 +1393,8 @@ def introduce(run: Run) -> None:
         f"{run.train.rows} rows, {run.train.X.shape[1]} features, {len(run.gradients)} weights, "
         f"{steps} {'step' if steps == 1 else 'steps'} an epoch, on {run.device}"
     )
+    if run.flags.compile:
+        run.say("torch compiles the network in the first steps, which takes up to a minute")
     if run.flags.unknown:
         run.say(f"ignored, not flags of this script: {' '.join(run.flags.unknown)}")
 
@@ -1469,6 +1484,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (MemoryError, RuntimeError) as problem:
         if isinstance(problem, MemoryError) or "allocate" in str(problem):
             return end(2, TOO_LARGE)
+        if flags.compile and isinstance(problem, torch._dynamo.exc.TorchDynamoException):
+            return end(2, f"--compile true: {reason_of(problem)}; or leave it out")
         if not is_loss_of_a_replica(problem):
             raise
         return end_without_the_others(flags)

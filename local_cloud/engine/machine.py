@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -45,7 +46,10 @@ def free_memory(group: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 def gpus() -> tuple[int, ...]:
-    """Return the NVIDIA GPUs of this machine by number; none where there is no `nvidia-smi`."""
+    """Return the NVIDIA GPUs of this machine by number; none where there is no `nvidia-smi`.
+
+    CUDA_VISIBLE_DEVICES names those that this process may use, by number or by UUID.
+    """
     try:
         done = subprocess.run(
             ["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, check=True
@@ -53,7 +57,16 @@ def gpus() -> tuple[int, ...]:
     except (OSError, subprocess.SubprocessError):
         return ()
     # "GPU 0: NVIDIA H200 (UUID: GPU-…)", and indented lines for the parts of a divided one.
-    return tuple(range(sum(line.startswith("GPU ") for line in done.stdout.splitlines())))
+    lines = [line for line in done.stdout.splitlines() if line.startswith("GPU ")]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        return tuple(range(len(lines)))
+    numbers = {str(number): number for number in range(len(lines))}
+    for number, line in enumerate(lines):
+        if uuid := re.search(r"\(UUID: (.+)\)", line):
+            numbers[uuid[1]] = number
+    named = [name.strip() for name in visible.split(",")]
+    return tuple(numbers[name] for name in named if name in numbers)
 
 
 def ephemeral() -> tuple[int, int]:

@@ -65,8 +65,12 @@ class Process:
 def start(
     words: Sequence[str], environment: Mapping[str, str], log: BinaryIO
 ) -> Process | subprocess.Popen[bytes]:
-    """Start a script with its arguments in exactly this environment, with its output in the log."""
+    """Start a script with its arguments in exactly this environment, with its output in the log.
+
+    On a machine with GPUs it sees none.
+    """
     command = [sys.executable, *words]
+    environment = {"CUDA_VISIBLE_DEVICES": "", **environment}
     if not system.LINUX:
         return subprocess.Popen(command, stdout=log, stderr=log, env=environment)
     early = frozenset(fork_server.early(environment).items())

@@ -266,6 +266,20 @@ def test_one_gpu_or_none_or_another_device_is_one_replica(
     assert (tmp_path / "run/model.pt").exists() == (replicas == 1)
 
 
+def test_more_replicas_than_gpus_are_refused(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    done = train(archive, tmp_path / "run")
+    assert (done.code, done.err) == (
+        2,
+        "train_nn.py: --device auto: this machine has 1 GPU, and this is its replica 2; "
+        "start one replica for each GPU, or choose --device cpu\n",
+    )
+
+
 @pytest.mark.slow
 def test_a_machine_with_several_gpus_starts_a_replica_for_each_and_trains_one_model(
     archive: Path, tmp_path: Path

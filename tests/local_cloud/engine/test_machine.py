@@ -44,14 +44,29 @@ def test_without_nvidia_smi_there_are_no_gpus(monkeypatch: pytest.MonkeyPatch) -
     assert gpus() == ()
 
 
-def test_gpus_are_counted_as_nvidia_smi_lists_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("visible", "found"),
+    [
+        (None, (0, 1)),
+        ("0,1", (0, 1)),
+        ("1", (1,)),
+        ("GPU-3, 0", (1, 0)),
+        ("", ()),
+        ("-1", ()),
+        ("7", ()),
+    ],
+)
+def test_gpus_are_those_that_nvidia_smi_lists_and_the_server_may_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visible: str | None, found: tuple[int, ...]
 ) -> None:
     listing = "GPU 0: A (UUID: GPU-1)\n  MIG 1g: (UUID: MIG-2)\nGPU 1: A (UUID: GPU-3)\n"
     (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\ncat <<.\n{listing}.\n")
     (tmp_path / "nvidia-smi").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert gpus() == (0, 1)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert gpus() == found
 
 
 @given(PORT, PORT)

@@ -425,6 +425,7 @@ class TestQueue:
         (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho GPU 0: A; echo GPU 1: A\n")
         (tmp_path / "nvidia-smi").chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         tell = python("import os, time; print(os.environ['CUDA_VISIBLE_DEVICES']); time.sleep(0.3)")
         wanted = {"a": 1, "b": 1, "c": 1, "many": 9, "none": 0}
         cloud = Cloud(**dict.fromkeys(wanted, plan(tell)))

@@ -156,6 +156,8 @@ def start_again(home: Home) -> Status:
                 " are kept"
             )
         found = status(home)
+        if found.silent and _is_ending(home, found.silent):
+            found = status(home)
         if found.silent:
             raise LocalCloudError(str(found))
         if found.running:
@@ -169,6 +171,17 @@ def start_again(home: Home) -> Status:
             )
         _say("The local cloud has ended without being stopped.")
         return _start(home)
+
+
+def _is_ending(home: Home, pid: int) -> bool:
+    """Return whether a silent server ends within a second.
+
+    One that is killed closes its connections first, and gives up the lock a moment later.
+    """
+    end = time.monotonic() + 1
+    while home.server() == pid and not is_suspended(pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    return home.server() != pid
 
 
 def _start(home: Home) -> Status:

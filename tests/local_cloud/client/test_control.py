@@ -54,6 +54,35 @@ def test_stopped_or_killed_it_starts_again_at_the_same_address(own: Home) -> Non
     assert not (own.data / "buckets" / "something").exists()
 
 
+# Holds the lock as a server does, and no port.
+DYING = """
+import os, sys, time
+from pathlib import Path
+from local_cloud.client.home import Home
+home = Home(Path(sys.argv[1]))
+lock = home.lock(100)
+lock.write(str(os.getpid()))
+lock.flush()
+home.write_address(home.address() | {"pid": os.getpid()})
+print("holds the lock", flush=True)
+time.sleep(0.3)
+"""
+
+
+def test_a_killed_server_that_has_closed_its_port_and_not_ended_yet_is_started_again(
+    own: Home,
+) -> None:
+    first = control.start(own)
+    os.kill(first.facts["pid"], signal.SIGKILL)
+    while own.running():
+        time.sleep(0.02)
+    words = [sys.executable, "-c", DYING, str(own.folder)]
+    with subprocess.Popen(words, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as dying:
+        assert dying.stdout and dying.stdout.readline() == "holds the lock\n"
+        assert control.status(own).silent == dying.pid
+        assert control.start_again(own).url == first.url
+
+
 def test_two_starts_at_once_make_one_server(own: Home) -> None:
     pids: list[int] = []
     threads = [

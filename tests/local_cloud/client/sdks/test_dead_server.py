@@ -148,7 +148,7 @@ def test_a_wait_for_a_job_ends(tmp_path: Path, cloud: str, end: str) -> None:
         begun = time.monotonic()
         said = waiting.communicate()[0].splitlines()[-1]
         assert time.monotonic() - begun < SOON
-        assert rig.home.running() == (end == "crash")
+        assert rig.home.running() == (end == "crash"), said
     if end == "stop":
         assert said.startswith("LocalCloudError the local cloud was stopped at"), said
     else:

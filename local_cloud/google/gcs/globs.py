@@ -6,19 +6,40 @@ lists them (github.com/fsouza/fake-gcs-server, pull requests 2328 and 2344).
 
 A pattern is a list of steps. Each step takes all places of a name that the steps before it can
 reach, and returns those that it can reach from there: no pattern makes it try one way after the
-other.
+other. A place knows how the pattern so far ends, because braces are written out before anything
+else: `{a/,b}**/c` is also `a/**/c`, and `{*,a}*` also `**`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import NamedTuple
 
 from local_cloud.google.gcs.errors import invalid
 
 _DEEPEST = 50  # braces inside braces
 
-Places = set[int]
+
+class Before(Enum):
+    """How the pattern so far ends."""
+
+    SEGMENT = auto()  # not at all, or in a slash: a segment begins
+    STAR_OF_SEGMENT = auto()  # in the first star of a segment, for which no character stands yet
+    STARS_OF_SEGMENT = auto()  # in two of these or more
+    STAR = auto()  # in any other star
+    OTHER = auto()
+
+
+class Place(NamedTuple):
+    """How far a name fits the pattern so far."""
+
+    at: int  # so many of its characters
+    before: Before
+
+
+Places = set[Place]
 Step = Callable[[str, Places], Places]
 
 
@@ -30,7 +51,8 @@ class Glob:
 
     def matches(self, name: str) -> bool:
         """Return whether the whole name fits."""
-        return len(name) in _follow(self.steps, name, {0})
+        reached = _follow(self.steps, name, {Place(0, Before.SEGMENT)})
+        return any(place.at == len(name) for place in reached)
 
 
 def _follow(steps: Iterable[Step], name: str, places: Places) -> Places:
@@ -46,34 +68,56 @@ def _follow(steps: Iterable[Step], name: str, places: Places) -> Places:
 
 def _one(fits: Callable[[str], bool]) -> Step:
     """Return the step over one character that fits."""
-    return lambda name, places: {at + 1 for at in places if at < len(name) and fits(name[at])}
+
+    def step(name: str, places: Places) -> Places:
+        return {
+            Place(at + 1, Before.OTHER) for at, _ in places if at < len(name) and fits(name[at])
+        }
+
+    return step
 
 
 def _letter(wanted: str) -> Step:
     return _one(lambda found: found == wanted)
 
 
-def _any_in_segment(name: str, places: Places) -> Places:
-    """`*`: go on as far as the next slash."""
-    reached: Places = set()
-    for at in sorted(places):
-        while at <= len(name) and at not in reached:
-            reached.add(at)
-            if at < len(name) and name[at] == "/":
-                break
+def _slash(name: str, places: Places) -> Places:
+    """`/`: a segment begins. `**/` is also no folder at all."""
+    begun = {Place(at + 1, Before.SEGMENT) for at, _ in places if name[at : at + 1] == "/"}
+    none = {Place(at, Before.SEGMENT) for at, end in places if end is Before.STARS_OF_SEGMENT}
+    return begun | none
+
+
+# What another star makes of an end; `**` goes on to any place, `*` as far as the next slash.
+_ONE_STAR = {Before.SEGMENT: Before.STAR_OF_SEGMENT, Before.OTHER: Before.STAR}
+_TWO_STARS = {
+    Before.STAR_OF_SEGMENT: Before.STARS_OF_SEGMENT,
+    Before.STARS_OF_SEGMENT: Before.STARS_OF_SEGMENT,
+    Before.STAR: Before.OTHER,
+}
+
+
+def _star(name: str, places: Places) -> Places:
+    """`*`, or the next star of `**`."""
+    stay = {Place(at, (_ONE_STAR | _TWO_STARS)[end]) for at, end in places}
+    in_segment = _to_slash(name, {at for at, end in places if end in _ONE_STAR})
+    first = min((at for at, end in places if end in _TWO_STARS), default=len(name))
+    anywhere = range(first + 1, len(name) + 1)
+    return (
+        stay
+        | {Place(at, Before.STAR) for at in in_segment}
+        | {Place(at, Before.OTHER) for at in anywhere}
+    )
+
+
+def _to_slash(name: str, starts: set[int]) -> set[int]:
+    """Return where a star can end that begins at one of these, but for there itself."""
+    reached: set[int] = set()
+    for at in sorted(starts):
+        while at < len(name) and name[at] != "/" and at + 1 not in reached:
             at += 1
+            reached.add(at)
     return reached
-
-
-def _any(name: str, places: Places) -> Places:
-    """`**`: go on to any place."""
-    return set(range(min(places), len(name) + 1))
-
-
-def _any_folders(name: str, places: Places) -> Places:
-    """`**/` at the beginning of a segment: no folder, or any number of them."""
-    first = min(places)
-    return places | {at for at in range(first + 1, len(name) + 1) if name[at - 1] == "/"}
 
 
 def _alternatives(branches: list[list[Step]]) -> Step:
@@ -119,7 +163,8 @@ class _Reader:
     def _step(self, letter: str) -> Step:
         match letter:
             case "*":
-                return self._stars()
+                self.at += 1
+                return _star
             case "[":
                 return self._class()
             case "{":
@@ -132,7 +177,8 @@ class _Reader:
             case "?":
                 self.at += 1
                 return _one(lambda found: found != "/")
-        return _letter(self._literal())
+        literal = self._literal()
+        return _slash if literal == "/" else _letter(literal)
 
     def _literal(self) -> str:
         """Read a character; a backslash takes the meaning from the one after it."""
@@ -140,18 +186,6 @@ class _Reader:
             self.at += 1
         self.at += 1
         return self.pattern[self.at - 1]
-
-    def _stars(self) -> Step:
-        start = self.at
-        while self.at < len(self.pattern) and self.pattern[self.at] == "*":
-            self.at += 1
-        if self.at - start == 1:
-            return _any_in_segment
-        begins_segment = start == 0 or self.pattern[start - 1] == "/"
-        if begins_segment and self.pattern[self.at : self.at + 1] == "/":
-            self.at += 1
-            return _any_folders
-        return _any
 
     def _braces(self) -> Step:
         if len(self.opened) >= _DEEPEST:

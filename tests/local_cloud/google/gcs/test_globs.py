@@ -149,6 +149,13 @@ def fits(pattern: str, name: str, before: str = "/") -> bool:
 @given(pattern=PATTERNS, name=NAMES)
 @example("a/**/b", "a/b")
 @example("{a,b/**/}a", "b/a")
+@example("{,}**/", "")  # braces are written out before anything else
+@example("{a/,b}**/a", "a/a")
+@example("{a/,b}**/a", "ba")
+@example("{**/,b}a", "a")
+@example("a{**/,b}a", "aa")
+@example("{**,b}/a", "a")
+@example("{*,b}*/a", "a")
 def test_every_name_matches_as_the_rules_say(pattern: str, name: str) -> None:
     expected = any(fits(one, name) for one in spell_out(pattern))
     assert globs.read(pattern).matches(name) == expected

@@ -181,6 +181,7 @@ def test_axe_core_finds_nothing(browser: Browser, site: Path, axe: str, width: i
 def test_a_picture_without_words_is_noticed(browser: Browser, episode: Path, axe: str) -> None:
     browser.open(episode.as_uri())
     browser.js("document.querySelector('figure img').removeAttribute('alt')")
+    browser.js(SETTLED)
     browser.js(axe)
     assert [each[0] for each in browser.js(VIOLATIONS)] == ["image-alt"]
 

@@ -19,15 +19,21 @@ from local_cloud.engine.spec import Replica
 LAUNCHER = Path(__file__).with_name("namespace.py")
 
 
-def with_mounts(replica: Replica, read_only: Sequence[str]) -> Replica:
+def with_mounts(
+    replica: Replica, read_only: Sequence[str], *, group: Path | None = None
+) -> Replica:
     """Return the replica as it is to be started so that it finds the folders at its mounts' paths.
 
     In a mount namespace of its own where the machine allows one; elsewhere the paths in its
     arguments and environment are rewritten, and only a path that its code spells out is missed.
+
+    group: the control group that it joins before it begins, where it gets a namespace.
     """
     mounts = replica.mounts
     if available():
-        command = inside(replica.command, mounts, read_only=read_only, hosts=replica.hosts)
+        command = inside(
+            replica.command, mounts, read_only=read_only, hosts=replica.hosts, group=group
+        )
         return replace(replica, command=command)
     return replace(
         replica,
@@ -42,6 +48,7 @@ def inside(
     *,
     read_only: Sequence[str] = (),
     hosts: Sequence[str] = (),
+    group: Path | None = None,
 ) -> tuple[str, ...]:
     """Return the command that runs `command`, in the same process, where the mounts are to be seen.
 
@@ -49,7 +56,7 @@ def inside(
     """
     places = {path: str(folder) for path, folder in mounts.items()}
     words = (json.dumps(places), json.dumps(list(read_only)), json.dumps(list(hosts)))
-    return (sys.executable, "-I", "-S", str(LAUNCHER), *words, *command)
+    return (sys.executable, "-I", "-S", str(LAUNCHER), str(group or ""), *words, *command)
 
 
 @functools.cache

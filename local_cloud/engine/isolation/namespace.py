@@ -1,11 +1,12 @@
-"""Become a command that sees folders at given paths: `namespace.py JSON JSON JSON COMMAND …`.
+"""Become a command that sees folders at given paths: `namespace.py GROUP JSON … COMMAND …`.
 
 Runs as a script with the standard library only (`python -I -S`), between fork and the command, in
-the command's own process. JSON: {"/gcs": "/folder", …}, a list of folders that the command may read
-and not change, and a list of names that stand for loopback. The new root is a small file system in
-memory in which everything of the old root is bound, and the folders besides: so neither need the
-path exist nor need the root be writable. An unprivileged user gets a user namespace for this in
-which his own id is mapped to itself, so that files are his, inside and outside.
+the command's own process. GROUP: the folder of the control group that it joins, or nothing. JSON:
+{"/gcs": "/folder", …}, a list of folders that the command may read and not change, and a list of
+names that stand for loopback. The new root is a small file system in memory in which everything of
+the old root is bound, and the folders besides: so neither need the path exist nor need the root be
+writable. An unprivileged user gets a user namespace for this in which his own id is mapped to
+itself, so that files are his, inside and outside.
 """
 
 from __future__ import annotations
@@ -129,6 +130,16 @@ def name_loopback(names: list[str]) -> None:
         return
 
 
+def join_group(folder: str) -> None:
+    """Put this process, and what it will start, into a control group, if there is one."""
+    try:
+        if folder:
+            with open(f"{folder}/cgroup.procs", "w", encoding="ascii") as file:
+                file.write("0")
+    except OSError:  # the server tries it, too
+        return
+
+
 def enter(mounts: dict[str, str], read_only: list[str], hosts: list[str]) -> None:
     """Give this process a new root with everything of the old one, and the mounts."""
     here = os.getcwd()
@@ -153,7 +164,8 @@ def enter(mounts: dict[str, str], read_only: list[str], hosts: list[str]) -> Non
 
 def main() -> None:
     """Enter, then become the command; exit 127 (as a shell does) when it is not there."""
-    _, places, read_only, hosts, *command = sys.argv
+    _, group, places, read_only, hosts, *command = sys.argv
+    join_group(group)
     enter(json.loads(places), json.loads(read_only), json.loads(hosts))
     try:
         os.execvp(command[0], command)

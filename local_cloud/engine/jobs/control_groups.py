@@ -59,12 +59,26 @@ def _add(group: Path, pid: int) -> None:
     (group / "cgroup.procs").write_text(str(pid), encoding="ascii")
 
 
-def add(pid: int, marks: Mapping[str, str]) -> None:
-    """Make the group of these marks, and put a process that has just started into it."""
-    if base := own_group():
-        group = base / reaper.group_name(reaper.entries(marks))
-        with suppress(OSError):  # it has ended, or the system allows no more groups
-            group.mkdir(exist_ok=True)
+def make(marks: Mapping[str, str]) -> Path | None:
+    """Make the group of these marks; its folder, or None if there can be none."""
+    base = own_group()
+    if base is None:
+        return None
+    group = base / reaper.group_name(reaper.entries(marks))
+    with suppress(OSError):  # the system allows no more groups
+        group.mkdir(exist_ok=True)
+        return group
+    return None
+
+
+def add(pid: int, group: Path | None) -> None:
+    """Put a process that has just started into a group.
+
+    What it has started by then is not in the group: where a replica gets mounts, it joins the group
+    itself before it begins (isolation/namespace.py).
+    """
+    if group:
+        with suppress(OSError):  # it has ended
             _add(group, pid)
 
 

@@ -117,6 +117,8 @@ def become(
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
+    if requested["group"]:
+        isolation("namespace").join_group(requested["group"])
     take_over(requested, log, line)
     if network:
         isolation("network_namespace").enter(network)

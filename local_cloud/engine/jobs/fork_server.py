@@ -209,11 +209,13 @@ class ForkServer:
         self, command: Sequence[str], environment: Mapping[str, str], *, folder: str,
         mounts: Mapping[str, str], read_only: Sequence[str], log: int,
         first: str = "", hosts: Sequence[str] = (), network: Sequence[int] = (), note: str = NOTE,
+        group: str = "",
     ) -> Forked:  # fmt: skip
         """Start a replica that writes into this log; OSError if no process can fork it.
 
         first: a shell's line that installs what the command runs; hosts: names of loopback;
-        network: the namespaces of a network that it enters; note: the first line in the log.
+        network: the namespaces of a network that it enters; note: the first line in the log;
+        group: the folder of the control group that it joins.
         """
         process = self.processes.get(json.dumps(early(environment), sort_keys=True))
         if process is None:
@@ -221,6 +223,7 @@ class ForkServer:
         requested = {
             "command": command, "environment": environment, "folder": folder, "mounts": mounts,
             "read_only": read_only, "hosts": hosts, "note": note, "first": first,
+            "group": group,
         }  # fmt: skip
         return process.fork(requested, [log, *network])
 

@@ -137,15 +137,16 @@ def start(
     if contents := context.pythons.base(replica.image).contents:
         replica = image_files.place_files(replica, contents, own)
     temporary = temporary_folder(own)
+    group = control_groups.make(context.marks)
     with open(log_path(context.folder, replica.name), "ab", opener=files.open_regular) as log:
         log.write("".join(f"{note}\n" for note in notes).encode())
         log.flush()
         try:
             unchanged = context.pythons.base(replica.image).unchanged
             process = _fork(
-                replica, context, temporary=temporary, log=log, network=network
+                replica, context, temporary=temporary, log=log, network=network, group=group
             ) or _spawn(
-                mounts.with_mounts(replica, unchanged) if replica.mounts else replica,
+                mounts.with_mounts(replica, unchanged, group=group) if replica.mounts else replica,
                 context,
                 temporary=temporary,
                 log=log,
@@ -154,7 +155,7 @@ def start(
         except (OSError, ValueError, IndexError) as problem:
             log.write(f"The replica cannot be started: {problem}\n".encode(errors="replace"))
             raise NotStarted(str(problem)) from problem
-    control_groups.add(process.pid, context.marks)
+    control_groups.add(process.pid, group)
     return Started(process, temporary)
 
 
@@ -185,6 +186,7 @@ def _fork(
     temporary: Path,
     log: BinaryIO,
     network: Entered | None,
+    group: Path | None,
 ) -> Forked | None:
     """Return the replica as a process that is forked, if it starts warm and can."""
     python = context.pythons.of(replica.image)
@@ -207,6 +209,7 @@ def _fork(
             log=log.fileno(),
             hosts=replica.hosts,
             network=network.fds if network else (),
+            group=str(group or ""),
         )
     except OSError:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,18 @@ groups = pytest.mark.skipif(
 
 @groups
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="pivot_root has another number")
+@pytest.mark.parametrize("pause", [0.0, 0.5])
 def test_a_process_that_leaves_its_session_environment_and_root_ends_with_its_job(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pause: float
 ) -> None:
+    """Also if the server of a busy machine comes to nothing else for a while."""
+    add = control_groups.add
+
+    def add_later(pid: int, group: Path | None) -> None:
+        time.sleep(pause)
+        add(pid, group)
+
+    monkeypatch.setattr(control_groups, "add", add_later)
     (data := tmp_path / "objects").mkdir()
     command = (sys.executable, "-c", ESCAPES.replace("SECONDS", "60"))
     plan = Plan((Replica("r0", command, {}, mounts={"/gcs": data}),))
@@ -69,7 +79,8 @@ def test_a_group_goes_with_its_processes(tmp_path: Path) -> None:
     assert base
     group = base / reaper.group_name(reaper.entries(marks))
     process = subprocess.Popen(["sleep", "60"], env={}, start_new_session=True)
-    control_groups.add(process.pid, marks)
+    assert control_groups.make(marks) == group
+    control_groups.add(process.pid, group)
     assert group.exists()
     assert reaper.living((), reaper.entries(marks)) == {process.pid}
     assert reaper.living((), ["LOCAL_CLOUD_JOB=another"]) == set()
@@ -83,7 +94,8 @@ def test_where_there_are_none_nothing_happens(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(system, "LINUX", False)
     control_groups.own_group.cache_clear()
     try:
-        control_groups.add(os.getpid(), {"A": "b"})
+        assert control_groups.make({"A": "b"}) is None
+        control_groups.add(os.getpid(), None)
         control_groups.remove({"A": "b"})
         assert control_groups.own_group() is None
     finally:

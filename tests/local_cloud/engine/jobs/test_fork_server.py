@@ -15,7 +15,7 @@ import pytest
 
 from local_cloud.engine import system
 from local_cloud.engine.isolation import job_network, mounts
-from local_cloud.engine.jobs import fork_process, fork_server
+from local_cloud.engine.jobs import control_groups, fork_process, fork_server, reaper
 from local_cloud.engine.spec import Plan, Replica, State
 from tests.local_cloud.engine.forks import TELLS, ended, only, plan, said
 from tests.local_cloud.engine.forks import lighter as lighter
@@ -72,6 +72,22 @@ def test_a_replica_holds_nothing_open_of_those_that_were_forked_before(
             assert only(running)  # they were forked
             first, second = (said(running.log("both", name)) for name in ("r", "second"))
             assert first == second
+
+    run(story())
+
+
+@pytest.mark.skipif(not control_groups.own_group(), reason="this user may make no groups here")
+def test_a_forked_replica_joins_its_control_group_before_it_begins(
+    tmp_path: Path, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control_groups, "add", lambda pid, group: None)
+    script.write_text('print(open("/proc/self/cgroup").read())\n')
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(forked=plan(str(script)))) as running:
+            _, groups = await ended(running, "forked")
+            assert only(running)  # it was forked
+        assert f"/{reaper.PREFIX}" in groups
 
     run(story())
 

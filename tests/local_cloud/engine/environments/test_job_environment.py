@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from local_cloud.engine import system
 from local_cloud.engine.base import server_base
 from local_cloud.engine.environments import job_environment, uv
 from local_cloud.engine.isolation import mounts
@@ -369,7 +370,12 @@ def test_the_other_verbs(tmp_path: Path, cache: dict[str, str]) -> None:
     assert "pip download is not available in a local job" in download[-1]
 
 
-@pytest.mark.parametrize("forked", [False, True])
+FORKED = pytest.param(
+    True, marks=pytest.mark.skipif(not system.LINUX, reason="forks on Linux only")
+)
+
+
+@pytest.mark.parametrize("forked", [False, FORKED])
 def test_every_python_of_a_job_first_runs_the_engines_hook(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked: bool
 ) -> None:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 from torch.nn import functional
 
-# These compute each column by itself, so they work between two shared layers as they are.
+# These compute each column by itself, so they work between two shared layers.
 COLUMN_BY_COLUMN = (
     nn.ELU,
     nn.GELU,
@@ -176,8 +176,8 @@ class SumOfAll(torch.autograd.Function):
         return gradient
 
 
-# The tensors of the newest messages are kept, as in train_nn.py: else torch 2.4 can hang at the end.
-# Only a few, since they are as large as a layer's outputs.
+# The newest messages are kept, as in train_nn.py, for torch 2.4 could hang at the end without them:
+# only a few, since they are as large as a layer's outputs.
 SENT: deque[list[Tensor]] = deque(maxlen=4)
 
 

@@ -9,7 +9,6 @@ weights: there is nothing to add up before the optimizer's step. This is the sch
 Dropout needs the same random numbers on all replicas: give all of them the same seed.
 """
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 from torch.nn import functional
 
-# These compute each column by itself, so they work between two shared layers.
+# These compute each column by itself, so they work between two shared layers as they are.
 COLUMN_BY_COLUMN = (
     nn.ELU,
     nn.GELU,
@@ -176,15 +175,9 @@ class SumOfAll(torch.autograd.Function):
         return gradient
 
 
-# The newest messages are kept, as in train_nn.py, for torch 2.4 could hang at the end without them:
-# only a few, since they are as large as a layer's outputs.
-SENT: deque[list[Tensor]] = deque(maxlen=4)
-
-
 def add_up(own: Tensor) -> Tensor:
     """Return the sum of the replicas' tensors, which has the same bits on all of them."""
     total = copy_to_send(own)
-    SENT.append([total])
     dist.all_reduce(total)
     return total.to(own.device)
 
@@ -208,7 +201,6 @@ def whole(model: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if name in shared:
             sent = copy_to_send(own)
             parts = [torch.empty_like(sent) for _ in range(dist.get_world_size())]
-            SENT.append([sent, *parts])
             dist.all_gather(parts, sent)
             found[name] = torch.cat(parts, shared[name]).cpu()
         else:

@@ -158,6 +158,7 @@ def step_of(
         train=table,
         val=table,
         model=model,
+        compiled=model,
         gradients=script.join_gradients(weights),
         optimizer=script.build_optimizer(weights, learning_rate=0.001),
         shuffle=torch.Generator(),

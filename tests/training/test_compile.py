@@ -37,7 +37,6 @@ def test_a_compiled_run_gives_the_model_that_any_other_gives(archive: Path, tmp_
 def test_without_a_compiler_it_is_refused_in_one_sentence(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CXX", str(tmp_path / "none"))
     monkeypatch.setattr("torch._inductor.config.cpp.cxx", (None, str(tmp_path / "none")))
     done = train(archive, tmp_path / "run", "--device", "cpu", "--compile", "true")
     assert done.code == 2

@@ -65,7 +65,8 @@ lock.write(str(os.getpid()))
 lock.flush()
 home.write_address(home.address() | {"pid": os.getpid()})
 print("holds the lock", flush=True)
-time.sleep(0.3)
+sys.stdin.readline()
+time.sleep(0.2)
 """
 
 
@@ -77,9 +78,12 @@ def test_a_killed_server_that_has_closed_its_port_and_not_ended_yet_is_started_a
     while own.running():
         time.sleep(0.02)
     words = [sys.executable, "-c", DYING, str(own.folder)]
-    with subprocess.Popen(words, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as dying:
-        assert dying.stdout and dying.stdout.readline() == "holds the lock\n"
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, cwd=CHECKOUT, stdin=pipe, stdout=pipe, text=True) as dying:
+        assert dying.stdin and dying.stdout and dying.stdout.readline() == "holds the lock\n"
         assert control.status(own).silent == dying.pid
+        dying.stdin.write("\n")
+        dying.stdin.flush()
         assert control.start_again(own).url == first.url
 
 

@@ -88,11 +88,12 @@ class Platform:
         hidden: str = "",
         base_of: BaseOf = own_only,
         door: Door | None = None,
+        private: Sequence[Path] = (),
     ) -> Platform:
         """Open what is in the folder, or make it; the engine is not started.
 
-        space: how much may be written there; cores, hook, hidden, base_of, door: the
-        engine's.
+        space: how much may be written there; cores, hook, hidden, base_of, door, private:
+        the engine's.
         """
         records, s3_records = Records(folder / "records.sqlite"), Records(folder / "s3.sqlite")
         _require_records_of(folder, ("buckets", "jobs", "deployments"), records)
@@ -106,6 +107,7 @@ class Platform:
             hidden=hidden,
             base_of=base_of,
             door=door,
+            private=private,
         )
         return cls(
             records=records,

@@ -102,6 +102,7 @@ class LocalCloud:
             hidden=home.secret(),
             base_of=PulledImages(home.images).base_of,
             door=self.door,
+            private=(home.folder,),
         )
         self._clouds = [google.service(self._platform), amazon.service(self._platform)]
         routes = [

@@ -55,7 +55,8 @@ class Replica:
     command: tuple[str, ...]
     environment: Mapping[str, str]
     folder: Path | None = None  # working directory; None: the replica's own folder
-    mounts: Mapping[str, Path] = field(default_factory=dict)  # "/gcs" -> the folder seen there
+    mounts: Mapping[str, Path] = field(default_factory=dict)  # "/gcs" -> what is there: shared
+    reads: tuple[Path, ...] = ()  # what it needs of this machine besides; changes stay its own
     launched: Path | None = None  # the folder with the program that its command, a launcher, runs
     warm: bool = False  # forked from a process that has imported torch: the engine decides
     image: str = ""  # whose environment it runs in

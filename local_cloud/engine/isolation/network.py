@@ -1,8 +1,8 @@
 """How the server reaches a served replica, and nobody else does.
 
-Where the machine allows it, each replica has a network of its own (network_namespace.py): the
-server gets sockets of that network over a Unix socket that only the two have, and a replica
-reaches this machine's ports only as far as the server passes its bytes on. Elsewhere a replica
+Where the machine allows it, each replica has a network of its own
+(inside/network_namespace.py): the server gets sockets of that network over a Unix socket that only
+the two have, and a replica reaches this machine's ports only as far as the server passes its bytes on. Elsewhere a replica
 listens on a free port of loopback, where other users of the machine can connect to it too.
 """
 
@@ -24,7 +24,7 @@ from local_cloud.engine import system
 from local_cloud.engine.isolation.outgoing import pass_on
 from local_cloud.engine.machine import Ports
 
-LAUNCHER = Path(__file__).with_name("network_namespace.py")
+LAUNCHER = Path(__file__).parent / "inside" / "network_namespace.py"
 ENTERING = 30.0  # seconds for a replica's process to enter its network
 
 

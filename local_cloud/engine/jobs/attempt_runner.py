@@ -227,15 +227,19 @@ class AttemptRunner:
         notes = plan.notes if number == 1 else (f"{AGAIN}{number}",)
         for index, one in enumerate(plan.replicas):
             try:
-                started = start(one, notes, self._context, network=self._network)
+                started = start(
+                    one,
+                    notes,
+                    self._context,
+                    network=self._network,
+                    is_batch=len(plan.replicas) > 1,
+                )
             except NotStarted:
                 self._handle_exit(index, NOT_FOUND)
                 return
             except OSError as problem:  # no room for its folders or its log
                 self._settle(Outcome(State.FAILED, "staging", str(problem)))
                 return
-            if len(plan.replicas) > 1:
-                system.work_through(started.process.pid)
             self._guard.add(started.process.pid, min(plan.grace, LOST_GRACE))
             self._started.append(started)
             self._living.add(index)

@@ -75,7 +75,7 @@ def add(pid: int, group: Path | None) -> None:
     """Put a process that has just started into a group.
 
     What it has started by then is not in the group: where a replica gets mounts, it joins the group
-    itself before it begins (isolation/namespace.py).
+    itself before it begins (isolation/inside/launcher.py).
     """
     if group:
         with suppress(OSError):  # it has ended

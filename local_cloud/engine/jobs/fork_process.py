@@ -118,14 +118,12 @@ def become(
     os.dup2(nothing, 0)
     os.close(nothing)
     if requested["group"]:
-        isolation("namespace").join_group(requested["group"])
+        isolation("launcher").join_group(requested["group"])
     take_over(requested, log, line)
     if network:
         isolation("network_namespace").enter(network)
-    if requested["mounts"]:
-        isolation("namespace").enter(
-            requested["mounts"], requested["read_only"], requested["hosts"]
-        )
+    if requested["layout"]:
+        isolation("launcher").enter_or_exit(requested["layout"])
     command = requested["command"]
     if requested["first"]:
         run_first(requested["first"])
@@ -360,13 +358,19 @@ def source(path: str) -> bytes:
 
 
 def isolation(name: str) -> Any:
-    """Load a module of the room `isolation`: what gives a process its network, or its mounts."""
-    path = Path(__file__).parents[1] / "isolation" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """Load a module of `isolation/inside`: what gives a process its network, or its root.
+
+    Its modules import each other by their names, which are not to be in the way of the job's.
+    """
+    folder, before = str(Path(__file__).parents[1] / "isolation" / "inside"), {*sys.modules}
+    sys.path.insert(0, folder)
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path[:] = [each for each in sys.path if each != folder]
+        for each in {*sys.modules} - before:
+            if (getattr(sys.modules[each], "__file__", "") or "").startswith(folder):
+                del sys.modules[each]
 
 
 def fork_to_run(

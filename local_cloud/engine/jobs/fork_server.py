@@ -206,25 +206,36 @@ class ForkServer:
         self._rest = asyncio.get_running_loop().call_later(IDLE, self._send_home)
 
     def fork(
-        self, command: Sequence[str], environment: Mapping[str, str], *, folder: str,
-        mounts: Mapping[str, str], read_only: Sequence[str], log: int,
-        first: str = "", hosts: Sequence[str] = (), network: Sequence[int] = (), note: str = NOTE,
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        folder: str,
+        log: int,
+        layout: Mapping[str, object] | None = None,
+        first: str = "",
+        network: Sequence[int] = (),
+        note: str = NOTE,
         group: str = "",
-    ) -> Forked:  # fmt: skip
+    ) -> Forked:
         """Start a replica that writes into this log; OSError if no process can fork it.
 
-        first: a shell's line that installs what the command runs; hosts: names of loopback;
-        network: the namespaces of a network that it enters; note: the first line in the log;
-        group: the folder of the control group that it joins.
+        layout: what it sees of this machine, None: all; first: a shell's line that installs what
+        the command runs; network: the namespaces of a network that it enters; note: the first line
+        in the log; group: the folder of the control group that it joins.
         """
         process = self.processes.get(json.dumps(early(environment), sort_keys=True))
         if process is None:
             raise OSError("no process has been started for such a replica")
         requested = {
-            "command": command, "environment": environment, "folder": folder, "mounts": mounts,
-            "read_only": read_only, "hosts": hosts, "note": note, "first": first,
+            "command": command,
+            "environment": environment,
+            "folder": folder,
+            "layout": layout,
+            "note": note,
+            "first": first,
             "group": group,
-        }  # fmt: skip
+        }
         return process.fork(requested, [log, *network])
 
     def _send_home(self) -> None:

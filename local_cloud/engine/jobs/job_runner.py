@@ -149,7 +149,7 @@ class JobRunner:
             lambda: tuple(replace(one, warm=starts_warm(one, context)) for one in plan.replicas)
         )
         if first := next((one for one in replicas if one.warm), None):
-            await self._shared.fork_server.ready(environment(first, context, context.folder))
+            await self._shared.fork_server.ready(environment(first, context, str(context.folder)))
         self._importing = time.monotonic() - began
         return replace(plan, replicas=replicas)
 

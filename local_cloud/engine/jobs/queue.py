@@ -17,7 +17,8 @@ from local_cloud.engine.base import Base, BaseOf, own_only, server_base
 from local_cloud.engine.dialect import TrainingDialect
 from local_cloud.engine.environments.environments import Environments
 from local_cloud.engine.environments.job_environment import write_scripts
-from local_cloud.engine.isolation import job_network, mounts
+from local_cloud.engine.isolation import job_network
+from local_cloud.engine.isolation.roots import Isolation
 from local_cloud.engine.jobs import control_groups, job_table, log_timestamps, reaper, scheduler
 from local_cloud.engine.jobs.attempt_runner import check_name
 from local_cloud.engine.jobs.fork_server import ForkServer
@@ -61,13 +62,15 @@ class JobQueue:
         hidden: str = "",
         base_of: BaseOf = own_only,
         door: job_network.Door | None = None,
+        private: Sequence[Path] = (),
     ) -> None:
         """folder: where the jobs' folders and logs are, this engine's alone; cores: None, all.
 
         hook: a file that every Python of a job runs when it starts. space: how much may be
         written; None: what a learner's machine allows by default. hidden: a text that nobody is to
         read in a log. base_of: what jobs of an image stand on. door: how jobs that have a
-        network of their own reach the server.
+        network of their own reach the server. private: folders that no job may see, beside the
+        homes and the jobs' own.
         """
         self._folder = folder.resolve()
         self._records = records
@@ -75,6 +78,7 @@ class JobQueue:
         self._cores = cores or machine.cores()
         self._hook, self._base_of, self._space, self._door = hook, base_of, space, door
         self.hidden = hidden.encode()
+        self._private = (self._folder, *private)
         self._gpus: tuple[int, ...] = ()
         self.ports = machine.Ports()
         self.failures = Failures(records)
@@ -102,9 +106,9 @@ class JobQueue:
         self._own = server_base(await asyncio.to_thread(write_scripts, self._folder / ".bin"))
         # What is left is ended before a record says so.
         await asyncio.to_thread(reaper.end, (), reaper.entries(self._engine_mark), LEFTOVER_GRACE)
-        self._gpus, *_ = await asyncio.gather(
+        self._gpus, self.isolation, *_ = await asyncio.gather(
             asyncio.to_thread(machine.gpus),
-            asyncio.to_thread(mounts.available),  # asked now, so that no job waits for the answer
+            asyncio.to_thread(Isolation.find, self._folder, self._private),
             asyncio.to_thread(control_groups.remove, self._engine_mark),
             asyncio.to_thread(job_network.available),
         )
@@ -297,7 +301,7 @@ class JobQueue:
         pythons = Environments(folder, self.base, self._hook, wheels=self._folder / ".wheels")
         return ReplicaContext(
             folder, pythons, threads, gpus, self._marks(name), self._fork_server,
-            hidden=self.hidden,
+            self.isolation, hidden=self.hidden,
         )  # fmt: skip
 
     def _begin(self, job: Job, gpus: tuple[int, ...]) -> None:

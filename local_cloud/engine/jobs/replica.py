@@ -18,6 +18,7 @@ from local_cloud.engine.environments import image_files
 from local_cloud.engine.environments.environments import Environments
 from local_cloud.engine.isolation import mounts
 from local_cloud.engine.isolation.network import Entered
+from local_cloud.engine.isolation.roots import Isolation, Layout, Level
 from local_cloud.engine.jobs import control_groups, shell_line, warm_start
 from local_cloud.engine.jobs.fork_server import Forked, ForkServer
 from local_cloud.engine.spec import EngineError, JobContext, Replica
@@ -27,6 +28,7 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # A socket's path may have 103 bytes (macOS; Linux: 107), and multiprocessing makes sockets with
 # names of 32 below TMPDIR.
 LONGEST = 70
+LAYERS = ".layers"  # in the job's folder
 OURS = "local cloud: "  # so begin the lines that are not the program's
 # Which of the processor's instructions PyTorch and the libraries of linear algebra use, and with
 # them how sums are rounded: the server's own setting holds for jobs too (tests/within.py).
@@ -50,6 +52,7 @@ class ReplicaContext:
     gpus: tuple[int, ...]
     marks: Mapping[str, str]  # environment entries by which its processes are found
     fork_server: ForkServer  # forks replicas that are to start in a moment
+    isolation: Isolation  # what its processes may see and change of this machine
     hidden: bytes = b""  # what nobody is to read in a log
 
     def of_job(self, port: Callable[[], int]) -> JobContext:
@@ -66,7 +69,19 @@ class Started:
     temporary: Path
 
 
-def environment(replica: Replica, context: ReplicaContext, temporary: Path) -> dict[str, str]:
+@dataclass(frozen=True)
+class Launch:
+    """How a replica's process is started."""
+
+    context: ReplicaContext
+    log: BinaryIO
+    network: Entered | None  # None: this machine's
+    group: Path | None  # the control group that it joins
+    temporary: str  # its TMPDIR
+    layout: Layout | None  # None: it sees this machine as it is
+
+
+def environment(replica: Replica, context: ReplicaContext, temporary: str) -> dict[str, str]:
     """Return the whole environment of a replica: of the server's own, nothing but INSTRUCTIONS."""
     own = context.folder / replica.name
     python = context.pythons.of(replica.image)
@@ -74,7 +89,7 @@ def environment(replica: Replica, context: ReplicaContext, temporary: Path) -> d
     return {
         "PATH": os.pathsep.join(map(str, path)),
         "HOME": str(own / ".home"),
-        "TMPDIR": str(temporary),
+        "TMPDIR": temporary,
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
         "OMP_NUM_THREADS": str(context.threads),
@@ -98,11 +113,15 @@ def log_path(job_folder: Path, name: str) -> Path:
     return job_folder / f"{name}.log"
 
 
-def temporary_folder(own: Path) -> Path:
-    """Return a new TMPDIR.
+def temporary_folder(own: Path, isolation: Isolation) -> Path:
+    """Return a new folder for what goes when the replica ends: its layer, or its TMPDIR.
 
-    It is below the replica's folder, or the system's when that path is too long.
+    A layer is beside the replica's folder, which the replica sees. A TMPDIR is below that, or the
+    system's when that path is too long.
     """
+    if isolation.level is not Level.UNPROTECTED:
+        own.parent.joinpath(LAYERS).mkdir(mode=0o700, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=f"{own.name}-", dir=own.parent / LAYERS))
     folder = own / ".tmp"
     if len(os.fsencode(folder)) > LONGEST:
         return Path(tempfile.mkdtemp(prefix="lc-"))
@@ -116,12 +135,14 @@ def start(
     context: ReplicaContext,
     *,
     network: Entered | None = None,
+    is_batch: bool = False,
 ) -> Started:
     """Start a replica as a session of its own, writing straight into its log.
 
     The notes come first, a line each. The log then goes on when the server ends. NotStarted:
     there is no such command or folder, or a word that no process can be given; the log says which.
-    network: where a replica runs that is not to share this machine's.
+    network: where a replica runs that is not to share this machine's. is_batch: whether it works on
+    when another process wakes up (system.work_through).
     """
     own = context.folder / replica.name
     if network:
@@ -136,80 +157,84 @@ def start(
         folder.mkdir(parents=True, exist_ok=True)
     if contents := context.pythons.base(replica.image).contents:
         replica = image_files.place_files(replica, contents, own)
-    temporary = temporary_folder(own)
+    temporary = temporary_folder(own, context.isolation)
+    layout = layout_of(replica, context, temporary, is_batch=is_batch)
+    if layout is None:
+        replica = mounts.rewritten(replica)
     group = control_groups.make(context.marks)
     with open(log_path(context.folder, replica.name), "ab", opener=files.open_regular) as log:
         log.write("".join(f"{note}\n" for note in notes).encode())
         log.flush()
+        inside = "/tmp" if layout else str(temporary)
+        launch = Launch(context, log, network, group, inside, layout)
         try:
-            unchanged = context.pythons.base(replica.image).unchanged
-            process = _fork(
-                replica, context, temporary=temporary, log=log, network=network, group=group
-            ) or _spawn(
-                mounts.with_mounts(replica, unchanged, group=group) if replica.mounts else replica,
-                context,
-                temporary=temporary,
-                log=log,
-                network=network,
-            )
+            process = _fork(replica, launch) or _spawn(replica, launch)
         except (OSError, ValueError, IndexError) as problem:
             log.write(f"The replica cannot be started: {problem}\n".encode(errors="replace"))
             raise NotStarted(str(problem)) from problem
     control_groups.add(process.pid, group)
+    if is_batch and layout is None:
+        system.work_through(process.pid)
     return Started(process, temporary)
 
 
-def _spawn(
-    replica: Replica,
-    context: ReplicaContext,
-    *,
-    temporary: Path,
-    log: BinaryIO,
-    network: Entered | None,
-) -> subprocess.Popen[bytes]:
+def layout_of(
+    replica: Replica, context: ReplicaContext, layer: Path, *, is_batch: bool
+) -> Layout | None:
+    """Return what a replica sees of this machine; None: all, for there can be no mounts."""
+    if context.isolation.level is Level.UNPROTECTED:
+        return None
+    own = context.folder / replica.name
+    python = context.pythons.of(replica.image)
+    base = python.base
+    return context.isolation.layout(
+        layer,
+        shown=[
+            python.folder,
+            base.python.parents[1],
+            base.python.resolve().parents[1],
+            *base.sites,
+            *base.commands,
+            *replica.reads,
+        ],
+        shared={**replica.mounts, str(own): own},
+        hosts=replica.hosts,
+        is_batch=is_batch,
+    )
+
+
+def _spawn(replica: Replica, launch: Launch) -> subprocess.Popen[bytes]:
+    command, network, context = replica.command, launch.network, launch.context
+    if launch.layout:
+        command = launch.layout.inside(command, launch.group)
     return subprocess.Popen(
-        network.inside(replica.command) if network else replica.command,
+        network.inside(command) if network else command,
         cwd=os.fspath(replica.folder or context.folder / replica.name),
-        env=environment(replica, context, temporary),
+        env=environment(replica, context, launch.temporary),
         stdin=subprocess.DEVNULL,
-        stdout=log,
+        stdout=launch.log,
         stderr=subprocess.STDOUT,
         start_new_session=True,
         pass_fds=network.fds if network else (),
     )
 
 
-def _fork(
-    replica: Replica,
-    context: ReplicaContext,
-    *,
-    temporary: Path,
-    log: BinaryIO,
-    network: Entered | None,
-    group: Path | None,
-) -> Forked | None:
+def _fork(replica: Replica, launch: Launch) -> Forked | None:
     """Return the replica as a process that is forked, if it starts warm and can."""
-    python = context.pythons.of(replica.image)
     if not replica.warm:
         return None
-    places = {path: str(folder) for path, folder in replica.mounts.items()}
-    if places and not mounts.available():
-        replica, places = mounts.with_mounts(replica, ()), {}
-    folder = os.fspath(replica.folder or context.folder / replica.name)
-    variables = environment(replica, context, temporary)
+    context = launch.context
     line = shell_line.parse(replica.command)
     try:
         return context.fork_server.fork(
             line.program if line else replica.command,
-            variables,
+            environment(replica, context, launch.temporary),
             first=line.first if line else "",
-            folder=folder,
-            mounts=places,
-            read_only=python.base.unchanged,
-            log=log.fileno(),
-            hosts=replica.hosts,
-            network=network.fds if network else (),
-            group=str(group or ""),
+            folder=os.fspath(replica.folder or context.folder / replica.name),
+            layout=launch.layout.document() if launch.layout else None,
+            log=launch.log.fileno(),
+            network=launch.network.fds if launch.network else (),
+            group=str(launch.group or ""),
         )
     except OSError:
         return None

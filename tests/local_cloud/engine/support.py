@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,16 +47,32 @@ def plan(*commands: tuple[str, ...], **options: Any) -> Plan:
     return Plan(replicas, **options)
 
 
+def folder_of_test(context: JobContext) -> dict[str, Path]:
+    """The test's own folder as a mount: what it wrote for its jobs, and what they write for it."""
+    for folder in context.folder.parents:
+        if folder.parent.name.startswith(("pytest-", "popen-gw")):
+            return {str(folder): folder}
+    return {}
+
+
 class Cloud:
-    """A dialect: a job's plan is looked up, or worked out from its place."""
+    """A dialect: a job's plan is looked up, or worked out from its place.
+
+    Its jobs see the test's folder, which is in /tmp, where each job has a folder of its own.
+    """
 
     def __init__(self, **plans: Plan | Callable[[JobContext], Plan]) -> None:
         self.plans = plans
         self.collected: list[Job] = []
 
     def stage(self, job_id: str, context: JobContext) -> Plan:
-        found = self.plans[job_id]
-        return found if isinstance(found, Plan) else found(context)
+        made = self.plans[job_id]
+        made = made if isinstance(made, Plan) else made(context)
+        replicas = [
+            replace(each, mounts={**folder_of_test(context), **each.mounts})
+            for each in made.replicas
+        ]
+        return replace(made, replicas=tuple(replicas))
 
     def collect(self, job: Job) -> None:
         self.collected.append(job)
@@ -98,6 +116,20 @@ async def written(log: Path, lines: int = 1) -> list[str]:
     while not log.exists() or log.read_text().count("\n") < lines:
         await asyncio.sleep(0.01)
     return log.read_text().splitlines()
+
+
+def outside(inner: int, job_id: str) -> int:
+    """The number that a job's process has on this machine, where the job's own numbers differ."""
+    for each in psutil.process_iter():
+        try:
+            status = Path(f"/proc/{each.pid}/status").read_text()
+            numbers = re.search(r"^NSpid:\s*(.*)$", status, re.MULTILINE)
+            if numbers and int(numbers[1].split()[-1]) == inner:
+                if each.environ().get("LOCAL_CLOUD_JOB") == job_id:
+                    return each.pid
+        except (psutil.Error, OSError):
+            continue
+    raise ProcessLookupError(inner)
 
 
 def alive(pid: int) -> bool:

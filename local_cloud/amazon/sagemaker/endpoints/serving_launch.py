@@ -20,7 +20,7 @@ from local_cloud.amazon.sagemaker.instances.types import gpus_of
 from local_cloud.amazon.sagemaker.jobs.failure_reason import OURS
 from local_cloud.amazon.sagemaker.resources.names import split_data_uri, split_s3_uri
 from local_cloud.engine.environments import archives
-from local_cloud.engine.isolation import mounts
+from local_cloud.engine.isolation import roots
 from local_cloud.engine.serving.spec import ServingPlan
 from local_cloud.engine.spec import EngineError, JobContext, Refused, Replica
 from local_cloud.store import trees
@@ -69,7 +69,7 @@ def plan(
     elif not served:
         _check(container, made, program, note=base_of_image.note)
     notes = [*_notes(base_of_image.note, variant), *_install(made / "code", image, context)]
-    if not mounts.available():
+    if not roots.available():
         drivers.rewrite_all(made / "code", {ML: folder})
     shared = {
         **base,
@@ -173,6 +173,6 @@ def _notes(note: str, variant: Json) -> list[str]:
     lines = [note]
     if gpus_of(variant["InstanceType"]):
         lines.append(f"{variant['InstanceType']} has a GPU; here a model is served on the CPU")
-    if not mounts.available():
+    if not roots.available():
         lines.append(f"this machine allows no mounts; {ML} in the scripts became a folder's path")
     return [f"{OURS}{line}" for line in lines]

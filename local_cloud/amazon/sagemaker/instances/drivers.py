@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from local_cloud.amazon.sagemaker.instances.layout import Host
-from local_cloud.engine.isolation import mounts
+from local_cloud.engine.isolation import mounts, roots
 from local_cloud.engine.jobs import fork_client
 from local_cloud.engine.spec import Refused
 from local_cloud.store import trees
@@ -76,7 +76,7 @@ def fit(host: Host, port: int, gpus: int, *, places: Mapping[str, Path]) -> None
         path = folder / script
         if path.is_file():
             path.write_text(pattern.sub(ours, _read(path)), encoding="utf-8")
-    if not mounts.available():
+    if not roots.available():
         for each in (folder, host.channel(CODE)):
             rewrite_all(each, places)
     if (folder / "sm_train.sh").is_file():

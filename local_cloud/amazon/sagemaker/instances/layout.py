@@ -15,7 +15,7 @@ from typing import Any
 from local_cloud.amazon.sagemaker.resources.names import split_s3_uri
 from local_cloud.amazon.sagemaker.resources.request import mode
 from local_cloud.engine import system
-from local_cloud.engine.isolation import mounts
+from local_cloud.engine.isolation import mounts, roots
 from local_cloud.engine.spec import Refused
 from local_cloud.store import files
 from local_cloud.store.errors import StoreError
@@ -62,7 +62,7 @@ def make(host: Host, request: Json, objects: Objects) -> None:
         name, source = channel["ChannelName"], channel["DataSource"]["S3DataSource"]
         fill(host.channel(name), f"channel {name}", source, host=host, objects=objects)
     # Where nothing is mounted, the paths that the configuration tells are the folder's own.
-    real = {} if mounts.available() else {ML: host.ml}
+    real = {} if roots.available() else {ML: host.ml}
     for name, content in _configuration(host, request).items():
         text = json.dumps(content)
         path = host.ml / "input" / "config" / f"{name}.json"

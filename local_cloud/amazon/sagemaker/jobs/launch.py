@@ -24,7 +24,7 @@ from local_cloud.amazon.sagemaker.jobs.failure_reason import OURS
 from local_cloud.amazon.sagemaker.resources.names import arn, split_s3_uri
 from local_cloud.amazon.sagemaker.resources.request import limit, patience
 from local_cloud.engine.environments import archives
-from local_cloud.engine.isolation import mounts
+from local_cloud.engine.isolation import roots
 from local_cloud.engine.spec import ANY_NUMBER, EngineError, JobContext, Plan, Refused, Replica
 from local_cloud.store.errors import StoreError
 from local_cloud.store.names import to_path
@@ -96,7 +96,7 @@ def plan(document: Json, context: JobContext, objects: Objects, *, base: Json) -
 def hosts(folder: Path, count: int) -> list[Host]:
     """Return the instances of a job whose folder this is, by rank."""
     names = layout.names(count)
-    root = folder if mounts.available() else _plain(folder)
+    root = folder if roots.available() else _plain(folder)
     return [Host(name, names, root / name / "ml") for name in names]
 
 
@@ -147,7 +147,7 @@ def _environment(request: Json, port: int, other_port: int, *, base: Mapping[str
         # PyTorch's containers set these on every instance, whatever is launched.
         **({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)} if _program(request) else {}),
         # An image's program that is told no other place looks there, where nothing can be mounted.
-        **({} if mounts.available() else {"SAGEMAKER_BASE_DIR": ML}),
+        **({} if roots.available() else {"SAGEMAKER_BASE_DIR": ML}),
         **(request.get("Environment") or {}),
     }
 
@@ -166,7 +166,7 @@ def _gpus(request: Json, given: tuple[int, ...], rank: int) -> tuple[int, ...]:
 def _live(request: Json, host: Host, objects: Objects) -> dict[str, Path]:
     """Show folders of S3 at local paths, live both ways, for all hosts: checkpoints, events.
 
-    Below /opt/ml they are links; returned are the others, which are further mounts.
+    Below /opt/ml they are links to the folders at their own paths. Returned are further mounts.
     """
     shown: dict[str, Path] = {}
     if wanted := request.get("CheckpointConfig"):
@@ -195,7 +195,7 @@ def _show(uri: str, local: str, field: str, *, host: Host, objects: Objects) -> 
         raise Refused(f"{own}: {local} has another use in every job")
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(folder)
-    return {}
+    return {str(folder): folder}
 
 
 def _folder_of(uri: str, field: str, objects: Objects) -> Path:
@@ -284,7 +284,7 @@ def _bring_code(request: Json, host: Host, objects: Objects) -> None:
         archives.extract(archive.path, code)
     except EngineError as problem:
         raise Refused(f"{uri}: {problem}") from None
-    if not mounts.available():
+    if not roots.available():
         drivers.rewrite_all(code, {ML: host.ml})
 
 
@@ -305,6 +305,6 @@ def _install(host: Host, image: str, context: JobContext) -> list[str]:
 def notes(*told: str) -> tuple[str, ...]:
     """Return the first lines of every log: what is not as on the real service."""
     lines = [note for note in told if note]
-    if not mounts.available():
+    if not roots.available():
         lines.append(f"this machine allows no mounts; {ML} in the scripts became a folder's path")
     return tuple(f"{OURS}{line}" for line in lines)

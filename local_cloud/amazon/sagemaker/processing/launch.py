@@ -20,7 +20,7 @@ from local_cloud.amazon.sagemaker.processing.request import ROOT, inputs
 from local_cloud.amazon.sagemaker.processing.request import outputs as outputs_of
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import limit
-from local_cloud.engine.isolation import mounts
+from local_cloud.engine.isolation import mounts, roots
 from local_cloud.engine.spec import JobContext, Plan, Refused, Replica
 from local_cloud.store import trees
 from local_cloud.store.objects import Objects
@@ -76,7 +76,7 @@ def _make(host: Host, request: Json, objects: Objects) -> None:
     shown = {field: value for field, value in request.items() if field != "Tags"}
     job = {"ProcessingJobArn": arn(f"processing-job/{request['ProcessingJobName']}")} | shown
     where = {"current_host": host.name, "hosts": list(host.hosts)}
-    real = {} if mounts.available() else {ML: host.ml}
+    real = {} if roots.available() else {ML: host.ml}
     for name, content in (("processingjobconfig", job), ("resourceconfig", where)):
         text = mounts.rewrite(json.dumps(content), real)
         (host.ml / "config" / f"{name}.json").write_text(text, encoding="utf-8")

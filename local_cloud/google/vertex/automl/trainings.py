@@ -30,6 +30,7 @@ from local_cloud.platform import Platform
 
 ROOT = Path(local_cloud.__file__).parents[1]  # where a job finds the programs
 REPLICA = "workerpool0-0"
+MADE = "trained"  # the folder of the replica into which its program writes
 PATHS = 10  # of the sampled Shapley values that explain a prediction
 SCHEMAS = {automl_inputs.TABLES: managed.TABLES, PICTURES: managed.PICTURES}
 
@@ -87,13 +88,13 @@ class AutoMl:
         except (ApiError, EngineError) as problem:
             raise Refused(str(problem)) from None
         command = [sys.executable, "-m", program, *document["automl"]["words"], *data]
-        command += ["--output", str(_output(context.folder))]
+        command += ["--output", str(_own(context.folder) / MADE)]
         # On small data several threads wait for each other more than they gain.
         threads = {"OMP_NUM_THREADS": "1"}
         environment = base | threads | {"PYTHONPATH": str(ROOT)}
         hour = f"{automl_inputs.SECONDS_PER_NODE_HOUR[task]:g} seconds"
         return Plan(
-            (Replica(REPLICA, tuple(command), environment),),
+            (Replica(REPLICA, tuple(command), environment, reads=(self.datasets.objects.folder,)),),
             primary=0,
             notes=(f"local cloud: a node hour of the budget is {hour} here",),
         )
@@ -102,17 +103,17 @@ class AutoMl:
         """Return the program of a pipeline's task, and the arguments that name its data."""
         dataset = self.datasets.get(document["automl"]["dataset"])
         if document["trainingTaskDefinition"] == PICTURES:
-            items = context.folder / "items.jsonl"
+            items = _own(context.folder) / "items.jsonl"
             self.datasets.items.write(dataset["name"], items)
             return "local_cloud.automl.train_images", ["--items", str(items)]
-        files = [str(path) for path in self.datasets.tables(dataset, context.folder)]
+        files = [str(path) for path in self.datasets.tables(dataset, _own(context.folder))]
         return "local_cloud.automl.train_tables", ["--data", *files]
 
     def collect(self, document: Json, job: Job) -> None:
         """Add the model of a pipeline whose job has succeeded, with its evaluation."""
         if job.state != State.SUCCEEDED:
             return
-        made = _output(self.engine.log(job.id, REPLICA).parent)
+        made = self.engine.log(job.id, REPLICA).parent / REPLICA / MADE
         folder = self._folder / job.id
         folder.parent.mkdir(exist_ok=True)
         if made.exists():
@@ -151,9 +152,11 @@ def render(document: Json, job: Job) -> Json:
     return found
 
 
-def _output(folder: Path) -> Path:
-    """Return where a job's program writes."""
-    return folder / "trained"
+def _own(folder: Path) -> Path:
+    """Return the folder that the program of a job sees; folder: the job's."""
+    own = folder / REPLICA
+    own.mkdir(parents=True, exist_ok=True)
+    return own
 
 
 def _explanation(about: Json) -> Json:

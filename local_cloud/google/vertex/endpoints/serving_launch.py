@@ -108,13 +108,14 @@ def plan(facts: Json, context: JobContext, base: dict[str, str]) -> ServingPlan:
         kind = PREBUILT.fullmatch(image)
         assert kind  # check() has seen to it
         command = [sys.executable, str(PROGRAM), kind[1]]
+    reads = (Path(model["automl"]["folder"]),) if "automl" in model else ()
     ports = container.get("ports", [])
     wanted = int(ports[0].get("containerPort", PORT)) if ports else PORT
     own = {item["name"]: item.get("value", "") for item in container.get("env", [])}
 
     def replica(name: str, port: int) -> Replica:
         environment = base | own | variables(facts, port)
-        return Replica(name, tuple(command), environment, image=image)
+        return Replica(name, tuple(command), environment, reads=reads, image=image)
 
     seconds = float(container.get("deploymentTimeout", "0s").removesuffix("s")) or START_SECONDS
     outside = urlsplit(base["LOCAL_CLOUD_VERTEX_URL"]).port

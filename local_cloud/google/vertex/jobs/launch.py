@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.engine.environments import packages
-from local_cloud.engine.isolation import mounts
+from local_cloud.engine.isolation import roots
 from local_cloud.engine.spec import EngineError, JobContext, Plan, Refused, Replica
 from local_cloud.google.projects import project_number
 from local_cloud.google.vertex.resources.documents import number_project
@@ -129,16 +129,20 @@ def plan(document: Json, context: JobContext, objects: Objects, *, base: dict[st
         env |= _cluster(cluster, pool, index, spec=spec)
         command, extra = _command(pool_spec, code, context)
         name = f"workerpool{pool}-{index}"
+        mounts = {"/gcs": objects.folder}
         if trial := document.get("trial"):
             extra |= {"CLOUD_ML_TRIAL_ID": str(trial)}
-            extra |= {"CLOUD_ML_HP_METRIC_FILE": str(metric_file(context.folder, name))}
-        mounts = {"/gcs": objects.folder}
+            reports = metric_file(context.folder, name)
+            reports.touch()
+            extra |= {"CLOUD_ML_HP_METRIC_FILE": str(reports)}
+            mounts[str(reports)] = reports
         replicas.append(
             Replica(
                 name,
                 tuple(command),
                 env | extra,
                 mounts=mounts,
+                reads=tuple(code.values()),
                 image=_image(pool_spec),
             )
         )
@@ -293,6 +297,6 @@ def _notes(document: Json, context: JobContext) -> tuple[str, ...]:
     lines: list[Any] = [f"local cloud: {context.base(image).note}" for image in sorted(images)]
     if "note" in document:
         lines.append(f"local cloud: {document['note']}")
-    if not mounts.available():
+    if not roots.available():
         lines.append("local cloud: this machine allows no mounts; /gcs works in arguments only")
     return tuple(lines)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from local_cloud.client.control import Status
-from local_cloud.engine.isolation import mounts
+from local_cloud.engine.isolation import roots
 from tests.local_cloud.amazon.sagemaker.serving import Trained, make_trained
 from tests.local_cloud.amazon.sagemaker.support import Json, Service, running
 
@@ -17,7 +17,7 @@ from tests.local_cloud.amazon.sagemaker.support import Json, Service, running
 @pytest.fixture(params=["mounted", "rewritten"])
 def how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With and without mount namespaces, as machines allow them or not."""
-    real = mounts.available()
+    real = roots.available()
     if request.param == "mounted" and not real:
         pytest.skip("this machine allows no mounts")
     monkeypatch.setattr(mounts, "available", lambda: request.param == "mounted")

@@ -13,7 +13,7 @@ from local_cloud.engine.base import Base, own_only, server_folders
 from local_cloud.engine.environments import fetch, uv
 from local_cloud.engine.environments.environments import Environments
 from local_cloud.engine.environments.job_environment import write_scripts
-from local_cloud.engine.isolation import mounts
+from local_cloud.engine.isolation import roots
 from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.spec import JobContext, Plan, Replica
 from local_cloud.store.records import Records
@@ -130,7 +130,7 @@ def test_no_job_changes_an_image(tmp_path: Path, base: Base) -> None:
     change = ("sh", "-c", f"echo changed > {victim}")
     replica = Replica("r0", change, {}, image="one", mounts={"/seen": tmp_path})
     logs(tmp_path, base, Plan((replica,)))
-    changed = "" if mounts.available() else "changed\n"  # it is a mount that protects it
+    changed = "" if roots.available() else "changed\n"  # it is a mount that protects it
     assert victim.read_text() == (changed or before)
 
 

@@ -16,7 +16,7 @@ import pytest
 from local_cloud.engine import system
 from local_cloud.engine.base import server_base
 from local_cloud.engine.environments import job_environment, uv
-from local_cloud.engine.isolation import mounts
+from local_cloud.engine.isolation import roots
 from local_cloud.engine.jobs import fork_server
 from local_cloud.engine.spec import Job, JobContext, Plan, Replica, State
 from tests.local_cloud.engine.support import Cloud, engine, run, until
@@ -330,7 +330,7 @@ def test_nothing_that_a_job_calls_changes_the_servers_environment(
     (own,) = server.glob("lib/python*/site-packages")
     names = {"SERVER": server / "bin/python", "SITE": own, "PREFIX": server}
     lines = []
-    for line in (*hostile.values(), *(by_mount.values() if mounts.available() else ())):
+    for line in (*hostile.values(), *(by_mount.values() if roots.available() else ())):
         for name, path in names.items():
             line = line.replace(name, str(path))
         lines.append(f"cp {archive} . && ({line}) || true")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from local_cloud.engine import system
 from local_cloud.engine.isolation import mounts
-from local_cloud.engine.isolation.mounts import available, inside, rewrite
+from local_cloud.engine.isolation.mounts import rewrite
 from local_cloud.engine.spec import JobContext, Plan, Replica, State
 from tests.local_cloud.engine.support import Cloud, alive, engine, run, until
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from local_cloud.engine import system
-from local_cloud.engine.isolation import job_network, mounts
+from local_cloud.engine.isolation import job_network, roots
 from local_cloud.engine.jobs import control_groups, fork_process, fork_server, reaper
 from local_cloud.engine.spec import Plan, Replica, State
 from tests.local_cloud.engine.forks import TELLS, ended, only, plan, said
@@ -427,7 +427,7 @@ def test_it_ends_when_nobody_has_asked_for_a_while(
     run(story())
 
 
-@pytest.mark.skipif(not mounts.available(), reason="this machine allows no mounts")
+@pytest.mark.skipif(not roots.available(), reason="this machine allows no mounts")
 def test_it_sees_its_mounts_and_draws_its_own_random_numbers(tmp_path: Path) -> None:
     (tmp_path / "bucket").mkdir()
     (tmp_path / "bucket/script.py").write_text("import numpy\nprint(numpy.random.rand())\n")

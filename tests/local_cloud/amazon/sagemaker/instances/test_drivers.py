@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from local_cloud.engine.isolation import mounts
+from local_cloud.engine.isolation import roots
 from local_cloud.engine.jobs import fork_process, fork_server
 from tests.local_cloud.amazon.sagemaker.support import go, request, running, sdk3
 
@@ -101,7 +101,7 @@ def test_the_interpreters_path_may_hold_a_blank(tmp_path: Path) -> None:
     go(story())
 
 
-@pytest.mark.skipif(not mounts.available(), reason="this machine allows no mounts")
+@pytest.mark.skipif(not roots.available(), reason="this machine allows no mounts")
 def test_the_script_that_a_driver_starts_is_forked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

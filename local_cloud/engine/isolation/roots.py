@@ -61,6 +61,7 @@ class Layout:
     has_processes: bool
     hidden: Sequence[str] = ()
     shown: Sequence[str] = ()
+    fixed: Sequence[str] = ()
     shared: Mapping[str, str] = field(default_factory=dict)
     hosts: Sequence[str] = ()
     is_batch: bool = False
@@ -110,6 +111,7 @@ class Isolation:
         layer: Path,
         *,
         shown: Iterable[str | Path],
+        fixed: Sequence[str],
         shared: Mapping[str, Path],
         hosts: Sequence[str] = (),
         is_batch: bool = False,
@@ -121,6 +123,7 @@ class Isolation:
             has_processes=self.has_processes,
             hidden=self.hidden,
             shown=[*self.shown, *map(str, shown)],
+            fixed=fixed,
             shared={path: str(folder) for path, folder in shared.items()},
             hosts=hosts,
             is_batch=is_batch,

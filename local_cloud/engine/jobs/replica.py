@@ -197,6 +197,7 @@ def layout_of(
             *base.commands,
             *replica.reads,
         ],
+        fixed=base.unchanged,
         shared={**replica.mounts, str(own): own},
         hosts=replica.hosts,
         is_batch=is_batch,

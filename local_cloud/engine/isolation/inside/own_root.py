@@ -67,6 +67,7 @@ class Layout(TypedDict):
     has_processes: bool  # whether it has process numbers of its own
     hidden: list[str]  # folders that are empty there
     shown: list[str]  # folders and files that are shown although they are in hidden ones
+    fixed: list[str]  # folders that are shown, and cannot be changed
     shared: dict[str, str]  # path -> a folder or file of the machine, which it may change
     hosts: list[str]  # names of loopback
     is_batch: bool  # whether it works on when another replica wakes up
@@ -102,10 +103,18 @@ class Root:
         self._make_proc()
         os.mkdir(f"{self.path}/sys")
         self._bind("/sys", read_only=True)
-        for path in sorted(self._layout["shown"], key=len):
-            self._show_hidden(path)
-        for path in sorted(self._layout["shared"], key=len):
-            self._share(path, self._layout["shared"][path])
+        shown, fixed = self._layout["shown"], self._layout["fixed"]
+        shared = self._layout["shared"]
+        for path in sorted(
+            {*shown, *fixed, *shared}, key=len
+        ):  # what is inside another comes later
+            if path in shared:
+                self._share(path, shared[path])
+            elif path in fixed:
+                self._share(path, path)
+                kernel.make_read_only(self.path + path)
+            else:
+                self._show_hidden(path)
         self._name_hosts()
 
     # ---- the machine's folders -------------------------------------------------------------------

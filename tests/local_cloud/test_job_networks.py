@@ -12,7 +12,7 @@ import pytest
 from google.cloud import aiplatform
 
 from local_cloud.client.control import Status
-from local_cloud.engine.isolation import job_network, mounts
+from local_cloud.engine.isolation import job_network, roots
 from tests.local_cloud import stranger
 from tests.local_cloud.stranger import SCAN, needs_a_stranger
 
@@ -83,7 +83,7 @@ def on_sagemaker(command: list[str]) -> str:
 @pytest.mark.slow
 @needs_a_stranger
 @pytest.mark.skipif(
-    not (job_network.available() and mounts.available()),
+    not (job_network.available() and roots.available()),
     reason="no job has a network of its own on this machine",
 )
 @pytest.mark.parametrize("send", [on_vertex, on_sagemaker])

@@ -140,7 +140,8 @@ def local_cloud() -> str:
     _only_local()
     from local_cloud import activate
 
-    return f"it answers; its folder is {activate().home.folder}"
+    running = activate()
+    return f"it answers; its folder is {running.home.folder}. {running.facts['isolation']}"
 
 
 def vertex() -> str:

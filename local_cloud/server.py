@@ -145,6 +145,7 @@ class LocalCloud:
             "buckets": buckets,
             "jobs": jobs,
             "deployments": deployments,  # a model on an endpoint: it bills until it is undeployed
+            "isolation": platform.engine.isolation.sentence,
         }
         return JSONResponse(facts | identity())
 

@@ -63,7 +63,8 @@ class Status:
         return (
             f"The local cloud runs as process {self.facts['pid']}: {self.facts['buckets']} buckets,"
             f" jobs: {jobs or 'none'}.\n  folder   {self.home.folder}\n"
-            f"  code     {self.facts['checkout']}\n  python   {self.facts['interpreter']}{others}"
+            f"  code     {self.facts['checkout']}\n  python   {self.facts['interpreter']}\n"
+            f"  jobs     {self.facts.get('isolation', '')}{others}"
         )
 
     def why_silent(self) -> str:

@@ -44,6 +44,7 @@ WRITABLE = (
 )
 DEVICES = ("full", "fuse", "null", "random", "tty", "urandom", "zero")
 GPUS = ("accel", "dri", "kfd", "nvidia", "vfio")  # so begin the names of their nodes
+LARGEST_COPY = 1 << 20  # bytes
 LINKS = {
     "fd": "/proc/self/fd",
     "ptmx": "pts/ptmx",
@@ -81,12 +82,16 @@ class Root:
         self._layout, self._has_own_users = layout, has_own_users
         self._layer = layout["layer"]
         self.path = f"{self._layer}/root"
+        self._mount_points = [*mount_points()]  # of the machine
         self._shown: list[str] = []  # the machine's folders that can be seen
-        # Nothing can be laid over a folder that holds the layer; and where the rest is read-only,
-        # the folders that lead to a mount are made, for they may be missing.
+        # Nothing can be laid over a folder that holds the layer, nor by an ordinary user over one
+        # in which something is mounted: its entries are shown one by one. And where the rest is
+        # read-only, the folders that lead to a mount are made, for they may be missing.
         self._opened = [self._layer]
         if not layout["has_layer"]:
             self._opened += layout["shared"]
+        elif has_own_users:
+            self._opened += self._mount_points
 
     def build(self) -> None:
         """Fill the root; change_root() comes after that."""
@@ -124,9 +129,8 @@ class Root:
         if os.path.islink(path):
             os.symlink(os.readlink(path), target)
         elif not os.path.isdir(path):
-            _touch(target)
-            self._bind(path, read_only=True)
-        elif path in self._layout["hidden"]:
+            self._show_file(path, target)
+        elif path in (*self._layout["hidden"], self._layer):
             os.mkdir(target)
         elif self._is_opened(path):
             os.mkdir(target)
@@ -135,6 +139,22 @@ class Root:
         else:
             os.mkdir(target)
             self._show_folder(path)
+
+    def _show_file(self, path: str, target: str) -> None:
+        """Show a file: a copy, which may be changed, unless it is large or closed to this user."""
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):  # a pipe or a socket leads to a process of the machine
+            return
+        try:
+            if self._layout["has_layer"] and found.st_size <= LARGEST_COPY:
+                with open(path, "rb") as source, open(target, "wb") as copy:
+                    copy.write(source.read())
+                os.chmod(target, stat.S_IMODE(found.st_mode))
+                return
+        except PermissionError:
+            pass
+        _touch(target)
+        self._bind(path, read_only=True)
 
     def _is_opened(self, path: str) -> bool:
         """Return whether a folder leads to something that has to be made in it."""
@@ -187,7 +207,7 @@ class Root:
         """Show the file systems that are mounted inside the folders that are shown."""
         if not self._layout["has_layer"]:  # these are shown with the folders
             return
-        for point in mount_points():
+        for point in self._mount_points:
             if self._is_visible(point) and point not in self._shown:
                 if os.path.isdir(self.path + point) and os.path.isdir(point):
                     self._show_folder(point)

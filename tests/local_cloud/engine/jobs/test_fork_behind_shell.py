@@ -12,7 +12,7 @@ from local_cloud.engine.spec import Plan, Replica, State
 from tests.local_cloud.engine.forks import TELLS, ended, only
 from tests.local_cloud.engine.forks import lighter as lighter
 from tests.local_cloud.engine.packed import SETUP, sdist
-from tests.local_cloud.engine.support import Cloud, alive, engine, run, until, written
+from tests.local_cloud.engine.support import Cloud, alive, engine, outside, run, until, written
 from tests.local_cloud.engine.wheels import wheel
 
 pytestmark = pytest.mark.skipif(not system.LINUX, reason="forks on Linux only")
@@ -96,10 +96,10 @@ def test_a_job_is_stopped_while_it_installs_what_it_runs(tmp_path: Path) -> None
         async with engine(tmp_path / "engine", Cloud(job=shell(line, True, tmp_path))) as running:
             running.submit("cloud", "job", 1)
             await until(running, "job", State.RUNNING)
-            (pid,) = await written(said, 1)
+            pid = outside(running.log("job", "r"), int((await written(said, 1))[0]))
             running.stop("job")
             job = await until(running, "job")
-            assert job.state is State.STOPPED and not alive(int(pid))
+            assert job.state is State.STOPPED and not alive(pid)
             assert alive(only(running).pid)
 
     run(story())

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from local_cloud.amazon.sagemaker.instances import layout
 from local_cloud.amazon.sagemaker.jobs import failure_reason, launch
-from local_cloud.engine.isolation import roots
 from local_cloud.engine.spec import Outcome, Refused, State
 
 KEYS = st.text(st.sampled_from("ab./-"), min_size=1, max_size=12)

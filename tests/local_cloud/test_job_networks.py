@@ -12,8 +12,9 @@ import pytest
 from google.cloud import aiplatform
 
 from local_cloud.client.control import Status
-from local_cloud.engine.isolation import job_network, mounts
+from local_cloud.engine.isolation import job_network, roots
 from tests.local_cloud import stranger
+from tests.local_cloud.engine.support import outside
 from tests.local_cloud.stranger import SCAN, needs_a_stranger
 
 IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
@@ -83,7 +84,7 @@ def on_sagemaker(command: list[str]) -> str:
 @pytest.mark.slow
 @needs_a_stranger
 @pytest.mark.skipif(
-    not (job_network.available() and mounts.available()),
+    not (job_network.available() and roots.available()),
     reason="no job has a network of its own on this machine",
 )
 @pytest.mark.parametrize("send", [on_vertex, on_sagemaker])
@@ -93,7 +94,10 @@ def test_another_user_cannot_connect_to_the_rendezvous_of_a_plain_script(
     script, flag = tmp_path / "script.py", tmp_path / "go"
     script.write_text(SCRIPT, encoding="utf-8")
     name = send(["python3", str(script), str(flag), str(PORT)])
-    second = said(cloud, name, "listens")
+    inner = int(said(cloud, name, "listens"))
+    logs = (cloud.home.data / "jobs" / name).glob("*.log")
+    (log,) = (each for each in logs if "listens" in each.read_text(encoding="utf-8"))
+    second = str(outside(log, inner))
     assert stranger.run(SCAN, second, str(PORT)) == "[] False\n"
     flag.touch()
     assert said(cloud, name, "joined") == "0 1"

@@ -20,7 +20,7 @@ def how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     real = roots.available()
     if request.param == "mounted" and not real:
         pytest.skip("this machine allows no mounts")
-    monkeypatch.setattr(mounts, "available", lambda: request.param == "mounted")
+    monkeypatch.setattr(roots, "available", lambda: request.param == "mounted")
     return str(request.param)
 
 

@@ -65,7 +65,7 @@ def test_the_sdks_drivers_run_where_nothing_can_be_mounted(
     world: int,
 ) -> None:
     """The tests with the SDK itself show how they run where the machine allows mounts."""
-    monkeypatch.setattr(mounts, "available", lambda: False)
+    monkeypatch.setattr(roots, "available", lambda: False)
 
     async def story() -> None:
         async with running(tmp_path / "with blank") as sagemaker:

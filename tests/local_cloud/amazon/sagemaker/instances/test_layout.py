@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from local_cloud.amazon.sagemaker.instances import layout
 from local_cloud.amazon.sagemaker.jobs import failure_reason, launch
+from local_cloud.engine.isolation import roots
 from local_cloud.engine.spec import Outcome, Refused, State
 
 KEYS = st.text(st.sampled_from("ab./-"), min_size=1, max_size=12)
@@ -70,7 +71,7 @@ class TestPlainPath:
     def test_is_made_once_and_forgotten_even_if_the_system_cleared_it_away(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(mounts, "available", lambda: False)
+        monkeypatch.setattr(roots, "available", lambda: False)
         folder = tmp_path / "a blank"
         folder.mkdir()
         (host,) = launch.hosts(folder, 1)

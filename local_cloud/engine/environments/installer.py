@@ -117,7 +117,8 @@ def _resolve(environment: JobEnvironment, wish: Wish, variables: Mapping[str, st
     path = [*([str(wish.folder)] if wish.folder else []), *environment.path]
     with _show_packages(environment, path) as where:
         words = ["--dry-run", "--excludes", str(environment.folder / EXCLUDED)]
-        return _install(variables, [*where, *words, *wish.options, *wish.links, *wish.words])
+        words = [*where, *words, *wish.options, *wish.links, *wish.words]
+        return _install(environment, variables, words)
 
 
 def _build(
@@ -126,7 +127,7 @@ def _build(
     """Install what was resolved; return a line for each change."""
     where = ["--python", str(environment.python), "--link-mode=copy"]
     where += ["--target", str(wish.folder)] if wish.folder else []
-    return _install(variables, [*where, "--no-deps", *wish.links, *words])
+    return _install(environment, variables, [*where, "--no-deps", *wish.links, *words])
 
 
 def _word(change: str, wish: Wish) -> str:
@@ -141,15 +142,18 @@ def _word(change: str, wish: Wish) -> str:
     return requirement
 
 
-def _install(variables: Mapping[str, str], words: list[str]) -> list[str]:
+def _install(
+    environment: JobEnvironment, variables: Mapping[str, str], words: list[str]
+) -> list[str]:
     """Return the lines of uv; UvFailed if it failed."""
+    apart = environment.apart
     try:
-        said = uv.pip(["install", *words], variables)
+        said = uv.pip(["install", *words], variables, apart)
     except uv.UvFailed as problem:
         if not problem.in_build:
             raise
         try:  # uv's cache may lack what builds a package, and the base may have it
-            said = uv.pip(["install", "--no-build-isolation", *words], variables)
+            said = uv.pip(["install", "--no-build-isolation", *words], variables, apart)
         except uv.UvFailed:
             raise problem from None
     return [line.strip() for line in said.splitlines()]
@@ -166,7 +170,7 @@ def _show_packages(environment: JobEnvironment, path: Sequence[str]) -> Iterator
     if len(folders) == 1 and folders == [*environment.base.sites]:
         yield python
         return
-    with tempfile.TemporaryDirectory() as view:
+    with tempfile.TemporaryDirectory(dir=environment.folder) as view:
         names = set[str]()
         for about in (about for folder in folders for about in Path(folder).glob(ABOUT)):
             name = canonicalize_name(about.name.partition("-")[0])

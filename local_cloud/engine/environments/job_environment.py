@@ -19,6 +19,7 @@ from pathlib import Path
 
 from local_cloud.engine.base import Base
 from local_cloud.engine.environments import uv
+from local_cloud.engine.isolation.apart import Apart
 
 ROOT = Path(__file__).resolve().parents[3]
 INSTALLED = Path(sysconfig.get_path("scripts"))  # where the server's packages have their commands
@@ -77,9 +78,8 @@ class JobEnvironment:
 
     folder: Path
     base: Base
-    wheels: Path | None = (
-        None  # where the wheels of all jobs are kept; None: each job builds its own
-    )
+    wheels: Path | None = None  # of all jobs; None: each job builds its own
+    apart: Apart | None = None  # what uv sees while the server runs it; None: what the job sees
 
     @classmethod
     def at(cls, folder: Path) -> JobEnvironment:

@@ -17,6 +17,7 @@ from local_cloud.engine.environments import installer
 from local_cloud.engine.environments.job_environment import JobEnvironment
 from local_cloud.engine.spec import EngineError
 
+OF_SERVER = ("HOME", "LANG", "PATH")  # variables that uv gets while the server runs it
 VERBS = ("uninstall", "list", "freeze", "show", "check", "help")  # pip's own
 WITH_FILE = (
     *(("-r", "--requirement"), ("-c", "--constraint"), ("-e", "--editable")),
@@ -75,8 +76,13 @@ def install_and_report(environment: JobEnvironment, words: Sequence[str]) -> lis
 
 
 def variables(environment: JobEnvironment) -> dict[str, str]:
-    """Return the variables of uv: this process's, with the settings of the server's user."""
+    """Return the variables of uv: this process's, with the settings of the server's user.
+
+    The server's own may hold secrets, and uv runs the code of what it builds.
+    """
     own = {name: text for name, text in os.environ.items() if not name.startswith("UV_")}
+    if environment.apart:
+        own = {name: own[name] for name in OF_SERVER if name in own}
     return own | environment.uv_variables() | {"UV_OFFLINE": "1"}
 
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from local_cloud.engine.isolation.apart import Apart, run
 from local_cloud.engine.spec import EngineError
 
 # By these it finds its cache, its configuration and the index whose pages are in the cache.
@@ -53,27 +54,28 @@ def variables(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def pip(words: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Return what `uv pip` wrote to its standard error; UvFailed if it failed."""
-    return _run(["pip", *words], environment)
+def pip(words: Sequence[str], environment: Mapping[str, str], apart: Apart | None) -> str:
+    """Return what `uv pip` wrote to its standard error; UvFailed if it failed.
+
+    apart: what uv sees, for it runs the code of what it builds; None: what this process sees.
+    """
+    return _run(["pip", *words], environment, apart)
 
 
-def build(words: Sequence[str], environment: Mapping[str, str]) -> None:
-    """`uv build` with these words; UvFailed if it failed."""
-    _run(["build", *words], environment)
+def build(words: Sequence[str], environment: Mapping[str, str], apart: Apart | None) -> None:
+    """`uv build` with these words; UvFailed if it failed. apart: as for pip()."""
+    _run(["build", *words], environment, apart)
 
 
-def _run(words: Sequence[str], environment: Mapping[str, str]) -> str:
+def _run(words: Sequence[str], environment: Mapping[str, str], apart: Apart | None) -> str:
+    run_it = apart.run if apart else run
     try:
-        done = subprocess.run(
+        done = run_it(
             [str(program()), *words, "--color=never"],
+            seconds=SECONDS,
             env=dict(environment),
-            capture_output=True,
             text=True,
             errors="replace",
-            timeout=SECONDS,
-            stdin=subprocess.DEVNULL,
-            check=False,
         )
     except subprocess.TimeoutExpired:
         raise UvFailed(f"error: it took more than {SECONDS:g} s") from None

@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from local_cloud.engine.environments import archives, uv
@@ -38,7 +39,7 @@ def wheel_of(archive: Path, environment: JobEnvironment, variables: Mapping[str,
     kept.parent.mkdir(parents=True, exist_ok=True)
     new = Path(tempfile.mkdtemp(prefix=NEW, dir=kept.parent))
     try:
-        _build(archive, new, python=environment.base.python, variables=variables)
+        _build(archive, new, environment=environment, variables=variables)
         found = _copy(new, own)
         with suppress(OSError):  # another job was first
             new.rename(kept)
@@ -65,15 +66,19 @@ def _copy(source: Path, target: Path) -> Path | None:
     return part.replace(target / wheel.name)
 
 
-def _build(archive: Path, into: Path, *, python: Path, variables: Mapping[str, str]) -> None:
-    words = ["--wheel", "--python", str(python), "--out-dir", str(into), str(archive.absolute())]
+def _build(
+    archive: Path, into: Path, *, environment: JobEnvironment, variables: Mapping[str, str]
+) -> None:
+    python, source = str(environment.base.python), archive.absolute()
+    words = ["--wheel", "--python", python, "--out-dir", str(into), str(source)]
+    apart = environment.apart and replace(environment.apart, shown=[source], shared=[into])
     try:
-        uv.build(words, variables)
+        uv.build(words, variables, apart)
     except uv.UvFailed as problem:
         if not problem.in_build:
             raise
         # uv's cache may lack what builds a package, and the base may have it
-        uv.build(["--no-build-isolation", *words], variables)
+        uv.build(["--no-build-isolation", *words], variables, apart)
 
 
 def _remove_oldest(folder: Path) -> None:

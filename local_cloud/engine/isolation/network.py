@@ -2,8 +2,9 @@
 
 Where the machine allows it, each replica has a network of its own
 (inside/network_namespace.py): the server gets sockets of that network over a Unix socket that only
-the two have, and a replica reaches this machine's ports only as far as the server passes its bytes on. Elsewhere a replica
-listens on a free port of loopback, where other users of the machine can connect to it too.
+the two have, and a replica reaches this machine's ports only as far as the server passes its bytes
+on. Elsewhere a replica listens on a free port of loopback, where other users of the machine can
+connect to it too.
 """
 
 from __future__ import annotations

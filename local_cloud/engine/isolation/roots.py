@@ -10,6 +10,7 @@ import functools
 import json
 import os
 import pwd
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -152,6 +153,8 @@ def needed(folder: Path) -> tuple[str, ...]:
         *(str(folder / ".bin"), str(folder / ".wheels")),
         *(uv_cache, f"{_base_folder('CONFIG', '.config')}/uv"),
     ]
+    if uv := shutil.which("uv"):
+        found += [uv, os.path.realpath(uv)]
     return tuple(dict.fromkeys(each for each in found if each != "/"))
 
 

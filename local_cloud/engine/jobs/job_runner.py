@@ -21,7 +21,12 @@ from local_cloud.engine.jobs.fork_server import ForkServer
 from local_cloud.engine.jobs.job_space import watch_space
 from local_cloud.engine.jobs.job_table import JobTable, with_attempt, with_outcome
 from local_cloud.engine.jobs.reaper import Reaper
-from local_cloud.engine.jobs.replica import ReplicaContext, environment, starts_warm
+from local_cloud.engine.jobs.replica import (
+    ReplicaContext,
+    build_wheels,
+    environment,
+    starts_warm,
+)
 from local_cloud.engine.rehearsals import spot_stop
 from local_cloud.engine.rehearsals.failures import Failures
 from local_cloud.engine.spec import Attempt, EngineError, Job, Outcome, Plan, State
@@ -148,6 +153,7 @@ class JobRunner:
         replicas = await asyncio.to_thread(
             lambda: tuple(replace(one, warm=starts_warm(one, context)) for one in plan.replicas)
         )
+        await asyncio.to_thread(build_wheels, plan, context)
         if first := next((one for one in replicas if one.warm), None):
             await self._shared.fork_server.ready(environment(first, context, str(context.folder)))
         self._importing = time.monotonic() - began

@@ -298,7 +298,13 @@ class JobQueue:
     ) -> ReplicaContext:
         """Return what each of `size` replicas gets; `name` is what their processes are found by."""
         threads = max(1, self._cores // size)
-        pythons = Environments(folder, self.base, self._hook, wheels=self._folder / ".wheels")
+        pythons = Environments(
+            folder,
+            self.base,
+            self._hook,
+            wheels=self._folder / ".wheels",
+            isolation=self.isolation,
+        )
         return ReplicaContext(
             folder, pythons, threads, gpus, self._marks(name), self._fork_server,
             self.isolation, hidden=self.hidden,

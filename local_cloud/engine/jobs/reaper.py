@@ -109,7 +109,7 @@ def _group_signs(pid: int) -> set[str]:
 
 
 def _namespace_marks(pid: int) -> set[tuple[str, ...]]:
-    """Return the marks in the name of a process's root, which inside/own_root.py made; on Linux alone.
+    """Return the marks in the name of a process's /dev, which inside/own_root.py made; on Linux.
 
     A process that leaves its group, its session and its environment behind keeps its root, unless
     it unshares its mounts and pivots to another one.

@@ -21,7 +21,7 @@ from local_cloud.engine.isolation.network import Entered
 from local_cloud.engine.isolation.roots import Isolation, Layout, Level
 from local_cloud.engine.jobs import control_groups, shell_line, warm_start
 from local_cloud.engine.jobs.fork_server import Forked, ForkServer
-from local_cloud.engine.spec import EngineError, JobContext, Replica
+from local_cloud.engine.spec import EngineError, JobContext, Plan, Replica
 from local_cloud.store import files
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -106,6 +106,16 @@ def starts_warm(replica: Replica, context: ReplicaContext) -> bool:
     """Return whether a replica is to be forked from a process that has imported torch."""
     folder = replica.folder or context.folder / replica.name
     return warm_start.suits(replica, folder, context.pythons.of(replica.image))
+
+
+def build_wheels(plan: Plan, context: ReplicaContext) -> None:
+    """Build what replicas will install: each would do it anew, and could not keep it for others."""
+    wanted = set[tuple[Path, str]]()
+    for replica in plan.replicas:
+        if line := shell_line.parse(replica.command):
+            wanted.add((Path(mounts.rewrite(line.archive, replica.mounts)), replica.image))
+    for archive, image in wanted:
+        context.pythons.build_wheel(archive, image)
 
 
 def log_path(job_folder: Path, name: str) -> Path:

@@ -104,7 +104,7 @@ def metric_file(folder: Path, replica: str) -> Path:
 
     The package cloudml-hypertune looks into CLOUD_ML_HP_METRIC_FILE.
     """
-    return folder / f"{replica}.metrics"
+    return folder / replica / ".metrics"
 
 
 def plan(document: Json, context: JobContext, objects: Objects, *, base: dict[str, str]) -> Plan:
@@ -129,19 +129,15 @@ def plan(document: Json, context: JobContext, objects: Objects, *, base: dict[st
         env |= _cluster(cluster, pool, index, spec=spec)
         command, extra = _command(pool_spec, code, context)
         name = f"workerpool{pool}-{index}"
-        mounts = {"/gcs": objects.folder}
         if trial := document.get("trial"):
             extra |= {"CLOUD_ML_TRIAL_ID": str(trial)}
-            reports = metric_file(context.folder, name)
-            reports.touch()
-            extra |= {"CLOUD_ML_HP_METRIC_FILE": str(reports)}
-            mounts[str(reports)] = reports
+            extra |= {"CLOUD_ML_HP_METRIC_FILE": str(metric_file(context.folder, name))}
         replicas.append(
             Replica(
                 name,
                 tuple(command),
                 env | extra,
-                mounts=mounts,
+                mounts={"/gcs": objects.folder},
                 reads=tuple(code.values()),
                 image=_image(pool_spec),
             )

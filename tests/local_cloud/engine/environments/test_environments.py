@@ -14,6 +14,7 @@ from local_cloud.engine.environments import fetch, uv
 from local_cloud.engine.environments.environments import Environments
 from local_cloud.engine.environments.job_environment import write_scripts
 from local_cloud.engine.isolation import roots
+from local_cloud.engine.isolation.roots import Isolation
 from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.spec import JobContext, Plan, Replica
 from local_cloud.store.records import Records
@@ -135,7 +136,13 @@ def test_no_job_changes_an_image(tmp_path: Path, base: Base) -> None:
 
 
 def test_an_environment_that_was_removed_is_made_again(tmp_path: Path, base: Base) -> None:
-    environments = Environments(tmp_path, lambda _: base, None, wheels=tmp_path / "wheels")
+    environments = Environments(
+        tmp_path,
+        lambda _: base,
+        None,
+        wheels=tmp_path / "wheels",
+        isolation=Isolation.find(tmp_path / "jobs", ()),
+    )
     left = environments.of("one").folder / "left"
     left.touch()
     environments.remove()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
+import psutil
 import pytest
 
 from local_cloud.engine import system
@@ -12,7 +14,7 @@ from local_cloud.engine.spec import Plan, Replica, State
 from tests.local_cloud.engine.forks import TELLS, ended, only
 from tests.local_cloud.engine.forks import lighter as lighter
 from tests.local_cloud.engine.packed import SETUP, sdist
-from tests.local_cloud.engine.support import Cloud, alive, engine, outside, run, until, written
+from tests.local_cloud.engine.support import Cloud, alive, engine, run, until
 from tests.local_cloud.engine.wheels import wheel
 
 pytestmark = pytest.mark.skipif(not system.LINUX, reason="forks on Linux only")
@@ -85,22 +87,25 @@ def test_a_job_that_installs_what_an_import_would_notice_is_started_after_it(
     run(story())
 
 
+def sleeping(seconds: str) -> list[int]:
+    """The processes that sleep for so long."""
+    words = {each.pid: each.info["cmdline"] for each in psutil.process_iter(["cmdline"])}
+    return [pid for pid, command in words.items() if command == ["sleep", seconds]]
+
+
 def test_a_job_is_stopped_while_it_installs_what_it_runs(tmp_path: Path) -> None:
-    said = tmp_path / "said"
-    write = f"open({str(said)!r}, 'w').write(str(os.getpid()) + chr(10))"
-    setup = f"import os, time\n{write}\ntime.sleep(60)\n"
+    setup = "import os\nos.execvp('sleep', ['sleep', '60.125'])\n"
     packed = sdist(tmp_path / "packed.tar.gz", setup=setup)
     line = f"pip3 install -q {packed} && python3 -m lcpacked"
 
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(job=shell(line, True, tmp_path))) as running:
             running.submit("cloud", "job", 1)
-            await until(running, "job", State.RUNNING)
-            pid = outside(running.log("job", "r"), int((await written(said, 1))[0]))
+            while not (builds := sleeping("60.125")):
+                await asyncio.sleep(0.02)
             running.stop("job")
             job = await until(running, "job")
-            assert job.state is State.STOPPED and not alive(pid)
-            assert alive(only(running).pid)
+            assert job.state is State.STOPPED and not any(map(alive, builds))
 
     run(story())
 

@@ -1,0 +1,69 @@
+"""Programs of the server's that run other people's code, such as a setup.py: apart, as replicas."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from local_cloud.engine.isolation.roots import Isolation, Level
+from local_cloud.store import interruption, trees
+
+LOOK = 0.1  # seconds between two looks whether the work must stop
+LAYER = ".apart-"  # so begin the names of the layers' folders
+
+
+@dataclass(frozen=True)
+class Apart:
+    """What such a program sees beside what all jobs see."""
+
+    isolation: Isolation
+    folder: Path  # where its layer is while it runs
+    shown: Sequence[Path] = ()  # what it reads; its changes disappear with it
+    shared: Sequence[Path] = ()  # what it changes
+
+    def run(
+        self, command: Sequence[str], *, seconds: float, **options: Any
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end; options: of subprocess.Popen, with its outputs as pipes.
+
+        Raise TimeoutExpired after so many seconds, Interrupted if the work must stop, OSError if
+        there is no such command; nothing of it is left then.
+        """
+        if self.isolation.level is Level.UNPROTECTED:
+            return run(command, seconds, **options)
+        layer = Path(tempfile.mkdtemp(prefix=LAYER, dir=self.folder))
+        layout = self.isolation.layout(
+            layer,
+            shown=self.shown,
+            fixed=(),
+            shared={str(each): each for each in self.shared},
+        )
+        try:
+            return run(layout.inside(tuple(command)), seconds, **options)
+        finally:
+            trees.remove(layer)
+
+
+def run(command: Sequence[str], seconds: float, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command where this process is; otherwise as Apart.run."""
+    late = time.monotonic() + seconds
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+    ) as process:
+        try:
+            while True:
+                interruption.check()
+                if time.monotonic() > late:
+                    raise subprocess.TimeoutExpired(command, seconds)
+                with suppress(subprocess.TimeoutExpired):
+                    said, errors = process.communicate(timeout=LOOK)
+                    return subprocess.CompletedProcess(command, process.returncode, said, errors)
+        except BaseException:
+            process.kill()
+            raise

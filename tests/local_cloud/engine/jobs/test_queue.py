@@ -372,7 +372,8 @@ class TestStop:
                     assert alive(pid)
                     if name == "stopped":
                         here.stop(name)
-                    go.touch()
+                    else:
+                        go.touch()
                     await until(here, name)
                     assert gone(pid, within=5)  # it was killed, and the kernel has yet to end it
 

@@ -1,8 +1,7 @@
 """A model server for tests: `python model_server.py PORT`. What it does, a request's body says.
 
 `{"say": …}` is echoed with the process's id and its replica; "wait" holds the answer back for so
-many seconds;
-"end" ends the process without an answer; "reach" is a port to which it connects.
+many seconds; "end" ends the process without an answer; "reach" is a port to which it connects.
 """
 
 from __future__ import annotations

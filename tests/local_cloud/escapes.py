@@ -9,7 +9,11 @@ if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         libc = ctypes.CDLL(None)
-        (libc.unshare(0x00020000) and libc.unshare(0x10020000))
+        ids = {"uid_map": os.getuid(), "gid_map": os.getgid()}
+        if libc.unshare(0x00020000) and libc.unshare(0x10020000) == 0:
+            open("/proc/self/setgroups", "w").write("deny")
+            for name, number in ids.items():
+                with open(f"/proc/self/{name}", "w") as file: file.write(f"0 {number} 1")
         libc.mount(b"none", b"/", None, (1 << 18) | 16384, None)
         libc.mount(b"none", b"/mnt", b"tmpfs", 0, None)
         os.mkdir("/mnt/old")

@@ -14,6 +14,7 @@ from google.cloud import aiplatform
 from local_cloud.client.control import Status
 from local_cloud.engine.isolation import job_network, roots
 from tests.local_cloud import stranger
+from tests.local_cloud.engine.support import outside
 from tests.local_cloud.stranger import SCAN, needs_a_stranger
 
 IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
@@ -93,7 +94,10 @@ def test_another_user_cannot_connect_to_the_rendezvous_of_a_plain_script(
     script, flag = tmp_path / "script.py", tmp_path / "go"
     script.write_text(SCRIPT, encoding="utf-8")
     name = send(["python3", str(script), str(flag), str(PORT)])
-    second = said(cloud, name, "listens")
+    inner = int(said(cloud, name, "listens"))
+    logs = (cloud.home.data / "jobs" / name).glob("*.log")
+    (log,) = (each for each in logs if "listens" in each.read_text(encoding="utf-8"))
+    second = str(outside(log, inner))
     assert stranger.run(SCAN, second, str(PORT)) == "[] False\n"
     flag.touch()
     assert said(cloud, name, "joined") == "0 1"

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 
+from local_cloud.engine.jobs import reaper
 from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.spec import Job, JobContext, Plan, Replica, State
 from local_cloud.store.records import Records
@@ -39,6 +40,11 @@ LEAVES = python(
     "child = subprocess.Popen(nap, start_new_session=True);"
     f"print(child.pid); time.sleep({LONG})"
 )
+
+
+def until_there(path: Path) -> str:
+    """Code that waits until there is a file at this path."""
+    return f"import os, time\nwhile not os.path.exists({str(path)!r}):\n    time.sleep(0.01)\n"
 
 
 def plan(*commands: tuple[str, ...], **options: Any) -> Plan:
@@ -118,18 +124,46 @@ async def written(log: Path, lines: int = 1) -> list[str]:
     return log.read_text().splitlines()
 
 
-def outside(inner: int, job_id: str) -> int:
-    """The number that a job's process has on this machine, where the job's own numbers differ."""
-    for each in psutil.process_iter():
-        try:
-            status = Path(f"/proc/{each.pid}/status").read_text()
-            numbers = re.search(r"^NSpid:\s*(.*)$", status, re.MULTILINE)
-            if numbers and int(numbers[1].split()[-1]) == inner:
-                if each.environ().get("LOCAL_CLOUD_JOB") == job_id:
-                    return each.pid
-        except (psutil.Error, OSError):
-            continue
-    raise ProcessLookupError(inner)
+def outside(log: Path, inner: int) -> int:
+    """The number on this machine of a process that has the number `inner` in its job.
+
+    log: of its replica, in the engine's folder. Waits until the process can be found. A number that
+    a job says must not be used here before: on this machine it is somebody else's.
+    """
+    own = str(log.parent / log.stem)
+    return outside_of(log.parents[1], log.parent.name, own, inner)
+
+
+def outside_of(engine: Path, job: str, own: str, inner: int) -> int:
+    """The number on this machine of a process of a job's; own: the replica's folder."""
+    marks = [f"LOCAL_CLOUD_ENGINE={engine.resolve()}", f"LOCAL_CLOUD_JOB={job}"]
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        found = [pid for pid in reaper.living((), marks) if number_inside(pid) == inner]
+        if len(found) > 1:  # each replica has a process of this number
+            found = [pid for pid in found if home_of(pid).startswith(f"{own}/")]
+        if len(found) == 1:
+            return found[0]
+        time.sleep(0.02)
+    raise ProcessLookupError(f"process {inner} of job {job}")
+
+
+def number_inside(pid: int) -> int | None:
+    """The number of a process among the innermost that it belongs to."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None if Path("/proc/self/status").exists() else pid  # it has ended; or macOS
+    numbers = re.search(r"^NSpid:\s*(.*)$", status, re.MULTILINE)
+    return int(numbers[1].split()[-1]) if numbers else pid
+
+
+def home_of(pid: int) -> str:
+    """HOME of a process, which is in the folder of its replica."""
+    try:
+        return psutil.Process(pid).environ().get("HOME", "")
+    except psutil.Error:
+        return ""
 
 
 def alive(pid: int) -> bool:

@@ -425,10 +425,10 @@ def test_a_job_that_installs_is_started_not_forked_and_all_replicas_see_it(
     assert conflict.startswith("pytest ")
 
 
-def test_replicas_that_install_at_once_wait_for_each_other(
+def test_replicas_that_install_at_once_install_each_for_itself(
     tmp_path: Path, cache: dict[str, str]
 ) -> None:
-    words = script("pip install lctop")
+    words = script("pip install lctop", "lctop")
     plans = {"a": Plan(tuple(Replica(f"r{n}", words, {}) for n in range(3)))}
 
     async def story() -> None:
@@ -436,7 +436,7 @@ def test_replicas_that_install_at_once_wait_for_each_other(
             here.submit("cloud", "a", 3)
             assert (await until(here, "a")).state is State.SUCCEEDED
             said = "".join(path.read_text() for path in here.logs("a").values())
-            assert said.count("Installed lctop") == 1
+            assert said.count("Installed lctop") == (3 if roots.available() else 1)
 
     run(story())
 

@@ -28,6 +28,7 @@ from tests.local_cloud.engine.support import (
     alive,
     engine,
     gone,
+    outside,
     plan,
     python,
     run,
@@ -77,7 +78,8 @@ class TestInterruption:
                 here.submit("cloud", "a", 3)
                 logs = [here.log("a", f"r{n}") for n in range(3)]
                 lines = [await written(log, 2) for log in logs]
-                old = [int(lines[0][1].split()[0]), int(lines[1][1])]
+                said = int(lines[0][1].split()[0]), int(lines[1][1])
+                old = [outside(log, number) for log, number in zip(logs, said, strict=False)]
                 await written(logs[0], 3)
                 begun = time.time()
                 job = await interrupted(here, "a", 1)
@@ -372,17 +374,21 @@ def test_a_server_that_is_killed_after_an_interruption(tmp_path: Path, pause: fl
         from pathlib import Path
         from local_cloud.engine.jobs import attempt_runner
         from local_cloud.engine.spec import State
-        from tests.local_cloud.engine.support import Cloud, LEAVES, engine, plan, until, written
+        from tests.local_cloud.engine.support import (
+            Cloud, LEAVES, engine, outside, plan, until, written,
+        )
         attempt_runner.PAUSE = {pause}
 
         async def main():
             async with engine(Path(sys.argv[1]), Cloud(a=plan(LEAVES, interruptions=1))) as here:
                 here.submit("cloud", "a", 1)
-                await written(here.log("a", "r0"), 1)
+                log = here.log("a", "r0")
+                children = [outside(log, int((await written(log, 1))[0]))]
                 assert here.interrupt("a", "stopped")
                 await until(here, "a", State.STAGING)
-                lines = await written(here.log("a", "r0"), 2 if {pause} else 4)
-                print(*(line for line in lines if line.isdigit()), flush=True)
+                lines = await written(log, 2 if {pause} else 4)
+                children += [outside(log, int(line)) for line in lines[1:] if line.isdigit()]
+                print(*children, flush=True)
                 await asyncio.Event().wait()
 
         asyncio.run(main())

@@ -13,7 +13,16 @@ import pytest
 from local_cloud.engine import system
 from local_cloud.engine.jobs import control_groups, reaper
 from local_cloud.engine.spec import Plan, Replica, State
-from tests.local_cloud.engine.support import Cloud, alive, engine, run, until
+from tests.local_cloud.engine.support import (
+    Cloud,
+    alive,
+    engine,
+    outside,
+    run,
+    until,
+    until_there,
+    written,
+)
 from tests.local_cloud.escapes import ESCAPES
 
 groups = pytest.mark.skipif(
@@ -36,15 +45,19 @@ def test_a_process_that_leaves_its_session_environment_and_root_ends_with_its_jo
 
     monkeypatch.setattr(control_groups, "add", add_later)
     (data := tmp_path / "objects").mkdir()
-    command = (sys.executable, "-c", ESCAPES.replace("SECONDS", "60"))
+    go = tmp_path / "go"
+    command = (sys.executable, "-c", ESCAPES.replace("SECONDS", "60") + until_there(go))
     plan = Plan((Replica("r0", command, {}, mounts={"/gcs": data}),))
 
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(a=plan)) as here:
             here.submit("cloud", "a", 1)
-            assert (await until(here, "a")).state is State.SUCCEEDED
-            pid, left = map(int, here.log("a", "r0").read_text().split())
+            (said,) = await written(log := here.log("a", "r0"))
+            inner, left = map(int, said.split())
             assert left == 0, "it has not left its root"
+            pid = outside(log, inner)
+            go.touch()
+            assert (await until(here, "a")).state is State.SUCCEEDED
             assert not alive(pid)
 
     run(story())

@@ -20,7 +20,16 @@ from local_cloud.engine.spec import Plan, Replica, State
 from tests.local_cloud.engine.forks import TELLS, ended, only, plan, said
 from tests.local_cloud.engine.forks import lighter as lighter
 from tests.local_cloud.engine.forks import with_torch as with_torch
-from tests.local_cloud.engine.support import Cloud, alive, engine, run, until, written
+from tests.local_cloud.engine.support import (
+    Cloud,
+    alive,
+    engine,
+    outside,
+    run,
+    until,
+    until_there,
+    written,
+)
 
 pytestmark = pytest.mark.skipif(not system.LINUX, reason="forks on Linux only")
 
@@ -349,10 +358,11 @@ def test_it_is_stopped_like_any_other_and_leaves_nothing(tmp_path: Path) -> None
         async with engine(tmp_path / "engine", Cloud(job=plan(str(script)))) as running:
             running.submit("cloud", "job", 1)
             await until(running, "job", State.RUNNING)
-            _, pid = await written(running.log("job", "r"), 2)
+            _, said = await written(log := running.log("job", "r"), 2)
+            pid = outside(log, int(said))
             running.stop("job")
             job = await until(running, "job")
-            assert job.state is State.STOPPED and not alive(int(pid))
+            assert job.state is State.STOPPED and not alive(pid)
             forker = only(running)
             assert alive(forker.pid)
         assert not alive(forker.pid)
@@ -365,13 +375,17 @@ def test_what_a_forked_replica_sets_apart_from_itself_ends_with_its_job(tmp_path
     script.write_text(
         "import os, time\nread, write = os.pipe()\nif os.fork() == 0:\n    os.setsid()\n"
         "    os.write(write, str(os.getpid()).encode())\n    time.sleep(60)\n"
-        "print(os.read(read, 20).decode())\n"
+        f"print(os.read(read, 20).decode())\n{until_there(go := tmp_path / 'go')}"
     )
 
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(job=plan(str(script)))) as running:
-            job, log = await ended(running, "job")
-            assert job.state is State.SUCCEEDED and not alive(int(log))
+            running.submit("cloud", "job", 1)
+            _, said = await written(log := running.log("job", "r"), 2)
+            pid = outside(log, int(said))
+            go.touch()
+            job = await until(running, "job")
+            assert job.state is State.SUCCEEDED and not alive(pid)
 
     run(story())
 

@@ -30,10 +30,12 @@ from tests.local_cloud.engine.support import (
     alive,
     engine,
     gone,
+    outside,
     plan,
     python,
     run,
     until,
+    until_there,
     written,
 )
 
@@ -347,7 +349,7 @@ class TestStop:
         async def story() -> None:
             async with engine(tmp_path, Cloud(a=plan(shows))) as here:
                 here.submit("cloud", "a", 1)
-                pid = int((await written(here.log("a", "r0")))[0])
+                pid = outside(log := here.log("a", "r0"), int((await written(log))[0]))
                 os.kill(pid, signal.SIGSTOP)
                 began = time.monotonic()
                 here.stop("a")
@@ -357,17 +359,21 @@ class TestStop:
         run(story())
 
     def test_nothing_survives_not_even_what_left_the_group(self, tmp_path: Path) -> None:
-        leaves_and_ends = (*LEAVES[:2], LEAVES[2].rpartition(";")[0])
+        leaves, go = LEAVES[2].rpartition(";")[0], tmp_path / "go"
+        leaves_and_ends = python(f"{leaves}\n{until_there(go)}")
         cloud = Cloud(stopped=plan(LEAVES), ended=plan(leaves_and_ends))
 
         async def story() -> None:
             async with engine(tmp_path, cloud) as here:
                 for name in ("stopped", "ended"):
                     here.submit("cloud", name, 1)
-                    pid = int((await written(here.log(name, "r0")))[0])
+                    log = here.log(name, "r0")
+                    pid = outside(log, int((await written(log))[0]))
+                    assert alive(pid)
                     if name == "stopped":
-                        assert alive(pid)
                         here.stop(name)
+                    else:
+                        go.touch()
                     await until(here, name)
                     assert gone(pid, within=5)  # it was killed, and the kernel has yet to end it
 

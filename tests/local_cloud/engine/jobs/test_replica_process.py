@@ -75,13 +75,17 @@ class TestReplica:
         deep = tmp_path / ("x" * 100)
         listens = python(
             "import os; from multiprocessing.connection import Listener;"
-            "Listener(family='AF_UNIX').close(); print(os.environ['TMPDIR'])"
+            "Listener(family='AF_UNIX').close(); print(os.environ['TMPDIR']);"
+            "open(os.environ['TMPDIR'] + '/mine', 'w').close()"
         )
 
         async def story() -> None:
             async with engine(deep, Cloud(a=plan(listens))) as here:
                 assert (await ended(here, "a")).state is State.SUCCEEDED
-                assert not Path(here.log("a", "r0").read_text().strip()).exists()
+                said = Path(here.log("a", "r0").read_text().strip())
+                assert not (said / "mine").exists() and not list(
+                    here.log("a", "r0").parent.rglob("mine")
+                )
 
         run(story())
 

@@ -1,7 +1,7 @@
 """A model server for tests: `python model_server.py PORT`. What it does, a request's body says.
 
-`{"say": …}` is echoed with the process's id; "wait" holds the answer back for so many seconds;
-"end" ends the process without an answer; "reach" is a port to which it connects.
+`{"say": …}` is echoed with the process's id and its replica; "wait" holds the answer back for so
+many seconds; "end" ends the process without an answer; "reach" is a port to which it connects.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Handler(BaseHTTPRequestHandler):
             os._exit(int(wish["end"]))
         time.sleep(wish.get("wait", 0))
         found = {"say": wish.get("say"), "pid": os.getpid(), "name": os.environ.get("NAME", "")}
+        found["replica"] = os.path.basename(os.getcwd())
         if "reach" in wish:
             with socket.create_connection(("127.0.0.1", wish["reach"]), timeout=10) as line:
                 line.sendall(b"from within\n")

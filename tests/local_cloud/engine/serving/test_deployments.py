@@ -31,7 +31,7 @@ from local_cloud.engine.serving.spec import (
 from local_cloud.engine.spec import EngineError, JobContext, Refused, Replica
 from local_cloud.store.records import Records
 from tests.local_cloud import stranger
-from tests.local_cloud.engine.support import Cloud
+from tests.local_cloud.engine.support import Cloud, outside_of
 from tests.local_cloud.stranger import needs_a_stranger
 
 PROGRAM = Path(__file__).with_name("model_server.py")
@@ -106,6 +106,13 @@ async def ask(here: Deployments, deployment: str | None = None, **wish: Any) -> 
     return json.loads(response.body) | {"status": response.status, "deployment": name}
 
 
+async def process_of(answer: Mapping[str, Any], folder: Path) -> int:
+    """The process id, on this machine, of the replica that gave an answer; folder: of serving()."""
+    job = f"{answer['deployment']}/{answer['replica']}"
+    own = str(folder / "deployments" / job)
+    return await asyncio.to_thread(outside_of, folder / "jobs", job, own, answer["pid"])
+
+
 def test_a_deployment_answers_and_each_request_is_on_record(tmp_path: Path) -> None:
     async def test() -> None:
         models = Models({"blue": served()})
@@ -155,12 +162,13 @@ def test_a_replica_that_ends_is_replaced_and_its_request_is_sent_again(tmp_path:
             here.deploy("cloud", EP, "blue", minimum=2, maximum=2)
             here.set_traffic(EP, {"blue": 1})
             await until(lambda: "blue" in here._runners and here.figures("blue").replicas == 2)
-            victim = (await ask(here))["pid"]
+            victim = await ask(here)
+            process = await process_of(victim, tmp_path)
             waiting = [asyncio.create_task(ask(here, wait=0.5)) for _ in range(6)]
             await until(lambda: here.figures("blue").active == 6)
-            os.kill(victim, signal.SIGKILL)
-            pids = {(await each)["pid"] for each in waiting}
-            assert victim not in pids
+            os.kill(process, signal.SIGKILL)
+            replicas = {(await each)["replica"] for each in waiting}
+            assert victim["replica"] not in replicas
             await until(lambda: here.figures("blue").replicas == 2)
             figures = here.figures("blue")
             assert (figures.failed, figures.restarts) == (0, 1)
@@ -238,14 +246,15 @@ def test_a_deployment_is_drained_before_it_ends(tmp_path: Path) -> None:
             here.deploy("cloud", EP, "blue")
             here.deploy("cloud", EP, "green")
             here.set_traffic(EP, {"blue": 100})
-            pid = (await ask(here))["pid"]
+            answer = await ask(here)
+            process = await process_of(answer, tmp_path)
             slow = asyncio.create_task(ask(here, wait=0.7))
             await until(lambda: here.figures("blue").active == 1)
             here.set_traffic(EP, {"green": 100})
             here.remove("blue")
             assert (await ask(here))["name"] == "green"
-            assert (await slow)["pid"] == pid
-            await until(lambda: not psutil.pid_exists(pid))
+            assert (await slow)["replica"] == answer["replica"]
+            await until(lambda: not psutil.pid_exists(process))
             await until(lambda: not (tmp_path / "deployments/blue").exists())
             with pytest.raises(NoSuchDeployment):
                 here.get("blue")
@@ -279,13 +288,12 @@ def test_deployments_and_traffic_are_there_after_a_restart(tmp_path: Path) -> No
             here.deploy("cloud", EP, "blue", minimum=1, maximum=2)
             here.deploy("cloud", EP, "bad")
             here.set_traffic(EP, {"blue": 100})
-            first = await ask(here)
+            first = await process_of(await ask(here), tmp_path)
             await ready(here, "bad")
             here.scale("blue", 2, 2)
-        assert not psutil.pid_exists(first["pid"])
+        assert not psutil.pid_exists(first)
         async with serving(tmp_path, models) as here:
-            second = await ask(here)
-            assert second["pid"] != first["pid"]
+            assert await process_of(await ask(here), tmp_path) != first
             assert here.get("blue").minimum == 2
             assert here.figures("blue").requests == 2
             assert here.get("bad").state is ServingState.FAILED
@@ -317,7 +325,7 @@ def test_nobody_but_the_server_reaches_a_replica_and_it_reaches_what_it_may(tmp_
             with pytest.raises(Unanswered):
                 await ask(here, reach=other)  # the model's own exception closes the connection
             theirs = {each.laddr.port for each in psutil.net_connections("tcp") if each.laddr}
-            assert answer["pid"] not in {
+            assert await process_of(answer, tmp_path) not in {
                 each.pid for each in psutil.net_connections("tcp") if each.status == "LISTEN"
             }
             assert port in theirs
@@ -368,7 +376,7 @@ def test_another_user_of_the_machine_reaches_no_replica(
             if not list(here.deployments()):
                 here.deploy("cloud", EP, "blue")
                 here.set_traffic(EP, {"blue": 100})
-            pid = (await ask(here))["pid"]
+            pid = await process_of(await ask(here), tmp_path)
             return await asyncio.to_thread(stranger.run, SCAN, str(pid), *map(str, before))
 
     async def test() -> None:
@@ -412,7 +420,7 @@ def test_no_request_is_lost_while_replicas_are_killed_and_traffic_moves(tmp_path
 
             clients = [asyncio.create_task(client()) for _ in range(8)]
             for second in range(20):
-                os.kill((await ask(here))["pid"], signal.SIGKILL)
+                os.kill(await process_of(await ask(here), tmp_path), signal.SIGKILL)
                 here.set_traffic(EP, {"blue": 100 - 5 * second, "green": 5 * second})
                 await asyncio.sleep(1)
             here.remove("blue")

@@ -189,6 +189,10 @@ class PipelineExecutions:
         if self._tasks:
             await asyncio.wait(self._tasks.values())
 
+    def running(self) -> int:
+        """Return how many run."""
+        return len(self._tasks)
+
     def _run(self, execution: str) -> None:
         runner = PipelineRunner(self.table, self._kinds, self._objects, execution=execution)
         self._runners[execution] = runner

@@ -157,7 +157,7 @@ class Platform:
         found = {
             "jobs": sum(not job.state.ended for job in self.engine.jobs()),
             "studies": sum(not study.state.ended for study in self.studies.all()),
-            "deployments": sum(one.state is not ServingState.FAILED for one in deployed),
+            "deployed models": sum(one.state is not ServingState.FAILED for one in deployed),
             **{kind: count() for kind, count in self.counts.items()},
         }
         return {kind: count for kind, count in found.items() if count}

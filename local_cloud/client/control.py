@@ -171,8 +171,8 @@ def _renew(found: Status) -> Status:
         if runs := _make_way(found):
             _say(
                 f"{code}, and goes on, because of {outdated.in_words(runs)}: `python -m"
-                " local_cloud start` runs the new code when these have ended, and `python -m"
-                " local_cloud stop` ends them."
+                " local_cloud start` runs the new code when nothing of this is left, and `python -m"
+                " local_cloud stop` ends it at once."
             )
             return found
         _say(f"{code}, and nothing runs on it, so it is started again.")

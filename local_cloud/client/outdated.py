@@ -44,7 +44,7 @@ def running(facts: Mapping[str, Any]) -> dict[str, int]:
     """Return what runs on a server that cannot say it: by kind, how many of them."""
     ended = ("SUCCEEDED", "FAILED", "STOPPED")
     jobs = sum(count for state, count in facts["jobs"].items() if state not in ended)
-    found = {"jobs": jobs, "deployments": facts.get("deployments", 0)}
+    found = {"jobs": jobs, "deployed models": facts.get("deployments", 0)}
     return {kind: count for kind, count in found.items() if count}
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -258,12 +260,35 @@ os._exit(0)
 def test_every_kind_of_work_keeps_the_old_server(copy: Copy) -> None:
     out, _ = copy.run("-c", f"import os, time{ACTIVATE}{EACH_KIND}")
     found = json.loads(out.splitlines()[-1])
-    assert found == ["BigQuery jobs", "deployments", "jobs", "pipelines", "studies"]
+    assert found == ["BigQuery jobs", "deployed models", "jobs", "pipelines", "studies"]
+
+
+def test_a_job_that_comes_while_the_server_makes_way_is_run_by_the_next_one(copy: Copy) -> None:
+    """Both requests are on one connection, so that the second one finds the server that ends."""
+    copy.activate()
+    port, secret = copy.home.address()["port"], copy.home.secret()
+    jobs = f"/{secret}/v1/projects/p/locations/us-central1/customJobs"
+    container = {"imageUri": IMAGE, "command": ["python", "-c", "print('done')"]}
+    pool = {"machineSpec": {"machineType": "n1-standard-4"}, "replicaCount": 1}
+    spec = {"workerPoolSpecs": [pool | {"containerSpec": container}]}
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.request("POST", f"/{secret}/make-way")
+    assert json.loads(connection.getresponse().read()) == {"running": {}}
+    connection.request("POST", jobs, json.dumps({"displayName": "late", "jobSpec": spec}))
+    name = json.loads(connection.getresponse().read())["name"]
+    connection.close()
+    while copy.home.running():
+        time.sleep(0.02)
+    copy.activate()
+    end, state = time.monotonic() + 60, ""
+    while state != "JOB_STATE_SUCCEEDED" and time.monotonic() < end:
+        state = control.ask(port, f"{jobs}/{name.rpartition('/')[2]}")["state"]
+    assert state == "JOB_STATE_SUCCEEDED"
 
 
 def test_what_runs_is_counted_in_words() -> None:
     assert in_words({"jobs": 1}) == "1 job"
     assert in_words({"jobs": 2, "studies": 1}) == "2 jobs and 1 study"
-    assert in_words({"BigQuery jobs": 1, "deployments": 2, "requests": 3}) == (
-        "1 BigQuery job, 2 deployments and 3 requests"
+    assert in_words({"BigQuery jobs": 1, "deployed models": 2, "requests": 3}) == (
+        "1 BigQuery job, 2 deployed models and 3 requests"
     )

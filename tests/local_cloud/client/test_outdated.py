@@ -192,6 +192,25 @@ def test_new_code_that_does_not_start_here_leaves_the_old_server_alone(copy: Cop
     assert "goes on, because the new code does not start here (ModuleNotFoundError: No" in said
 
 
+def test_another_checkout_that_uses_the_server_says_whose_command_starts_the_new_code(
+    copy: Copy,
+) -> None:
+    """One that the environment names is used as it is, and only its own checkout replaces it."""
+    before, _ = copy.activate()
+    copy.update()
+    done = subprocess.run(
+        [sys.executable, "-c", ACTIVATE],
+        cwd=CHECKOUT,
+        env=copy.environment | {"LOCAL_CLOUD_VERTEX_URL": before["url"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["pid"] == before["pid"]
+    command = f"cd {copy.folder} && {sys.executable} -m local_cloud start"
+    assert f"runs older code than {copy.folder} holds now: `{command}` runs the" in done.stderr
+
+
 def test_a_server_from_before_this_was_known_is_replaced_too(copy: Copy) -> None:
     """It does not say that its code has changed, and has no call to make way."""
     path = copy.package / "server.py"
@@ -268,7 +287,7 @@ def test_a_job_that_comes_while_the_server_makes_way_is_run_by_the_next_one(copy
     copy.activate()
     port, secret = copy.home.address()["port"], copy.home.secret()
     jobs = f"/{secret}/v1/projects/p/locations/us-central1/customJobs"
-    container = {"imageUri": IMAGE, "command": ["python", "-c", "print('done')"]}
+    container = {"imageUri": IMAGE, "command": ["python", "-c", "import time; time.sleep(2)"]}
     pool = {"machineSpec": {"machineType": "n1-standard-4"}, "replicaCount": 1}
     spec = {"workerPoolSpecs": [pool | {"containerSpec": container}]}
     connection = http.client.HTTPConnection("127.0.0.1", port)

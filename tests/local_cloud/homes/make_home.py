@@ -60,7 +60,7 @@ def make(day: str, commit: str) -> None:
             ["git", "archive", commit], cwd=CHECKOUT, stdout=subprocess.PIPE, check=True
         )
         checkout.mkdir()
-        subprocess.run(["tar", "-x"], cwd=checkout, input=code.stdout, check=True)
+        subprocess.run(["tar", "-xf", "-"], cwd=checkout, input=code.stdout, check=True)
         with stopping(home, checkout):
             run_kept("make", day, checkout=checkout, home=home)
         pack(home, HERE / f"{day}.tar.xz")

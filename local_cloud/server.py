@@ -287,11 +287,12 @@ class Server(uvicorn.Server):
 
         From here on no client sends anything to the port, which may soon be a stranger's.
         """
-        if not self._makes_way:
-            self.home.note_stop()  # by a signal: clients do not start it again by themselves
+        self.home.note_stop()  # by a signal: clients do not start it again by themselves
         self.lock.truncate(0)
         for server in self._of_jobs:
             server.close()
+        if self._makes_way:
+            self.home.forget_stop()
         await super().shutdown(sockets)
 
 

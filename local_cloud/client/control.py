@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from local_cloud.client import outdated, peers
+from local_cloud.client import peers
 from local_cloud.client.home import (
     CHECKOUT,
     Home,
@@ -24,6 +24,13 @@ from local_cloud.client.home import (
     difference,
     identity,
     missing_packages,
+)
+from local_cloud.client.outdated import (
+    find_fault,
+    in_words,
+    is_outdated,
+    restart_command,
+    still_running,
 )
 from local_cloud.client.suspended import is_suspended
 from local_cloud.errors import LocalCloudError
@@ -56,7 +63,7 @@ class Status:
     @property
     def outdated(self) -> bool:
         """Return whether a server answers whose folder holds other code than it runs."""
-        return self.running and outdated.is_outdated(self.facts)
+        return self.running and is_outdated(self.facts)
 
     def __str__(self) -> str:
         """Return the status as `python -m local_cloud status` prints it."""
@@ -159,18 +166,18 @@ def _renew(found: Status) -> Status:
         return found
     code = f"The local cloud runs older code than {found.facts['checkout']} holds now"
     if difference(found.facts, identity()):
-        _say(f"{code}: `{outdated.restart_command(found.facts)}` runs the new code.")
+        _say(f"{code}: `{restart_command(found.facts)}` runs the new code.")
         return found
     with found.home.starting(START_SECONDS + STOP_SECONDS):
         found = status(found.home)
         if not found.outdated:  # another client was first
             return found if found.running else _start(found.home)
-        if fault := outdated.find_fault():
+        if fault := find_fault():
             _say(f"{code}, and goes on, because the new code does not start here ({fault}).")
             return found
         if runs := _make_way(found):
             _say(
-                f"{code}, and goes on, because of {outdated.in_words(runs)}: `python -m"
+                f"{code}, and goes on, because of {in_words(runs)}: `python -m"
                 " local_cloud start` runs the new code when nothing of this is left, and `python -m"
                 " local_cloud stop` ends it at once."
             )
@@ -186,7 +193,7 @@ def _make_way(found: Status) -> dict[str, int]:
     try:
         runs: dict[str, int] = ask(found.port, path, method="POST")["running"]
     except ValueError:  # it is so old that it has no such call
-        return outdated.running(found.facts)
+        return still_running(found.facts)
     except (OSError, http.client.HTTPException):
         return {"requests": 1}  # it has no time for this one
     return runs

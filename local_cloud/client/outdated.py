@@ -40,7 +40,7 @@ def find_fault() -> str:
     return said[-1] if said else f"it ended with {done.returncode}"
 
 
-def running(facts: Mapping[str, Any]) -> dict[str, int]:
+def still_running(facts: Mapping[str, Any]) -> dict[str, int]:
     """Return what runs on a server that cannot say it: by kind, how many of them."""
     ended = ("SUCCEEDED", "FAILED", "STOPPED")
     jobs = sum(count for state, count in facts["jobs"].items() if state not in ended)

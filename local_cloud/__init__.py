@@ -7,6 +7,7 @@ it works from any environment, whichever SDKs are installed there.
 from __future__ import annotations
 
 import importlib
+import time
 from typing import TYPE_CHECKING, Any
 
 from local_cloud.errors import LocalCloudError
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from local_cloud.client.rehearse import rehearse
     from local_cloud.engine.environments.archives import extract
     from local_cloud.engine.studies.importance import parameter_importance
+
+BEGAN = time.time()  # when this process had imported nothing else of the package
 
 __all__ = [
     "LocalCloudError",

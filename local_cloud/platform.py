@@ -18,7 +18,7 @@ from local_cloud.engine.dialect import Dialect
 from local_cloud.engine.isolation.job_network import Door
 from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.serving.deployments import Deployments
-from local_cloud.engine.serving.spec import Deployment
+from local_cloud.engine.serving.spec import Deployment, ServingState
 from local_cloud.engine.spec import Job
 from local_cloud.engine.studies.spec import Study
 from local_cloud.engine.studies.studies import Studies
@@ -75,6 +75,8 @@ class Platform:
     tables: dict[str, Callable[[str, Path], None]] = field(default_factory=dict)
     # By its name in SQL, what registers a model: its project, its id, its name.
     registries: dict[str, Callable[[str, str, str], None]] = field(default_factory=dict)
+    # By their name, in the plural, what counts those that a service itself runs.
+    counts: dict[str, Callable[[], int]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -147,6 +149,20 @@ class Platform:
         for runner in (runner for service in services for runner in service.runners):
             runner.start()
             self.runners.append(runner)
+
+    def running(self) -> dict[str, int]:
+        """Return what an end of the server would cut off or hold up: by kind, how many.
+
+        A notebook instance is not among them: it is a record, and no process.
+        """
+        deployed = self.serving.deployments()
+        found = {
+            "jobs": sum(not job.state.ended for job in self.engine.jobs()),
+            "studies": sum(not study.state.ended for study in self.studies.all()),
+            "deployed models": sum(one.state is not ServingState.FAILED for one in deployed),
+            **{kind: count() for kind, count in self.counts.items()},
+        }
+        return {kind: count for kind, count in found.items() if count}
 
     async def close(self) -> None:
         """Stop what runs, then close the records."""

@@ -25,6 +25,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from local_cloud import BEGAN
 from local_cloud.amazon import services as amazon
 from local_cloud.billing.ledger import bill
 from local_cloud.client.environment import environment
@@ -43,6 +44,7 @@ from local_cloud.http.guard import Guard
 from local_cloud.http.log_limit import spare
 from local_cloud.images.pulled import PulledImages
 from local_cloud.platform import Platform
+from local_cloud.source import Source
 from local_cloud.store import trees
 from local_cloud.store.space import Space, limit
 
@@ -54,6 +56,7 @@ BACKLOG = 256  # connections that asyncio accepts before it looks at any of them
 # Seconds that a connection stays open between requests, as at the services: bq does not connect
 # again when the server has closed what it wants to use next.
 IDLE = 75
+PATIENCE = 2.0  # seconds for which other requests are waited for before a newer server is started
 
 
 class Door:
@@ -78,6 +81,7 @@ class LocalCloud:
         self.home, self.port, self.door = home, port, Door(port)
         self.problem: LocalCloudError | None = None  # why it does not start
         self.sessions = Sessions(home.secret(), port)
+        self._source = Source(Path(__file__).parent, BEGAN)
         self._lifespan = Starlette(lifespan=self._lives)
         self._open()
 
@@ -111,6 +115,7 @@ class LocalCloud:
             Route("/bill", self._bill),
             Route("/rehearse", self._rehearse, methods=["POST"]),
             Route("/empty", self._empty, methods=["POST"]),
+            Route("/make-way", self._make_way, methods=["POST"]),
             Route("/console-link", self._console_link, methods=["POST"]),
             *(route for cloud in self._clouds for route in cloud.routes),
         ]
@@ -146,8 +151,30 @@ class LocalCloud:
             "jobs": jobs,
             "deployments": deployments,  # a model on an endpoint: it bills until it is undeployed
             "isolation": platform.engine.isolation.sentence,
+            "code_changed": self._source.has_changed(),
         }
         return JSONResponse(facts | identity())
+
+    async def _make_way(self, _: Request) -> JSONResponse:
+        """End if nothing runs, so that the caller can start newer code; else say what runs.
+
+        A job that comes while this server ends waits for the next one.
+        """
+        server, loop = self.door.server, asyncio.get_running_loop()
+        assert server
+        end = loop.time() + PATIENCE
+        while running := self._running(server):
+            if [*running] != ["requests"] or loop.time() > end:
+                return JSONResponse({"running": running})
+            await asyncio.sleep(0.02)
+        self._platform.engine.hold()
+        server.make_way()
+        return JSONResponse({"running": {}})
+
+    def _running(self, server: Server) -> dict[str, int]:
+        """Return what runs, with the requests that are being answered beside this one."""
+        others = len(server.server_state.tasks) - 1
+        return self._platform.running() | ({"requests": others} if others else {})
 
     async def _console_link(self, request: Request) -> JSONResponse:
         """Return a code that signs a browser in once: the caller knows the secret.
@@ -238,6 +265,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self.home, self.lock = home, lock
         self._of_jobs: weakref.WeakSet[asyncio.Server] = weakref.WeakSet()
+        self._makes_way = False
 
     async def admit(self, listener: socket.socket) -> asyncio.Server:
         """Answer on a listener to which only the processes of a job can connect."""
@@ -252,6 +280,10 @@ class Server(uvicorn.Server):
         self._of_jobs.add(server)
         return server
 
+    def make_way(self) -> None:
+        """End, as if by a crash: whoever finds no server may start the next one."""
+        self._makes_way = self.should_exit = True
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop the server.
 
@@ -261,6 +293,8 @@ class Server(uvicorn.Server):
         self.lock.truncate(0)
         for server in self._of_jobs:
             server.close()
+        if self._makes_way:
+            self.home.forget_stop()
         await super().shutdown(sockets)
 
 

@@ -35,6 +35,8 @@ LONGEST = (
     "15-batch-scoring.ipynb",
     "training/test_checkpoints.py",
     "local_cloud/test_recovery.py",
+    "local_cloud/test_homes.py",
+    "local_cloud/client/test_outdated.py",
     "local_cloud/engine/environments/test_job_environment.py",
     "local_cloud/client/test_control.py",
     "local_cloud/google/vertex/endpoints/test_batch_predictions.py",

@@ -55,6 +55,7 @@ ROOMS = {
     "client": set(),
     "bounded": set(),
     "store": set(),
+    "source": set(),
     "http": {"client"},  # who owns a port
     "automl": {"bounded"},
     "engine": {"bounded", "client", "store"},  # the failures that a client can name

@@ -25,11 +25,19 @@ from local_cloud.client.home import (
     identity,
     missing_packages,
 )
+from local_cloud.client.outdated import (
+    find_fault,
+    in_words,
+    is_outdated,
+    restart_command,
+    still_running,
+)
 from local_cloud.client.suspended import is_suspended
 from local_cloud.errors import LocalCloudError
 
 START_SECONDS = 60.0  # a cold disk on a busy shared machine; two seconds are usual
 STOP_SECONDS = 30.0  # running jobs are given a grace period
+OLDER = "changed since it started: `python -m local_cloud start` runs the new code"
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,11 @@ class Status:
         """Return whether a server answers."""
         return self.url is not None
 
+    @property
+    def outdated(self) -> bool:
+        """Return whether a server answers whose folder holds other code than it runs."""
+        return self.running and is_outdated(self.facts)
+
     def __str__(self) -> str:
         """Return the status as `python -m local_cloud status` prints it."""
         if self.silent:
@@ -60,10 +73,11 @@ class Status:
         if not self.running:
             return f"The local cloud is not running (its folder: {self.home.folder}).{others}"
         jobs = ", ".join(f"{count} {state}" for state, count in self.facts["jobs"].items())
+        code = self.facts["checkout"] + (f" ({OLDER})" if self.outdated else "")
         return (
             f"The local cloud runs as process {self.facts['pid']}: {self.facts['buckets']} buckets,"
             f" jobs: {jobs or 'none'}.\n  folder   {self.home.folder}\n"
-            f"  code     {self.facts['checkout']}\n  python   {self.facts['interpreter']}\n"
+            f"  code     {code}\n  python   {self.facts['interpreter']}\n"
             f"  jobs     {self.facts.get('isolation', '')}{others}"
         )
 
@@ -132,15 +146,58 @@ def ask(
 def start(home: Home | None = None) -> Status:
     """Start a server unless one runs, and wait until it answers.
 
+    One that runs older code than its folder holds now is replaced, unless something runs on it.
     Raises LocalCloudError, with what the server said, if it does not; and if the environment of
     this interpreter lacks what a server needs.
     """
     home = home or Home(default_folder())
     found = status(home)
     if found.running:
-        return found
+        return _renew(found)
     with home.starting(START_SECONDS + STOP_SECONDS):
         return _start(home)
+
+
+def _renew(found: Status) -> Status:
+    """Return the server with the code that its folder holds now: this one, or one in its place.
+
+    One on which something runs goes on, and a sentence says how to restart it.
+    """
+    if not found.outdated or "LOCAL_CLOUD_ENGINE" in os.environ:  # in a job there is no need to say
+        return found
+    code = f"The local cloud runs older code than {found.facts['checkout']} holds now"
+    if difference(found.facts, identity()):
+        _say(f"{code}: `{restart_command(found.facts)}` runs the new code.")
+        return found
+    with found.home.starting(START_SECONDS + STOP_SECONDS):
+        found = status(found.home)
+        if not found.outdated:  # another client was first
+            return found if found.running else _start(found.home)
+        if fault := find_fault():
+            _say(f"{code}, and goes on, because the new code does not start here ({fault}).")
+            return found
+        if runs := _make_way(found):
+            _say(
+                f"{code}, and goes on, because of {in_words(runs)}: `python -m"
+                " local_cloud start` runs the new code when nothing of this is left, and `python -m"
+                " local_cloud stop` ends it at once."
+            )
+            return found
+        _say(f"{code}, and nothing runs on it, so it is started again.")
+        _end(found.home)
+        return _start(found.home)
+
+
+def _make_way(found: Status) -> dict[str, int]:
+    """Have the server end if nothing runs on it; else return what does."""
+    path = f"/{found.home.secret()}/make-way"
+    try:
+        runs: dict[str, int] = ask(found.port, path, method="POST")["running"]
+    except ValueError:  # it is so old that it has no such call
+        return still_running(found.facts)
+    except (OSError, http.client.HTTPException):
+        return {"requests": 1}  # it has no time for this one
+    return runs
 
 
 def start_again(home: Home) -> Status:
@@ -349,7 +406,7 @@ def in_use() -> Status:
     home = Home(default_folder())
     found = status(home)
     if found.url and found.url == os.environ.get("LOCAL_CLOUD_VERTEX_URL"):
-        return found
+        return _renew(found)
     return start(own(home))
 
 

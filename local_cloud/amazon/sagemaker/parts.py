@@ -70,6 +70,7 @@ class Parts:
             "ExperimentTrialComponent": tracking.trials.all_components,
         }
         executions = PipelineExecutions(table, pipelines, kinds, objects=platform.s3)
+        platform.counts["pipeline executions"] = executions.running
         return cls(
             platform,
             tags,

@@ -142,6 +142,10 @@ class JobQueue:
         await log_timestamps.recover(self.logs(job.id).values(), self.hidden)
         self._finish(ended, STOPPED if job.state is State.STOPPING else LOST)
 
+    def hold(self) -> None:
+        """Begin no more jobs: those that come from now on wait for the next start."""
+        self._open = False
+
     async def close(self) -> None:
         """Stop the running jobs, whose outcome is "lost"; queued ones wait for the next start."""
         self._open = False

@@ -40,6 +40,7 @@ class Parts:
         loads = Loads(self.runner.writer, self.catalog, platform.gs)
         extracts = Extracts(self.runner.writer, self.catalog, platform.gs)
         platform.tables["bq"] = extracts.write_csv
+        platform.counts["BigQuery jobs"] = self.jobs.count
         others: dict[str, Handler] = {
             "load": loads.run,
             "extract": extracts.run,

@@ -52,6 +52,7 @@ class Parts:
         tuning = Tuning(training, platform.studies)
         endpoints = Endpoints(platform, models)
         pipelines = PipelineJobs(training, metadata)
+        platform.counts["pipelines"] = pipelines.running
         return cls(
             platform,
             models,

@@ -158,6 +158,10 @@ class PipelineExecutions:
         ]
         return listing.page(shown, {"MaxResults": 100} | params, "PipelineParameters")
 
+    def running(self) -> int:
+        """Return how many run."""
+        return len(self._tasks)
+
     def _get(self, execution_arn: str) -> Json:
         found = self.table.get(execution_arn.rpartition("/")[2])
         if found is None or found["arn"] != execution_arn:

@@ -96,6 +96,11 @@ class Jobs:
         with self._lock:
             return self._running.get(f"{project}/{job}")
 
+    def count(self) -> int:
+        """Return how many have not ended."""
+        with self._lock:
+            return len(self._running)
+
     def cancel(self, project: str, job: str) -> Document:
         """Have it end soon; returns its document."""
         name = f"{project}/{job}"

@@ -78,6 +78,10 @@ class PipelineJobs:
         if self._tasks:
             await asyncio.wait(self._tasks.values())
 
+    def running(self) -> int:
+        """Return how many run."""
+        return len(self._tasks)
+
     # ---- requests -------------------------------------------------------------------------------
     def check(self, parent: str, body: Json) -> tuple[Json, PipelineSpec, Task]:
         """Return a pipeline job as it is recorded, its definition and its first task; or refuse."""

@@ -27,6 +27,7 @@ from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 from local_cloud.store.space import Space
 from local_cloud.store.values import Bucket
+from local_cloud.store.walk import Walk
 
 ErrorHandler = Callable[[Request, Any], Response]
 
@@ -182,10 +183,17 @@ class Platform:
 
 
 def _require_records_of(folder: Path, kinds: Sequence[str], records: Records) -> None:
-    """Raise Damaged if there is no record at all, but something that records must tell of."""
+    """Raise Damaged if there is no record at all, but something that records must tell of.
+
+    A bucket's folder alone says nothing: that of a bucket that was deleted stays if there is
+    something in it that is not an object, or if the server was killed before it was removed.
+    """
     if not records.is_empty():
         return
     for kind in kinds:
-        for found in sorted((folder / kind).glob("[!.]*/*")):
-            why = f"it holds no record, but there is {found.parent.relative_to(folder)}"
-            raise damage_error(records.path, why)
+        for found in sorted((folder / kind).glob("[!.]*")):
+            is_bucket = kind.endswith("buckets")
+            first = next(Walk(found) if is_bucket else found.glob("*"), None)
+            if first is not None:
+                why = f"it holds no record, but there is {found.relative_to(folder)}"
+                raise damage_error(records.path, why)

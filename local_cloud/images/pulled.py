@@ -90,6 +90,8 @@ class PulledImages:
     def all_built(self) -> Iterator[str]:
         """Return the URIs of the custom images."""
         for path in sorted(self.folder.glob(f"built-*/{BUILT}")):
+            if "." in path.parent.name:  # left by a process that was killed: half made or removed
+                continue
             yield _document(path, Built)["uri"]
 
     def find_built(self, uri: str) -> Built | None:

@@ -22,6 +22,9 @@ BLOCK = 1 << 20
 # What opening a file raises that a job has removed, replaced or closed to others.
 GONE = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
 
+# What the system says of a link that is not followed, and of a socket; its words differ.
+LINK_OR_SOCKET = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EOPNOTSUPP)
+
 
 @dataclass(frozen=True)
 class Digests:
@@ -122,14 +125,19 @@ def sync(path: Path) -> None:
 
 
 def open_file(path: str | Path) -> FileIO:
-    """Open for reading; raises OSError for what is not a regular file, a link too."""
+    """Open for reading; FileNotFoundError for what is not a regular file, a link too."""
     return open(path, "rb", buffering=0, opener=open_regular)
 
 
 def open_regular(path: str, flags: int) -> int:
-    """Open a file as os.open does: an opener. OSError for what is not a regular file."""
+    """Open a file as os.open does: an opener. FileNotFoundError for what is not a regular file."""
     # Opening a pipe would wait for somebody who writes to it.
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    except OSError as problem:
+        if problem.errno in LINK_OR_SOCKET:
+            raise FileNotFoundError(errno.ENOENT, "not a regular file", path) from None
+        raise
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)

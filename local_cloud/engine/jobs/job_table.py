@@ -136,7 +136,7 @@ def cut_off(job: Job, folder: Path) -> Job:
     """
     if not job.attempts:
         return job
-    signs = (path.stat().st_mtime for path in folder.glob("*.log"))
+    signs = (path.lstat().st_mtime for path in folder.glob("*.log"))  # the job may have put links
     return with_attempt(job, ended=max(job.attempts[-1].staged, *signs, 0.0))
 
 

@@ -133,10 +133,13 @@ async def finish(logs: Iterable[Path], hidden: bytes = b"") -> None:
 
 
 async def recover(logs: Iterable[Path], hidden: bytes = b"") -> None:
-    """Mark all of the logs that a killed server has left, with the time of their last write."""
+    """Mark all of the logs that a killed server has left, with the time of their last write.
+
+    A log that its job has removed, closed or replaced by something else has no marks.
+    """
     for log in logs:
-        with suppress(FileNotFoundError):  # its job or deployment has been removed
-            await _mark_all(log, hidden, ended=True, at=log.stat().st_mtime)
+        with suppress(OSError):
+            await _mark_all(log, hidden, ended=True, at=log.lstat().st_mtime)
 
 
 async def _mark_all(log: Path, hidden: bytes, *, ended: bool, at: float | None = None) -> None:

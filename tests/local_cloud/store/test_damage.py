@@ -216,6 +216,37 @@ def test_a_killed_servers_half_written_log_is_no_damage(data: Path) -> None:
     require_whole(opened(data))
 
 
+def test_a_deleted_bucket_whose_folder_a_killed_server_has_left_is_no_damage(
+    tmp_path: Path,
+) -> None:
+    platform = Platform.of(tmp_path, {})
+    platform.s3.create_bucket("deleted", {})
+    left = platform.s3.folder / "deleted/made/by/a/job"
+    left.mkdir(parents=True)
+    platform.s3.delete_bucket("deleted")
+    platform.close_records()
+    left.mkdir(parents=True)  # as if it had been killed after the record was written
+    opened(tmp_path).close_records()
+    (left / "link").symlink_to("/nowhere")  # stays when its bucket is deleted, for it is no object
+    opened(tmp_path).close_records()
+    (left / "object").touch()
+    with pytest.raises(Damaged, match="it holds no record, but there is s3-buckets/deleted"):
+        opened(tmp_path)
+
+
+def test_an_image_that_a_killed_process_was_building_or_removing_is_not_listed(
+    tmp_path: Path,
+) -> None:
+    uri, images = "example/lesson:1", PulledImages(tmp_path)
+    place = images.place(uri)
+    place.mkdir()
+    write(place / BUILT, Built(uri, "", (), (), {}, "", ()))
+    for ending, content in (("building-7", b"{"), ("removed", (place / BUILT).read_bytes())):
+        place.with_name(f"{place.name}.{ending}").mkdir()
+        (place.with_name(f"{place.name}.{ending}") / BUILT).write_bytes(content)
+    assert list(images.all_built()) == [uri]
+
+
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_the_description_of_an_image_is_named(tmp_path: Path, damage: Damage) -> None:
     uri, images = "example/lesson:1", PulledImages(tmp_path)

@@ -26,6 +26,11 @@ def encode(name: str) -> str:
     return re.sub(r"[A-Z^]", lambda found: "^" + found[0].lower(), name)
 
 
+def decode(name: str) -> str:
+    """Return what encode() has made a name of DuckDB's from."""
+    return re.sub(r"\^(.)", lambda found: found[1].upper(), name)
+
+
 class Database:
     """The process, started when it is first used, and again when it has ended.
 

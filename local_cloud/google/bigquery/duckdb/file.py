@@ -7,6 +7,7 @@ its settings are locked: SQL from outside that got past the checks would find no
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_cloud.google.bigquery.api.errors import Problem, not_implemented
+from local_cloud.google.bigquery.duckdb.blocks import require_needed_blocks
 from local_cloud.google.bigquery.duckdb.farmhash import fingerprint
 from local_cloud.google.bigquery.duckdb.foreign_errors import (
     database_damage,
@@ -50,7 +52,6 @@ CATALOG = (
     "CREATE TABLE IF NOT EXISTS catalog.macros (version VARCHAR)",
 )
 PATIENCE = 20.0  # seconds for which another process's lock is waited for: it may be ending
-HEADERS = 3 * 4096  # bytes before the first block of DuckDB's file
 
 
 def open_file(folder: Path, memory: int) -> duckdb.DuckDBPyConnection:
@@ -69,10 +70,18 @@ def open_file(folder: Path, memory: int) -> duckdb.DuckDBPyConnection:
         if not path.exists():
             _make(path, config)
         connection = _connect(path, config)
-        _require_all_blocks(connection, path)
-        _define(connection)
     except duckdb.Error as problem:
         raise _explain_opening(path, problem) from None
+    with contextlib.ExitStack() as at_problem:
+        at_problem.callback(connection.close)
+        try:
+            # What is refused is not written to; what is not gets a CHECKPOINT at the end.
+            connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+            require_needed_blocks(connection, path)
+            _define(connection)
+        except duckdb.Error as problem:
+            raise _explain_opening(path, problem) from None
+        at_problem.pop_all()
     connection.create_function(PREFIX + FINGERPRINT, fingerprint, ["BLOB"], "BIGINT")
     for statement in SET:
         connection.execute(statement)
@@ -109,15 +118,6 @@ def _connect(path: Path, config: Config) -> duckdb.DuckDBPyConnection:
             if "lock on file" not in str(problem) or time.monotonic() > end:
                 raise
         time.sleep(0.05)
-
-
-def _require_all_blocks(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Raise Problem for a file that was cut off: DuckDB finds out when it needs what is gone."""
-    size = "SELECT block_size, total_blocks FROM pragma_database_size()"
-    block, count = connection.execute(size).fetchall()[0]
-    missing = HEADERS + block * count - path.stat().st_size
-    if count and missing > 0:
-        raise database_damage(f"the last {missing} bytes of {path} are missing")
 
 
 def _explain_opening(path: Path, problem: duckdb.Error) -> Problem:

@@ -91,7 +91,7 @@ def problem_of(error: Any) -> Problem:
     if is_the_disks(text):
         return _disk(text)
     if isinstance(error, duckdb.IOException) and any(words in text for words in _DAMAGED):
-        return database_damage(text)
+        return database_damage(text, partly=True)
     if isinstance(error, (duckdb.IOException, duckdb.FatalException)):
         return _disk(text)
     if isinstance(error, duckdb.NotImplementedException):
@@ -117,13 +117,22 @@ def problem_of(error: Any) -> Problem:
     return invalid_query(text.partition(": ")[2] or text)
 
 
-def database_damage(said: str) -> Problem:
-    """Return the refusal that says that DuckDB's file is not what DuckDB has written."""
+def database_damage(said: str, *, partly: bool = False) -> Problem:
+    """Return the refusal that says that DuckDB's file is not what DuckDB has written.
+
+    partly: DuckDB can still read other tables in it, so nobody is told to do without them.
+    """
+    advice = (
+        "; if there is none, stop the local cloud and open the file in Python with"
+        " `duckdb.connect(…, read_only=True)`, which can still read the other tables"
+        if partly
+        else ", or move it and its .wal file away to start without tables"
+    )
     return Problem(
         500,
         "fault",
-        f"BigQuery's tables cannot be read: their file is damaged ({said}). It is left unchanged:"
-        " put a whole copy in its place, or move it and its .wal file away to start without tables",
+        f"{'Some of ' if partly else ''}BigQuery's tables cannot be read: their file is damaged"
+        f" ({said}). It is left unchanged: put a whole copy in its place{advice}",
     )
 
 

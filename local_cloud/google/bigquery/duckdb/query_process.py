@@ -115,7 +115,8 @@ def main() -> None:
         database = open_file(folder, memory // 2)
     except Problem as problem:
         said = {"code": problem.code, "reason": problem.reason, "message": str(problem)}
-    control.sendall(json.dumps(said).encode() + b"\n")
+    with contextlib.suppress(BrokenPipeError):  # the server is gone: run() notices
+        control.sendall(json.dumps(said).encode() + b"\n")
     if not said:
         Sessions(database, memory // 2).run(control)
 

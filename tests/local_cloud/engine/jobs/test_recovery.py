@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ import pytest
 
 from local_cloud.engine.jobs import reaper
 from local_cloud.engine.jobs.queue import JobQueue
-from local_cloud.engine.spec import Job, State
+from local_cloud.engine.spec import Attempt, Job, State
 from local_cloud.store.records import Records
 from tests.local_cloud.engine.support import (
     LEAVES,
@@ -82,6 +83,46 @@ def test_when_the_server_is_killed_its_replicas_end_and_the_record_says_so(tmp_p
             assert (job.state, job.outcome.reason) == (State.FAILED, "lost")
             assert "while this job was running" in job.outcome.message
             assert here.log("a", "r0").read_text() == said
+
+    run(story())
+
+
+def in_place_of(path: Path, what: str) -> None:
+    """Put there what a job may have put in the place of a file of its own."""
+    if what == "socket":
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(os.path.relpath(path))  # a longer path is refused
+    elif what == "pipe":
+        os.mkfifo(path)
+    elif what == "folder":
+        path.mkdir()
+    elif what == "closed file":
+        path.touch(0o000)
+    else:
+        path.symlink_to({"dangling link": "/nowhere", "link": __file__, "loop": path.name}[what])
+
+
+@pytest.mark.parametrize("ending", ["", ".times"])
+@pytest.mark.parametrize(
+    "what", ["dangling link", "link", "loop", "socket", "pipe", "folder", "closed file"]
+)
+def test_what_a_job_has_put_in_the_place_of_its_log_does_not_hold_up_the_next_server(
+    tmp_path: Path, what: str, ending: str
+) -> None:
+    log = tmp_path / "jobs/a/r0.log"
+    log.parent.mkdir(parents=True)
+    if ending:
+        log.write_text("done\n")
+    in_place_of(log.with_name(f"r0.log{ending}"), what)
+    records = Records(tmp_path / "records.db")  # of a server that was killed
+    attempt = Attempt(time.time())
+    job = Job("a", "cloud", 1, State.RUNNING, time.time(), 1, attempts=(attempt,))
+    records.put("job", "a", job.document())
+    records.close()
+
+    async def story() -> None:
+        async with engine(tmp_path) as here:
+            assert here.get("a").state is State.FAILED
 
     run(story())
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from local_cloud.console.records import job_metrics
 from local_cloud.console.site import words
+from local_cloud.engine.jobs import job_files
 from local_cloud.engine.spec import Job, NoSuchJob, State
 from local_cloud.platform import Platform
 from local_cloud.store import clock
@@ -131,15 +132,18 @@ _HEAD = 1 << 16  # bytes of a log in which a replica says which rows it has
 def replicas(platform: Platform, found: Shown) -> list[Json]:
     """Return each replica with its log's size, its rows, and the memory that it has used.
 
+    The size is None of a log that cannot be read: its job has put something else in its place.
     Rows and memory are what `train_nn.py` says of itself: in metrics.json once it is there, and
     the rows in its log before that.
     """
     memory = job_metrics.memory(metrics(platform, found))
     listed: list[Json] = []
     for place, (name, log) in enumerate(platform.engine.logs(found.job.id).items()):
-        one: Json = {"name": name, "size": log.stat().st_size, "rows": "", "memory": None}
-        with log.open("rb") as file:
-            head = file.read(_HEAD).decode(errors="replace")
+        written = job_files.stat_log(log)
+        size = written.st_size if written else None
+        one: Json = {"name": name, "size": size, "rows": "", "memory": None}
+        below = f"{log.parent.name}/{log.name}"
+        head = job_files.read(log.parent.parent, below, most=_HEAD, hidden=platform.engine.hidden)
         rank = str(place)
         for line in head.splitlines():
             if said := _ROWS.match(line):

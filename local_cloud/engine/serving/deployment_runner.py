@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from local_cloud.engine.isolation.network import Network
+from local_cloud.engine.jobs import job_files
 from local_cloud.engine.jobs.replica import ReplicaContext
 from local_cloud.engine.serving.autoscaler import Autoscaler
 from local_cloud.engine.serving.deployment_replica import ServedReplica
@@ -99,7 +100,7 @@ class DeploymentRunner:
         try:
             response = await self._send_to_any(request, deadline)
             status = response.status
-            return response
+            return self._masked(response)
         except Moved:
             status = 0  # it counts where it goes
             raise
@@ -109,6 +110,13 @@ class DeploymentRunner:
             if status:
                 self._count(status, now - begun)
                 self.requests.write(time.time(), now - begun, status=status, path=request.path)
+
+    def _masked(self, response: HttpResponse) -> HttpResponse:
+        """Return a response in which nobody reads the secret: a model may answer with anything."""
+        hidden = self._context.hidden
+        mask = job_files.hide if response.status < 400 else job_files.mask_bytes
+        headers = tuple((name, job_files.mask(value, hidden)) for name, value in response.headers)
+        return HttpResponse(response.status, mask(response.body, hidden), headers)
 
     async def _send_to_any(self, request: HttpRequest, deadline: float) -> HttpResponse:
         for tried in range(SENDS):

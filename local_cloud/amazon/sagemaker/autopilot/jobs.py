@@ -143,7 +143,8 @@ class Autopilot:
         moments = self.records.get(MOMENTS, name) or {}
         report = moments.get("report")
         if report is None:
-            report = launch.report(self.training.engine.log(name, "any").parent)
+            engine = self.training.engine
+            report = launch.report(engine.log(name, "any").parent, engine.hidden)
         training = self.training.describe({"TrainingJobName": name})
         return self.training.engine.get(name), training, report
 

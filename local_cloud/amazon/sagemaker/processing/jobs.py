@@ -143,7 +143,7 @@ class Processing:
             found["ExitMessage"] = ending["message"]
         if job.outcome and status.status(job) == "Failed":
             known = ending.get("failure") if job.outcome.reason == "exit" else ""
-            found["FailureReason"] = known or failure_reason.reason(job.outcome, None, ())
+            found["FailureReason"] = known or failure_reason.reason(job.outcome, "", ())
         return found
 
     # ---- what the engine asks -------------------------------------------------------------------
@@ -159,15 +159,14 @@ class Processing:
         request = self._document(name)["request"]
         folder = self._folder(job.id)
         cluster = request["ProcessingResources"]["ClusterConfig"]
-        hosts = launch.hosts(folder, cluster["InstanceCount"])
-        self.records.put(
-            ENDING, name, {"message": _message(hosts), "failure": self._failure(job, hosts)}
-        )
+        hosts = launch.real_hosts(folder, cluster["InstanceCount"])
+        message = self._message(folder, hosts)
+        self.records.put(ENDING, name, {"message": message, "failure": self._failure(job, hosts)})
         try:
             if job.outcome.state is State.SUCCEEDED:
                 processing_launch.upload(request, hosts, self.objects)
         finally:
-            processing_launch.forget(hosts)
+            launch.remove(folder, hosts)
             launch.forget(folder)
 
     def _folder(self, job_id: str) -> Path:
@@ -181,13 +180,14 @@ class Processing:
             return ""
         log = self.engine.log(job.id, outcome.replica)
         last = log_timestamps.lines(log, log_timestamps.tail(log, failure_reason.WINDOW))
-        return failure_reason.reason(outcome, None, (line.text for line in last))
+        texts = (line.text for line in last)
+        return failure_reason.reason(outcome, "", texts, self.engine.hidden)
 
-
-def _message(hosts: Sequence[Host]) -> str:
-    """Return the first of the instances' messages."""
-    told = (failure_reason.read(host.ml / processing_launch.MESSAGE) for host in hosts)
-    return next((text for text in told if text), "")
+    def _message(self, folder: Path, hosts: Sequence[Host]) -> str:
+        """Return the first of the instances' messages."""
+        place, hidden = processing_launch.MESSAGE, self.engine.hidden
+        told = (failure_reason.read(folder, host.name, place, hidden) for host in hosts)
+        return next((text for text in told if text), "")
 
 
 def _arn(name: str) -> str:

@@ -12,7 +12,7 @@ from local_cloud.console.site import words
 from local_cloud.engine.jobs import job_files
 from local_cloud.engine.spec import Job, NoSuchJob, State
 from local_cloud.platform import Platform
-from local_cloud.store import clock
+from local_cloud.store import clock, readable
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Object
@@ -69,10 +69,17 @@ def every(platform: Platform) -> Iterator[Job]:
 def describe(platform: Platform, job: Job) -> Shown:
     """Return a job with what is on record about it.
 
-    A record that is gone leaves its place empty.
+    A record that is gone, or cannot be understood, leaves its place empty.
     """
-    if job.dialect.startswith(SAGEMAKER):
-        return _of_sagemaker(platform, job)
+    make = _of_sagemaker if job.dialect.startswith(SAGEMAKER) else _of_vertex
+    try:
+        return make(platform, job)
+    except readable.NOT_UNDERSTOOD as problem:
+        readable.note("job", job.id, repr(problem))
+        return Shown(job, job.id, "", {})
+
+
+def _of_vertex(platform: Platform, job: Job) -> Shown:
     records = platform.records
     name = (records.get("vertex-job", job.id) or {}).get("name", "")
     document = records.get("vertex", name) or {}

@@ -151,8 +151,8 @@ def _number(resource: str) -> str:
 
 def _project(platform: Platform, job: Job) -> str:
     """Return the number of the project that the job was sent to."""
-    record = platform.records.get("vertex-job", job.id) or {"name": "projects/"}
-    return str(record["name"]).split("/")[1]
+    record = platform.records.get("vertex-job", job.id) or {}
+    return str(record.get("name")).partition("/")[2].partition("/")[0]
 
 
 def _logs(

@@ -27,7 +27,7 @@ from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.engine.jobs import job_files, log_timestamps
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
 from local_cloud.platform import Platform
-from local_cloud.store import clock
+from local_cloud.store import clock, readable
 
 Json = dict[str, Any]
 
@@ -128,8 +128,9 @@ class Training:
 
     def all(self) -> Iterator[Json]:
         """Yield the descriptions of all jobs."""
-        for name, _ in self.records.list(KIND):
-            yield self.describe({"TrainingJobName": name})
+        yield from readable.each(
+            KIND, self.records.list(KIND), lambda name, _: self.describe({"TrainingJobName": name})
+        )
 
     def _failure(self, job: Job, outcome: Outcome, moments: Json) -> str:
         known: str = moments.get("failure", "")
@@ -154,17 +155,19 @@ class Training:
         return listing.page(found, params, "TrainingJobSummaries")
 
     def _summaries(self) -> Iterator[Json]:
+        jobs = ((job.id, job) for job in self.engine.jobs() if job.dialect == DIALECT)
+        return readable.each(MOMENTS, jobs, lambda _, job: self._summary(job))
+
+    def _summary(self, job: Job) -> Json:
         wanted = ("CreationTime", "LastModifiedTime", "TrainingEndTime")
-        for job in self.engine.jobs():
-            if job.dialect == DIALECT:
-                found = status.progress(job, self.records.get(MOMENTS, job.id) or {})
-                yield {
-                    "TrainingJobName": job.id,
-                    "TrainingJobArn": _arn(job.id),
-                    "TrainingJobStatus": found["TrainingJobStatus"],
-                    "SecondaryStatus": found["SecondaryStatus"],
-                    **{field: found[field] for field in wanted if field in found},
-                }
+        found = status.progress(job, self.records.get(MOMENTS, job.id) or {})
+        return {
+            "TrainingJobName": job.id,
+            "TrainingJobArn": _arn(job.id),
+            "TrainingJobStatus": found["TrainingJobStatus"],
+            "SecondaryStatus": found["SecondaryStatus"],
+            **{field: found[field] for field in wanted if field in found},
+        }
 
     def stop(self, params: Json) -> Json:
         """StopTrainingJob: begin to stop it; one that has ended cannot be."""

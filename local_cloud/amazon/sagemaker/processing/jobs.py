@@ -21,6 +21,7 @@ from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.engine.jobs import log_timestamps
 from local_cloud.engine.spec import EngineError, Job, JobContext, Plan, State
 from local_cloud.platform import Platform
+from local_cloud.store import readable
 
 Json = dict[str, Any]
 
@@ -98,10 +99,12 @@ class Processing:
         return listing.page(short, params, "ProcessingJobSummaries")
 
     def _summaries(self) -> Iterator[Json]:
-        for job in self.engine.jobs():
-            if job.dialect == DIALECT:
-                name = job.id.removeprefix(PREFIX)
-                yield {NAME: name} | self._standing(name)
+        jobs = (
+            (job.id.removeprefix(PREFIX), job)
+            for job in self.engine.jobs()
+            if job.dialect == DIALECT
+        )
+        return readable.each(KIND, jobs, lambda name, _: {NAME: name} | self._standing(name))
 
     def stop(self, params: Json) -> Json:
         """StopProcessingJob: begin to stop it; one that has ended cannot be."""

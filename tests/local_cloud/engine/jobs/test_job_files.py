@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import tarfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 from urllib.request import Request, urlopen
@@ -19,7 +21,16 @@ from urllib.request import Request, urlopen
 import boto3
 import pytest
 
+from local_cloud.amazon.sagemaker.jobs import launch, metrics
 from local_cloud.client.control import Status
+from local_cloud.console.records import job_curves, results
+from local_cloud.console.records.curves import Curves
+from local_cloud.console.records.job_curves import JobCurves
+from local_cloud.engine.isolation import mounts
+from local_cloud.engine.jobs import job_files
+from local_cloud.engine.jobs.replica import last_lines
+from local_cloud.google.vertex.pipelines import container
+from local_cloud.google.vertex.tuning import metrics as vertex_metrics
 from tests.local_cloud.console.visitor import Visitor
 
 BUCKET = "ways-out"
@@ -336,3 +347,209 @@ def test_what_is_collected_takes_nothing_along_from_elsewhere(sent: Sent, prefix
     assert not any(PRIVATE.encode() in content for content in found.values()), [*found]
     if sent.kind == "secret":  # a file of the job's own is kept as it wrote it
         assert any(key.endswith(("weights", "result")) for key in found)
+
+
+# ---- ways that need no job: what reads the file is called, on a folder like a job's --------------
+@dataclass
+class Folder:
+    """A job's folder, in whose place of each file there is the secret or a link."""
+
+    root: Path
+    private: Path
+    kind: str
+    hidden: bytes = b"c2VjcmV0-of-the-local-cloud_in-every-url"
+
+    def put(self, below: str, form: str = "{}") -> Path:
+        """Have such a file at a path in the folder."""
+        path = self.root / "job" / below
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if self.kind == "secret":
+            path.write_text(form.replace("{}", self.hidden.decode()))
+        elif self.kind == "link":
+            path.symlink_to(self.private)
+        elif self.kind == "hard link":
+            path.hardlink_to(self.private)
+        else:
+            path.parent.rmdir()
+            path.parent.symlink_to(self.private.parent)
+        return path
+
+
+@pytest.fixture(params=KINDS)
+def folder(tmp_path: Path, private: Path, request: pytest.FixtureRequest) -> Folder:
+    (tmp_path / "job").mkdir()
+    return Folder(tmp_path, private, request.param)
+
+
+def _read_metric_names(here: Folder) -> str:
+    file = here.put("inner/failure", '{"{}": 1}\n')
+    return str(vertex_metrics.reports(file, here.hidden))
+
+
+def _read_report(here: Folder) -> str:
+    here.put(f"algo-1/ml/{launch.REPORT}", '{"stage": "{}"}')
+    return str(launch.report(here.root / "job", here.hidden))
+
+
+def _read_last_lines(here: Folder) -> str:
+    return str(last_lines(here.put("inner/failure"), hidden=here.hidden))
+
+
+def _search_metrics(here: Folder) -> str:
+    log = here.put("inner/failure", "nothing")
+    return str(metrics.values("loss=([0-9.]+)", log, 60))
+
+
+def _read_curves(here: Folder) -> str:
+    log = here.put("inner/failure", "epoch 1 loss 0.5")
+    return str(Curves().of(log)) + str(results.of_job(_platform({"r0": log}), "job"))
+
+
+def _read_curves_of_instance(here: Folder) -> str:
+    here.put(f"r0/{job_curves.INSTANCE_MODEL}/history.csv", "epoch,loss\n1,2\n")
+    found = JobCurves(_platform({"r0": here.root / "job/r0.log"}))._of_instance(_shown())
+    return str(found)
+
+
+def _read_output_of_a_task(here: Folder) -> str:
+    path = here.put("inner/failure", '{"parameterValues": {"a": "{}"}}')
+    objects = SimpleNamespace(get=lambda *_: SimpleNamespace(path=path))
+    if here.kind != "secret":  # the store finds no object where a link is (test_objects.py)
+        return ""
+    return str(container._json(objects, "gs://b/o", here.hidden))  # type: ignore[arg-type]
+
+
+def _shown() -> Any:
+    return SimpleNamespace(job=SimpleNamespace(id="job"))
+
+
+def _platform(logs: dict[str, Path]) -> Any:
+    return SimpleNamespace(engine=SimpleNamespace(logs=lambda _: logs))
+
+
+READERS: dict[str, Callable[[Folder], str]] = {
+    "names of a trial's metrics": _read_metric_names,
+    "the report of an Autopilot job": _read_report,
+    "the last lines of a log in an outcome": _read_last_lines,
+    "metrics that regular expressions find in a log": _search_metrics,
+    "curves and results in the console, from a log": _read_curves,
+    "curves in the console, from a folder of an instance": _read_curves_of_instance,
+    "output parameters and metadata of a pipeline's task": _read_output_of_a_task,
+}
+
+
+@pytest.mark.parametrize("way", READERS)
+def test_a_reader_follows_nothing_and_shows_no_secret(folder: Folder, way: str) -> None:
+    shown = READERS[way](folder)
+    assert folder.hidden.decode() not in shown
+    assert PRIVATE not in shown and "42.5" not in shown
+
+
+# Which modules know where a job's files are. A new one reads them through job_files.py, and its
+# way is added to WAYS or READERS above; the others only pass the paths on, or write at the start.
+KNOWN = {
+    "amazon/logs/streams.py",
+    "amazon/sagemaker/autopilot/jobs.py",
+    "amazon/sagemaker/instances/layout.py",  # before the job starts
+    "amazon/sagemaker/jobs/cloudwatch.py",
+    "amazon/sagemaker/jobs/launch.py",
+    "amazon/sagemaker/jobs/outputs.py",
+    "amazon/sagemaker/jobs/training.py",
+    "amazon/sagemaker/processing/jobs.py",
+    "amazon/sagemaker/processing/launch.py",  # before the job starts
+    "amazon/sagemaker/tuning/tuning.py",
+    "console/pages/endpoint_pages.py",
+    "console/pages/job_pages.py",
+    "console/records/job_curves.py",
+    "console/records/jobs.py",
+    "console/records/results.py",
+    "engine/jobs/attempt_runner.py",
+    "engine/jobs/queue.py",
+    "engine/jobs/replica.py",
+    "engine/serving/deployment_replica.py",
+    "engine/serving/deployments.py",
+    "google/logging/service.py",
+    "google/vertex/automl/trainings.py",
+    "google/vertex/jobs/training.py",
+    "google/vertex/tuning/tuning.py",
+}
+
+
+def test_every_module_that_knows_a_jobs_files_is_known_here() -> None:
+    folder = Path(job_files.__file__).parents[2]
+    knows = re.compile(r"\.logs?\((job|found|name|each|replica|deployment)|log_path\(|host\.ml\b")
+    found = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*.py")
+        if knows.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == KNOWN, "add the new way to WAYS or READERS, then the module to KNOWN"
+
+
+# ---- the door itself -----------------------------------------------------------------------------
+KEY = "AKIA" + "ABCDEFGH2345IJKL"
+SECRET_KEY = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEYab"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("nothing to hide", "nothing to hide"),
+        ("http://127.0.0.1:1/the-secret/aws", "http://127.0.0.1:1/SECRET****/aws"),
+        (f"id={KEY};", "id=SECRET**************;"),
+        (f"AWS_SECRET_ACCESS_KEY={SECRET_KEY}", f"AWS_SECRET_ACCESS_KEY=SECRET{34 * '*'}"),
+        (
+            f"'aws_secret_access_key': '{SECRET_KEY}'",
+            f"'aws_secret_access_key': 'SECRET{34 * '*'}'",
+        ),
+        (f'{{"SecretAccessKey": "{SECRET_KEY}"}}', f'{{"SecretAccessKey": "SECRET{34 * "*"}"}}'),
+        (f"aws_session_token = {120 * 'x'}", f"aws_session_token = SECRET{114 * '*'}"),
+        (f"a hash {SECRET_KEY} of 40 characters", f"a hash {SECRET_KEY} of 40 characters"),
+        ("half a pair \ud800 the-secret", "half a pair \ud800 SECRET****"),
+    ],
+)
+def test_a_text_is_masked_and_stays_as_long_as_it_was(said: str, shown: str) -> None:
+    assert job_files.mask(said, b"the-secret") == shown
+    assert len(shown) == len(said)
+
+
+@pytest.mark.parametrize("end", [False, True])
+def test_no_part_of_the_secret_is_left_where_a_text_is_cut(tmp_path: Path, end: bool) -> None:
+    hidden = b"0123456789abcdef"
+    for before in range(40):
+        (tmp_path / "file").write_bytes(b"x" * before + hidden + b"y" * (40 - before))
+        shown = job_files.read(tmp_path, "file", most=30, hidden=hidden, end=end)
+        assert len(shown) == 30
+        assert not {*shown} & {*"0123456789abdf"}
+
+
+def test_what_is_there_is_not_emptied_before_it_is_known(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("of the user")
+    for name, make in {"a": Path.symlink_to, "b": Path.hardlink_to}.items():
+        make(tmp_path / name, tmp_path / "kept")
+        with pytest.raises(job_files.NotItsOwn, match="something else in the place of its file"):
+            job_files.open_own(tmp_path, name, "wb")
+    assert (tmp_path / "kept").read_text() == "of the user"
+    with job_files.open_own(tmp_path, "new", "wb") as file:
+        file.write(b"longer than before")
+    with job_files.open_own(tmp_path, "new", "wb") as file:
+        file.write(b"new")
+    assert (tmp_path / "new").read_text() == "new"
+
+
+def test_the_file_with_a_links_path_leads_to_no_other_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing can be mounted, a file of the job has the path of a link that goes with it."""
+    monkeypatch.setattr(mounts, "available", lambda: False)
+    job = tmp_path / "a job"
+    job.mkdir()
+    (host,) = launch.hosts(job, 1)
+    assert launch.hosts(job, 1) == [host] and host.ml.parents[1].resolve() == job
+    kept = tmp_path / "kept"
+    kept.write_text("of the user")
+    (job / launch.LINK).write_text(str(kept))
+    launch.forget(job)
+    assert kept.exists() and not (job / launch.LINK).exists()
+    host.ml.parents[1].unlink()
+    host.ml.parents[2].rmdir()

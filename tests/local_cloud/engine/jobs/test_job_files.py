@@ -5,6 +5,7 @@ WAYS lists them all. A new way is added there: what a job writes, and where it w
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import re
@@ -22,6 +23,7 @@ import boto3
 import pytest
 
 from local_cloud.amazon.sagemaker.jobs import launch, metrics
+from local_cloud.amazon.sagemaker.pipelines.runner import PipelineRunner
 from local_cloud.client.control import Status
 from local_cloud.console.records import job_curves, results
 from local_cloud.console.records.curves import Curves
@@ -29,6 +31,8 @@ from local_cloud.console.records.job_curves import JobCurves
 from local_cloud.engine.isolation import mounts
 from local_cloud.engine.jobs import job_files
 from local_cloud.engine.jobs.replica import last_lines
+from local_cloud.engine.spec import EngineError
+from local_cloud.google.vertex.automl.trainings import AutoMl
 from local_cloud.google.vertex.pipelines import container
 from local_cloud.google.vertex.tuning import metrics as vertex_metrics
 from tests.local_cloud.console.visitor import Visitor
@@ -402,12 +406,12 @@ def _search_metrics(here: Folder) -> str:
 
 def _read_curves(here: Folder) -> str:
     log = here.put("inner/failure", "epoch 1 loss 0.5")
-    return str(Curves().of(log)) + str(results.of_job(_platform({"r0": log}), "job"))
+    return str(Curves().of(log)) + str(results.of_job(_platform({"r0": log}, here), "job"))
 
 
 def _read_curves_of_instance(here: Folder) -> str:
     here.put(f"r0/{job_curves.INSTANCE_MODEL}/history.csv", "epoch,loss\n1,2\n")
-    found = JobCurves(_platform({"r0": here.root / "job/r0.log"}))._of_instance(_shown())
+    found = JobCurves(_platform({"r0": here.root / "job/r0.log"}, here))._of_instance(_shown())
     return str(found)
 
 
@@ -419,12 +423,34 @@ def _read_output_of_a_task(here: Folder) -> str:
     return str(container._json(objects, "gs://b/o", here.hidden))  # type: ignore[arg-type]
 
 
+def _read_property_file(here: Folder) -> str:
+    path = here.put("inner/failure")
+    kinds = SimpleNamespace(training=SimpleNamespace(engine=_engine({}, here)))
+    objects = SimpleNamespace(get=lambda *_: SimpleNamespace(path=path))
+    if here.kind != "secret":  # as above
+        return ""
+    runner: Any = SimpleNamespace(_objects=objects, _kinds=kinds)
+    return PipelineRunner._read(runner, "s3://b/evaluation.json")
+
+
+def _read_evaluation(here: Folder) -> str:
+    here.put("inner/failure", '{"model": "{}"}')
+    trainings: Any = SimpleNamespace(engine=_engine({}, here), _folder=here.root)
+    with contextlib.suppress(EngineError):  # there is none that can be read
+        return str(AutoMl._read(trainings, _shown().job, "inner/failure"))
+    return ""
+
+
 def _shown() -> Any:
     return SimpleNamespace(job=SimpleNamespace(id="job"))
 
 
-def _platform(logs: dict[str, Path]) -> Any:
-    return SimpleNamespace(engine=SimpleNamespace(logs=lambda _: logs))
+def _engine(logs: dict[str, Path], here: Folder) -> Any:
+    return SimpleNamespace(logs=lambda _: logs, hidden=here.hidden)
+
+
+def _platform(logs: dict[str, Path], here: Folder) -> Any:
+    return SimpleNamespace(engine=_engine(logs, here))
 
 
 READERS: dict[str, Callable[[Folder], str]] = {
@@ -434,6 +460,8 @@ READERS: dict[str, Callable[[Folder], str]] = {
     "metrics that regular expressions find in a log": _search_metrics,
     "curves and results in the console, from a log": _read_curves,
     "curves in the console, from a folder of an instance": _read_curves_of_instance,
+    "a property file of SageMaker Pipelines": _read_property_file,
+    "what an AutoML training says of its model": _read_evaluation,
     "output parameters and metadata of a pipeline's task": _read_output_of_a_task,
 }
 

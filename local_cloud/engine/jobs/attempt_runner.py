@@ -54,15 +54,15 @@ def check_name(name: str) -> str:
 
 
 def clear(folder: Path) -> None:
-    """Remove what an attempt has left in the job's folder; its own files, such as logs, stay.
+    """Remove what an attempt has left in the job's folder; the logs, which are files, stay.
 
-    The next attempt would write through a link that has taken the place of a folder or a log.
+    Links in the place of folders go too: the next attempt would write into what they lead to.
     """
     if folder.is_symlink():
         folder.unlink()
         folder.mkdir()
     for entry in folder.iterdir():
-        if entry.is_dir() or job_files.is_replaced(entry):
+        if entry.is_dir():
             trees.remove(entry)
 
 

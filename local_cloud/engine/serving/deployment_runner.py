@@ -41,6 +41,7 @@ FIRST_LOSS = 0.05  # seconds, doubled each time, for the end of a replica that h
 DRAIN = 60.0  # seconds for the requests that a replica has when it is to end
 LOST_GRACE = 10.0  # seconds between SIGTERM and SIGKILL, at most, when the server ends
 KEPT = 1000  # latencies
+LONGEST_ERROR = 1 << 16  # bytes of an error's body that is searched for more than the secret
 LATE = "was not ready in time"  # in the message of a deployment that failed so
 
 
@@ -114,7 +115,8 @@ class DeploymentRunner:
     def _masked(self, response: HttpResponse) -> HttpResponse:
         """Return a response in which nobody reads the secret: a model may answer with anything."""
         hidden = self._context.hidden
-        mask = job_files.hide if response.status < 400 else job_files.mask_bytes
+        is_error = response.status >= 400 and len(response.body) <= LONGEST_ERROR
+        mask = job_files.mask_bytes if is_error else job_files.hide
         headers = tuple((name, job_files.mask(value, hidden)) for name, value in response.headers)
         return HttpResponse(response.status, mask(response.body, hidden), headers)
 

@@ -21,9 +21,8 @@ BLOCK = 1 << 20
 
 # What opening a file raises that a job has removed, replaced or closed to others.
 GONE = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
-
-# What the system says of a link that is not followed, and of a socket; its words differ.
-LINK_OR_SOCKET = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EOPNOTSUPP)
+# What open() fails with if a link, a socket, a pipe or a folder is in a file's place.
+NOT_REGULAR = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EOPNOTSUPP, errno.EISDIR)
 
 
 @dataclass(frozen=True)
@@ -125,29 +124,26 @@ def sync(path: Path) -> None:
 
 
 def open_file(path: str | Path) -> FileIO:
-    """Open for reading; FileNotFoundError for what is not a regular file, a link too."""
+    """Open for reading; raises FileNotFoundError for what is not a regular file, a link too."""
     return open(path, "rb", buffering=0, opener=open_regular)
 
 
-def open_regular(path: str, flags: int) -> int:
-    """Open a file as os.open does: an opener. FileNotFoundError for what is not a regular file."""
-    # Opening a pipe would wait for somebody who writes to it.
+def open_regular(path: str, flags: int, *, folder: int | None = None) -> int:
+    """Open a file as os.open does: an opener. FileNotFoundError for what is not a regular file.
+
+    folder: the descriptor of the folder in which the path is.
+    """
     try:
-        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+        # Opening a pipe would wait for somebody who writes to it.
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666, dir_fd=folder)
     except OSError as problem:
-        if problem.errno in LINK_OR_SOCKET:
+        if problem.errno in NOT_REGULAR:
             raise FileNotFoundError(errno.ENOENT, "not a regular file", path) from None
         raise
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
     raise FileNotFoundError(errno.ENOENT, "not a regular file", path)
-
-
-def append_line(path: Path, line: str) -> None:
-    """Add a line to a log, if it can take one: it may be a pipe, and the disk may be full."""
-    with suppress(OSError), open(path, "a", encoding="utf-8", opener=open_regular) as file:
-        file.write(f"{line}\n")
 
 
 def append(target: FileIO, source: BinaryIO | FileIO, size: int) -> None:

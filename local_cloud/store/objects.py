@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from local_cloud.store import files, history, names, trees
+from local_cloud.store import files, history, names, readable, trees
 from local_cloud.store.errors import (
     BadName,
     BucketExists,
@@ -42,6 +42,10 @@ from local_cloud.store.values import ALWAYS, Attributes, Bucket, Condition, Obje
 from local_cloud.store.walk import Walk
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,221}")
+# Of the record of an object, without its digests.
+_FIELDS = (
+    *("file", "generation", "metageneration", "created", "updated", "content_type", "attributes"),
+)
 _BATCH = 100  # objects that a listing looks up at once
 
 # A file system may tell times in steps this large (ns): a file that changed more recently may
@@ -103,8 +107,8 @@ class Objects:
 
     def buckets(self, prefix: str = "") -> Iterator[Bucket]:
         """Yield all buckets, by name."""
-        for _, document in self.records.list("bucket", prefix):
-            yield Bucket(**document)
+        found = self.records.list("bucket", prefix)
+        yield from readable.each("bucket", found, lambda _, document: _bucket_of(document))
 
     def list_held(self) -> Iterator[tuple[str, Held]]:
         """Return what buckets have held and hold no more, by bucket, deleted buckets too.
@@ -392,7 +396,7 @@ class Objects:
             return None
         path, found = file
         identity = files.identity(found)
-        document = self.records.get(f"object/{bucket}", name)
+        document = self._document(bucket, name)
         if document and document["file"] == identity:
             digests = Digests.of(document) if "md5" in document else None
             return _Seen(name, path, document, identity[1], digests)
@@ -401,6 +405,14 @@ class Objects:
             identity, found.st_mtime_ns, floor=floor, content_type=_guess(name), attributes={}
         )
         return _Seen(name, path, document, identity[1], None, unrecorded=True)
+
+    def _document(self, bucket: str, name: str) -> Document | None:
+        """Return the record of an object; None if there is none that can be understood."""
+        document = self.records.get(f"object/{bucket}", name)
+        if document and not all(document.get(field) is not None for field in _FIELDS):
+            readable.note(f"object/{bucket}", name, "a field is missing")
+            return None
+        return document
 
     def _record(self, bucket: str, found: _Seen) -> None:
         """Keep what was derived, if it is still true."""
@@ -499,6 +511,13 @@ def _derive(found: _Seen) -> bool:
     else:
         found.unrecorded = False  # it has been written since the look
     return True
+
+
+def _bucket_of(document: Document) -> Bucket:
+    """Return a bucket as its record says it; TypeError for a record that does not."""
+    if None in document.values():
+        raise TypeError("a field is empty")
+    return Bucket(**document)
 
 
 def _document(

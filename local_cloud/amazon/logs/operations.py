@@ -7,7 +7,8 @@ import heapq
 import json
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from local_cloud.amazon.account import ACCOUNT
 from local_cloud.amazon.logs.patterns import compile_pattern
@@ -16,7 +17,7 @@ from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.protocols.json_protocol import JsonService
 from local_cloud.amazon.protocols.model import Json
 from local_cloud.client.environment import REGION
-from local_cloud.engine.jobs import log_timestamps
+from local_cloud.engine.jobs import job_files, log_timestamps
 from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.serving.deployments import Deployments
 from local_cloud.http.whole_numbers import whole
@@ -123,11 +124,13 @@ class Logs:
         before = params["endTime"] + 1 if "endTime" in params else None  # this one is included
         merged = heapq.merge(
             *(
-                events(
-                    stream,
-                    offsets.get(stream.name, 0),
-                    since=params.get("startTime"),
-                    before=before,
+                _while_there(
+                    events(
+                        stream,
+                        offsets.get(stream.name, 0),
+                        since=params.get("startTime"),
+                        before=before,
+                    )
                 )
                 for stream in self._select_streams(params)
             ),
@@ -187,6 +190,12 @@ def api(engine: JobQueue, serving: Deployments) -> JsonService:
     return JsonService("logs", operations, in_thread=True)
 
 
+def _while_there(found: Iterator[Event]) -> Iterator[Event]:
+    """Yield the events of a log until its job is deleted, or puts something else in its place."""
+    with suppress(FileNotFoundError):
+        yield from found
+
+
 def _page(found: Iterable[Event], limit: int) -> tuple[list[Event], Event | None]:
     """Return as many events as fit on a page, one at least, if so many lines have any.
 
@@ -224,11 +233,12 @@ def _milliseconds(seconds: float) -> int:
 
 
 def _group(name: str, found: list[Stream]) -> Json:
+    sizes = (job_files.stat_log(stream.log) for stream in found)
     return {
         "logGroupName": name,
         "creationTime": _milliseconds(min(stream.created for stream in found)),
         "metricFilterCount": 0,
-        "storedBytes": sum(stream.log.stat().st_size for stream in found),
+        "storedBytes": sum(seen.st_size for seen in sizes if seen),
         "arn": f"{ARN}{name}:*",
         "logGroupArn": f"{ARN}{name}",
         "logGroupClass": "STANDARD",

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from local_cloud.engine.jobs import log_timestamps
+from local_cloud.engine.jobs import job_files, log_timestamps
 from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.serving.deployments import Deployments
 from local_cloud.engine.serving.spec import NoSuchDeployment, ServingState
@@ -126,7 +126,9 @@ def events_before(
 ) -> Iterator[Event]:
     """Yield the lines before byte `end` (None: all), the last one first; else as in events."""
     log = stream.log
-    end = log.stat().st_size if end is None else end
+    if end is None:
+        written = job_files.stat_log(log)
+        end = written.st_size if written else 0
     end = min(end, log_timestamps.mark_readable(log, stream.hidden, ended=stream.ended))
     if before is not None:
         place = log_timestamps.since(log, _earliest(before))  # one more line may be earlier
@@ -148,4 +150,5 @@ def _earliest(stamp: int) -> float:
 
 
 def _event(stream: Stream, line: log_timestamps.Line) -> Event:
-    return Event(stream.name, round(line.time * 1000), line.text, line.start, line.end)
+    text = job_files.mask(line.text, stream.hidden)
+    return Event(stream.name, round(line.time * 1000), text, line.start, line.end)

@@ -14,7 +14,7 @@ from local_cloud.console.charts import charts, looks
 from local_cloud.console.records import resources, tracking
 from local_cloud.console.site import words
 from local_cloud.console.site.site import ROOT, NotHere, Site
-from local_cloud.console.site.tables import Cell, Table, by_time
+from local_cloud.console.site.tables import Cell, Table, by_time, rows_of
 
 Json = dict[str, Any]
 MOST_LINES = 12  # of a chart
@@ -44,31 +44,31 @@ class ExperimentPages:
 
     async def all(self, request: Request) -> Response:
         """Show all experiments, and all that has curves in a TensorBoard."""
-        rows = [
-            [
-                Cell(
-                    document.get("displayName") or words.short(name),
-                    tracking.link("experiment", name),
-                ),
-                Cell(str(len(document.get("childContexts", [])) or len(self._runs(name)))),
-                Cell(moment=resources.seconds(document.get("createTime"))),
-            ]
+        columns = ("Name", "Runs", "Created")
+        found = (
+            (name, document)
             for name, document in self.records.list("vertex-contexts")
             if document.get("schemaTitle") == "system.Experiment"
-        ]
+        )
+        rows = rows_of("vertex-contexts", found, self._row, columns=len(columns))
         boards = []
         for name, document in self.records.list("vertex-experiments"):
             runs = sum(1 for _ in self.records.list("vertex-runs", f"{name}/"))
             made = Cell(moment=resources.seconds(document.get("createTime")))
             title = document.get("displayName") or words.short(name)
             boards.append([Cell(title, tracking.link("board", name)), Cell(str(runs)), made])
-        columns = ("Name", "Runs", "Created")
         tables = [
             Table("contexts", "Vertex AI experiments", columns, by_time(rows, 2), EMPTY),
             Table("boards", "TensorBoard", columns, by_time(boards, 2), NO_BOARD),
         ]
         title = "Experiments"
         return self.site.page(request, "listing.html", title=title, tables=tables, crumbs=())
+
+    def _row(self, name: str, document: Json) -> list[Cell]:
+        title = document.get("displayName") or words.short(name)
+        runs = len(document.get("childContexts", [])) or len(self._runs(name))
+        made = Cell(moment=resources.seconds(document.get("createTime")))
+        return [Cell(title, tracking.link("experiment", name)), Cell(str(runs)), made]
 
     def _runs(self, experiment: str) -> list[tuple[str, Json]]:
         """Return the runs of an experiment, the newest first."""

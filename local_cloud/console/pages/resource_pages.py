@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -10,7 +12,7 @@ from local_cloud.bounded.turns import in_turn
 from local_cloud.console.records import resources
 from local_cloud.console.records.dataset_statistics import table_of
 from local_cloud.console.site.site import ROOT, NotHere, Site
-from local_cloud.console.site.tables import Cell, Table, by_time
+from local_cloud.console.site.tables import Cell, Table, by_time, rows_of
 
 TITLES = {"models": "Models", "batches": "Batch predictions", "datasets": "Datasets"}
 LONGEST_FACT = 200  # characters
@@ -36,8 +38,9 @@ class ResourcePages:
         for kind in resources.KINDS:
             if kind.page == page:
                 found = resources.documents(self.records, kind)
-                rows = [resources.row(kind, name, document) for name, document in found]
                 columns = ("Name", *(("State",) if kind.state_of else ()), "Created")
+                make = functools.partial(resources.row, kind)
+                rows = rows_of(kind.records, found, make, columns=len(columns))
                 ordered = by_time(rows, len(columns) - 1)
                 tables.append(Table(kind.id, kind.title, columns, ordered, kind.empty))
         title = TITLES[page]

@@ -80,10 +80,8 @@ class Search:
             yield title, f"study?name={quote(study.id, safe='')}", words.short(study.id)
 
     def _pipelines(self) -> Found:
-        for name, job in self.platform.records.list("vertex-pipeline"):
-            yield job.get("displayName", name), pipeline_runs.link(name), words.short(name)
-        for name, run in self.platform.records.list("pipeline-execution"):
-            yield run["pipeline"], pipeline_runs.link(run["arn"]), name
+        for run in pipeline_runs.every(self.platform.records):
+            yield run.title, pipeline_runs.link(run.name), words.short(run.name)
 
     def _resources(self, kind: resources.Kind) -> Found:
         for name, document in resources.documents(self.platform.records, kind):

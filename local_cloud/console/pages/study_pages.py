@@ -15,7 +15,7 @@ from local_cloud.console.records import studies
 from local_cloud.console.records.jobs import SAGEMAKER
 from local_cloud.console.site import words
 from local_cloud.console.site.site import ROOT, NotHere, Site
-from local_cloud.console.site.tables import Cell, Table, by_time
+from local_cloud.console.site.tables import Cell, Table, by_time, rows_of
 from local_cloud.engine.spec import EngineError, NoSuchJob
 from local_cloud.engine.studies.importance import FEWEST
 from local_cloud.engine.studies.spec import Study, TrialJob
@@ -42,8 +42,9 @@ class StudyPages:
 
     async def all(self, request: Request) -> Response:
         """Show all studies, the newest first."""
-        rows = [self._row(study) for study in self.platform.studies.all()]
         columns = ("Study", "State", "Service", "Trials", "Best", "Started")
+        found = ((study.id, study) for study in self.platform.studies.all())
+        rows = rows_of("study", found, lambda _, study: self._row(study), columns=len(columns))
         table = Table("studies", "", columns, by_time(rows, 5), EMPTY)
         return self.site.page(request, "listing.html", title="Tuning", tables=[table], crumbs=())
 

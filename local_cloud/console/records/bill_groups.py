@@ -74,7 +74,8 @@ def title(platform: Platform, name: str, otherwise: str) -> str:
     """Return what its sender called a resource; name: the service's, in full."""
     for kind in ("vertex", "vertex-pipeline", "vertex-endpoints"):
         document = platform.records.get(kind, name) or {}
-        if called := document.get("resource", document).get("displayName"):
+        resource = document.get("resource") or document
+        if called := resource.get("displayName"):
             return str(called)
     is_id = name.startswith("projects/") or "://" in name
     return otherwise if is_id else words.short(name) or otherwise

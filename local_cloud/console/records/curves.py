@@ -15,7 +15,7 @@ from io import FileIO
 from pathlib import Path
 from threading import Lock
 
-from local_cloud.store.files import open_file
+from local_cloud.engine.jobs.job_files import open_log
 
 EPOCH = re.compile(r"\bepoch\b[\s:=#\[(]{0,12}(\d{1,9})", re.IGNORECASE)
 PAIR = re.compile(
@@ -54,7 +54,7 @@ class Curves:
         with self._lock:
             known = self._known.pop(log, None) or _Known()
             try:
-                with open_file(log) as file:
+                with open_log(log) as file:
                     found = os.fstat(file.fileno())
                     if known.inode != found.st_ino or known.offset > found.st_size:
                         known = _Known(found.st_ino)

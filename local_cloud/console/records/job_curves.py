@@ -11,12 +11,14 @@ import csv
 import io
 import math
 import os
+from contextlib import suppress
 from functools import lru_cache
 from io import FileIO
 from pathlib import Path
 
 from local_cloud.console.records import job_files, jobs
 from local_cloud.console.records.curves import MOST_SERIES, Curves, Series
+from local_cloud.engine.jobs.job_files import open_own
 from local_cloud.platform import Platform
 from local_cloud.store.files import open_file
 
@@ -50,8 +52,10 @@ class JobCurves:
     def _of_instance(self, found: jobs.Shown) -> Series:
         for name, log in self.platform.engine.logs(found.job.id).items():
             # One replica writes for all.
-            if series := of_file(log.parent / name / INSTANCE_MODEL / HISTORY):
-                return series
+            below = f"{log.parent.name}/{name}/{INSTANCE_MODEL}/{HISTORY}"
+            with suppress(OSError), open_own(log.parent.parent, below) as file:
+                if series := _read(file):
+                    return series
         return {}
 
     def _of_logs(self, found: jobs.Shown) -> Series:
@@ -62,14 +66,18 @@ class JobCurves:
 
 
 def of_file(path: Path) -> Series:
-    """Return the curves of a file that a job may write at this moment; {} if it is no file."""
+    """Return the curves of an object that a job may write at this moment; {} if it is no file."""
     try:
         with open_file(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            text = file.read(LARGEST) if size <= LARGEST else _sample(file, size)
-            return series_in(text.decode(errors="replace"))
+            return _read(file)
     except OSError:
         return {}
+
+
+def _read(file: FileIO) -> Series:
+    size = os.fstat(file.fileno()).st_size
+    text = file.read(LARGEST) if size <= LARGEST else _sample(file, size)
+    return series_in(text.decode(errors="replace"))
 
 
 def _sample(file: FileIO, size: int) -> bytes:

@@ -9,9 +9,10 @@ from typing import Any
 
 from local_cloud.console.records import job_metrics
 from local_cloud.console.site import words
+from local_cloud.engine.jobs import job_files
 from local_cloud.engine.spec import Job, NoSuchJob, State
 from local_cloud.platform import Platform
-from local_cloud.store import clock
+from local_cloud.store import clock, readable
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Object
@@ -68,10 +69,17 @@ def every(platform: Platform) -> Iterator[Job]:
 def describe(platform: Platform, job: Job) -> Shown:
     """Return a job with what is on record about it.
 
-    A record that is gone leaves its place empty.
+    A record that is gone, or cannot be understood, leaves its place empty.
     """
-    if job.dialect.startswith(SAGEMAKER):
-        return _of_sagemaker(platform, job)
+    make = _of_sagemaker if job.dialect.startswith(SAGEMAKER) else _of_vertex
+    try:
+        return make(platform, job)
+    except readable.NOT_UNDERSTOOD as problem:
+        readable.note("job", job.id, repr(problem))
+        return Shown(job, job.id, "", {})
+
+
+def _of_vertex(platform: Platform, job: Job) -> Shown:
     records = platform.records
     name = (records.get("vertex-job", job.id) or {}).get("name", "")
     document = records.get("vertex", name) or {}
@@ -131,15 +139,18 @@ _HEAD = 1 << 16  # bytes of a log in which a replica says which rows it has
 def replicas(platform: Platform, found: Shown) -> list[Json]:
     """Return each replica with its log's size, its rows, and the memory that it has used.
 
+    The size is None of a log that cannot be read: its job has put something else in its place.
     Rows and memory are what `train_nn.py` says of itself: in metrics.json once it is there, and
     the rows in its log before that.
     """
     memory = job_metrics.memory(metrics(platform, found))
     listed: list[Json] = []
     for place, (name, log) in enumerate(platform.engine.logs(found.job.id).items()):
-        one: Json = {"name": name, "size": log.stat().st_size, "rows": "", "memory": None}
-        with log.open("rb") as file:
-            head = file.read(_HEAD).decode(errors="replace")
+        written = job_files.stat_log(log)
+        size = written.st_size if written else None
+        one: Json = {"name": name, "size": size, "rows": "", "memory": None}
+        below = f"{log.parent.name}/{log.name}"
+        head = job_files.read(log.parent.parent, below, most=_HEAD, hidden=platform.engine.hidden)
         rank = str(place)
         for line in head.splitlines():
             if said := _ROWS.match(line):

@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.console.site import words
-from local_cloud.engine.jobs import log_timestamps
+from local_cloud.engine.jobs import job_files, log_timestamps
 
 Json = dict[str, Any]
 PIECE = 1 << 16  # bytes
+REPLACED = (
+    "local cloud: this log cannot be shown, because the job has put something else in the place of"
+    " its file {}."
+)
 
 
 def tail(log: Path) -> int:
@@ -37,6 +41,9 @@ def piece(
     `next` is where to go on; `more` says that there is more already. What nobody is to read is
     written over before it is shown.
     """
+    if job_files.is_replaced(log):
+        said = [] if start else [{"time": "", "text": REPLACED.format(log.name)}]
+        return {"lines": said, "start": 0, "next": 1, "more": False}
     marked = log_timestamps.mark_readable(log, hidden, ended=ended)
     lines, end = [], start
     for line in log_timestamps.lines(log, start, ended=ended):
@@ -44,13 +51,14 @@ def piece(
             break
         end = line.end
         clock = time.strftime("%H:%M:%S", time.localtime(line.time))
-        lines.append({"time": clock, "text": line.text})
-    size = log.stat().st_size if log.exists() else 0
-    return {"lines": lines, "start": start, "next": end, "more": end < size and bool(lines)}
+        lines.append({"time": clock, "text": job_files.mask(line.text, hidden)})
+    written = job_files.stat_log(log)
+    more = bool(written and end < written.st_size and lines)
+    return {"lines": lines, "start": start, "next": end, "more": more}
 
 
 def _before(log: Path, end: int) -> int:
     """Return where the piece begins that ends at byte `end`, which begins a line."""
-    if end <= PIECE or not log.exists():
+    if end <= PIECE or not job_files.stat_log(log):
         return 0
     return log_timestamps.line_start(log, end - PIECE)

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from local_cloud.console.records import jobs, resources
 from local_cloud.console.site import words
+from local_cloud.store import readable
 from local_cloud.store.records import Records
 
 Json = dict[str, Any]
@@ -35,17 +36,23 @@ class Run:
 
 
 def every(records: Records) -> Iterator[Run]:
-    """Yield all runs of both clouds."""
-    for name, job in records.list("vertex-pipeline"):
-        begun, over = map(resources.seconds, (job.get("createTime"), job.get("endTime")))
-        message = job.get("error", {}).get("message", "")
-        title = job.get("displayName") or words.short(name)
-        yield Run(jobs.VERTEX, name, title, job.get("state", ""), begun, over, message, job)
-    for _, run in records.list("pipeline-execution"):
-        over = run.get("modified") if run["status"] in ENDED else None
-        title = f"{run['pipeline']}, {run.get('display_name') or run['id']}"
-        word, message = run["status"], run.get("failure") or ""
-        yield Run(jobs.SAGEMAKER, run["arn"], title, word, run["created"], over, message, run)
+    """Yield all runs of both clouds of which the records can be understood."""
+    for kind, make in {"vertex-pipeline": _of_vertex, "pipeline-execution": _of_sagemaker}.items():
+        yield from readable.each(kind, records.list(kind), make)
+
+
+def _of_vertex(name: str, job: Json) -> Run:
+    begun, over = map(resources.seconds, (job.get("createTime"), job.get("endTime")))
+    message = job.get("error", {}).get("message", "")
+    title = job.get("displayName") or words.short(name)
+    return Run(jobs.VERTEX, name, title, job.get("state", ""), begun, over, message, job)
+
+
+def _of_sagemaker(_: str, run: Json) -> Run:
+    over = run.get("modified") if run["status"] in ENDED else None
+    title = f"{run['pipeline']}, {run.get('display_name') or run['id']}"
+    word, message = run["status"], run.get("failure") or ""
+    return Run(jobs.SAGEMAKER, run["arn"], title, word, run["created"], over, message, run)
 
 
 def link(name: str) -> str:

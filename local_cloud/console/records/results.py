@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from local_cloud.console.records.curves import EPOCH, LONGEST, PAIR
+from local_cloud.engine.jobs.job_files import open_log, stat_log
 from local_cloud.platform import Platform
-from local_cloud.store.files import open_file
 
 TAIL = 1 << 16  # bytes of a log that are looked at
 
@@ -27,9 +27,7 @@ class Results:
 def of_job(platform: Platform, job_id: str) -> Results:
     """Return the results in the log of the first replica that says any."""
     for log in platform.engine.logs(job_id).values():
-        try:
-            found = log.stat()
-        except FileNotFoundError:
+        if (found := stat_log(log)) is None:
             continue
         results = _read(log, found.st_ino, (found.st_size, found.st_mtime_ns))
         if results != Results():
@@ -40,7 +38,7 @@ def of_job(platform: Platform, job_id: str) -> Results:
 @lru_cache(maxsize=4096)  # a log that has not changed says the same
 def _read(log: Path, inode: int, changed: tuple[int, int]) -> Results:
     try:
-        with open_file(log) as file:
+        with open_log(log) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
             text = file.read(TAIL).decode(errors="replace")
     except OSError:  # deleted, or its job has put something else in its place

@@ -19,9 +19,9 @@ def metric(records: Records, study: Study) -> str:
     """Return the metric that the study measures, in its sender's word."""
     if study.cloud == SAGEMAKER:
         document = records.get("tuning-job", study.id) or {}
-        config = document.get("HyperParameterTuningJobConfig", {})
+        config = document.get("HyperParameterTuningJobConfig") or {}
         goal = config.get("HyperParameterTuningJobObjective") or {}
         return str(goal.get("MetricName", "result"))
     document = records.get("vertex", study.id) or {}
-    metrics = document.get("studySpec", {}).get("metrics") or [{}]
+    metrics = (document.get("studySpec") or {}).get("metrics") or [{}]
     return str(metrics[0].get("metricId", "result"))

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from local_cloud.console.site import words
 from local_cloud.console.site.requests import Clouds
 from local_cloud.console.site.sessions import Sessions
+from local_cloud.engine.jobs import job_files
 from local_cloud.http import bodies
 from local_cloud.platform import Platform
 
@@ -111,6 +112,7 @@ class Site:
         )
         # Half a surrogate pair, as a file or its name may have it, is no text that can be sent.
         content = text.encode(errors="backslashreplace")
+        content = job_files.mask_bytes(content, self.platform.engine.hidden)
         mark = f'"{hashlib.sha256(content).hexdigest()[:24]}"'
         if request.headers.get("if-none-match") == mark:
             return Response(status_code=304, headers={"ETag": mark})

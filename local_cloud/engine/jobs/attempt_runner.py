@@ -18,7 +18,7 @@ from pathlib import Path
 from local_cloud.engine import system
 from local_cloud.engine.isolation import job_network
 from local_cloud.engine.isolation.job_network import JobNetwork
-from local_cloud.engine.jobs import control_groups, log_timestamps, reaper
+from local_cloud.engine.jobs import control_groups, job_files, log_timestamps, reaper
 from local_cloud.engine.jobs.remover import remove_soon
 from local_cloud.engine.jobs.replica import (
     NotStarted,
@@ -30,7 +30,7 @@ from local_cloud.engine.jobs.replica import (
 )
 from local_cloud.engine.rehearsals.spot_stop import Reader
 from local_cloud.engine.spec import EngineError, Job, Kill, Outcome, Plan, Refused, State
-from local_cloud.store import files, trees
+from local_cloud.store import trees
 from local_cloud.store.errors import StoreError
 from local_cloud.store.interruption import interruptible
 from local_cloud.store.records import NOT_WRITTEN
@@ -54,9 +54,15 @@ def check_name(name: str) -> str:
 
 
 def clear(folder: Path) -> None:
-    """Remove what an attempt has left in the job's folder; the logs, which are files, stay."""
+    """Remove what an attempt has left in the job's folder; the logs, which are files, stay.
+
+    Links in the place of folders go too: the next attempt would write into what they lead to.
+    """
+    if folder.is_symlink():
+        folder.unlink()
+        folder.mkdir()
     for entry in folder.iterdir():
-        if entry.is_dir() and not entry.is_symlink():
+        if entry.is_dir():
             trees.remove(entry)
 
 
@@ -113,7 +119,7 @@ class AttemptRunner:
         if not self.reader():
             return False
         for log in self._logs():
-            files.append_line(log, note)
+            job_files.append_line(log, note)
         count = self._job.interruptions + 1
         message = f"The job was interrupted {count} times, which is once too often."
         self._settle(Outcome(State.FAILED, "interrupted", message))
@@ -129,7 +135,8 @@ class AttemptRunner:
         if self._plan.interruptions is None:
             return None
         name = self._plan.replicas[self._plan.primary or 0].name
-        return Reader(log_path(self._context.folder, name), self._begun[name])
+        log = log_path(self._context.folder, name)
+        return Reader(functools.partial(job_files.open_log, log), self._begun[name])
 
     def _settle(self, outcome: Outcome) -> None:
         """End the attempt like this, unless something else has decided already."""
@@ -210,8 +217,8 @@ class AttemptRunner:
 
     async def _pause(self) -> bool:
         """Clear up after the attempt before, and wait a while; whether the job ends meanwhile."""
-        await asyncio.to_thread(self._context.pythons.remove)
         await asyncio.to_thread(clear, self._context.folder)
+        await asyncio.to_thread(self._context.pythons.remove)
         return await self._wait_for_decision(PAUSE)
 
     async def _wait_for_decision(self, seconds: float) -> bool:
@@ -221,8 +228,8 @@ class AttemptRunner:
 
     def _start(self, plan: Plan) -> None:
         for one in plan.replicas:
-            log = log_path(self._context.folder, one.name)
-            self._begun[one.name] = log.stat().st_size if log.exists() else 0
+            written = job_files.stat_log(log_path(self._context.folder, one.name))
+            self._begun[one.name] = written.st_size if written else 0
         number = len(self._job.attempts) + 1
         notes = plan.notes if number == 1 else (f"{AGAIN}{number}",)
         for index, one in enumerate(plan.replicas):
@@ -323,10 +330,11 @@ class AttemptRunner:
         """Say in the log of a replica that reached no host why it may not have."""
         name = self._outcome.replica if self._outcome else None
         if name and job_network.UNREACHED.search("\n".join(self._lines(name))):
-            files.append_line(log_path(self._context.folder, name), job_network.WHY)
+            job_files.append_line(log_path(self._context.folder, name), job_network.WHY)
 
     def _lines(self, name: str | None) -> tuple[str, ...]:
-        return last_lines(log_path(self._context.folder, name)) if name else ()
+        log, hidden = log_path(self._context.folder, name or ""), self._context.hidden
+        return last_lines(log, hidden=hidden) if name else ()
 
     async def _end(self, grace: float) -> None:
         groups = [one.process.pid for one in self._started]
@@ -340,7 +348,7 @@ class AttemptRunner:
         control_groups.remove(self._context.marks)
         for one in self._started:
             self._guard.remove(one.process.pid)
-            await remove_soon(one.temporary)
+            await remove_soon(self._context.folder.parent, one.temporary)
 
 
 def _signal_name(number: int) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from local_cloud.store.files import open_file, open_regular
+from local_cloud.engine.jobs.job_files import open_log, stat_log
 
 Mark = tuple[float, int]  # seconds since the epoch, bytes of the log
 
@@ -30,7 +30,7 @@ class Marks:
 
     def add(self, mark: Mark) -> None:
         """Append a mark. On a full disk the times of some lines are lost, and nothing else."""
-        with suppress(OSError), open(self.path, "ab", opener=open_regular) as file:
+        with suppress(OSError), open_log(self.path, "ab") as file:
             end = file.tell()
             begun = len(self._read(max(0, end - LONGEST), LONGEST).rpartition(b"\n")[2])
             file.truncate(end - begun)  # of one that a crash has cut off
@@ -73,10 +73,8 @@ class Marks:
         return self._next_line(low)
 
     def _size(self) -> int:
-        try:
-            return self.path.stat().st_size
-        except FileNotFoundError:
-            return 0
+        found = stat_log(self.path)
+        return found.st_size if found else 0
 
     def _next_line(self, place: int) -> int:
         """Return where the first line begins that begins at this byte or behind it."""
@@ -96,7 +94,7 @@ class Marks:
 
     def _read(self, place: int, most: int) -> bytes:
         try:
-            with open_file(self.path) as file:
+            with open_log(self.path) as file:
                 return os.pread(file.fileno(), most, place)
         except FileNotFoundError:
             return b""

@@ -12,6 +12,7 @@ A log can be large, so nothing here reads more than a window of it, or of its ma
 from __future__ import annotations
 
 import asyncio
+import io
 import math
 import os
 import time
@@ -21,8 +22,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from local_cloud.engine.jobs import job_files
+from local_cloud.engine.jobs.job_files import open_log, stat_log
 from local_cloud.engine.jobs.log_marks import Marks
-from local_cloud.store.files import open_file, open_regular
 
 PERIOD = 0.5  # seconds: as precise as the times are
 LONGEST = 1 << 20  # bytes of a line; what is longer counts as several lines (`_cut`)
@@ -56,7 +58,8 @@ def mark(log: Path, hidden: bytes = b"", *, ended: bool = True, at: float | None
     the end of the log is left for the next time, unless ended. at: when the log was written, if
     that was not now.
     """
-    size = _size(log)
+    found = stat_log(log)
+    size = found.st_size if found else 0
     marks = Marks(log)
     seen, known = marks.last() or (0.0, 0)
     end = min(size, known + PIECE)
@@ -70,16 +73,6 @@ def mark(log: Path, hidden: bytes = b"", *, ended: bool = True, at: float | None
         now = math.floor((at or time.time()) * 1000) / 1000
         marks.add((max(seen, now), end))
     return size > known + PIECE
-
-
-def _size(log: Path) -> int:
-    """Return the bytes of a log.
-
-    Return 0 if there is none, or if its job has put something else in its place.
-    """
-    with suppress(FileNotFoundError), open_file(log) as file:
-        return os.fstat(file.fileno()).st_size
-    return 0
 
 
 def mark_readable(log: Path, hidden: bytes = b"", *, ended: bool) -> int:
@@ -97,8 +90,8 @@ def mark_readable(log: Path, hidden: bytes = b"", *, ended: bool) -> int:
 
 def _hide(log: Path, text: bytes, *, start: int, end: int) -> None:
     """Write over the text, wherever it is between two bytes; a replica only ever appends."""
-    instead = b"SECRET".ljust(len(text), b"*")[: len(text)]
-    with suppress(OSError), open(log, "r+b", opener=open_regular) as file:
+    instead = job_files.stars(len(text))
+    with suppress(OSError), open_log(log, "r+b") as file:
         while end - start >= len(text):
             block = os.pread(file.fileno(), min(SEARCHED, end - start), start)
             if len(block) < len(text):
@@ -112,7 +105,7 @@ def _hide(log: Path, text: bytes, *, start: int, end: int) -> None:
 
 def _count_beginning(log: Path, text: bytes, end: int) -> int:
     """Return how many bytes before byte `end` may be the beginning of the text."""
-    with open_file(log) as file:
+    with open_log(log) as file:
         tail = os.pread(file.fileno(), len(text) - 1, max(0, end - len(text) + 1))
     return next((n for n in range(len(tail), 0, -1) if text.startswith(tail[-n:])), 0)
 
@@ -138,8 +131,9 @@ async def recover(logs: Iterable[Path], hidden: bytes = b"") -> None:
     A log that its job has removed, closed or replaced by something else has no marks.
     """
     for log in logs:
-        with suppress(OSError):
-            await _mark_all(log, hidden, ended=True, at=log.lstat().st_mtime)
+        with suppress(FileNotFoundError):  # its job or deployment has been removed
+            written = stat_log(log)
+            await _mark_all(log, hidden, ended=True, at=written.st_mtime if written else None)
 
 
 async def _mark_all(log: Path, hidden: bytes, *, ended: bool, at: float | None = None) -> None:
@@ -156,11 +150,11 @@ def lines(log: Path, start: int = 0, *, ended: bool = True) -> Iterator[Line]:
     Memory holds a block of the log or one line, and the log is open only while that is read: logs
     can be large, and many are read side by side. A line counts as written when the server first
     saw it in the log; until then, when the log was last written to. A log that does not exist (yet)
-    has no lines.
+    has no lines, nor has one whose job has put something else in its place.
     """
-    if not log.exists():
+    if (written := stat_log(log)) is None:
         return
-    latest = log.stat().st_mtime
+    latest = written.st_mtime
     marks = Marks(log).reaching(start + 1)
     seen, size = next(marks, (latest, ALL))
     while block := _block(log, start, ended=ended):
@@ -189,7 +183,7 @@ def _block(log: Path, start: int, *, ended: bool) -> list[bytes]:
     """Return the next lines of a log, as many as begin within a block; none at its end."""
     found, size = [], 0
     begin = _line_begin(log, start)
-    with open(log, "rb", opener=open_regular) as file:
+    with io.BufferedReader(open_log(log)) as file:
         file.seek(start)
         while size < BLOCK:
             place = start + size
@@ -216,7 +210,8 @@ def line_start(log: Path, place: int) -> int:
 
 def tail(log: Path, most: int) -> int:
     """Return where the line with the byte `most` before the end begins; 0 for a shorter log."""
-    size = log.stat().st_size if log.exists() else 0
+    found = stat_log(log)
+    size = found.st_size if found else 0
     return line_start(log, size - most) if size > most else 0
 
 
@@ -234,7 +229,7 @@ def _cut(begin: int | None, place: int) -> int:
 def _line_begin(log: Path, place: int) -> int | None:
     """Return where the whole line with byte `place` begins; None: over two LONGEST before."""
     start, least = place, max(0, place - 2 * LONGEST)
-    with open_file(log) as file:
+    with open_log(log) as file:
         while start > least:
             end, start = start, max(least, start - BLOCK)
             found = os.pread(file.fileno(), end - start, start).rfind(b"\n")
@@ -250,11 +245,8 @@ def since(log: Path, moment: float) -> int:
 
 def span(log: Path) -> tuple[float, float] | None:
     """Return when the first and the latest line of a log were written; None while it is empty."""
-    try:
-        found = log.stat()
-    except FileNotFoundError:
-        return None
-    if not found.st_size:
+    found = stat_log(log)
+    if not (found and found.st_size):
         return None
     marks = Marks(log)
     first, last = marks.first(), marks.last()

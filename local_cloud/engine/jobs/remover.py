@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+from local_cloud.engine.jobs import job_files
 from local_cloud.store import trees
 from local_cloud.store.interruption import Interrupted, interruptible
 
@@ -47,12 +48,12 @@ class Remover:
         self._thread.shutdown()
 
 
-async def remove_soon(folder: Path) -> None:
-    """Remove a folder, but do not spend more than a few seconds on it."""
+async def remove_soon(root: Path, folder: Path) -> None:
+    """Remove a folder as job_files.remove() does, but in a few seconds at most."""
     late = threading.Event()
     timer = asyncio.get_running_loop().call_later(SECONDS, late.set)
     try:
         with interruptible(late), suppress(Interrupted):
-            await asyncio.to_thread(trees.remove, folder)
+            await asyncio.to_thread(job_files.remove, root, folder)
     finally:
         timer.cancel()

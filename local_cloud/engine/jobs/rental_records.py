@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from local_cloud.engine.rental import Machines, Rental, Rented, Span
 from local_cloud.engine.spec import Job, State
+from local_cloud.store import readable
 from local_cloud.store.records import Records
 
 OPEN, CLOSED = "rental", "rental-closed"
@@ -54,10 +55,10 @@ class Rentals:
     def __iter__(self) -> Iterator[Rental]:
         """Yield all rentals, those of jobs among them."""
         for kind in (CLOSED, OPEN):
-            for _, document in self._records.list(kind):
-                yield Rental.of(document)
-        for _, document in self._records.list(JOB):
-            yield of_job(Job.of(document))
+            found = self._records.list(kind)
+            yield from readable.each(kind, found, lambda _, document: Rental.of(document))
+        found = self._records.list(JOB)
+        yield from readable.each(JOB, found, lambda _, document: of_job(Job.of(document)))
 
     def _put(self, rental: Rental) -> None:
         self._records.put(OPEN, rental.id, rental.document())

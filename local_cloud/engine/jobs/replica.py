@@ -19,10 +19,9 @@ from local_cloud.engine.environments.environments import Environments
 from local_cloud.engine.isolation import mounts
 from local_cloud.engine.isolation.network import Entered
 from local_cloud.engine.isolation.roots import Isolation, Layout, Level
-from local_cloud.engine.jobs import control_groups, shell_line, warm_start
+from local_cloud.engine.jobs import control_groups, job_files, shell_line, warm_start
 from local_cloud.engine.jobs.fork_server import Forked, ForkServer
 from local_cloud.engine.spec import EngineError, JobContext, Plan, Replica
-from local_cloud.store import files
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # A socket's path may have 103 bytes (macOS; Linux: 107), and multiprocessing makes sockets with
@@ -172,7 +171,7 @@ def start(
     if layout is None:
         replica = mounts.rewritten(replica)
     group = control_groups.make(context.marks)
-    with open(log_path(context.folder, replica.name), "ab", opener=files.open_regular) as log:
+    with job_files.open_log(log_path(context.folder, replica.name), "ab") as log:
         log.write("".join(f"{note}\n" for note in notes).encode())
         log.flush()
         inside = "/tmp" if layout else str(temporary)
@@ -251,17 +250,15 @@ def _fork(replica: Replica, launch: Launch) -> Forked | None:
         return None
 
 
-def last_lines(log: Path, count: int = 10, most: int = 8192) -> tuple[str, ...]:
+def last_lines(
+    log: Path, count: int = 10, most: int = 8192, *, hidden: bytes = b""
+) -> tuple[str, ...]:
     """Return the last lines of a log, of its last `most` bytes; none if it cannot be read.
 
-    Ours, with which it begins, are there only if there are no others.
+    Ours, with which it begins, are there only if there are no others. hidden: as job_files.read.
     """
-    try:
-        with files.open_file(log) as file:  # a job may have put a pipe there
-            file.seek(max(0, file.seek(0, os.SEEK_END) - most))
-            text = file.read(most).decode(errors="replace")
-    except OSError:
-        return ()
+    below = f"{log.parent.name}/{log.name}"
+    text = job_files.read(log.parent.parent, below, most=most, hidden=hidden, end=True)
     lines = [line for line in text.splitlines() if line.strip()]
     programs = [*dropwhile(lambda line: line.startswith(OURS), lines)]
     return tuple((programs or lines)[-count:])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from io import FileIO
 
 from local_cloud.engine.spec import EngineError
-from local_cloud.store import files
 from local_cloud.store.records import NOT_WRITTEN, Records
 
 KIND = "rehearsal"
@@ -77,16 +76,16 @@ def parse_epochs(epochs: Sequence[object]) -> tuple[int, ...]:
 class Reader:
     """Reads a growing log for the epochs that its whole lines name."""
 
-    def __init__(self, log: Path, start: int = 0) -> None:
-        """start: the byte from which on it is read."""
-        self._log, self._place = log, start
+    def __init__(self, open_log: Callable[[], FileIO], start: int = 0) -> None:
+        """open_log: opens the log, or raises FileNotFoundError; start: the byte to begin at."""
+        self._open, self._place = open_log, start
         self._rest = b""  # of a line that is not whole yet
         self.epoch = 0  # the highest that was named
 
     def news(self) -> bool:
         """Read on, a block at most; whether there may be more."""
         try:
-            with files.open_file(self._log) as file:
+            with self._open() as file:
                 file.seek(self._place)
                 block = file.read(BLOCK)
         except FileNotFoundError:

@@ -9,11 +9,10 @@ from dataclasses import replace
 
 from local_cloud.engine import system
 from local_cloud.engine.isolation.network import Network
-from local_cloud.engine.jobs import control_groups, log_timestamps, reaper
+from local_cloud.engine.jobs import control_groups, job_files, log_timestamps, reaper
 from local_cloud.engine.jobs.replica import ReplicaContext, Started, last_lines, log_path, start
 from local_cloud.engine.serving.http_client import Client, HttpRequest, HttpResponse, Lost, TooLong
 from local_cloud.engine.serving.spec import ServingPlan
-from local_cloud.store import trees
 
 LOOK = 0.05  # seconds between two health checks of a replica that is not ready
 CHECK = 10.0  # of one that is
@@ -125,7 +124,8 @@ class ServedReplica:
 
     def read_last_lines(self) -> tuple[str, ...]:
         """Return the last lines of its log."""
-        return last_lines(log_path(self._context.folder, self.name))
+        log = log_path(self._context.folder, self.name)
+        return last_lines(log, hidden=self._context.hidden)
 
     async def _clear(self) -> None:
         if self._started:
@@ -134,5 +134,6 @@ class ServedReplica:
             await asyncio.to_thread(self._started.process.wait)  # the loop may end before it looks
             self._guard.remove(group)
             control_groups.remove(self._context.marks)
-            await asyncio.to_thread(trees.remove, self._started.temporary)
+            root = self._context.folder.parent
+            await asyncio.to_thread(job_files.remove, root, self._started.temporary)
         self._network.close()

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from local_cloud.engine.isolation.network import Network
+from local_cloud.engine.jobs import job_files
 from local_cloud.engine.jobs.replica import ReplicaContext
 from local_cloud.engine.serving.autoscaler import Autoscaler
 from local_cloud.engine.serving.deployment_replica import ServedReplica
@@ -40,6 +41,7 @@ FIRST_LOSS = 0.05  # seconds, doubled each time, for the end of a replica that h
 DRAIN = 60.0  # seconds for the requests that a replica has when it is to end
 LOST_GRACE = 10.0  # seconds between SIGTERM and SIGKILL, at most, when the server ends
 KEPT = 1000  # latencies
+LONGEST_ERROR = 1 << 16  # bytes of an error's body that is searched for more than the secret
 LATE = "was not ready in time"  # in the message of a deployment that failed so
 
 
@@ -99,7 +101,7 @@ class DeploymentRunner:
         try:
             response = await self._send_to_any(request, deadline)
             status = response.status
-            return response
+            return self._masked(response)
         except Moved:
             status = 0  # it counts where it goes
             raise
@@ -109,6 +111,14 @@ class DeploymentRunner:
             if status:
                 self._count(status, now - begun)
                 self.requests.write(time.time(), now - begun, status=status, path=request.path)
+
+    def _masked(self, response: HttpResponse) -> HttpResponse:
+        """Return a response in which nobody reads the secret: a model may answer with anything."""
+        hidden = self._context.hidden
+        is_error = response.status >= 400 and len(response.body) <= LONGEST_ERROR
+        mask = job_files.mask_bytes if is_error else job_files.hide
+        headers = tuple((name, job_files.mask(value, hidden)) for name, value in response.headers)
+        return HttpResponse(response.status, mask(response.body, hidden), headers)
 
     async def _send_to_any(self, request: HttpRequest, deadline: float) -> HttpResponse:
         for tried in range(SENDS):

@@ -347,8 +347,8 @@ class Deployments:
                     runner.fail(f"The deployment had written {why}, and was stopped.")
 
     def _write_figures(self) -> None:
-        with contextlib.suppress(*NOT_WRITTEN):  # tried again, with what has come meanwhile
-            for name, runner in self._runners.items():
+        for name, runner in self._runners.items():
+            with contextlib.suppress(*NOT_WRITTEN):  # tried again, with what has come meanwhile
                 runner.requests.flush()
                 found = runner.figures().document()
                 if found != self._read_figures(name).document():

@@ -6,6 +6,8 @@ import functools
 import json
 from pathlib import Path
 
+from local_cloud.engine.jobs import job_files
+
 NAME = "requests.jsonl"
 LARGEST = 4 << 20  # bytes; then a new file begins, and one old file is kept
 
@@ -27,11 +29,14 @@ class RequestLog:
         """Write what has been noted; raises OSError."""
         if not self._lines:
             return
-        if self._path.exists() and self._path.stat().st_size > LARGEST:
+        written = job_files.stat_log(self._path)
+        if written and written.st_size > LARGEST:
             self._path.replace(self._path.with_name(f"{NAME}.1"))
+        if job_files.is_replaced(self._path):  # by a model's process: nobody writes through a link
+            self._path.unlink()
         lines, self._lines = self._lines, []
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write("".join(f"{line}\n" for line in lines))
+        with job_files.open_log(self._path, "ab") as file:
+            file.write("".join(f"{line}\n" for line in lines).encode())
 
 
 @functools.lru_cache(maxsize=64)

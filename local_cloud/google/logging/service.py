@@ -16,7 +16,7 @@ from typing import Any
 
 from starlette.routing import Route
 
-from local_cloud.engine.jobs import log_timestamps
+from local_cloud.engine.jobs import job_files, log_timestamps
 from local_cloud.engine.spec import Job, NoSuchJob
 from local_cloud.google.definitions.values import WrongValue
 from local_cloud.google.filters import InvalidFilter, bounds, compile_filter
@@ -151,8 +151,8 @@ def _number(resource: str) -> str:
 
 def _project(platform: Platform, job: Job) -> str:
     """Return the number of the project that the job was sent to."""
-    record = platform.records.get("vertex-job", job.id) or {"name": "projects/"}
-    return str(record["name"]).split("/")[1]
+    record = platform.records.get("vertex-job", job.id) or {}
+    return str(record.get("name")).partition("/")[2].partition("/")[0]
 
 
 def _logs(
@@ -203,7 +203,7 @@ def _entries(
             if line.end > marked or (early if back else late):
                 return
             yield log.name, line.start if back else line.end, _entry(log, line)
-    except FileNotFoundError:  # its job has been deleted meanwhile
+    except FileNotFoundError:  # its job was deleted meanwhile, or has put something in its place
         return
 
 
@@ -211,8 +211,9 @@ def _before(
     log: _Log, place: int | None, *, highest: float | None, marked: int
 ) -> Iterator[log_timestamps.Line]:
     """Return the lines before a byte and, but for one, before a time, the last one first."""
-    end = log.path.stat().st_size if place is None else place
-    end = min(end, marked)
+    written = job_files.stat_log(log.path)
+    size = written.st_size if written else 0
+    end = min(size if place is None else place, marked)
     if highest is not None:
         latest = log_timestamps.since(log.path, highest)
         end = min(end, next((line.end for line in log_timestamps.lines(log.path, latest)), end))
@@ -225,5 +226,5 @@ def _entry(log: _Log, line: log_timestamps.Line) -> dict[str, Any]:
         "timestamp": f"{datetime.fromtimestamp(line.time, UTC):%Y-%m-%dT%H:%M:%S.%f}000Z",
         "severity": "INFO",
         "insertId": f"{line.start:012d}-{log.path.name.removesuffix('.log')}",
-        "textPayload": line.text,
+        "textPayload": job_files.mask(line.text, log.hidden),
     }

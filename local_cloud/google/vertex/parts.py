@@ -44,7 +44,8 @@ class Parts:
         records, objects = platform.records, platform.gs
         models, metadata = ModelRegistry(records, objects), Metadata(records)
         tensorboards = Tensorboards(records)
-        tracking = Tracking(records, objects, metadata, tensorboards=tensorboards)
+        hidden = platform.engine.hidden
+        tracking = Tracking(records, objects, metadata, tensorboards=tensorboards, hidden=hidden)
         datasets = Datasets(records, objects, platform.tables)
         platform.registries["VERTEX_AI"] = by_bigquery(models)
         automl = AutoMl(platform, models, datasets)

@@ -22,6 +22,7 @@ from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import DAY, invalid
 from local_cloud.engine.spec import Job
+from local_cloud.store import readable
 
 Json = dict[str, Any]
 NAME = "AutoMLJobName"
@@ -62,7 +63,8 @@ class Autopilot:
     def list(self, params: Json) -> Json:
         """ListAutoMLJobs: by name, unless the request says otherwise."""
         word = "AutoMLJobStatus"
-        every = (self._summary(document) for _, document in self.records.list(AUTOPILOT))
+        recorded = self.records.list(AUTOPILOT)
+        every = readable.each(AUTOPILOT, recorded, lambda _, document: self._summary(document))
         found = listing.select(every, params, name=NAME, status=word)
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": word}
         found = listing.sort(found, {"SortBy": "Name"} | params, fields, default="Descending")
@@ -143,7 +145,8 @@ class Autopilot:
         moments = self.records.get(MOMENTS, name) or {}
         report = moments.get("report")
         if report is None:
-            report = launch.report(self.training.engine.log(name, "any").parent)
+            engine = self.training.engine
+            report = launch.report(engine.log(name, "any").parent, engine.hidden)
         training = self.training.describe({"TrainingJobName": name})
         return self.training.engine.get(name), training, report
 

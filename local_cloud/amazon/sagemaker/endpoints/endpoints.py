@@ -20,6 +20,7 @@ from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.engine.serving.spec import Deployment, NoSuchDeployment, ServingState
 from local_cloud.engine.spec import EngineError
 from local_cloud.platform import Platform
+from local_cloud.store import readable
 
 Json = dict[str, Any]
 DIALECT = "sagemaker"
@@ -70,7 +71,10 @@ class Endpoints:
     def list(self, params: Json) -> Json:
         """ListEndpoints: the newest first, unless the request says otherwise."""
         names = [name for name, _ in self.records.list(KIND)]
-        endpoints = [one for name in names if (one := self._find(name))]
+        there = readable.each(
+            KIND, ((name, name) for name in names), lambda name, _: self._find(name)
+        )
+        endpoints = [one for one in there if one]
         chosen = listing.select(endpoints, params, name=NAME, status="EndpointStatus")
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": "EndpointStatus"}
         ordered = listing.sort(chosen, params, fields, default="Descending")

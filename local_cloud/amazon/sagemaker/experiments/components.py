@@ -9,6 +9,7 @@ from local_cloud.amazon.sagemaker.experiments.memberships import Memberships
 from local_cloud.amazon.sagemaker.experiments.metrics import ComponentMetrics
 from local_cloud.amazon.sagemaker.resources.entities import Entities, Kind
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.store import readable
 
 Json = dict[str, Any]
 FACTS = ("Status", "StartTime", "EndTime")  # that a job has, too
@@ -87,7 +88,8 @@ class TrialComponents:
             found = [one for one in found if one[NAME].lower() in names]
         if source := params.get("SourceArn"):
             found = [one for one in found if source.lower() in _sources(one)]
-        shown = [self.show(one) for one in found]
+        pairs = ((one[NAME], one) for one in found)
+        shown = [*readable.each(NAME, pairs, lambda _, one: self.show(one))]
         for one in shown:
             if source := one.get("Source"):
                 one["TrialComponentSource"] = source

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from local_cloud.amazon.sagemaker.jobs import failure_messages
+from local_cloud.engine.jobs import job_files
 from local_cloud.engine.jobs.attempt_runner import AGAIN
 from local_cloud.engine.spec import Outcome
 from local_cloud.store import interruption
@@ -24,11 +25,11 @@ OURS = "local cloud: "  # so begin the lines that stand at the head of every log
 OF_A_DRIVER = ("subprocess.CalledProcessError", "Training Execution failed")
 
 
-def reason(outcome: Outcome, failure: Path | None, log: Iterable[str]) -> str:
+def reason(outcome: Outcome, said: str, log: Iterable[str], hidden: bytes = b"") -> str:
     """FailureReason: the kind of error, what is known of it, and the exit code.
 
-    failure: /opt/ml/output/failure of the instance that failed, if any did; log: the last lines of
-    its log, those of a WINDOW.
+    said: what /opt/ml/output/failure holds of the instance that failed (read); log: the last lines
+    of its log, those of a WINDOW. hidden: a text that nobody is to read in them.
     """
     if outcome.reason == "lost":
         return _cut("InternalServerError: We encountered an internal error. ", outcome.message)
@@ -40,9 +41,8 @@ def reason(outcome: Outcome, failure: Path | None, log: Iterable[str]) -> str:
         return _cut("ClientError: ", outcome.message)
     # A container reports the signal that ended it as 128 and its number.
     code = outcome.code if outcome.code >= 0 else 128 - outcome.code
-    said = read(failure) if failure else ""
     if not said or any(sign in said for sign in OF_A_DRIVER):
-        said = own_words(log) or said
+        said = job_files.mask(own_words(log), hidden) or said
     return _cut("AlgorithmError: ", said, f", exit code: {code}")
 
 
@@ -70,12 +70,10 @@ def _cut(before: str, text: str, after: str = "") -> str:
     return before + text.strip()[: MOST - len(before) - len(after)] + after
 
 
-def read(failure: Path) -> str:
-    """Return the beginning of a file that a script may have left; "" if there is none."""
-    if not failure.is_file():  # none, or a pipe, which nobody would ever write to
-        return ""
-    try:
-        with failure.open(encoding="utf-8", errors="replace") as file:
-            return file.read(MOST).strip()
-    except OSError:
-        return ""
+def read(folder: Path, host: str, name: str, hidden: bytes) -> str:
+    """Return the beginning of a file that a script may have left; "" if there is none.
+
+    folder: the job's; name: the file's path below the host's /opt/ml. hidden: as in reason().
+    """
+    below = f"{host}/ml/{name}"
+    return job_files.read(folder, below, most=MOST, hidden=hidden).strip()

@@ -25,6 +25,7 @@ from local_cloud.amazon.sagemaker.resources.names import arn, split_s3_uri
 from local_cloud.amazon.sagemaker.resources.request import limit, patience
 from local_cloud.engine.environments import archives
 from local_cloud.engine.isolation import roots
+from local_cloud.engine.jobs import job_files
 from local_cloud.engine.spec import ANY_NUMBER, EngineError, JobContext, Plan, Refused, Replica
 from local_cloud.store.errors import StoreError
 from local_cloud.store.names import to_path
@@ -38,6 +39,9 @@ EVENTS = "/opt/ml/output/tensorboard"  # where TensorBoardOutputConfig has none
 TOOLKIT = Path(__file__).parents[1] / "instances" / "toolkit.py"
 AUTOPILOT = Path(__file__).parents[1] / "autopilot" / "program.py"
 REPORT = "output/data/report.json"  # below /opt/ml: how far an Autopilot job has come
+LARGEST_REPORT = 8 << 20  # bytes of it
+LINK = ".plain"  # in the job's folder: the path of a link to it, so that the same is found again
+LONGEST_PATH = 4096
 PLAIN = re.compile(r"[A-Za-z0-9_./+-]*")  # what a shell takes as it is
 # How the SDK's version 2 asks for several processes: hyperparameters that are true.
 OTHER_LAUNCHERS = {
@@ -95,42 +99,67 @@ def plan(document: Json, context: JobContext, objects: Objects, *, base: Json) -
 
 def hosts(folder: Path, count: int) -> list[Host]:
     """Return the instances of a job whose folder this is, by rank."""
+    return real_hosts(folder if roots.available() else _plain(folder), count)
+
+
+def real_hosts(folder: Path, count: int) -> list[Host]:
+    """Return the instances of a job, in its folder itself: no job can change the path of that."""
     names = layout.names(count)
-    root = folder if roots.available() else _plain(folder)
-    return [Host(name, names, root / name / "ml") for name in names]
+    return [Host(name, names, folder / name / "ml") for name in names]
 
 
 def _plain(folder: Path) -> Path:
     """Return the folder at a path without blanks and the like, which scripts often do not quote."""
     if PLAIN.fullmatch(str(folder)):
         return folder
-    link = folder / ".plain"  # holds the link's path, so that the same one is found again
-    if not link.exists():
-        made = Path(tempfile.mkdtemp(prefix="lc-"), "job")
-        made.symlink_to(folder)
-        link.write_text(str(made), encoding="utf-8")
-    return Path(link.read_text(encoding="utf-8"))
+    if known := _find_link(folder):
+        return known
+    (folder / LINK).unlink(missing_ok=True)
+    made = Path(tempfile.mkdtemp(prefix="lc-"), "job")
+    made.symlink_to(folder)
+    with job_files.open_own(folder, LINK, "wb") as file:
+        file.write(str(made).encode())
+    return made
 
 
-def report(folder: Path) -> Json:
-    """Return what the program of an Autopilot job has reported so far; {} before it has begun."""
-    file = folder / layout.names(1)[0] / "ml" / REPORT
+def _find_link(folder: Path) -> Path | None:
+    """Return the link that _plain() has made; None if there is none.
+
+    The job may have written anything into the file, such as the path of a file of yours.
+    """
+    named = Path(job_files.read(folder, LINK, most=LONGEST_PATH, hidden=b""))
     try:
-        found: Json = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        return named if os.readlink(named) == str(folder) else None
+    except (OSError, ValueError):
+        return None
+
+
+def report(folder: Path, hidden: bytes) -> Json:
+    """Return what the program of an Autopilot job has reported so far; {} before it has begun.
+
+    hidden: a text that nobody is to read in it.
+    """
+    below = f"{layout.names(1)[0]}/ml/{REPORT}"
+    try:
+        found = json.loads(job_files.read(folder, below, most=LARGEST_REPORT, hidden=hidden))
+    except (ValueError, RecursionError):
         return {}
-    return found
+    return found if isinstance(found, dict) else {}
+
+
+def remove(folder: Path, hosts: Sequence[Host]) -> None:
+    """Remove the instances' folders: they are gone, and their disks with them."""
+    for host in hosts:
+        job_files.remove(folder, host.ml)
 
 
 def forget(folder: Path) -> None:
     """Remove what lies outside the job's folder."""
-    link = folder / ".plain"
-    if link.exists():
-        made = Path(link.read_text(encoding="utf-8"))
+    if made := _find_link(folder):
         made.unlink(missing_ok=True)
-        with suppress(FileNotFoundError):  # systems clear away what has long lain there
+        with suppress(OSError):  # systems clear away what has long lain there
             made.parent.rmdir()
-        link.unlink()
+    (folder / LINK).unlink(missing_ok=True)
 
 
 def _environment(request: Json, port: int, other_port: int, *, base: Mapping[str, str]) -> Json:

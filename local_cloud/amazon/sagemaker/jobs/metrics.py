@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from local_cloud.engine.jobs import log_timestamps
+from local_cloud.engine.jobs import job_files, log_timestamps
 
 Json = dict[str, Any]
 SEARCH = Path(__file__).with_name("search.py")
@@ -31,10 +33,10 @@ def final(
     latest: dict[str, Json] = {}
     regexes = [each["Regex"] for each in definitions]
     for metric, log, start, value in _search(regexes, logs, seconds, every=False):
-        name, moment = (
-            definitions[metric]["Name"],
-            next(log_timestamps.lines(logs[log], start)).time,
-        )
+        line = next(log_timestamps.lines(logs[log], start), None)
+        if line is None:  # its job has removed the log meanwhile
+            continue
+        name, moment = definitions[metric]["Name"], line.time
         known = latest.get(name)
         if known is None or known["Timestamp"] <= moment:
             latest[name] = {"MetricName": name, "Value": value, "Timestamp": moment}
@@ -83,7 +85,12 @@ def _with_times(
                 for line in log_timestamps.lines(log)
                 if line.start in starts
             }
-    return ((metric, times[place, start], value) for metric, place, start, value in found)
+    # A running job may have cut its log off meanwhile.
+    return (
+        (metric, times[place, start], value)
+        for metric, place, start, value in found
+        if (place, start) in times
+    )
 
 
 def _search(
@@ -94,24 +101,34 @@ def _search(
     every: bool,
     ended: bool = False,
 ) -> list[tuple[int, int, int, float]]:
-    """Return what search.py finds."""
+    """Return what search.py finds; nothing in a log that its job has replaced."""
     task = {
         "seconds": seconds,
         "longest": log_timestamps.LONGEST,
         "every": every,
         "ended": ended,
         "metrics": regexes,
-        "logs": [str(log) for log in logs],
     }
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", str(SEARCH)],
-        input=json.dumps(task),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+    with ExitStack() as opened:
+        files = [_open(log, opened) for log in logs]
+        descriptors = [file.fileno() if file else None for file in files]
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", str(SEARCH)],
+            input=json.dumps(task | {"logs": descriptors}),
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+            pass_fds=[number for number in descriptors if number is not None],
+        )
     if done.returncode == -signal.SIGALRM:
         raise TooSlow(f"a regular expression ran for more than {seconds} s")
     done.check_returncode()
     found: list[tuple[int, int, int, float]] = json.loads(done.stdout)
     return found
+
+
+def _open(log: Path, opened: ExitStack) -> FileIO | None:
+    try:
+        return opened.enter_context(job_files.open_log(log))
+    except FileNotFoundError:
+        return None

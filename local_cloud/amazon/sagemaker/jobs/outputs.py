@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import os
 import tarfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from local_cloud.amazon.sagemaker.instances.layout import ML, Host
 from local_cloud.amazon.sagemaker.resources.names import split_s3_uri
+from local_cloud.engine.jobs import job_files
 from local_cloud.store import files, interruption, trees
 from local_cloud.store.objects import Objects
 from local_cloud.store.space import GB, VARIABLE, Counted, Space
@@ -46,9 +48,8 @@ def upload(request: Json, hosts: Sequence[Host], objects: Objects) -> None:
     """
     bucket, prefix = split_s3_uri(folder(request))
     for name, where in ARCHIVES.items():
-        # A link in a folder's place would lead anywhere.
-        folders = [at for host in hosts if not (at := host.ml / where).is_symlink()]
-        entries = merge(folders, f"{ML}/{where}", objects.space)
+        within = folders(hosts, where)
+        entries = merge(within, f"{ML}/{where}", objects.space, [host.ml for host in hosts])
         if not entries:
             continue
         if _is_compressed(request):
@@ -60,7 +61,12 @@ def upload(request: Json, hosts: Sequence[Host], objects: Objects) -> None:
             finally:
                 body.unlink(missing_ok=True)
             continue
-        upload_files(entries, folders, f"s3://{bucket}/{prefix}/{name}", objects=objects)
+        upload_files(entries, within, f"s3://{bucket}/{prefix}/{name}", objects=objects)
+
+
+def folders(hosts: Sequence[Host], where: str) -> list[Path]:
+    """Return the hosts' folders at a path below /opt/ml; not one to which a link leads."""
+    return [host.ml / where for host in hosts if job_files.is_folder(host.ml, where)]
 
 
 def upload_files(
@@ -68,7 +74,7 @@ def upload_files(
 ) -> None:
     """Write the files among the entries, each as an object below the URI.
 
-    One that a link leads to from outside the folders is left out.
+    Of a link, what it leads to counts, if that is a file in the folders.
     """
     bucket, prefix = split_s3_uri(uri.rstrip("/"))
     inside = [at.resolve() for at in folders]
@@ -78,15 +84,21 @@ def upload_files(
             path = path.resolve()
             if not (path.is_file() and any(map(path.is_relative_to, inside))):
                 continue
+            if path.lstat().st_nlink > 1:  # a second name, which may be elsewhere
+                continue
         if not entry.is_folder:
             _put(objects, bucket, f"{prefix}/{entry.below}".lstrip("/"), path=path)
 
 
-def merge(folders: Sequence[Path], shown: str, space: Space) -> list[Entry]:
+def merge(
+    folders: Sequence[Path], shown: str, space: Space, disks: Sequence[Path] = ()
+) -> list[Entry]:
     """Return the files, folders and links that are in the folders, parents before children.
 
-    shown: the folders' path in the job. BadTree: it cannot be walked, or it holds more than fits,
-    holes counted: whoever reads such a file has to read them.
+    shown: the folders' path in the job. disks: the instances' /opt/ml; a file that has a name (a
+    hard link) outside them is left out, because it may be a file of yours. BadTree: a folder cannot
+    be walked, or it holds more than fits, holes counted: whoever reads such a file has to read
+    them.
     """
     found: dict[str, Entry] = {}
     size = 0
@@ -101,7 +113,29 @@ def merge(folders: Sequence[Path], shown: str, space: Space) -> list[Entry]:
                     f"the files in {shown} have {size / GB:.3g} GB or more, and {VARIABLE} allows"
                     f" {space.most / GB:g} GB: write less there"
                 )
+    if any(_has_names(entry) for entry in found.values()):
+        return _without_others(found.values(), disks)
     return list(found.values())
+
+
+def _has_names(entry: Entry) -> bool:
+    return entry.is_file and entry.found.st_nlink > 1
+
+
+def _without_others(entries: Iterable[Entry], disks: Sequence[Path]) -> list[Entry]:
+    """Leave out the files that have more names than there are on the instances' disks."""
+    there = (entry for disk in disks for entry in trees.walk(disk) if _has_names(entry))
+    names = Counter(_identity(entry.found) for entry in there)
+    return [
+        entry
+        for entry in entries
+        if not _has_names(entry) or entry.found.st_nlink <= names[_identity(entry.found)]
+    ]
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    """Return what two names of one file have in common."""
+    return found.st_dev, found.st_ino
 
 
 def pack(entries: Sequence[Entry], body: IO[bytes] | Counted) -> None:

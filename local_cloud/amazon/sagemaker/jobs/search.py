@@ -2,9 +2,10 @@
 
 A process of its own, for a regular expression can run for ever, and meanwhile none of a process's
 other threads runs. Reads {"seconds", "longest", "every", "ended", "metrics": [regex],
-"logs": [path]} as JSON; writes [[metric, log, start, value]]: of each metric in each log, by their
-places, the last line that has it or, with `every`, each line. A last line that may still be written
-is left out then, unless the job has `ended`. Is ended by SIGALRM after so many seconds.
+"logs": [descriptor]} as JSON, with null for a log that cannot be read; writes
+[[metric, log, start, value]]: of each metric in each log, by their places, the last line that has
+it or, with `every`, each line. A last line that may still be written is left out then, unless the
+job has `ended`. Is ended by SIGALRM after so many seconds.
 """
 
 from __future__ import annotations
@@ -21,17 +22,18 @@ MOST = 200_000  # values that are written: the last ones
 Row = tuple[int, int, float]  # metric, start of the line, value
 
 
-def latest(patterns: Sequence[re.Pattern[str]], log: str, longest: int) -> list[Row]:
+def latest(patterns: Sequence[re.Pattern[str]], log: int, longest: int) -> list[Row]:
     """Return of each pattern the last line that has it."""
     return list({row[0]: row for row in rows(patterns, log, longest, whole=False)}.values())
 
 
 def rows(
-    patterns: Sequence[re.Pattern[str]], log: str, longest: int, *, whole: bool
+    patterns: Sequence[re.Pattern[str]], log: int, longest: int, *, whole: bool
 ) -> Iterator[Row]:
     """Yield what each line has of each metric.
 
-    longest: bytes of a line; whole: a last line that may still be written is left out.
+    log: a descriptor of it; longest: bytes of a line; whole: a last line that may still be written
+    is left out.
     """
     start = 0
     with open(log, "rb") as file:
@@ -66,6 +68,8 @@ def main() -> None:
     patterns = [re.compile(regex) for regex in task["metrics"]]
     found: deque[tuple[int, int, int, float]] = deque(maxlen=MOST)
     for place, log in enumerate(task["logs"]):
+        if log is None:
+            continue
         if task["every"]:
             lines: Iterable[Row] = rows(patterns, log, task["longest"], whole=not task["ended"])
         else:

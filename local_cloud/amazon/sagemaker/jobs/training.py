@@ -24,10 +24,10 @@ from local_cloud.amazon.sagemaker.resources import billing, listing
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import check, invalid, limit
 from local_cloud.amazon.sagemaker.resources.tags import Tags
-from local_cloud.engine.jobs import log_timestamps
+from local_cloud.engine.jobs import job_files, log_timestamps
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
 from local_cloud.platform import Platform
-from local_cloud.store import clock, trees
+from local_cloud.store import clock, readable
 
 Json = dict[str, Any]
 
@@ -128,14 +128,15 @@ class Training:
 
     def all(self) -> Iterator[Json]:
         """Yield the descriptions of all jobs."""
-        for name, _ in self.records.list(KIND):
-            yield self.describe({"TrainingJobName": name})
+        yield from readable.each(
+            KIND, self.records.list(KIND), lambda name, _: self.describe({"TrainingJobName": name})
+        )
 
     def _failure(self, job: Job, outcome: Outcome, moments: Json) -> str:
         known: str = moments.get("failure", "")
         if outcome.reason in ("exit", "memory") and known:
             return known
-        return failure_reason.reason(outcome, None, ())
+        return failure_reason.reason(outcome, "", ())
 
     def list(self, params: Json) -> Json:
         """ListTrainingJobs: the newest first, unless the request says otherwise."""
@@ -154,17 +155,19 @@ class Training:
         return listing.page(found, params, "TrainingJobSummaries")
 
     def _summaries(self) -> Iterator[Json]:
+        jobs = ((job.id, job) for job in self.engine.jobs() if job.dialect == DIALECT)
+        return readable.each(MOMENTS, jobs, lambda _, job: self._summary(job))
+
+    def _summary(self, job: Job) -> Json:
         wanted = ("CreationTime", "LastModifiedTime", "TrainingEndTime")
-        for job in self.engine.jobs():
-            if job.dialect == DIALECT:
-                found = status.progress(job, self.records.get(MOMENTS, job.id) or {})
-                yield {
-                    "TrainingJobName": job.id,
-                    "TrainingJobArn": _arn(job.id),
-                    "TrainingJobStatus": found["TrainingJobStatus"],
-                    "SecondaryStatus": found["SecondaryStatus"],
-                    **{field: found[field] for field in wanted if field in found},
-                }
+        found = status.progress(job, self.records.get(MOMENTS, job.id) or {})
+        return {
+            "TrainingJobName": job.id,
+            "TrainingJobArn": _arn(job.id),
+            "TrainingJobStatus": found["TrainingJobStatus"],
+            "SecondaryStatus": found["SecondaryStatus"],
+            **{field: found[field] for field in wanted if field in found},
+        }
 
     def stop(self, params: Json) -> Json:
         """StopTrainingJob: begin to stop it; one that has ended cannot be."""
@@ -251,7 +254,7 @@ class Training:
         assert job.outcome
         document, folder = self._document(job.id), self._folder(job.id)
         request = document["request"]
-        hosts = launch.hosts(folder, request["ResourceConfig"]["InstanceCount"])
+        hosts = launch.real_hosts(folder, request["ResourceConfig"]["InstanceCount"])
         definitions = request["AlgorithmSpecification"].get("MetricDefinitions") or []
         logs = [self.engine.log(job.id, host.name) for host in hosts]
         self._note(
@@ -259,14 +262,17 @@ class Training:
             uploading=_after(job),
             **_metrics(definitions, logs, _arn(job.id)),
             failure=self._failure_reason(job, job.outcome, hosts),
-            **({"report": launch.report(folder)} if document.get("autopilot") else {}),
+            **(
+                {"report": launch.report(folder, self.engine.hidden)}
+                if document.get("autopilot")
+                else {}
+            ),
         )
         outputs.upload(request, hosts, self.objects)
         if job.outcome.state is State.SUCCEEDED:
             component = tracked.job(_arn(job.id), request).component
             self.lineage.produced(component, outputs.model(request), MODEL)
-        for host in hosts:  # the instances are gone, and their disks with them
-            trees.remove(host.ml)
+        launch.remove(folder, hosts)
         launch.forget(folder)
 
     def _folder(self, job_id: str) -> Path:
@@ -277,11 +283,10 @@ class Training:
         failed = next((host for host in hosts if host.name == outcome.replica), None)
         if failed is None:
             return ""
-        log = self.engine.log(job.id, failed.name)
+        log, hidden = self.engine.log(job.id, failed.name), self.engine.hidden
         last = log_timestamps.lines(log, log_timestamps.tail(log, failure_reason.WINDOW))
-        return failure_reason.reason(
-            outcome, failed.ml / "output" / "failure", (line.text for line in last)
-        )
+        said = failure_reason.read(self._folder(job.id), failed.name, "output/failure", hidden)
+        return failure_reason.reason(outcome, said, (line.text for line in last), hidden)
 
     def _note(self, job_id: str, **facts: Any) -> None:
         """Keep what has come to be known of a job that runs."""
@@ -294,7 +299,7 @@ def _metrics(definitions: Sequence[Json], logs: Sequence[Path], source: str) -> 
 
     If they were given up, the first log says so. source: the job's ARN.
     """
-    written = [log for log in logs if log.exists()]
+    written = [log for log in logs if job_files.stat_log(log)]
     found: Json = {"metrics": [], "statistics": []}
     if not definitions or not written:
         return found
@@ -302,8 +307,8 @@ def _metrics(definitions: Sequence[Json], logs: Sequence[Path], source: str) -> 
         found["metrics"] = metrics.final(definitions, written, metrics.SECONDS)
         points = metrics.points(definitions, written, metrics.SECONDS)
     except metrics.TooSlow as problem:
-        with written[0].open("a", encoding="utf-8") as log:
-            log.write(f"{failure_reason.OURS}MetricDefinitions: {problem}; no metric was read\n")
+        note = f"{failure_reason.OURS}MetricDefinitions: {problem}; no metric was read"
+        job_files.append_line(written[0], note)
         log_timestamps.mark(written[0])
         return found
     found["statistics"] = [summary(name, sorted(own), source) for name, own in points.items()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from local_cloud.amazon.account import CALLER
@@ -12,6 +12,7 @@ from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.sagemaker.lineage.vertices import Vertices
 from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.store import readable
 from local_cloud.store.records import Records
 
 Json = dict[str, Any]
@@ -58,7 +59,7 @@ class Associations:
         wanted = {field: params[field] for field in FILTERS if field in params}
         found = [
             one
-            for one in map(self._summary, self.all())
+            for one in readable.each(KIND, self._pairs(), lambda _, one: self._summary(one))
             if wanted.items() <= one.items() and since <= one["CreationTime"] <= until
         ]
         fields = {field: field for field in SORTED_BY}
@@ -79,8 +80,13 @@ class Associations:
         return self.records.get(KIND, _key(source, destination))
 
     def all(self) -> Sequence[Json]:
-        """Return all associations."""
-        return [document for _, document in self.records.list(KIND)]
+        """Return all associations that can be understood."""
+        return [document for _, document in self._pairs()]
+
+    def _pairs(self) -> Iterator[tuple[str, Json]]:
+        for name, document in self.records.list(KIND):
+            if document.get(SOURCE) and document.get(DESTINATION):
+                yield name, document
 
     def any_of(self, arn: str) -> bool:
         """Say whether the entity is at an end of one."""

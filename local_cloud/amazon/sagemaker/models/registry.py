@@ -295,7 +295,8 @@ def _list_summaries(
 
     It begins with the oldest, where the request is silent.
     """
-    times = [{"LastModifiedTime": item["CreationTime"], **item} for item in items]
+    whole = listing.complete(items, name)
+    times = [{"LastModifiedTime": item["CreationTime"], **item} for item in whole]
     found = listing.select(times, params, name=name, status="CreationTime")
     fields = {"Name": name, "CreationTime": "CreationTime"}
     found = listing.sort(found, params, fields, default="Ascending")

@@ -87,9 +87,11 @@ class Pipelines:
         if params.get("ManagedBy") == "AWS":
             raise not_implemented("ListPipelines ManagedBy AWS")
         since, before = params.get("CreatedAfter", 0.0), params.get("CreatedBefore", float("inf"))
+        prefix = params.get("PipelineNamePrefix", "")
+        recorded = (pipeline for _, pipeline in self.records.list(KIND, prefix))
         found = [
             pipeline
-            for name, pipeline in self.records.list(KIND, params.get("PipelineNamePrefix", ""))
+            for pipeline in listing.complete(recorded, NAME)
             if since < pipeline["CreationTime"] < before
         ]
         fields = {"Name": NAME, "CreationTime": "CreationTime"}

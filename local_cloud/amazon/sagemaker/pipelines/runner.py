@@ -30,7 +30,7 @@ from local_cloud.amazon.sagemaker.pipelines.values import (
 from local_cloud.amazon.sagemaker.resources.names import arn, split_s3_uri
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
-from local_cloud.engine.jobs import job_table
+from local_cloud.engine.jobs import job_files, job_table
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 
@@ -250,9 +250,10 @@ class PipelineRunner:
     def _read(self, uri: str) -> str:
         try:
             found = self._objects.get(*split_s3_uri(uri))
-            return files.read(found.path, LARGEST_FILE).decode()
+            text = files.read(found.path, LARGEST_FILE).decode()
         except (StoreError, ValueError, OSError, OverLimit) as problem:
             raise ValueProblem(f"{uri} cannot be read: {problem}") from None
+        return job_files.mask(text, self._kinds.training.engine.hidden)
 
     # ---- waiting --------------------------------------------------------------------------------
     async def _news(self) -> None:

@@ -21,6 +21,7 @@ from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.engine.jobs import log_timestamps
 from local_cloud.engine.spec import EngineError, Job, JobContext, Plan, State
 from local_cloud.platform import Platform
+from local_cloud.store import readable
 
 Json = dict[str, Any]
 
@@ -98,10 +99,12 @@ class Processing:
         return listing.page(short, params, "ProcessingJobSummaries")
 
     def _summaries(self) -> Iterator[Json]:
-        for job in self.engine.jobs():
-            if job.dialect == DIALECT:
-                name = job.id.removeprefix(PREFIX)
-                yield {NAME: name} | self._standing(name)
+        jobs = (
+            (job.id.removeprefix(PREFIX), job)
+            for job in self.engine.jobs()
+            if job.dialect == DIALECT
+        )
+        return readable.each(KIND, jobs, lambda name, _: {NAME: name} | self._standing(name))
 
     def stop(self, params: Json) -> Json:
         """StopProcessingJob: begin to stop it; one that has ended cannot be."""
@@ -143,7 +146,7 @@ class Processing:
             found["ExitMessage"] = ending["message"]
         if job.outcome and status.status(job) == "Failed":
             known = ending.get("failure") if job.outcome.reason == "exit" else ""
-            found["FailureReason"] = known or failure_reason.reason(job.outcome, None, ())
+            found["FailureReason"] = known or failure_reason.reason(job.outcome, "", ())
         return found
 
     # ---- what the engine asks -------------------------------------------------------------------
@@ -159,15 +162,14 @@ class Processing:
         request = self._document(name)["request"]
         folder = self._folder(job.id)
         cluster = request["ProcessingResources"]["ClusterConfig"]
-        hosts = launch.hosts(folder, cluster["InstanceCount"])
-        self.records.put(
-            ENDING, name, {"message": _message(hosts), "failure": self._failure(job, hosts)}
-        )
+        hosts = launch.real_hosts(folder, cluster["InstanceCount"])
+        message = self._message(folder, hosts)
+        self.records.put(ENDING, name, {"message": message, "failure": self._failure(job, hosts)})
         try:
             if job.outcome.state is State.SUCCEEDED:
                 processing_launch.upload(request, hosts, self.objects)
         finally:
-            processing_launch.forget(hosts)
+            launch.remove(folder, hosts)
             launch.forget(folder)
 
     def _folder(self, job_id: str) -> Path:
@@ -181,13 +183,14 @@ class Processing:
             return ""
         log = self.engine.log(job.id, outcome.replica)
         last = log_timestamps.lines(log, log_timestamps.tail(log, failure_reason.WINDOW))
-        return failure_reason.reason(outcome, None, (line.text for line in last))
+        texts = (line.text for line in last)
+        return failure_reason.reason(outcome, "", texts, self.engine.hidden)
 
-
-def _message(hosts: Sequence[Host]) -> str:
-    """Return the first of the instances' messages."""
-    told = (failure_reason.read(host.ml / processing_launch.MESSAGE) for host in hosts)
-    return next((text for text in told if text), "")
+    def _message(self, folder: Path, hosts: Sequence[Host]) -> str:
+        """Return the first of the instances' messages."""
+        place, hidden = processing_launch.MESSAGE, self.engine.hidden
+        told = (failure_reason.read(folder, host.name, place, hidden) for host in hosts)
+        return next((text for text in told if text), "")
 
 
 def _arn(name: str) -> str:

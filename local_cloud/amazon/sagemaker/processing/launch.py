@@ -22,7 +22,6 @@ from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import limit
 from local_cloud.engine.isolation import mounts, roots
 from local_cloud.engine.spec import JobContext, Plan, Refused, Replica
-from local_cloud.store import trees
 from local_cloud.store.objects import Objects
 
 Json = dict[str, Any]
@@ -58,15 +57,10 @@ def upload(request: Json, places: Sequence[Host], objects: Objects) -> None:
     """Bring the outputs of all instances to S3; of files with the same name the first's counts."""
     for each in outputs_of(request):
         target = each["S3Output"]
-        folders = [at for host in places if not (at := _inside(host, target)).is_symlink()]
-        entries = outputs.merge(folders, target["LocalPath"], objects.space)
+        folders = outputs.folders(places, _below(target))
+        disks = [host.ml for host in places]
+        entries = outputs.merge(folders, target["LocalPath"], objects.space, disks)
         outputs.upload_files(entries, folders, target["S3Uri"], objects=objects)
-
-
-def forget(places: Sequence[Host]) -> None:
-    """Remove the instances' folders: they are gone, and their disks with them."""
-    for host in places:
-        trees.remove(host.ml)
 
 
 def _make(host: Host, request: Json, objects: Objects) -> None:
@@ -93,7 +87,12 @@ def _make(host: Host, request: Json, objects: Objects) -> None:
 
 def _inside(host: Host, part: Json) -> Path:
     """Return the host's folder that an input or output calls by its LocalPath."""
-    return host.ml / PurePosixPath(part["LocalPath"]).relative_to(ML)
+    return host.ml / _below(part)
+
+
+def _below(part: Json) -> str:
+    """Return the LocalPath of an input or output, below /opt/ml."""
+    return str(PurePosixPath(part["LocalPath"]).relative_to(ML))
 
 
 def _environment(request: Json, count: int, base: Json) -> Json:

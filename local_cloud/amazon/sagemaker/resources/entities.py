@@ -65,8 +65,9 @@ class Entities:
         return found
 
     def all(self) -> Iterable[Json]:
-        """Return all of this kind."""
-        return (document for _, document in self.records.list(self.kind.resource))
+        """Return all of this kind that can be understood."""
+        found = (document for _, document in self.records.list(self.kind.resource))
+        return listing.complete(found, self.kind.arn)
 
     def create(self, request: Json, key: str) -> Json:
         """Record a new one; returns its ARN, as its Create operation answers.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
+from local_cloud.store import readable
 
 Json = dict[str, Any]
 PAGE = 10  # items, where MaxResults is not given
@@ -15,7 +16,18 @@ PAGE = 10  # items, where MaxResults is not given
 
 def select(items: Iterable[Json], params: Json, *, name: str, status: str) -> list[Json]:
     """Return those that the request's filters let through; name, status: the items' fields."""
-    return [item for item in items if _passes(item, params, name=name, status=status)]
+    whole = complete(items, name, status, "LastModifiedTime")
+    return [item for item in whole if _passes(item, params, name=name, status=status)]
+
+
+def complete(items: Iterable[Json], *fields: str) -> Iterator[Json]:
+    """Yield the items that have these fields and CreationTime: no list fails for one without."""
+    for item in items:
+        missing = [field for field in ("CreationTime", *fields) if item.get(field) is None]
+        if missing:
+            readable.note("SageMaker's", str(item)[:100], f"no {missing[0]}")
+        else:
+            yield item
 
 
 def _passes(item: Json, params: Json, *, name: str, status: str) -> bool:
@@ -46,7 +58,8 @@ def summaries(
 
     It begins with the newest, where the request is silent.
     """
-    times = [{"LastModifiedTime": item["CreationTime"], **item} for item in items]
+    whole = complete(items, name)
+    times = [{"LastModifiedTime": item["CreationTime"], **item} for item in whole]
     found = select(times, params, name=name, status=name)
     fields = {"Name": name, "CreationTime": "CreationTime"}
     found = sort(found, params, fields, default="Descending")

@@ -26,6 +26,7 @@ from local_cloud.engine.studies.early_stopping import Curve
 from local_cloud.engine.studies.search import Value
 from local_cloud.engine.studies.spec import Study, StudySpec, TrialJob
 from local_cloud.engine.studies.studies import Studies
+from local_cloud.store import readable
 
 Json = dict[str, Any]
 
@@ -107,11 +108,13 @@ class Tuning:
         return listing.page(found, params, "HyperParameterTuningJobSummaries")
 
     def _summaries(self) -> Iterator[Json]:
-        for study in self.studies.all():
-            if study.cloud == DIALECT:
-                config = self._request_of(study.id)["HyperParameterTuningJobConfig"]
-                limits = {name: config[name] for name in ("Strategy", "ResourceLimits")}
-                yield self._standing(study) | limits
+        studies = ((study.id, study) for study in self.studies.all() if study.cloud == DIALECT)
+        return readable.each(TUNING, studies, lambda _, study: self._summary_of(study))
+
+    def _summary_of(self, study: Study) -> Json:
+        config = self._request_of(study.id)["HyperParameterTuningJobConfig"]
+        limits = {name: config[name] for name in ("Strategy", "ResourceLimits")}
+        return self._standing(study) | limits
 
     def trials(self, params: Json) -> Json:
         """ListTrainingJobsForHyperParameterTuningJob: by name, unless the request has an order."""

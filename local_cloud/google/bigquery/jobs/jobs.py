@@ -24,6 +24,7 @@ from local_cloud.google.bigquery.catalog.outcome import Cursor, Outcome
 from local_cloud.google.bigquery.duckdb.database import Database
 from local_cloud.google.bigquery.duckdb.foreign_errors import explain
 from local_cloud.google.bigquery.duckdb.query_client import ProcessEnded
+from local_cloud.store import readable
 from local_cloud.store.records import NOT_WRITTEN, Records
 
 KIND = "bigquery/job"
@@ -88,8 +89,13 @@ class Jobs:
     def list(self, project: str) -> list[Document]:
         """Return a project's jobs, the newest first."""
         recorded = self._records.list(KIND, f"{project}/")
-        found = [self._unrecorded.get(name, document) for name, document in recorded]
-        return sorted(found, key=lambda one: -int(one["statistics"]["creationTime"]))
+
+        def with_time(name: str, document: Document) -> tuple[int, Document]:
+            known = self._unrecorded.get(name, document)
+            return int(known["statistics"]["creationTime"]), known
+
+        found = readable.each(KIND, recorded, with_time)
+        return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
 
     def running(self, project: str, job: str) -> Future[None] | None:
         """Return a future that ends when the job does; None if it has."""

@@ -6,9 +6,7 @@ gs://google-cloud-aiplatform/schema/modelevaluation/, as Vertex AI's pages quote
 
 from __future__ import annotations
 
-import json
 import time
-from pathlib import Path
 
 from google.cloud.aiplatform_v1.types import ModelEvaluation
 
@@ -42,9 +40,8 @@ VALUES = (
 )
 
 
-def add(records: Records, model: Json, folder: Path) -> None:
-    """Record the evaluation of a model's version, from the files of its training."""
-    found = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
+def add(records: Records, model: Json, found: Json) -> None:
+    """Record the evaluation of a model's version: what its training has written."""
     name = f"{model['name']}/evaluations/{new_id()}"
     kind = "classification" if "thresholds" in found else "regression"
     document = {

@@ -15,6 +15,7 @@ from typing import Any
 
 import local_cloud
 from local_cloud import extras
+from local_cloud.engine.jobs import job_files
 from local_cloud.engine.spec import EngineError, Job, JobContext, Plan, Refused, Replica, State
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.automl import evaluations
@@ -31,6 +32,7 @@ from local_cloud.platform import Platform
 ROOT = Path(local_cloud.__file__).parents[1]  # where a job finds the programs
 REPLICA = "workerpool0-0"
 MADE = "trained"  # the folder of the replica into which its program writes
+LARGEST = 64 << 20  # bytes of a description that a training has written
 PATHS = 10  # of the sampled Shapley values that explain a prediction
 SCHEMAS = {automl_inputs.TABLES: managed.TABLES, PICTURES: managed.PICTURES}
 
@@ -113,14 +115,13 @@ class AutoMl:
         """Add the model of a pipeline whose job has succeeded, with its evaluation."""
         if job.state != State.SUCCEEDED:
             return
-        made = self.engine.log(job.id, REPLICA).parent / REPLICA / MADE
-        folder = self._folder / job.id
+        own, folder = self.engine.log(job.id, REPLICA).parent / REPLICA, self._folder / job.id
         folder.parent.mkdir(exist_ok=True)
-        if made.exists():
-            os.replace(made, folder)
+        if job_files.is_folder(own, MADE):
+            os.replace(own / MADE, folder)
         parent = document["name"].rsplit("/", 2)[0]
         wanted = document["modelToUpload"] | {"trainingPipeline": document["name"]}
-        about = json.loads((folder / "model/model.json").read_text(encoding="utf-8"))
+        about = self._read(job, "model/model.json")
         wanted["automl"] = {"folder": str(folder), "kind": "tables"}
         if document["trainingTaskDefinition"] == PICTURES:
             dataset = document["automl"]["dataset"]
@@ -136,10 +137,20 @@ class AutoMl:
                 )
             except ApiError as problem:  # the registry has changed since the pipeline was sent
                 raise EngineError(str(problem)) from problem
-            evaluations.add(self.records, model, folder)
+            evaluations.add(self.records, model, self._read(job, "evaluation.json"))
             shown = {"name": model["name"], "versionId": model["versionId"]}
             document["modelToUpload"] |= shown
             self.records.put("vertex", document["name"], document)
+
+    def _read(self, job: Job, name: str) -> Json:
+        """Return what the training has written into a file of JSON."""
+        below, hidden = f"{job.id}/{name}", self.engine.hidden
+        text = job_files.read(self._folder, below, most=LARGEST, hidden=hidden)
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            raise EngineError(f"the training has left no {name} that can be read") from None
+        return dict(found)
 
 
 def render(document: Json, job: Job) -> Json:

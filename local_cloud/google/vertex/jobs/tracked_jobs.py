@@ -8,6 +8,7 @@ from typing import Any
 from local_cloud.bounded import process
 from local_cloud.bounded.errors import CannotRead
 from local_cloud.bounded.limits import Limits
+from local_cloud.engine.jobs import job_files
 from local_cloud.engine.spec import State
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.jobs.launch import folders
@@ -32,10 +33,16 @@ class Tracking:
     """Checks the fields before a job is queued, and takes up what it has written when it ends."""
 
     def __init__(
-        self, records: Records, objects: Objects, metadata: Metadata, *, tensorboards: Tensorboards
+        self,
+        records: Records,
+        objects: Objects,
+        metadata: Metadata,
+        *,
+        tensorboards: Tensorboards,
+        hidden: bytes,
     ) -> None:
-        """Keep the service's records and objects."""
-        self.records = records
+        """Keep the service's records and objects; hidden: what nobody is to read in names."""
+        self.records, self._hidden = records, hidden
         self.objects = objects
         self.metadata = metadata
         self.tensorboards = tensorboards
@@ -132,7 +139,8 @@ class Tracking:
         names = set()
         for line in process.call(event_files.read, paths, limits=EVENTS) if paths else ():
             run = "/".join(filter(None, [str(document.get("trial", "")), line["run"]]))
-            names.add(experiment.add(run, line["tag"], line["points"]))
+            run, tag = (job_files.mask(name, self._hidden) for name in (run, line["tag"]))
+            names.add(experiment.add(run, tag, line["points"]))
         return sorted(names)
 
 

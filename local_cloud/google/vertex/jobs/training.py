@@ -7,6 +7,7 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
+from local_cloud.engine.jobs import job_files
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
 from local_cloud.google.projects import Projects
 from local_cloud.google.rest import ApiError
@@ -30,7 +31,6 @@ from local_cloud.google.vertex.resources.schema import (
     with_text_args,
 )
 from local_cloud.platform import Platform
-from local_cloud.store import files
 
 DIALECT = "vertex"  # the engine's name for this
 CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
@@ -205,7 +205,8 @@ class Training:
             self.automl.collect(document, job)
             return
         if problem := self.tracking.end(document, job.state):
-            files.append_line(self.engine.log(job.id, launch.PRIMARY), f"local cloud: {problem}")
+            log = self.engine.log(job.id, launch.PRIMARY)
+            job_files.append_line(log, f"local cloud: {problem}")
         pipeline = self.records.get("vertex", document.get("pipeline", ""))
         if job.state != State.SUCCEEDED or not pipeline or "modelToUpload" not in pipeline:
             return

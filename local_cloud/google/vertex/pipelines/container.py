@@ -12,6 +12,7 @@ from typing import Any
 
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
+from local_cloud.engine.jobs import job_files
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.pipelines import placeholders
 from local_cloud.google.vertex.pipelines.lineage import Lineage
@@ -136,18 +137,21 @@ def _accelerator(resources: Json) -> Json:
 
 
 # ---- afterwards -----------------------------------------------------------------------------
-def results(task: Task, component: Json, job: Json, *, objects: Objects) -> tuple[Json, Json]:
+def results(
+    task: Task, component: Json, job: Json, *, objects: Objects, hidden: bytes
+) -> tuple[Json, Json]:
     """Return the output parameters of a task, and what it says of its artifacts, by output.
 
-    ApiError, where something that the task wrote cannot be read.
+    hidden: a text that nobody is to read in them. ApiError: something that the task wrote cannot be
+    read.
     """
     place = folder(job, task)
-    said = _json(objects, f"{place}/executor_output.json")
+    said = _json(objects, f"{place}/executor_output.json", hidden)
     values: Json = {}
     for name, definition in outputs_of(component, "parameters").items():
         if name in said.get("parameterValues", {}):
             values[name] = as_type(said["parameterValues"][name], definition, f"output {name}")
-        elif (text := _text(objects, f"{place}/{name}")) is not None:
+        elif (text := _text(objects, f"{place}/{name}", hidden)) is not None:
             values[name] = parse(text, definition, f"output {name}")
     changes: Json = {}
     for name in outputs_of(component, "artifacts"):
@@ -157,8 +161,8 @@ def results(task: Task, component: Json, job: Json, *, objects: Objects) -> tupl
     return values, changes
 
 
-def _json(objects: Objects, uri: str) -> Json:
-    text = _text(objects, uri)
+def _json(objects: Objects, uri: str, hidden: bytes) -> Json:
+    text = _text(objects, uri, hidden)
     try:
         found = bodies.parse((text or "{}").encode())
         if isinstance(found, dict):
@@ -171,7 +175,7 @@ def _json(objects: Objects, uri: str) -> Json:
     raise ApiError("INVALID_ARGUMENT", f"{uri} is not the JSON of an executor's output")
 
 
-def _text(objects: Objects, uri: str) -> str | None:
+def _text(objects: Objects, uri: str, hidden: bytes) -> str | None:
     """Return the text that a task has written to a URI; None if it has not."""
     bucket, _, name = uri.removeprefix("gs://").partition("/")
     try:
@@ -179,6 +183,7 @@ def _text(objects: Objects, uri: str) -> str | None:
     except StoreError:
         return None
     try:
-        return files.read(path, MOST_BYTES).decode(errors="replace")
+        text = files.read(path, MOST_BYTES).decode(errors="replace")
+        return job_files.mask(text, hidden)
     except OverLimit as problem:
         raise ApiError("INVALID_ARGUMENT", f"{uri} is {problem}") from None

@@ -168,6 +168,7 @@ class PipelineRunner:
                 component,
                 self.job,
                 objects=self._training.objects,
+                hidden=self._engine.hidden,
             )
         except (ApiError, OSError) as problem:
             self._put(task.now("FAILED", error=str(problem)))

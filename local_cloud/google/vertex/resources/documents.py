@@ -12,6 +12,7 @@ from local_cloud.google.projects import project_number
 from local_cloud.google.rest import page_token, read_page_token
 from local_cloud.google.vertex.resources.errors import not_found
 from local_cloud.google.vertex.resources.schema import Json, new_id, require, timestamp
+from local_cloud.store import readable
 from local_cloud.store.records import Records
 
 TYPES = "type.googleapis.com/google.cloud.aiplatform.v1."
@@ -46,10 +47,18 @@ def page(
 ) -> tuple[list[Json], str]:
     """Return one page of a collection's resources, filtered and ordered, and the next page's token.
 
-    `functions` are those that the filter may call.
+    `functions` are those that the filter may call. What cannot be rendered is left out.
     """
-    rendered = [render(document) for _, document in records.list(kind, f"{collection}/")]
-    return paginate(rendered, query, functions)
+    found = records.list(kind, f"{collection}/")
+    rendered = readable.each(kind, found, lambda _, document: _with_name(render(document)))
+    return paginate(list(rendered), query, functions)
+
+
+def _with_name(resource: Json) -> Json:
+    """Return a resource; one without a name is none, and raises TypeError."""
+    if not isinstance(resource.get("name"), str):
+        raise TypeError("it has no name")
+    return resource
 
 
 def paginate(

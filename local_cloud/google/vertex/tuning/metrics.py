@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from local_cloud.engine.jobs import job_files
+
 MOST = 16 << 20  # bytes of the file's end that are read
-LONGEST = 1 << 16  # bytes of a report
+LONGEST = 1 << 16  # characters of a report
 OTHERS = ("timestamp", "trial", "global_step", "checkpoint_path")  # fields that are no metric
 
 
@@ -24,20 +25,19 @@ class Report:
     metrics: Mapping[str, float]  # by tag; NaN for what is no number
 
 
-def reports(file: Path) -> list[Report]:
-    """Return what the end of the file holds, in the order in which it was reported."""
-    # The trial's script may have written, or made, anything there.
-    if not file.is_file():
-        return []
-    with file.open("rb") as opened:
-        opened.seek(max(0, opened.seek(0, os.SEEK_END) - MOST))
-        lines = opened.read(MOST).splitlines()
+def reports(file: Path, hidden: bytes = b"") -> list[Report]:
+    """Return what the end of the file holds, in the order in which it was reported.
+
+    file: in the job's folder. hidden: a text that nobody is to read in the names of metrics.
+    """
+    below = f"{file.parent.name}/{file.name}"
+    text = job_files.read(file.parent.parent, below, most=MOST, hidden=hidden, end=True)
     found = []
-    for line in lines:
+    for line in text.splitlines():
         if len(line) > LONGEST:
             continue
         try:
-            report = json.loads(line.decode(errors="replace"))
+            report = json.loads(line)
             metrics = {name: _number(v) for name, v in report.items() if name not in OTHERS}
             step, seen = int(report.get("global_step", 0)), float(report.get("timestamp", 0))
             found.append(Report(step, seen, metrics))

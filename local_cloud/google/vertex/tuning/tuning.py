@@ -190,7 +190,7 @@ class Tuning:
 
     def _lines(self, job_id: str) -> list[metrics.Report]:
         file = metric_file(self.training.engine.log(job_id, PRIMARY).parent, PRIMARY)
-        return metrics.reports(file)
+        return metrics.reports(file, self.training.engine.hidden)
 
 
 def _text(value: Value) -> str:

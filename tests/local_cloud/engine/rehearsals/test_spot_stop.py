@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.rehearsals import spot_stop
 from local_cloud.engine.rehearsals.spot_stop import Reader
 from local_cloud.engine.spec import EngineError, Job, State
+from local_cloud.store.files import open_file
 from local_cloud.store.records import Records
 from tests.local_cloud.engine.support import Cloud, engine, plan, python, run, until, written
 
@@ -220,7 +222,7 @@ def test_the_highest_epoch_of_whole_lines_however_the_log_grows(
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(spot_stop, "BLOCK", max(block, 64))
         log = Path(folder, "log")
-        reader = Reader(log)
+        reader = Reader(partial(open_file, log))
         assert not reader.news()
         start = 0
         while start < len(text):
@@ -240,7 +242,7 @@ def test_the_highest_epoch_of_whole_lines_however_the_log_grows(
 
 def test_a_number_that_is_still_being_written_is_not_read(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    reader = Reader(log)
+    reader = Reader(partial(open_file, log))
     log.write_text("epoch 3")
     reader.news()
     assert reader.epoch == 0

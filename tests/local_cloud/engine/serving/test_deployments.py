@@ -139,6 +139,21 @@ def test_a_deployment_answers_and_each_request_is_on_record(tmp_path: Path) -> N
     run(test)
 
 
+@pytest.mark.parametrize("status", [200, 400, 500])
+def test_no_answer_of_a_model_holds_the_secret(tmp_path: Path, status: int) -> None:
+    """Its process has the secret in its environment, and may say anything, also in an error."""
+
+    async def test() -> None:
+        async with serving(tmp_path, Models({"blue": served()})) as here:
+            here._engine.hidden = b"the-secret"
+            here.deploy("cloud", EP, "blue")
+            here.set_traffic(EP, {"blue": 100})
+            found = await ask(here, say="http://127.0.0.1:1/the-secret/aws", status=status)
+            assert found["say"] == "http://127.0.0.1:1/SECRET****/aws"
+
+    run(test)
+
+
 def test_traffic_is_split_by_weight_and_moves_at_once(tmp_path: Path) -> None:
     async def test() -> None:
         models = Models({"blue": served("blue"), "green": served("green")})

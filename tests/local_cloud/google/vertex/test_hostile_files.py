@@ -153,7 +153,7 @@ def test_a_tasks_output_that_no_answer_could_hold_is_refused(
     output = '{"parameterValues": {"a": VALUE}}'.replace("VALUE", value)
     monkeypatch.setattr(container, "_text", lambda *_: output)
     with pytest.raises(ApiError, match="is not the JSON of an executor's output"):
-        container._json(None, "gs://b/executor_output.json")  # type: ignore[arg-type]
+        container._json(None, "gs://b/executor_output.json", b"")  # type: ignore[arg-type]
     for kind in ("LIST", "NUMBER_DOUBLE"):
         with pytest.raises(ApiError):
             spec.parse(value, {"parameterType": kind}, "output a")

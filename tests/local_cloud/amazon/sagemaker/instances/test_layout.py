@@ -125,7 +125,7 @@ class TestReasons:
     @given(st.text(), st.integers(-64, 255))
     def test_fit_into_what_the_service_allows(self, said: str, code: int) -> None:
         outcome = Outcome(State.FAILED, "exit", "", "algo-1", code)
-        reason = failure_reason.reason(outcome, None, [said * 500])
+        reason = failure_reason.reason(outcome, "", [said * 500])
         assert len(reason) <= 1024
         assert reason.startswith("AlgorithmError: ")
         assert reason.endswith(f", exit code: {code if code >= 0 else 128 - code}")

@@ -156,7 +156,8 @@ print("o"); print("the end", end="")
 """
     began = time.time()
     with served(tmp_path / "jobs") as jobs:
-        plan = Plan((Replica("algo-1", (sys.executable, "-uc", code), {}),))
+        shared = {str(tmp_path): tmp_path}
+        plan = Plan((Replica("algo-1", (sys.executable, "-uc", code), {}, mounts=shared),))
         jobs.submit("grows", plan)
         prefix = {"logGroupName": "/aws/sagemaker/TrainingJobs", "logStreamNamePrefix": "grows/"}
         while True:

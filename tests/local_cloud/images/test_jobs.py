@@ -97,20 +97,19 @@ def test_a_package_of_vertex_ai_runs_in_it(
 def test_two_pools_run_in_two_images(cloud: Status, aiplatform: ModuleType) -> None:
     from google.cloud import storage
 
+    command = ["python", "-c", TWO, f"/gcs/{BUCKET}/two"]
+
     def pool(image: str) -> dict[str, Any]:
         return {
             "machine_spec": {"machine_type": "n1-standard-4"},
             "replica_count": 1,
-            "container_spec": {
-                "image_uri": image,
-                "command": ["python", "-c", TWO, f"/gcs/{BUCKET}/two"],
-            },
+            "container_spec": {"image_uri": image, "command": command},
         }
 
     job = aiplatform.CustomJob("two", worker_pool_specs=[pool(TRAINING), pool("me/own:1")])
     job.run()
     for rank, found in (("0", "False"), ("1", "True")):
-        blob = storage.Blob.from_string(f"gs://{BUCKET}/two/{rank}", storage.Client())
+        blob = storage.Blob.from_uri(f"gs://{BUCKET}/two/{rank}", storage.Client())
         assert blob.download_as_text() == found
     said = log(cloud.home, job.name, "workerpool0-0")
     assert "me/own:1 is named, not pulled; this is Python" in said

@@ -12,6 +12,7 @@ import os
 import resource
 import socket
 import sys
+import traceback
 import weakref
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -32,6 +33,7 @@ from local_cloud.client.gcloud import write_configuration
 from local_cloud.client.home import Home, identity
 from local_cloud.console import service as console
 from local_cloud.console.site.sessions import Sessions
+from local_cloud.disk_errors import disk_error
 from local_cloud.engine.rehearsals import failures
 from local_cloud.engine.spec import EngineError
 from local_cloud.errors import LocalCloudError
@@ -44,6 +46,7 @@ from local_cloud.http.log_limit import spare
 from local_cloud.images.pulled import PulledImages
 from local_cloud.platform import Platform
 from local_cloud.store import trees
+from local_cloud.store.records import NOT_WRITTEN
 from local_cloud.store.space import Space, limit
 
 # Every Python of a job runs it first, so that its SDKs find this local cloud.
@@ -129,6 +132,9 @@ class LocalCloud:
             await self._platform.start(self._clouds)
         except LocalCloudError as problem:
             self.problem = problem
+            raise
+        except NOT_WRITTEN as problem:
+            self.problem = disk_error(problem)
             raise
         gc.freeze()  # the SDKs' many objects live to the end: looking at them delays requests
         yield
@@ -256,7 +262,8 @@ class Server(uvicorn.Server):
         From here on no client sends anything to the port, which may soon be a stranger's.
         """
         self.home.note_stop()  # by a signal: clients do not start it again by themselves
-        self.lock.truncate(0)
+        with contextlib.suppress(OSError):  # the disk may have become read-only
+            self.lock.truncate(0)
         for server in self._of_jobs:
             server.close()
         await super().shutdown(sockets)
@@ -307,3 +314,6 @@ if __name__ == "__main__":
         main(sys.argv[1])
     except LocalCloudError as problem:
         sys.exit(str(problem))  # the last line of the log, which start() shows
+    except NOT_WRITTEN as problem:
+        traceback.print_exc()
+        sys.exit(str(disk_error(problem)))

@@ -28,6 +28,7 @@ from local_cloud.amazon.sagemaker.resources.names import arn, split_s3_uri
 from local_cloud.amazon.sagemaker.resources.request import check_bucket, check_volume_key, invalid
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
+from local_cloud.disk_errors import say
 from local_cloud.engine.serving.deployments import MOST
 from local_cloud.engine.serving.http_client import HttpRequest
 from local_cloud.engine.serving.spec import Deployment, NoSuchDeployment, ServingState, Unanswered
@@ -172,7 +173,7 @@ class BatchPredictions:
         try:
             await self._transform(name)
         except (EngineError, StoreError, ValueError, *NOT_WRITTEN) as problem:
-            self._end(name, "Failed", f"ClientError: {problem}"[: status.LONGEST_REASON])
+            self._end(name, "Failed", f"ClientError: {say(problem)}"[: status.LONGEST_REASON])
         except Exception as problem:  # a fault in this program: the job must not seem to run
             logging.getLogger(__name__).exception("transform job %s", name)
             self._end(name, "Failed", f"InternalServerError: {problem!r}")

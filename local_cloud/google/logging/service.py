@@ -22,6 +22,7 @@ from local_cloud.google.definitions.values import WrongValue
 from local_cloud.google.filters import InvalidFilter, bounds, compile_filter
 from local_cloud.google.projects import Projects, project_number
 from local_cloud.google.rest import (
+    PAGE_BYTES,
     VERBS,
     Api,
     ApiError,
@@ -36,9 +37,6 @@ from local_cloud.http.bodies import TooLarge
 from local_cloud.platform import Platform, Service
 
 LARGEST = 1000  # entries of a page
-# Bytes of a page's JSON: as much as a request of entries.write may have
-# (cloud.google.com/logging/quotas, which names no limit of an answer). One entry is always in it.
-PAGE_BYTES = 10_000_000
 # Lines and bytes, for one page: as on the service, it may be empty and others follow.
 MOST_SEARCHED, MOST_BYTES_SEARCHED = 50_000, 1 << 26
 

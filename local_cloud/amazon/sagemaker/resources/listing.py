@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +12,7 @@ from local_cloud.amazon.protocols.errors import ServiceError
 
 Json = dict[str, Any]
 PAGE = 10  # items, where MaxResults is not given
+PAGE_BYTES = 10_000_000  # as JSON, about; as on the service, a page may have fewer than MaxResults
 
 
 def select(items: Iterable[Json], params: Json, *, name: str, status: str) -> list[Json]:
@@ -55,9 +57,17 @@ def summaries(
 
 
 def page(items: list[Json], params: Json, member: str) -> Json:
-    """Return a page of the items under the name `member`, and NextToken if more follow."""
+    """Return a page of the items under the name `member`, and NextToken if more follow.
+
+    A page has PAGE_BYTES at most, but one item at least.
+    """
     start = _start(params.get("NextToken"))
-    end = start + params.get("MaxResults", PAGE)
+    end, left = start, PAGE_BYTES
+    for item in items[start : start + params.get("MaxResults", PAGE)]:
+        left -= len(json.dumps(item, default=str))
+        if left < 0 and end > start:
+            break
+        end += 1
     found: Json = {member: items[start:end]}
     return found | ({"NextToken": _token(end)} if end < len(items) else {})
 

@@ -18,6 +18,7 @@ TYPES = "type.googleapis.com/google.cloud.aiplatform.v1."
 EMPTY = "type.googleapis.com/google.protobuf.Empty"
 VERSION = "version"  # in an operation's document: of the API, if it is not v1
 PAGE = 100  # resources in an answer where the request names no pageSize
+_KEY = ""  # of the record's name, among an item's fields
 
 
 def get(records: Records, name: str) -> Json:
@@ -48,8 +49,37 @@ def page(
 
     `functions` are those that the filter may call.
     """
-    rendered = [render(document) for _, document in records.list(kind, f"{collection}/")]
-    return paginate(rendered, query, functions)
+    keep, by = compile_filter(query.get("filter", ""), functions), query.get("orderBy", "")
+    # Memory holds what they are ordered by, and whole only those of the page: one may have a MB.
+    short = [
+        _ordered_fields(item, by) | {_KEY: name}
+        for name, document in records.list(kind, f"{collection}/")
+        if keep(item := render(document))
+    ]
+    start, size = _window(query)
+    found = order(short, by)
+    there = (records.get(kind, each[_KEY]) for each in found[start : start + size])
+    chosen = list(rest.fit(render(document) for document in there if document))
+    after = start + len(chosen)
+    return chosen, page_token(str(after)) if chosen and after < len(found) else ""
+
+
+def _ordered_fields(item: Json, by: str) -> Json:
+    """Return what order() looks at."""
+    roots = {part.split()[0].split(".")[0] for part in by.split(",") if part.strip()}
+    names = roots | {camel(name) for name in roots} | {"createTime"}
+    return {name: item[name] for name in names if name in item}
+
+
+def _window(query: dict[str, str]) -> tuple[int, int]:
+    """Return how many items come before a page, and how many it has at most."""
+    try:
+        start = int(read_page_token(query.get("pageToken", "")) or "0")
+        size = int(query.get("pageSize", 0)) or PAGE
+    except ValueError:
+        start = size = -1
+    require(start >= 0 and size > 0, "pageToken or pageSize is not valid")
+    return start, size
 
 
 def paginate(
@@ -58,13 +88,7 @@ def paginate(
     """Return one page of resources in the form that is shown, and the next page's token."""
     keep = compile_filter(query.get("filter", ""), functions)
     found = order([item for item in rendered if keep(item)], query.get("orderBy", ""))
-    try:
-        start = int(read_page_token(query.get("pageToken", "")) or "0")
-        size = int(query.get("pageSize", 0)) or PAGE
-    except ValueError:
-        start = size = -1
-    require(start >= 0 and size > 0, "pageToken or pageSize is not valid")
-    chosen, after = rest.cut_page(found, start, size)
+    chosen, after = rest.cut_page(found, *_window(query))
     return list(chosen), page_token(str(after)) if after else ""
 
 

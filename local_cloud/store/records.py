@@ -83,6 +83,17 @@ class Records:
                 return
             after, comparison = rows[-1][0], ">"
 
+    def names(self, kind: str, prefix: str = "") -> list[str]:
+        """Return the names that have the prefix, as list() orders them, without the documents."""
+        last = prefix + chr(0x10FFFF)
+        rows = self._execute(
+            "SELECT name FROM record WHERE kind = ? AND name >= ? AND name < ? ORDER BY name",
+            kind,
+            prefix,
+            last,
+        )
+        return [name for (name,) in rows]
+
     def _read_page(self, kind: str, after: str, comparison: str) -> Sequence[tuple[str, str]]:
         """Return the next documents; at least one, unless there is none."""
         statement = (

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from local_cloud.disk_errors import say
+from local_cloud.errors import shorten
 
 STATUS = {404: "NOT_FOUND", 405: "UNIMPLEMENTED", 500: "INTERNAL", 507: "RESOURCE_EXHAUSTED"}
 Handler = Callable[[Request, Any], Response]
@@ -45,5 +46,5 @@ def handlers(log: Path) -> dict[Any, Handler]:
 
 
 def _answer(code: int, message: str) -> JSONResponse:
-    error = {"code": code, "message": message, "status": STATUS.get(code, "UNKNOWN")}
+    error = {"code": code, "message": shorten(message), "status": STATUS.get(code, "UNKNOWN")}
     return JSONResponse({"error": error}, code)

@@ -83,7 +83,7 @@ class Records:
                 return
             after, comparison = rows[-1][0], ">"
 
-    def names(self, kind: str, prefix: str = "") -> list[str]:
+    def names(self, kind: str, prefix: str = "") -> Sequence[str]:
         """Return the names that have the prefix, as list() orders them, without the documents."""
         last = prefix + chr(0x10FFFF)
         rows = self._execute(

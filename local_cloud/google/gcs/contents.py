@@ -115,7 +115,7 @@ class Contents:
             | ({"prefixes": prefixes} if prefixes else {})
         )
 
-    def _resources(self, call: Call, names: Sequence[str]) -> tuple[list[Json], str]:
+    def _resources(self, call: Call, names: Sequence[str]) -> tuple[Sequence[Json], str]:
         """Return as many of these objects as fit on a page, and the last one if others do not."""
         looked_up = 0
 

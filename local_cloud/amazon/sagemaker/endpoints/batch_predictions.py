@@ -119,12 +119,11 @@ class BatchPredictions:
 
     def list(self, params: Json) -> Json:
         """ListTransformJobs: the newest first, unless the request says otherwise."""
-        jobs = [job for _, job in self.records.list(KIND)]
-        chosen = listing.select(jobs, params, name=NAME, status="TransformJobStatus")
+        short = listing.shorten((job for _, job in self.records.list(KIND)), *SUMMARY)
+        chosen = listing.select(short, params, name=NAME, status="TransformJobStatus")
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": "TransformJobStatus"}
-        ordered = listing.sort(chosen, params, fields, default="Descending")
-        short = [{field: job[field] for field in SUMMARY if field in job} for job in ordered]
-        return listing.page(short, params, "TransformJobSummaries")
+        found = listing.sort(chosen, params, fields, default="Descending")
+        return listing.page(found, params, "TransformJobSummaries")
 
     def stop(self, params: Json) -> Json:
         """StopTransformJob: what has been written so far stays."""

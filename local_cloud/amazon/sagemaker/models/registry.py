@@ -6,6 +6,7 @@ What a package holds is kept and told; a model can be made from it (models.py).
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from local_cloud.amazon.account import CALLER
@@ -289,13 +290,14 @@ def _refuse(request: Json) -> None:
 
 
 def _list_summaries(
-    items: list[Json], params: Json, *, name: str, summary: tuple[str, ...], member: str
+    items: Iterable[Json], params: Json, *, name: str, summary: tuple[str, ...], member: str
 ) -> Json:
     """Return a page of summaries of these documents.
 
     It begins with the oldest, where the request is silent.
     """
-    times = [{"LastModifiedTime": item["CreationTime"], **item} for item in items]
+    shown = listing.shorten(items, name, "CreationTime", "LastModifiedTime", *summary)
+    times = [{"LastModifiedTime": item["CreationTime"], **item} for item in shown]
     found = listing.select(times, params, name=name, status="CreationTime")
     fields = {"Name": name, "CreationTime": "CreationTime"}
     found = listing.sort(found, params, fields, default="Ascending")

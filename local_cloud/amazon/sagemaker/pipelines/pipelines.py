@@ -87,15 +87,15 @@ class Pipelines:
         if params.get("ManagedBy") == "AWS":
             raise not_implemented("ListPipelines ManagedBy AWS")
         since, before = params.get("CreatedAfter", 0.0), params.get("CreatedBefore", float("inf"))
-        found = [
+        chosen = (
             pipeline
-            for name, pipeline in self.records.list(KIND, params.get("PipelineNamePrefix", ""))
+            for _, pipeline in self.records.list(KIND, params.get("PipelineNamePrefix", ""))
             if since < pipeline["CreationTime"] < before
-        ]
+        )
         fields = {"Name": NAME, "CreationTime": "CreationTime"}
-        found = listing.sort(found, params, fields, default="Descending")
-        short = [{field: each[field] for field in SUMMARY if field in each} for each in found]
-        return listing.page(short, params, "PipelineSummaries")
+        short = listing.shorten(chosen, *SUMMARY)
+        found = listing.sort(short, params, fields, default="Descending")
+        return listing.page(found, params, "PipelineSummaries")
 
     def delete(self, params: Json) -> Json:
         """DeletePipeline: with its executions; the jobs of their steps stay."""

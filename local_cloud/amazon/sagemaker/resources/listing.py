@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
@@ -31,6 +31,12 @@ def _passes(item: Json, params: Json, *, name: str, status: str) -> bool:
     return bool(params.get("StatusEquals", item[status]) == item[status])
 
 
+def shorten(items: Iterable[Json], *fields: str) -> Iterator[Json]:
+    """Yield these fields of each item, so that memory holds no more of a list than is shown."""
+    for item in items:
+        yield {field: item[field] for field in fields if field in item}
+
+
 def sort(items: Iterable[Json], params: Json, fields: Json, *, default: str) -> list[Json]:
     """Sort as the request says; fields: the item's field for each value of SortBy.
 
@@ -48,7 +54,8 @@ def summaries(
 
     It begins with the newest, where the request is silent.
     """
-    times = [{"LastModifiedTime": item["CreationTime"], **item} for item in items]
+    shown = shorten(items, name, "CreationTime", "LastModifiedTime", *summary)
+    times = [{"LastModifiedTime": item["CreationTime"], **item} for item in shown]
     found = select(times, params, name=name, status=name)
     fields = {"Name": name, "CreationTime": "CreationTime"}
     found = sort(found, params, fields, default="Descending")

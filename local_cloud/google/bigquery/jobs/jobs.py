@@ -6,7 +6,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from local_cloud.billing import query_records
@@ -85,11 +85,22 @@ class Jobs:
             raise Problem(404, "notFound", message)
         return found
 
-    def list(self, project: str) -> list[Document]:
-        """Return a project's jobs, the newest first."""
-        recorded = self._records.list(KIND, f"{project}/")
-        found = [self._unrecorded.get(name, document) for name, document in recorded]
-        return sorted(found, key=lambda one: -int(one["statistics"]["creationTime"]))
+    def list(self, project: str, states: Container[str] = ()) -> list[str]:
+        """Return the names of the records of a project's jobs, the newest first.
+
+        states: of which they are, if any is named. A job's query may have a megabyte, so memory
+        holds the names alone.
+        """
+        found: list[tuple[int, str]] = []
+        for name, document in self._records.list(KIND, f"{project}/"):
+            one = self._unrecorded.get(name, document)
+            if not states or one["status"]["state"] in states:
+                found.append((-int(one["statistics"]["creationTime"]), name))
+        return [name for _, name in sorted(found, key=lambda each: each[0])]
+
+    def listed(self, name: str) -> Document | None:
+        """Return a job by the name that list() gave; None if it has been deleted."""
+        return self._unrecorded.get(name) or self._records.get(KIND, name)
 
     def running(self, project: str, job: str) -> Future[None] | None:
         """Return a future that ends when the job does; None if it has."""

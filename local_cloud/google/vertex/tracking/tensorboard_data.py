@@ -121,7 +121,7 @@ class Points:
             "values": points,
         }
 
-    def _names(self, name: str) -> list[str]:
+    def _names(self, name: str) -> Sequence[str]:
         """Return the records' names of the points of a series, by step."""
         return self.records.names(KIND, f"{name}/")
 
@@ -170,7 +170,7 @@ def _place(step: int) -> str:
     return f"{step + 2**63:020d}"
 
 
-def _thin(points: list[Any], most: int) -> list[Any]:
+def _thin(points: Sequence[Any], most: int) -> Sequence[Any]:
     """Return so many points at most, evenly spread.
 
     The last is always there, and the first if there is room.

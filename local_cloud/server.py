@@ -33,7 +33,7 @@ from local_cloud.client.gcloud import write_configuration
 from local_cloud.client.home import Home, identity
 from local_cloud.console import service as console
 from local_cloud.console.site.sessions import Sessions
-from local_cloud.disk_errors import disk_error
+from local_cloud.disk_errors import ADVICE, disk_error
 from local_cloud.engine.rehearsals import failures
 from local_cloud.engine.spec import EngineError
 from local_cloud.errors import LocalCloudError
@@ -315,5 +315,7 @@ if __name__ == "__main__":
     except LocalCloudError as problem:
         sys.exit(str(problem))  # the last line of the log, which start() shows
     except NOT_WRITTEN as problem:
+        if isinstance(problem, OSError) and problem.errno not in ADVICE:
+            raise  # there is no next step that would be known here
         traceback.print_exc()
         sys.exit(str(disk_error(problem)))

@@ -12,6 +12,7 @@ from local_cloud.bounded.errors import OverLimit, size
 
 LONGEST_LINE = 4 << 20  # bytes or characters: as Python objects it may become thirty times as much
 LONGEST_ROW = 2 << 20  # characters
+LONGEST_TAIL = 1 << 16  # of what a program has said, whose last line says why it ended
 LONGEST_READ = 16 << 20  # tarfile reads the header of a member as a whole
 
 
@@ -22,6 +23,13 @@ def read(path: Path, most: int) -> bytes:
     if len(content) > most:
         raise OverLimit(f"larger than {size(most)}")
     return content
+
+
+def tail(file: IO[bytes], most: int = LONGEST_TAIL, *, start: int = 0) -> bytes:
+    """Return the end of an open file: `most` bytes at most, and nothing before byte `start`."""
+    end = file.seek(0, io.SEEK_END)
+    file.seek(max(start, end - most))
+    return file.read(most)
 
 
 def lines(file: IO[Any], longest: int = LONGEST_LINE) -> Iterator[Any]:

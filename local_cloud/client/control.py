@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from local_cloud.bounded.files import tail
 from local_cloud.client import peers
 from local_cloud.client.home import (
     CHECKOUT,
@@ -261,7 +262,8 @@ def _start(home: Home) -> Status:
         time.sleep(0.05)
     if found.silent:
         raise LocalCloudError(str(found))
-    said = home.log.read_bytes()[begun:].decode(errors="replace").strip().splitlines()
+    with open(home.log, "rb") as log:
+        said = tail(log, start=begun).decode(errors="replace").strip().splitlines()
     raise LocalCloudError(
         f"the local cloud did not start ({said[-1] if said else 'it said nothing'}); "
         f"its log is {home.log}"

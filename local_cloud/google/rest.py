@@ -8,8 +8,9 @@ from __future__ import annotations
 import base64
 import functools
 import inspect
+import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -44,6 +45,10 @@ HTTP = {
     "DEADLINE_EXCEEDED": 504,
 }
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
+# Bytes of a page of a list, about, but one item at least. The services name no limit but that of a
+# request: 10 MB for BigQuery and Cloud Logging (cloud.google.com/logging/quotas). Their pages may
+# have fewer items than asked for.
+PAGE_BYTES = 10_000_000
 _SHOWN = 80  # characters of a value that a message repeats
 
 
@@ -242,9 +247,23 @@ def whole(name: str, value: object) -> int | None:
 
 
 def cut_page(found: Sequence[Item], start: int, size: int) -> tuple[Sequence[Item], int]:
-    """Return a page of a list, and how many items come before the next page: 0 if there is none."""
-    after = start + size if size and start + size < len(found) else 0
-    return found[start : start + size], after
+    """Return a page of a list, and how many items come before the next page: 0 if there is none.
+
+    A page has fewer items than `size` if they are long: PAGE_BYTES at most, but one item at least.
+    """
+    page = list(fit(found[start : start + size]))
+    after = start + len(page) if page and start + len(page) < len(found) else 0
+    return page, after
+
+
+def fit(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield as many of these items as fit on a page, as JSON; one at least, if there is one."""
+    size = 0
+    for count, item in enumerate(items):
+        size += len(json.dumps(item, default=str))
+        if count and size > PAGE_BYTES:
+            return
+        yield item
 
 
 def page_token(text: str) -> str:

@@ -28,6 +28,7 @@ from local_cloud.amazon.s3.described import SETTINGS
 from local_cloud.amazon.s3.errors import Refusal, from_store, precondition_failed, render
 from local_cloud.amazon.s3.listing import Listing
 from local_cloud.amazon.s3.uploads import Uploads
+from local_cloud.disk_errors import say
 from local_cloud.store.errors import PreconditionFailed, StoreError
 from local_cloud.store.objects import Objects
 
@@ -241,5 +242,5 @@ def _refusal(problem: Exception, path: str) -> ServiceError:
         return from_store(problem, unquote((operations.split(path) or [""])[0]))
     _log.error("the disk refuses", exc_info=problem)
     # 507: unlike 500 and 503, the SDKs do not try again for minutes.
-    message = f"the local cloud cannot write to its disk ({problem}): free some space and try again"
+    message = say(problem, "free some space and try again")
     return ServiceError("InsufficientStorage", message, 507)

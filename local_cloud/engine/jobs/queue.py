@@ -87,6 +87,7 @@ class JobQueue:
         self._runners: dict[str, JobRunner] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._looking: asyncio.Task[None] | None = None
+        self._searching: asyncio.Task[None] | None = None
         self._remover = Remover(self._folder)
         self._open = False
         # By the first mark a later server finds what this one left, by the second the reaper
@@ -117,7 +118,9 @@ class JobQueue:
         for job in self._jobs.load():
             self._turn = job.turn
             if job.state is not State.QUEUED and not job.state.ended:
-                await self._recover(job)
+                ending = STOPPED if job.state is State.STOPPING else LOST
+                self._finish(cut_off(job, self._folder / job.id), ending)
+        self._searching = asyncio.create_task(self._search_left())
         self._rehearsals = spot_stop.Rehearsals(self._records)
         self.reaper = reaper.Reaper(reaper.entries(self._run_mark))
         self._shared = Shared(
@@ -136,11 +139,15 @@ class JobQueue:
         self._open = True
         self._next()
 
-    async def _recover(self, job: Job) -> None:
-        """End a job that a killed server has left, once nobody reads the secret in its logs."""
-        ended = cut_off(job, self._folder / job.id)
-        await log_timestamps.recover(self.logs(job.id).values(), self.hidden)
-        self._finish(ended, STOPPED if job.state is State.STOPPING else LOST)
+    async def _search_left(self) -> None:
+        """Hide the secret in what a killed server has left of logs; nothing waits for this.
+
+        Whoever reads such a log meanwhile has it searched first. Logs that were searched to their
+        end cost a look at their marks.
+        """
+        ended = [job.id for job in self._jobs if job.state.ended]
+        logs = (log for job_id in ended for log in (self._folder / job_id).glob("*.log"))
+        await log_timestamps.recover(logs, self.hidden)
 
     def hold(self) -> None:
         """Begin no more jobs: those that come from now on wait for the next start."""
@@ -153,6 +160,8 @@ class JobQueue:
             runner.stop(LOST)
         if self._looking:
             self._looking.cancel()
+        if self._searching:
+            self._searching.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks.values())
         self._jobs.write_all()

@@ -89,15 +89,15 @@ class Pipelines:
         since, before = params.get("CreatedAfter", 0.0), params.get("CreatedBefore", float("inf"))
         prefix = params.get("PipelineNamePrefix", "")
         recorded = (pipeline for _, pipeline in self.records.list(KIND, prefix))
-        found = [
+        chosen = (
             pipeline
             for pipeline in listing.complete(recorded, NAME)
             if since < pipeline["CreationTime"] < before
-        ]
+        )
         fields = {"Name": NAME, "CreationTime": "CreationTime"}
-        found = listing.sort(found, params, fields, default="Descending")
-        short = [{field: each[field] for field in SUMMARY if field in each} for each in found]
-        return listing.page(short, params, "PipelineSummaries")
+        short = listing.shorten(chosen, *SUMMARY)
+        found = listing.sort(short, params, fields, default="Descending")
+        return listing.page(found, params, "PipelineSummaries")
 
     def delete(self, params: Json) -> Json:
         """DeletePipeline: with its executions; the jobs of their steps stay."""

@@ -14,6 +14,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from local_cloud.disk_errors import say
 from local_cloud.engine.jobs import job_table
 from local_cloud.engine.spec import Job, State
 from local_cloud.google.rest import ApiError
@@ -171,7 +172,7 @@ class PipelineRunner:
                 hidden=self._engine.hidden,
             )
         except (ApiError, OSError) as problem:
-            self._put(task.now("FAILED", error=str(problem)))
+            self._put(task.now("FAILED", error=say(problem)))
             return
         with self._records.transaction():
             for key, names in task.output_artifacts.items():

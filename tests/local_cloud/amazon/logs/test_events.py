@@ -184,12 +184,13 @@ print("o"); print("the end", end="")
         assert job == "grows" and began - 1 <= int(replica.removeprefix("algo-1-")) <= time.time()
 
 
+@pytest.mark.parametrize("limit", ["MOST_SEARCHED", "MOST_BYTES_SEARCHED"])
 @pytest.mark.parametrize("from_head", [False, True])
 def test_a_page_is_given_up_where_too_many_lines_are_empty(
-    jobs: Served, from_head: bool, monkeypatch: pytest.MonkeyPatch
+    jobs: Served, from_head: bool, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on the service it is empty, and its token leads on."""
-    monkeypatch.setattr(operations, "MOST_SEARCHED", 1000)
+    monkeypatch.setattr(operations, limit, 1000)
     seen, pages, token = [], 0, {}
     while True:
         answer = jobs.get(EMPTY, startFromHead=from_head, **token)

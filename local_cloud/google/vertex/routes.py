@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -87,12 +88,14 @@ def pipelines(parts: Parts) -> list[Resource]:
 
     async def get(call: Call) -> Json:
         await jobs.wait_for_end(jobs.get(call.name), HOLD_SECONDS)
-        return jobs.render(jobs.get(call.name))
+        return await asyncio.to_thread(lambda: jobs.render(jobs.get(call.name)))
+
+    async def create(call: Call) -> Json:
+        checked = await asyncio.to_thread(jobs.check, call.parent, call.body)
+        return jobs.begin(call.parent, checked, call.query.get("pipelineJobId", ""))
 
     methods: dict[str, Method] = {
-        "create": lambda call: jobs.create(
-            call.parent, call.body, call.query.get("pipelineJobId", "")
-        ),
+        "create": create,
         "list": lambda call: jobs.page(call.parent, call.page),
         "get": get,
         "delete": lambda call: jobs.delete(jobs.get(call.name)),

@@ -184,7 +184,7 @@ def api(engine: JobQueue, serving: Deployments) -> JsonService:
         "GetLogEvents": logs.get_log_events,
         "FilterLogEvents": logs.filter_log_events,
     }
-    return JsonService("logs", operations, in_thread=True)
+    return JsonService("logs", operations, in_thread=operations)
 
 
 def _page(found: Iterable[Event], limit: int) -> tuple[list[Event], Event | None]:

@@ -43,7 +43,7 @@ def training(parts: Parts) -> list[Resource]:
             "customJobs",
             CustomJob,
             jobs,
-            make=jobs.create_custom_job,
+            make=lambda call: jobs.create_custom_job(call.parent, call.body),
             show=jobs.custom_job,
             change=change,
         ),
@@ -51,7 +51,7 @@ def training(parts: Parts) -> list[Resource]:
             "trainingPipelines",
             TrainingPipeline,
             jobs,
-            make=jobs.create_training_pipeline,
+            make=lambda call: jobs.create_training_pipeline(call.parent, call.body),
             show=jobs.training_pipeline,
             change=change,
         ),
@@ -67,8 +67,11 @@ def tuning(parts: Parts) -> list[Resource]:
         if not study.state.ended:
             await jobs.studies.wait_for_change(study, HOLD_SECONDS)
 
+    async def create(call: Call) -> Json:
+        return jobs.begin(await asyncio.to_thread(jobs.check, call.parent, call.body))
+
     collection, proto = "hyperparameterTuningJobs", HyperparameterTuningJob
-    return [_jobs(collection, proto, jobs, make=jobs.create, show=jobs.render, change=change)]
+    return [_jobs(collection, proto, jobs, make=create, show=jobs.render, change=change)]
 
 
 def batch_predictions(parts: Parts) -> list[Resource]:
@@ -78,8 +81,11 @@ def batch_predictions(parts: Parts) -> list[Resource]:
     async def change(document: Json) -> None:
         await jobs.wait_for_end(document, HOLD_SECONDS)
 
+    def create(call: Call) -> Json:
+        return jobs.create(call.parent, call.body)
+
     collection, proto = "batchPredictionJobs", BatchPredictionJob
-    return [_jobs(collection, proto, jobs, make=jobs.create, show=jobs.render, change=change)]
+    return [_jobs(collection, proto, jobs, make=create, show=jobs.render, change=change)]
 
 
 def pipelines(parts: Parts) -> list[Resource]:
@@ -127,7 +133,7 @@ def _jobs(
     proto: Any,
     jobs: Training | Tuning | BatchPredictions,
     *,
-    make: Callable[[str, Json], Json],
+    make: Method,
     show: Callable[[Json], Json],
     change: Callable[[Json], Awaitable[None]],
 ) -> Resource:
@@ -136,7 +142,7 @@ def _jobs(
 
     async def get(call: Call) -> Json:
         await change(documents.get(records, call.name))
-        return show(documents.get(records, call.name))
+        return await asyncio.to_thread(lambda: show(documents.get(records, call.name)))
 
     def list_all(call: Call) -> Json:
         found, token = documents.page(records, call.name, query=call.page, render=show)
@@ -146,7 +152,7 @@ def _jobs(
         collection,
         proto,
         methods={
-            "create": lambda call: make(call.parent, call.body),
+            "create": make,
             "list": list_all,
             "get": get,
             "delete": lambda call: jobs.delete(documents.get(records, call.name)),

@@ -168,7 +168,7 @@ def grid(
             yield values
             continue
         whole = range(int(last.low), int(last.high) + 1)
-        choices = whole if last.kind == "whole" else last.choices
+        choices: Sequence[Value] = whole if last.kind == "whole" else last.choices
         if fixed and last.name in fixed:
             choices = [fixed[last.name]] if fixed[last.name] in choices else []
         for value in choices:

@@ -297,8 +297,10 @@ class PipelineRunner:
     # ---- tasks that begin -----------------------------------------------------------------------
     def _is_halted(self) -> bool:
         """Return whether nothing more is to begin."""
-        if self.cancelling or self.job["runtimeConfig"].get("failurePolicy") != FAST:
-            return self.cancelling
+        if self.cancelling:
+            return True
+        if self.job["runtimeConfig"].get("failurePolicy") != FAST:
+            return False
         return any(task.state in ("FAILED", "CANCELLED") for task in self.tasks.all())
 
     def _new(self, scope: Task, name: str, wanted: Json) -> Task:

@@ -31,7 +31,7 @@ from local_cloud.amazon.sagemaker.resources.names import arn, split_s3_uri
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.engine.jobs import job_table
-from local_cloud.engine.pieces import Pieces
+from local_cloud.engine.jobs.pieces import Pieces
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 

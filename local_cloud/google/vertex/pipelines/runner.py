@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any
 
 from local_cloud.engine.jobs import job_table
-from local_cloud.engine.pieces import Pieces
+from local_cloud.engine.jobs.pieces import Pieces
 from local_cloud.engine.spec import Job, State
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.jobs.training import Training

@@ -195,9 +195,8 @@ class LocalCloud:
             self.sessions.origins.add(str(origin))
         return JSONResponse({"code": self.sessions.link()})
 
-    async def _bill(self, _: Request) -> JSONResponse:
-        found = await asyncio.to_thread(bill, self._platform)
-        return JSONResponse(found.document())
+    def _bill(self, _: Request) -> JSONResponse:
+        return JSONResponse(bill(self._platform).document())
 
     async def _rehearse(self, request: Request) -> JSONResponse:
         engine = self._platform.engine

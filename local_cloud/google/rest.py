@@ -175,11 +175,12 @@ class Api:
 
         async def endpoint(request: Request) -> Response:
             method.check_query(request.query_params.multi_items())
-            body = method.body(await read_json(request, self._largest))
+            content = await bodies.read(request, self._largest)
+            body = await bodies.process(content, lambda read: method.body(parse_json(read)))
             call = self._call(request, body)
             if inspect.iscoroutinefunction(handler):
-                return reply(await handler(call))
-            return reply(await run_in_threadpool(handler, call))
+                return await run_in_threadpool(reply, await handler(call))
+            return await run_in_threadpool(lambda: reply(handler(call)))
 
         return Route(path, self.wrap(endpoint), methods=[verb])
 
@@ -203,17 +204,18 @@ async def refuse_unknown(request: Request) -> Response:
     return ApiError("UNIMPLEMENTED", what).response()
 
 
-async def read_json(request: Request, largest: int = bodies.LARGEST) -> Json:
+async def read_json(request: Request, *, most_values: int = bodies.MOST_VALUES) -> Json:
     """Return the body. Raises BadJson, TooLarge."""
-    return parse_json(await bodies.read(request, largest))
+    content = await bodies.read(request)
+    return await bodies.process(content, lambda read: parse_json(read, most_values))
 
 
-def parse_json(content: bytes) -> Json:
+def parse_json(content: bytes, most_values: int = bodies.MOST_VALUES) -> Json:
     """Return the JSON object in a body, {} if it is empty. Raises BadJson."""
     if not content.strip():
         return {}
     try:
-        body = bodies.parse(content)
+        body = bodies.parse(content, most_values)
     except ValueError as problem:
         raise BadJson(str(problem)) from None
     if not isinstance(body, dict):

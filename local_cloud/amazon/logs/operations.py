@@ -189,7 +189,7 @@ def api(engine: JobQueue, serving: Deployments) -> JsonService:
         "GetLogEvents": logs.get_log_events,
         "FilterLogEvents": logs.filter_log_events,
     }
-    return JsonService("logs", operations, in_thread=True)
+    return JsonService("logs", operations, in_thread=operations)
 
 
 def _while_there(found: Iterator[Event]) -> Iterator[Event]:

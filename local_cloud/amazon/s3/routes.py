@@ -29,6 +29,7 @@ from local_cloud.amazon.s3.errors import Refusal, from_store, precondition_faile
 from local_cloud.amazon.s3.listing import Listing
 from local_cloud.amazon.s3.uploads import Uploads
 from local_cloud.disk_errors import say
+from local_cloud.http import bodies
 from local_cloud.store.errors import PreconditionFailed, StoreError
 from local_cloud.store.objects import Objects
 
@@ -174,7 +175,7 @@ async def _answer(
         params["Region"] = _region(headers.get("authorization", ""))
     if not operation.has_streaming_input:
         body = await _xml(operation, headers, chunks)
-        params |= reading.document(operation, body)
+        params |= await bodies.process(body, lambda read: reading.document(operation, read))
         return await run_in_threadpool(_perform, operation, call, params)
     await run_in_threadpool(objects.bucket, params["Bucket"])
     path_of_body = await run_in_threadpool(objects.upload_file)

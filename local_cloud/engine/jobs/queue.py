@@ -90,6 +90,7 @@ class JobQueue:
         self._searching: asyncio.Task[None] | None = None
         self._remover = Remover(self._folder)
         self._open = False
+        self._is_due = False  # a look whose turn it is
         # By the first mark a later server finds what this one left, by the second the reaper
         # finds this server's replicas and not those of a server that has taken its place.
         self._engine_mark = {"LOCAL_CLOUD_ENGINE": str(self._folder)}
@@ -202,8 +203,7 @@ class JobQueue:
         self.failures.submit(JOB, dialect, job_id)
         self._turn = turn = self._turn + 1
         job = Job(job_id, dialect, size, State.QUEUED, time.time(), turn, gpus, rented=rented)
-        loop = asyncio.get_running_loop()  # the caller answers its client before the next starts
-        self._jobs.put(job, then=lambda: loop.call_soon(self._next))
+        self._jobs.put(job, then=self._next_soon)
         return job
 
     def stop(self, job_id: str) -> Job:
@@ -213,8 +213,7 @@ class JobQueue:
         """
         job = self.get(job_id)
         if job.state is State.QUEUED:
-            loop = asyncio.get_running_loop()
-            self._jobs.put(with_outcome(job, STOPPED), then=lambda: loop.call_soon(self._next))
+            self._jobs.put(with_outcome(job, STOPPED), then=self._next_soon)
         elif job_id in self._runners and self._runners[job_id].stop(STOPPED):
             self._jobs.update(replace(self._jobs.latest(job_id), state=State.STOPPING))
         return self.get(job_id)
@@ -269,8 +268,15 @@ class JobQueue:
     def _finish(self, job: Job, outcome: Outcome) -> None:
         self._jobs.update(with_outcome(job, outcome))
 
+    def _next_soon(self) -> None:
+        """Look once whose turn it is, after the caller and all who asked for the same by then."""
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self._next)
+
     def _next(self) -> None:
         """Start the jobs whose turn it is."""
+        self._is_due = False
         if not self._open:
             return
         waiting = [

@@ -325,6 +325,8 @@ def _skip_hole(log: Path, start: int) -> int:
 
 def _skip_hole_back(log: Path, end: int) -> int:
     """Return where to read back from byte `end`: before lines that lie in a hole as a whole."""
+    if end <= 0:
+        return 0
     with open_file(log) as file:
         place = holes.data_end(file.fileno(), end)
     if end - place <= LONGEST:

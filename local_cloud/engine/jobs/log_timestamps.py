@@ -279,7 +279,7 @@ def times(log: Path, ends: Sequence[int]) -> Iterator[float]:
 
 def lines_before(log: Path, end: int, *, ended: bool = True) -> Iterator[Line]:
     """Yield the lines before byte `end`, where a line begins or the log ends, the last first."""
-    while end > 0 and (end := _skip_hole_back(log, end)) > 0:
+    while (end := _skip_hole_back(log, end)) > 0:
         start = line_start(log, max(0, end - BLOCK))
         block = []
         for line in lines(log, start, ended=ended):
@@ -330,6 +330,8 @@ def _skip_hole(log: Path, start: int) -> int:
 
 def _skip_hole_back(log: Path, end: int) -> int:
     """Return where to read back from byte `end`: before lines that lie in a hole as a whole."""
+    if end <= 0:
+        return 0
     with open_log(log) as file:
         place = holes.data_end(file.fileno(), end)
     if end - place <= LONGEST:

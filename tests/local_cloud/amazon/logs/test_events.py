@@ -147,7 +147,8 @@ def test_a_stream_that_is_not_there(jobs: Served) -> None:
 
 def test_a_stream_is_read_while_it_grows(tmp_path: Path) -> None:
     """No line is shown before it is whole; the token leads on from where one was."""
-    go = tmp_path / "go"
+    (shared := tmp_path / "shared").mkdir()
+    go = shared / "go"
     code = f"""
 import pathlib, time
 print("one"); print("tw", end="", flush=True)
@@ -156,7 +157,8 @@ print("o"); print("the end", end="")
 """
     began = time.time()
     with served(tmp_path / "jobs") as jobs:
-        plan = Plan((Replica("algo-1", (sys.executable, "-uc", code), {}),))
+        command = (sys.executable, "-uc", code)
+        plan = Plan((Replica("algo-1", command, {}, mounts={str(shared): shared}),))
         jobs.submit("grows", plan)
         prefix = {"logGroupName": "/aws/sagemaker/TrainingJobs", "logStreamNamePrefix": "grows/"}
         while True:

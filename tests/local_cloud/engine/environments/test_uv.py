@@ -29,5 +29,5 @@ def test_only_the_end_of_very_many_words_is_read(
     monkeypatch.setattr(uv, "program", lambda: program)
     monkeypatch.setattr(uv, "MOST_SAID", 1000)
     with pytest.raises(uv.UvFailed, match=r"y y and ends$") as caught:
-        uv.pip([], {"PATH": "/usr/bin:/bin"})
+        uv.pip([], {"PATH": "/usr/bin:/bin"}, None)
     assert len(str(caught.value)) <= uv.LONGEST + 2

@@ -12,7 +12,6 @@ from local_cloud.bounded.errors import OverLimit, size
 
 LONGEST_LINE = 4 << 20  # bytes or characters: as Python objects it may become thirty times as much
 LONGEST_ROW = 2 << 20  # characters
-LONGEST_TAIL = 1 << 16  # of what a program has said, whose last line says why it ended
 LONGEST_READ = 16 << 20  # tarfile reads the header of a member as a whole
 
 
@@ -25,10 +24,9 @@ def read(path: Path, most: int) -> bytes:
     return content
 
 
-def tail(file: IO[bytes], most: int = LONGEST_TAIL, *, start: int = 0) -> bytes:
-    """Return the end of an open file: `most` bytes at most, and nothing before byte `start`."""
-    end = file.seek(0, io.SEEK_END)
-    file.seek(max(start, end - most))
+def tail(file: IO[bytes], most: int) -> bytes:
+    """Return the end of an open file: `most` bytes at most."""
+    file.seek(max(0, file.seek(0, io.SEEK_END) - most))
     return file.read(most)
 
 

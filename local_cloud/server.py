@@ -12,6 +12,7 @@ import os
 import resource
 import socket
 import sys
+import traceback
 import weakref
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -33,6 +34,7 @@ from local_cloud.client.gcloud import write_configuration
 from local_cloud.client.home import Home, identity
 from local_cloud.console import service as console
 from local_cloud.console.site.sessions import Sessions
+from local_cloud.disk_errors import ADVICE, disk_error
 from local_cloud.engine.rehearsals import failures
 from local_cloud.engine.spec import EngineError
 from local_cloud.errors import LocalCloudError
@@ -46,6 +48,7 @@ from local_cloud.images.pulled import PulledImages
 from local_cloud.platform import Platform
 from local_cloud.source import Source
 from local_cloud.store import trees
+from local_cloud.store.records import NOT_WRITTEN
 from local_cloud.store.space import Space, limit
 
 # Every Python of a job runs it first, so that its SDKs find this local cloud.
@@ -136,6 +139,9 @@ class LocalCloud:
         except LocalCloudError as problem:
             self.problem = problem
             raise
+        except NOT_WRITTEN as problem:
+            self.problem = disk_error(problem)
+            raise
         gc.freeze()  # the SDKs' many objects live to the end: looking at them delays requests
         yield
         await self._platform.close()
@@ -189,9 +195,8 @@ class LocalCloud:
             self.sessions.origins.add(str(origin))
         return JSONResponse({"code": self.sessions.link()})
 
-    async def _bill(self, _: Request) -> JSONResponse:
-        found = await asyncio.to_thread(bill, self._platform)
-        return JSONResponse(found.document())
+    def _bill(self, _: Request) -> JSONResponse:
+        return JSONResponse(bill(self._platform).document())
 
     async def _rehearse(self, request: Request) -> JSONResponse:
         engine = self._platform.engine
@@ -290,7 +295,8 @@ class Server(uvicorn.Server):
         From here on no client sends anything to the port, which may soon be a stranger's.
         """
         self.home.note_stop()  # by a signal: clients do not start it again by themselves
-        self.lock.truncate(0)
+        with contextlib.suppress(OSError):  # the disk may have become read-only
+            self.lock.truncate(0)
         for server in self._of_jobs:
             server.close()
         if self._makes_way:
@@ -343,3 +349,8 @@ if __name__ == "__main__":
         main(sys.argv[1])
     except LocalCloudError as problem:
         sys.exit(str(problem))  # the last line of the log, which start() shows
+    except NOT_WRITTEN as problem:
+        if isinstance(problem, OSError) and problem.errno not in ADVICE:
+            raise  # there is no next step that would be known here
+        traceback.print_exc()
+        sys.exit(str(disk_error(problem)))

@@ -22,6 +22,7 @@ LONGEST = (
     "test_compare.py",
     "05-vertex-gpu-replicas.ipynb",
     "13-tracking.ipynb",
+    "local_cloud/test_largest_requests.py",
     "21-baselines.ipynb",
     "local_cloud/google/vertex/automl/test_tables.py",
     "local_cloud/engine/jobs/test_fork_server.py",

@@ -3,7 +3,7 @@
     print(bill(platform))
 
 Everything comes from the records and the buckets, at the moment of the call: nothing runs here,
-and nothing is kept.
+and nothing is kept but the sums of buckets with very many objects (stored.py).
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
-from local_cloud.billing import query_records, run_records
+from local_cloud.billing import query_records, run_records, stored
 from local_cloud.billing.prices import MONTH, ListPrice
 from local_cloud.billing.removals import BUCKETS, removal
+from local_cloud.billing.stored import Stored
 from local_cloud.billing.tariffs import QUERIES, ROUNDINGS, RUNS, SERVICES, STORAGE, tariff
 from local_cloud.client.bill_rows import Bill, Leak, Row
 from local_cloud.engine.jobs.rental_records import Rentals
@@ -150,25 +151,22 @@ def _of_buckets(scheme: str, objects: Objects, now: float) -> Iterator[tuple[Row
     for bucket in objects.buckets():
         # Since they were created: a change of an object's metadata begins nothing anew.
         with suppress(NoSuchBucket):  # it has been deleted since
-            found[bucket.name] = [(each.size, each.created) for each in objects.list(bucket.name)]
+            state = (bucket.created, past.get(bucket.name))
+            found[bucket.name] = stored.of_bucket(objects, bucket.name, now, state)
     for name in sorted({*past, *found}):
-        held = [each for each in found.get(name, []) if each[0]]
-        if held:
-            yield _of_full_bucket(f"{scheme}://{name}", held, past=past.get(name), now=now)
+        held = found.get(name)
+        if held and held.size:
+            yield _of_full_bucket(f"{scheme}://{name}", held, past=past.get(name))
         elif name in past and past[name].byte_seconds:
             on = "empty now" if name in found else "deleted"
             yield _of_empty_bucket(f"{scheme}://{name}", on, past[name]), None
 
 
-def _of_full_bucket(
-    uri: str, held: list[tuple[int, float]], *, past: Held | None, now: float
-) -> tuple[Row, Leak]:
-    """held: the bytes of each object, and since when; past: what the bucket holds no more."""
+def _of_full_bucket(uri: str, held: Stored, *, past: Held | None) -> tuple[Row, Leak]:
+    """held: what the bucket holds; past: what it holds no more."""
     scheme, name = uri.split("://")
     service, price = STORAGE[scheme]
-    size = sum(bytes_ for bytes_, _ in held) / GB
-    amount = sum(bytes_ * max(0.0, now - at) for bytes_, at in held)
-    since = min(at for _, at in held)
+    size, amount, since = held.size / GB, held.byte_seconds, held.since
     if past:
         amount, since = amount + past.byte_seconds, min(since, past.since)
     what, on = f"bucket {uri}", f"{size * 1024:.3g} MB" if size < 1 else f"{size:.3g} GB"

@@ -24,6 +24,12 @@ def read(path: Path, most: int) -> bytes:
     return content
 
 
+def tail(file: IO[bytes], most: int) -> bytes:
+    """Return the end of an open file: `most` bytes at most."""
+    file.seek(max(0, file.seek(0, io.SEEK_END) - most))
+    return file.read(most)
+
+
 def lines(file: IO[Any], longest: int = LONGEST_LINE) -> Iterator[Any]:
     """Yield the lines of an open file, of texts or bytes; each is so long at most."""
     while line := file.readline(longest + 1):

@@ -18,6 +18,7 @@ from typing import Any
 
 import local_cloud
 from local_cloud.bounded.errors import Damaged, OverLimit, ReaderEnded, size
+from local_cloud.bounded.files import tail
 from local_cloud.bounded.limits import DAMAGED, OUT_OF_MEMORY, OVER_LIMIT, Limits
 
 KEPT = ("PATH", "HOME", "TMPDIR", "LANG")  # variables of the server that the process gets
@@ -75,6 +76,5 @@ def _check(done: subprocess.CompletedProcess[bytes], limits: Limits, errors: Any
         raise OverLimit(f"reading it takes longer than {limits.seconds} s")
     if code < 0:
         raise ReaderEnded(f"the process that read it was ended by signal {-code}")
-    errors.seek(max(0, errors.seek(0, os.SEEK_END) - TAIL))
-    said = errors.read().decode(errors="replace").strip().splitlines()
+    said = tail(errors, TAIL).decode(errors="replace").strip().splitlines()
     raise ReaderEnded(f"the process that read it failed ({said[-1] if said else code})")

@@ -37,6 +37,7 @@ from local_cloud.errors import LocalCloudError
 
 START_SECONDS = 60.0  # a cold disk on a busy shared machine; two seconds are usual
 STOP_SECONDS = 30.0  # running jobs are given a grace period
+LONGEST_SAID = 1 << 16  # bytes of what a server has said that did not start, from the end
 OLDER = "changed since it started: `python -m local_cloud start` runs the new code"
 
 
@@ -261,7 +262,9 @@ def _start(home: Home) -> Status:
         time.sleep(0.05)
     if found.silent:
         raise LocalCloudError(str(found))
-    said = home.log.read_bytes()[begun:].decode(errors="replace").strip().splitlines()
+    with open(home.log, "rb") as log:
+        log.seek(max(begun, log.seek(0, os.SEEK_END) - LONGEST_SAID))
+        said = log.read(LONGEST_SAID).decode(errors="replace").strip().splitlines()
     raise LocalCloudError(
         f"the local cloud did not start ({said[-1] if said else 'it said nothing'}); "
         f"its log is {home.log}"

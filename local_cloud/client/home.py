@@ -11,6 +11,7 @@ import json
 import os
 import re
 import secrets
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from local_cloud.disk_errors import in_words
 from local_cloud.errors import LocalCloudError
 
 NEVER = 4_102_444_800  # in the year 2100
@@ -28,15 +30,43 @@ FILES = (
     *("lock", "secret", "address.json", "server.log", "starting", "stopped"),
     *("aws-config", "sagemaker.yaml", "boto"),
 )
+# Bytes of the folder's path: SQLite opens no file whose path has more than 512 (os_unix.c,
+# MAX_PATHNAME), and the longest one of ours adds fewer than 100.
+LONGEST = 400
+LONGEST_NAME = 240  # bytes of a folder's own name, to which a file system gives 255
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def default_folder() -> Path:
-    """LOCAL_CLOUD_HOME, or `local-cloud` in the user's state folder."""
+    """LOCAL_CLOUD_HOME, or `local-cloud` in the user's state folder.
+
+    LocalCloudError for one whose path is too long.
+    """
     if named := os.environ.get("LOCAL_CLOUD_HOME"):
-        return Path(named).expanduser().absolute()
+        return _require_length(Path(named).expanduser().absolute())
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(state).expanduser().absolute() / "local-cloud"
+    return _require_length(Path(state).expanduser().absolute() / "local-cloud")
+
+
+def _require_length(folder: Path) -> Path:
+    """Return the folder; LocalCloudError if its path is too long for the files below it."""
+    name = max(len(os.fsencode(part)) for part in folder.parts)
+    length = len(os.fsencode(os.path.realpath(folder)))
+    if name > LONGEST_NAME or length > LONGEST:
+        which = f"a name of {name}" if name > LONGEST_NAME else f"{length}"
+        most = LONGEST_NAME if name > LONGEST_NAME else LONGEST
+        raise LocalCloudError(
+            f"the path of the local cloud's folder has {which} bytes, more than {most}: name a"
+            " folder with a shorter path in LOCAL_CLOUD_HOME"
+        )
+    return folder
+
+
+def _is_usable(path: Path) -> bool:
+    """Return whether a file can be read and, unless its whole disk is read-only, written."""
+    if not (path.is_file() and os.access(path, os.R_OK)):
+        return False
+    return os.access(path, os.W_OK) or bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
 def identity() -> dict[str, str]:
@@ -139,15 +169,18 @@ class Home:
     def make(self) -> None:
         """Make the folder, for the owner's eyes only.
 
-        LocalCloudError for one that holds other things, of which `reset` would remove `data`, and
-        for another user's, who could read what is in it.
+        LocalCloudError for one that holds other things, of which `reset` would remove `data`, for
+        another user's, who could read what is in it, and for one that cannot be written. One that
+        is whole is left as it is, so that a server on a disk that has become read-only is found.
         """
         if os.pathsep in str(self.folder):
             raise LocalCloudError(
                 f"{self.folder} has a colon in it, at which PYTHONPATH is split: name another "
                 "folder in LOCAL_CLOUD_HOME"
             )
-        self.folder.mkdir(parents=True, exist_ok=True)
+        _require_length(self.folder)
+        with in_words():
+            self.folder.mkdir(parents=True, exist_ok=True)
         if self.folder.stat().st_uid != os.geteuid():
             raise LocalCloudError(
                 f"{self.folder} belongs to another user of this machine: name a folder of your own "
@@ -158,15 +191,18 @@ class Home:
             raise LocalCloudError(
                 f"{self.folder} holds other things: name a new folder in LOCAL_CLOUD_HOME"
             )
-        self.folder.chmod(0o700)
         self._require_files()
-        (self.folder / "lock").touch()
+        with in_words():
+            if stat.S_IMODE(self.folder.stat().st_mode) != 0o700:
+                self.folder.chmod(0o700)
+            if "lock" not in found:
+                (self.folder / "lock").touch()
 
     def _require_files(self) -> None:
         """Raise LocalCloudError for what is no file, or may not be read or written."""
         for name in FILES:
             path = self.folder / name
-            if path.exists() and not (path.is_file() and os.access(path, os.R_OK | os.W_OK)):
+            if path.exists() and not _is_usable(path):
                 raise LocalCloudError(
                     f"{path} is not a file that can be read and written: move it out of"
                     f" {self.folder}, and the local cloud makes a new one"
@@ -180,7 +216,8 @@ class Home:
         path = self.folder / "secret"
         if not path.exists():
             self.make()
-            self._write_secret(path)
+            with in_words():
+                self._write_secret(path)
         found = path.read_bytes().decode("ascii", "replace").strip()
         if len(found) < len(secrets.token_urlsafe(SECRET)) or not WORD.fullmatch(found):
             raise LocalCloudError(
@@ -283,7 +320,8 @@ class Home:
         the holder's process id is written in it.
         """
         self.make()
-        file = (self.folder / "lock").open("a+")  # what the holder wrote stays
+        with in_words():
+            file = (self.folder / "lock").open("a+")  # what the holder wrote stays
         for _ in range(tries):
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -298,7 +336,7 @@ class Home:
         if not self.folder.exists():
             return False
         self.make()
-        with (self.folder / "lock").open("a+") as file:
+        with (self.folder / "lock").open("rb") as file:  # its disk may have become read-only
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -320,7 +358,9 @@ class Home:
         """
         self.make()
         end = time.monotonic() + seconds
-        with (self.folder / "starting").open("a") as file:
+        with in_words():
+            file = (self.folder / "starting").open("a")
+        with file:
             while True:
                 with contextlib.suppress(BlockingIOError):
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -334,9 +374,13 @@ class Home:
             yield
 
     def note_stop(self) -> None:
-        """Remember that the server was stopped on purpose, and when."""
+        """Remember that the server was stopped on purpose, and when.
+
+        On a disk that has become read-only it ends all the same, and nothing starts it there.
+        """
         if self.folder.exists():
-            (self.folder / "stopped").touch()
+            with contextlib.suppress(OSError):
+                (self.folder / "stopped").touch()
 
     def forget_stop(self) -> None:
         """Forget the stop: a server runs again."""

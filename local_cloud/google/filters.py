@@ -30,6 +30,7 @@ TOKEN = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<op><=|>=|!=|=|<|>|:)"""
     r"""|(?P<bracket>[()])|(?P<word>\d{4}-\d\d-\d\dT[^\s"'()]+|[^\s"'()<>=!:]+))"""
 )
+LONGEST = 20_000  # characters: "Length of a Logging query", cloud.google.com/logging/quotas
 DEEPEST = 50  # brackets and NOTs in a filter, each of which may lie inside the one before
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -66,6 +67,8 @@ class _Parser:
         self.functions = functions
         self.bounds: Bounds = {}  # of what was parsed last
         self.tokens: list[tuple[str, str]] = []
+        if len(text) > LONGEST:
+            raise self.wrong(f"as a whole: it is longer than {LONGEST} characters")
         at, end = 0, len(text.rstrip())
         while at < end:
             match = TOKEN.match(text, at)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import base64
 import functools
 import inspect
+import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -44,6 +45,10 @@ HTTP = {
     "DEADLINE_EXCEEDED": 504,
 }
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
+# Bytes of a page of a list, about, but one item at least. The services name no limit but that of a
+# request: 10 MB for BigQuery and Cloud Logging (cloud.google.com/logging/quotas). Their pages may
+# have fewer items than asked for.
+PAGE_BYTES = 10_000_000
 _SHOWN = 80  # characters of a value that a message repeats
 
 
@@ -170,11 +175,12 @@ class Api:
 
         async def endpoint(request: Request) -> Response:
             method.check_query(request.query_params.multi_items())
-            body = method.body(await read_json(request, self._largest))
+            content = await bodies.read(request, self._largest)
+            body = await bodies.process(content, lambda read: method.body(parse_json(read)))
             call = self._call(request, body)
             if inspect.iscoroutinefunction(handler):
-                return reply(await handler(call))
-            return reply(await run_in_threadpool(handler, call))
+                return await run_in_threadpool(reply, await handler(call))
+            return await run_in_threadpool(lambda: reply(handler(call)))
 
         return Route(path, self.wrap(endpoint), methods=[verb])
 
@@ -198,17 +204,18 @@ async def refuse_unknown(request: Request) -> Response:
     return ApiError("UNIMPLEMENTED", what).response()
 
 
-async def read_json(request: Request, largest: int = bodies.LARGEST) -> Json:
+async def read_json(request: Request, *, most_values: int = bodies.MOST_VALUES) -> Json:
     """Return the body. Raises BadJson, TooLarge."""
-    return parse_json(await bodies.read(request, largest))
+    content = await bodies.read(request)
+    return await bodies.process(content, lambda read: parse_json(read, most_values))
 
 
-def parse_json(content: bytes) -> Json:
+def parse_json(content: bytes, most_values: int = bodies.MOST_VALUES) -> Json:
     """Return the JSON object in a body, {} if it is empty. Raises BadJson."""
     if not content.strip():
         return {}
     try:
-        body = bodies.parse(content)
+        body = bodies.parse(content, most_values)
     except ValueError as problem:
         raise BadJson(str(problem)) from None
     if not isinstance(body, dict):
@@ -242,9 +249,23 @@ def whole(name: str, value: object) -> int | None:
 
 
 def cut_page(found: Sequence[Item], start: int, size: int) -> tuple[Sequence[Item], int]:
-    """Return a page of a list, and how many items come before the next page: 0 if there is none."""
-    after = start + size if size and start + size < len(found) else 0
-    return found[start : start + size], after
+    """Return a page of a list, and how many items come before the next page: 0 if there is none.
+
+    A page has fewer items than `size` if they are long: PAGE_BYTES at most, but one item at least.
+    """
+    page = list(fit(found[start : start + size]))
+    after = start + len(page) if page and start + len(page) < len(found) else 0
+    return page, after
+
+
+def fit(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield as many of these items as fit on a page, as JSON; one at least, if there is one."""
+    size = 0
+    for count, item in enumerate(items):
+        size += len(json.dumps(item, default=str))
+        if count and size > PAGE_BYTES:
+            return
+        yield item
 
 
 def page_token(text: str) -> str:

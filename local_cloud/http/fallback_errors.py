@@ -15,6 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from local_cloud.disk_errors import say
+from local_cloud.errors import shorten
+
 STATUS = {404: "NOT_FOUND", 405: "UNIMPLEMENTED", 500: "INTERNAL", 507: "RESOURCE_EXHAUSTED"}
 Handler = Callable[[Request, Any], Response]
 
@@ -32,8 +35,8 @@ def handlers(log: Path) -> dict[Any, Handler]:
     def disk(_: Request, problem: Exception) -> JSONResponse:
         logging.getLogger(__name__).error("the disk refuses", exc_info=problem)
         # 507: unlike 500 and 503, the libraries do not try again for minutes.
-        what = f"the local cloud cannot write to its disk ({problem})"
-        return _answer(507, f"{what}: free some space, or check that {log.parent} is writable")
+        step = f"free some space, or check that {log.parent} is writable"
+        return _answer(507, say(problem, step))
 
     def fault(_: Request, problem: Exception) -> JSONResponse:
         what = f"the local cloud made a mistake ({type(problem).__name__}: {problem})"
@@ -43,5 +46,5 @@ def handlers(log: Path) -> dict[Any, Handler]:
 
 
 def _answer(code: int, message: str) -> JSONResponse:
-    error = {"code": code, "message": message, "status": STATUS.get(code, "UNKNOWN")}
+    error = {"code": code, "message": shorten(message), "status": STATUS.get(code, "UNKNOWN")}
     return JSONResponse({"error": error}, code)

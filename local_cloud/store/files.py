@@ -6,7 +6,6 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from io import FileIO
@@ -15,7 +14,7 @@ from typing import Any, BinaryIO
 
 import google_crc32c
 
-from local_cloud.store import interruption, names
+from local_cloud.store import holes, interruption, names
 
 BLOCK = 1 << 20
 
@@ -150,7 +149,7 @@ def append(target: FileIO, source: BinaryIO | FileIO, size: int) -> None:
     """Copy the next `size` bytes of one file to the end of another; holes stay holes."""
     first, end_of_target = source.tell(), target.seek(0, os.SEEK_END)
     end = max(first, min(first + size, os.fstat(source.fileno()).st_size))
-    for start, stop in _data(source.fileno(), first, end):
+    for start, stop in holes.data(source.fileno(), first, end):
         source.seek(start)
         target.seek(end_of_target + start - first)
         left = stop - start
@@ -159,21 +158,6 @@ def append(target: FileIO, source: BinaryIO | FileIO, size: int) -> None:
             target.write(block)
             left -= len(block)
     target.truncate(end_of_target + end - first)
-
-
-def _data(descriptor: int, first: int, end: int) -> Iterator[tuple[int, int]]:
-    """(start, stop) of what a file holds between its holes, from one byte to another."""
-    stop = first
-    while stop < end:
-        try:
-            start = os.lseek(descriptor, stop, os.SEEK_DATA)
-            stop = min(end, os.lseek(descriptor, start, os.SEEK_HOLE))
-        except OSError as problem:
-            if problem.errno == errno.ENXIO:  # the rest is a hole
-                return
-            start, stop = stop, end  # a file system that does not know of holes
-        if start < stop:
-            yield start, stop
 
 
 def _make_folders(root: Path, folder: Path) -> None:

@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from local_cloud.store import files, history, names, readable, trees
+from local_cloud.store import files, history, interruption, names, readable, trees
 from local_cloud.store.errors import (
     BadName,
     BucketExists,
@@ -336,6 +336,29 @@ class Objects:
         found = self.names(bucket, prefix, start=start)
         while batch := list(islice(found, _BATCH)):
             yield from self.select(bucket, batch)
+
+    def sizes(self, bucket: str) -> Iterator[tuple[int, float]]:
+        """Yield of each object its bytes and since when it is there, without its digests.
+
+        Names and records come in the same order, so each is read once. Raises NoSuchBucket.
+        """
+        self.bucket(bucket)
+        walk, root = Walk(self.folder / bucket), str(self.folder / bucket)
+        known = self.records.list(f"object/{bucket}")
+        record: tuple[str, Document] | None = ("", {})
+        for name in walk:
+            interruption.check()
+            while record and record[0] < name:
+                record = next(known, None)
+            try:
+                found = os.lstat(f"{root}/{walk.path}")
+            except files.GONE:  # deleted since
+                continue
+            document = record[1] if record and record[0] == name else {}
+            if document.get("file") == files.identity(found):
+                yield found.st_size, document["created"]
+            elif not self._is_huge(found.st_size):
+                yield found.st_size, found.st_mtime_ns / 1e9
 
     def names(
         self,

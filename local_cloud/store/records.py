@@ -6,7 +6,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ Document = dict[str, Any]
 # What is raised when the disk is full, read-only or broken.
 NOT_WRITTEN = (OSError, sqlite3.OperationalError)
 
-_PAGE = 500
+_PAGE = 500  # documents that are read at once,
+_PAGE_BYTES = 1 << 22  # or as many as have so many characters: one may have megabytes
 
 
 class Records:
@@ -73,20 +74,40 @@ class Records:
         """
         after, comparison = prefix, ">="
         while True:
-            rows = self._execute(
-                f"SELECT name, document FROM record WHERE kind = ? AND name {comparison} ?"
-                " ORDER BY name LIMIT ?",
-                kind,
-                after,
-                _PAGE,
-            )
+            rows = self._read_page(kind, after, comparison)
             for name, text in rows:
                 if not name.startswith(prefix):
                     return
                 yield name, _parse(text)
-            if len(rows) < _PAGE:
+            if not rows:
                 return
             after, comparison = rows[-1][0], ">"
+
+    def names(self, kind: str, prefix: str = "") -> Sequence[str]:
+        """Return the names that have the prefix, as list() orders them, without the documents."""
+        last = prefix + chr(0x10FFFF)
+        rows = self._execute(
+            "SELECT name FROM record WHERE kind = ? AND name >= ? AND name < ? ORDER BY name",
+            kind,
+            prefix,
+            last,
+        )
+        return [name for (name,) in rows]
+
+    def _read_page(self, kind: str, after: str, comparison: str) -> Sequence[tuple[str, str]]:
+        """Return the next documents; at least one, unless there is none."""
+        statement = (
+            f"SELECT name, document FROM record WHERE kind = ? AND name {comparison} ?"
+            " ORDER BY name LIMIT ?"
+        )
+        rows, size = [], 0
+        with self._lock, closing(self._database.execute(statement, (kind, after, _PAGE))) as found:
+            for name, text in found:
+                rows.append((name, text))
+                size += len(text)
+                if size >= _PAGE_BYTES:
+                    break
+        return rows
 
     @contextmanager
     def understood(self, kind: str, name: str) -> Iterator[None]:

@@ -26,6 +26,7 @@ class Walk(Iterator[str]):
         """Walk only names that begin with prefix, from start to, unless it is "", before end."""
         self._root, self._prefix, self._start, self._end = root, prefix, start, end
         self._last = ""
+        self.path = ""  # of the last name's file, relative to the root
         self._stack = self._entries("", "")  # the next one last
 
     def __next__(self) -> str:
@@ -36,7 +37,7 @@ class Walk(Iterator[str]):
                 self._stack += self._entries(entry.path + "/", entry.key)
             # The same name twice: "a" and what stood in for it beside a folder that is gone.
             elif names.leads_back(entry.key, entry.path) and entry.key != self._last:
-                self._last = entry.key
+                self._last, self.path = entry.key, entry.path
                 return entry.key
         raise StopIteration
 

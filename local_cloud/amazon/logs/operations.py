@@ -23,7 +23,8 @@ from local_cloud.engine.serving.deployments import Deployments
 from local_cloud.http.whole_numbers import whole
 
 PAGE_EVENTS, PAGE_BYTES = 10_000, 1 << 20  # of GetLogEvents and FilterLogEvents
-MOST_SEARCHED = 100_000  # lines, for one page: a log may hold a thousand times as many
+# Lines and bytes, for one page: a log may hold a thousand times as many.
+MOST_SEARCHED, MOST_BYTES_SEARCHED = 100_000, 1 << 26
 PAGE_NAMES = 50  # of the lists of groups and streams
 LONGEST_LOG = 1 << 62  # bytes; a file knows no place beyond
 ARN = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:"  # and the group's name
@@ -137,10 +138,11 @@ class Logs:
             key=lambda event: event.stamp,
         )
         page: list[Event] = []
-        size, more = 0, False
+        size, more, unsearched = 0, False, MOST_BYTES_SEARCHED
         for searched, event in enumerate(merged):
-            if more := searched == MOST_SEARCHED:
+            if more := searched == MOST_SEARCHED or unsearched <= 0:
                 break
+            unsearched -= event.end - event.start
             if event.message and matches(event.message):
                 size += event.size
                 more = len(page) == params.get("limit", PAGE_EVENTS)
@@ -187,7 +189,7 @@ def api(engine: JobQueue, serving: Deployments) -> JsonService:
         "GetLogEvents": logs.get_log_events,
         "FilterLogEvents": logs.filter_log_events,
     }
-    return JsonService("logs", operations, in_thread=True)
+    return JsonService("logs", operations, in_thread=operations)
 
 
 def _while_there(found: Iterator[Event]) -> Iterator[Event]:
@@ -202,14 +204,15 @@ def _page(found: Iterable[Event], limit: int) -> tuple[list[Event], Event | None
     And the last line that was read, where the search was given up before the log's end.
     """
     page: list[Event] = []
-    size = 0
+    size, unsearched = 0, MOST_BYTES_SEARCHED
     for searched, event in enumerate(found, 1):
         if event.message:
             size += event.size
             if len(page) == limit or (page and size > PAGE_BYTES):
                 break
             page.append(event)
-        if searched == MOST_SEARCHED:
+        unsearched -= event.end - event.start
+        if searched == MOST_SEARCHED or unsearched <= 0:
             return page, event
     return page, None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from local_cloud.engine.jobs import job_files, log_timestamps
@@ -37,13 +38,27 @@ class Stream:
 
 @dataclass(frozen=True)
 class Event:
-    """A line of a stream; `start` and `end` are byte offsets in its file."""
+    """A line of a stream, and when it was written."""
 
     stream: str
     stamp: int  # milliseconds since the epoch
-    message: str
-    start: int
-    end: int
+    line: log_timestamps.Line
+    hidden: bytes  # what nobody is to read in it
+
+    @property
+    def start(self) -> int:
+        """Return the byte with which it begins."""
+        return self.line.start
+
+    @property
+    def end(self) -> int:
+        """Return the byte behind it."""
+        return self.line.end
+
+    @cached_property
+    def message(self) -> str:
+        """Return what it says; a long one is read from its file only now."""
+        return job_files.mask(self.line.text, self.hidden)
 
     @property
     def size(self) -> int:
@@ -150,5 +165,4 @@ def _earliest(stamp: int) -> float:
 
 
 def _event(stream: Stream, line: log_timestamps.Line) -> Event:
-    text = job_files.mask(line.text, stream.hidden)
-    return Event(stream.name, round(line.time * 1000), text, line.start, line.end)
+    return Event(stream.name, round(line.time * 1000), line, stream.hidden)

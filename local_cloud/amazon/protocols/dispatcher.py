@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import parse_qsl
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -90,17 +89,13 @@ class Dispatcher:
         if not (service := self.by_target.get(prefix)):
             return json_protocol.render(not_implemented(target))
         try:
-            body = await bodies.read(request)
-            if service.in_thread:
-                return await run_in_threadpool(service.answer, operation, body)
-            return service.answer(operation, body)
+            return await service.respond(operation, await bodies.read(request))
         except bodies.TooLarge as problem:
             return json_protocol.render(too_large(problem))
 
     async def _query(self, request: Request) -> Response:
         try:
-            text = (await bodies.read(request)).decode(errors="replace")
-            form = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
+            form = await bodies.process(await bodies.read(request), _read_form)
         except bodies.TooLarge as problem:
             return query_protocol.render(too_large(problem))
         except ValueError as problem:
@@ -109,3 +104,9 @@ class Dispatcher:
             return service.answer(form)
         what = f"{form.get('Action')} of API version {form.get('Version')}"
         return query_protocol.render(not_implemented(what))
+
+
+def _read_form(body: bytes) -> dict[str, str]:
+    """Return a form's fields. Raises ValueError for too many."""
+    text = body.decode(errors="replace")
+    return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))

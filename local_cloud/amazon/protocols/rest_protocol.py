@@ -78,10 +78,9 @@ class RestService:
         match = rule.path.fullmatch(path)
         assert match
         found |= {name: unquote(value) for name, value in match.groupdict().items()}
-        found |= _body(operation, await bodies.read(request, self._largest))
-        # A blob's bytes are checked by nobody: the model only says that they may be there.
-        check(operation, {name: "" if isinstance(v, bytes) else v for name, v in found.items()})
-        result = self.operations[operation.name](without_nulls(found))
+        body = await bodies.read(request, self._largest)
+        params = await bodies.process(body, lambda read: _with_body(operation, found, read))
+        result = self.operations[operation.name](params)
         if inspect.isawaitable(result):
             result = await result
         return _respond(operation, result)
@@ -95,6 +94,15 @@ def _rule(operation: OperationModel) -> Rule:
     for name, greedy, literal in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         pattern += f"(?P<{name}>{'.+' if greedy else '[^/]+'})" + re.escape(literal)
     return Rule(operation, re.compile(pattern))
+
+
+def _with_body(operation: OperationModel, found: Json, body: bytes) -> Json:
+    """Return a request's parameters, those in the body too; all fit the model."""
+    found = found | _body(operation, body)
+    # A blob's bytes are checked by nobody: the model only says that they may be there.
+    check(operation, {name: "" if isinstance(v, bytes) else v for name, v in found.items()})
+    params: Json = without_nulls(found)
+    return params
 
 
 def _body(operation: OperationModel, body: bytes) -> Json:

@@ -28,6 +28,8 @@ from local_cloud.amazon.s3.described import SETTINGS
 from local_cloud.amazon.s3.errors import Refusal, from_store, precondition_failed, render
 from local_cloud.amazon.s3.listing import Listing
 from local_cloud.amazon.s3.uploads import Uploads
+from local_cloud.disk_errors import say
+from local_cloud.http import bodies
 from local_cloud.store.errors import PreconditionFailed, StoreError
 from local_cloud.store.objects import Objects
 
@@ -173,7 +175,7 @@ async def _answer(
         params["Region"] = _region(headers.get("authorization", ""))
     if not operation.has_streaming_input:
         body = await _xml(operation, headers, chunks)
-        params |= reading.document(operation, body)
+        params |= await bodies.process(body, lambda read: reading.document(operation, read))
         return await run_in_threadpool(_perform, operation, call, params)
     await run_in_threadpool(objects.bucket, params["Bucket"])
     path_of_body = await run_in_threadpool(objects.upload_file)
@@ -241,5 +243,5 @@ def _refusal(problem: Exception, path: str) -> ServiceError:
         return from_store(problem, unquote((operations.split(path) or [""])[0]))
     _log.error("the disk refuses", exc_info=problem)
     # 507: unlike 500 and 503, the SDKs do not try again for minutes.
-    message = f"the local cloud cannot write to its disk ({problem}): free some space and try again"
+    message = say(problem, "free some space and try again")
     return ServiceError("InsufficientStorage", message, 507)

@@ -105,6 +105,10 @@ def batch_predictions(parts: Parts) -> dict[str, Operation]:
     }
 
 
+# Those on pipelines that read a whole definition.
+IN_THREAD = ("CreatePipeline", "UpdatePipeline", "StartPipelineExecution")
+
+
 def pipelines(parts: Parts) -> dict[str, Operation]:
     """Return the operations on pipelines and their executions."""
     pipelines, executions = parts.pipelines, parts.executions

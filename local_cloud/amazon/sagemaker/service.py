@@ -36,7 +36,7 @@ def service(platform: Platform) -> AmazonService:
     parts = Parts.of(platform)
     operations = {name: call for declare in OPERATIONS for name, call in declare(parts).items()}
     operations |= tags.operations(platform.records, operations)
-    api = JsonService("sagemaker", operations)
+    api = JsonService("sagemaker", operations, in_thread=routes.IN_THREAD)
     return AmazonService(
         apis=[
             api,

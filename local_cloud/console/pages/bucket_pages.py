@@ -46,7 +46,7 @@ class BucketPages:
             Route(f"{ROOT}/content", self.content),
         ]
 
-    async def all(self, request: Request) -> Response:
+    def all(self, request: Request) -> Response:
         """Show all buckets of both clouds."""
         tables = []
         for scheme, store in self.stores.items():

@@ -67,12 +67,12 @@ class EndpointPages:
         for name, document in records.list("endpoint"):
             yield Endpoint(SAGEMAKER, name, name, document.get("CreationTime"), document)
 
-    async def all(self, request: Request) -> Response:
+    def all(self, request: Request) -> Response:
         """Show all endpoints, the newest first."""
         rows = []
         for one in self._every():
             there = list(self.platform.serving.deployments(one.name))
-            ready = sum(self.platform.serving.figures(each.id).replicas for each in there)
+            ready = sum(self._count_ready(each) for each in there)
             rows.append(
                 [
                     Cell(one.title, link(one.name), _id(one)),
@@ -86,6 +86,13 @@ class EndpointPages:
         columns = ("Endpoint", "State", "Service", "Models", "Replicas ready", "Created")
         table = Table("endpoints", "", columns, by_time(rows, 5), EMPTY)
         return self.site.page(request, "listing.html", title="Endpoints", tables=[table], crumbs=())
+
+    def _count_ready(self, deployment: Deployment) -> int:
+        """Return how many replicas are ready; none of a model that was undeployed meanwhile."""
+        try:
+            return self.platform.serving.figures(deployment.id).replicas
+        except NoSuchDeployment:
+            return 0
 
     def _state(self, one: Endpoint, there: list[Deployment]) -> Cell:
         if one.cloud == SAGEMAKER:
@@ -102,8 +109,14 @@ class EndpointPages:
                 return one
         raise NotHere(f"There is no endpoint {name}. Perhaps it was deleted.")
 
-    async def one(self, request: Request) -> Response:
+    def one(self, request: Request) -> Response:
         """Show one endpoint: its deployments, their traffic and figures, and a replica's log."""
+        try:
+            return self._one(request)
+        except NoSuchDeployment:
+            raise NotHere("A model was undeployed meanwhile: load the page again.") from None
+
+    def _one(self, request: Request) -> Response:
         one = self._find(request.query_params.get("name", ""))
         serving = self.platform.serving
         there = list(serving.deployments(one.name))
@@ -142,7 +155,7 @@ class EndpointPages:
             path = serving.logs(replica[0].id)[replica[1]]
             start = logs.tail(path)
             hidden = self.platform.engine.hidden
-            piece = await run_in_threadpool(logs.piece, path, start, ended=False, hidden=hidden)
+            piece = logs.piece(path, start, ended=False, hidden=hidden)
         return self.site.page(
             request,
             "endpoint.html",

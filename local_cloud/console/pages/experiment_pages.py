@@ -42,7 +42,7 @@ class ExperimentPages:
             Route(f"{ROOT}/board", self.board),
         ]
 
-    async def all(self, request: Request) -> Response:
+    def all(self, request: Request) -> Response:
         """Show all experiments, and all that has curves in a TensorBoard."""
         columns = ("Name", "Runs", "Created")
         found = (
@@ -83,7 +83,7 @@ class ExperimentPages:
         ]
         return sorted(found, key=lambda pair: str(pair[1].get("createTime")), reverse=True)
 
-    async def one(self, request: Request) -> Response:
+    def one(self, request: Request) -> Response:
         """Show one experiment: a row for each run, a column for each parameter and metric."""
         name = request.query_params.get("name", "")
         document = self.records.get("vertex-contexts", name)

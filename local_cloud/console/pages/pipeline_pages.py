@@ -34,7 +34,7 @@ class PipelinePages:
         """Return the page's routes."""
         return [Route(f"{ROOT}/pipelines", self.all), Route(f"{ROOT}/pipeline", self.one)]
 
-    async def all(self, request: Request) -> Response:
+    def all(self, request: Request) -> Response:
         """Show all runs, the newest first."""
         rows = [
             [

@@ -31,7 +31,7 @@ class ResourcePages:
         lists = [Route(f"{ROOT}/{page}", self.all) for page in TITLES]
         return [*lists, Route(f"{ROOT}/resource", self.one)]
 
-    async def all(self, request: Request) -> Response:
+    def all(self, request: Request) -> Response:
         """Show all resources of a page's kinds, the newest first."""
         page = request.scope["path"].rpartition("/")[2]
         tables = []

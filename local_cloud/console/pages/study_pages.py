@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib.util import find_spec
 from urllib.parse import quote
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -40,7 +39,7 @@ class StudyPages:
         """Return the page's routes."""
         return [Route(f"{ROOT}/studies", self.all), Route(f"{ROOT}/study", self.one)]
 
-    async def all(self, request: Request) -> Response:
+    def all(self, request: Request) -> Response:
         """Show all studies, the newest first."""
         columns = ("Study", "State", "Service", "Trials", "Best", "Started")
         found = ((study.id, study) for study in self.platform.studies.all())
@@ -63,7 +62,7 @@ class StudyPages:
             Cell(moment=study.created),
         ]
 
-    async def one(self, request: Request) -> Response:
+    def one(self, request: Request) -> Response:
         """Show one study, its trials, and how their settings go with their results."""
         name = request.query_params.get("name", "")
         # A trial's job names its study by the end of an ARN, or in full.
@@ -73,7 +72,7 @@ class StudyPages:
             raise NotHere(f"There is no study {name}. Perhaps it was deleted.") from None
         metric = studies.metric(self.platform.records, study)
         names = [parameter.name for parameter in study.spec.parameters]
-        shares = await run_in_threadpool(self._importance, study)
+        shares = self._importance(study)
         rows = [self._trial(study, number, t) for number, t in enumerate(study.trials, 1)]
         columns = ("Trial", "State", *names, metric, "Ran for")
         return self.site.page(

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Lock
 
 from local_cloud.engine.jobs.job_files import open_log
+from local_cloud.store import holes
 
 EPOCH = re.compile(r"\bepoch\b[\s:=#\[(]{0,12}(\d{1,9})", re.IGNORECASE)
 PAIR = re.compile(
@@ -27,6 +28,7 @@ BLOCK = 1 << 20
 MOST_AT_ONCE = 1 << 30  # bytes that are read for one view; the next one reads on
 MOST_A_BLOCK = 500  # lines that are looked at: a chart shows no more
 MOST_SERIES = 12
+MOST_POINTS = 20_000  # of a series: when there are more, every other one is dropped
 KEPT = 64  # logs whose curves are remembered
 
 Series = dict[str, list[tuple[float, float]]]
@@ -68,16 +70,19 @@ class Curves:
 
 
 def _read_on(file: FileIO, known: _Known) -> None:
-    """Read the whole lines that have come, as many as may be read at once."""
-    end = known.offset + MOST_AT_ONCE
-    file.seek(known.offset)
-    while known.offset < end and (block := file.read(BLOCK)):
+    """Read the whole lines that have come, as many as may be read at once; but no holes."""
+    size, left = os.fstat(file.fileno()).st_size, MOST_AT_ONCE
+    while left > 0:
+        known.offset = holes.next_data(file.fileno(), known.offset, size)
+        file.seek(known.offset)
+        if not (block := file.read(BLOCK)):
+            return
+        left -= len(block)
         whole = block.rfind(b"\n") + 1
         if not whole:
             if len(block) < BLOCK:
                 return
             whole = len(block)  # a line as long as a block is nobody's epoch
-        file.seek(known.offset + whole)
         known.offset += whole
         if b"poch" not in block and b"POCH" not in block:
             continue
@@ -101,3 +106,5 @@ def _add(line: str, series: Series) -> None:
             points = series.setdefault(name, [])
             if not points or points[-1][0] != epoch:
                 points.append((epoch, value))
+            if len(points) > MOST_POINTS:
+                del points[1::2]

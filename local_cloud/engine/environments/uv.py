@@ -6,15 +6,18 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from local_cloud.bounded.files import tail
 from local_cloud.engine.isolation.apart import Apart, run
 from local_cloud.engine.spec import EngineError
 
 # By these it finds its cache, its configuration and the index whose pages are in the cache.
 TOLD = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME")
 SECONDS = 300.0  # for one call, the build of an archive included
+MOST_SAID = 1 << 20  # bytes of its words that are read, from the end
 LONGEST = 500  # characters; its end says why, and a reason for a failure has 1,024 at most
 NETWORK = re.compile(r"network (connectivity )?(is|was) disabled", re.IGNORECASE)
 BUILD = re.compile(r"failed to (download and )?build|build-system", re.IGNORECASE)
@@ -26,7 +29,8 @@ class UvFailed(EngineError):
     def __init__(self, said: str) -> None:
         """said: all that it wrote to its standard error."""
         words, _, _ = said.partition("\nhint:")
-        words = words[words.find("error: ") :].removeprefix("error: ")
+        before, _, after = words.partition("error: ")
+        words = after or before  # without it where it said very much
         line = " ".join(words.replace("\n  cause:", ":").split()) or "it said nothing"
         super().__init__(line if len(line) <= LONGEST else f"… {line[-LONGEST:]}")
         self.lacks_network = bool(NETWORK.search(said))
@@ -69,16 +73,17 @@ def build(words: Sequence[str], environment: Mapping[str, str], apart: Apart | N
 
 def _run(words: Sequence[str], environment: Mapping[str, str], apart: Apart | None) -> str:
     run_it = apart.run if apart else run
-    try:
-        done = run_it(
-            [str(program()), *words, "--color=never"],
-            seconds=SECONDS,
-            env=dict(environment),
-            text=True,
-            errors="replace",
-        )
-    except subprocess.TimeoutExpired:
-        raise UvFailed(f"error: it took more than {SECONDS:g} s") from None
-    if done.returncode:
-        raise UvFailed(done.stderr)
-    return done.stderr
+    with tempfile.TemporaryFile() as errors:  # a package that is built may say gigabytes
+        try:
+            code = run_it(
+                [str(program()), *words, "--color=never"],
+                seconds=SECONDS,
+                env=dict(environment),
+                stderr=errors,
+            )
+        except subprocess.TimeoutExpired:
+            raise UvFailed(f"error: it took more than {SECONDS:g} s") from None
+        said = tail(errors, MOST_SAID).decode(errors="replace")
+    if code:
+        raise UvFailed(said)
+    return said

@@ -27,13 +27,12 @@ class Apart:
     shown: Sequence[Path] = ()  # what it reads; its changes disappear with it
     shared: Sequence[Path] = ()  # what it changes
 
-    def run(
-        self, command: Sequence[str], *, seconds: float, **options: Any
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end; options: of subprocess.Popen, with its outputs as pipes.
+    def run(self, command: Sequence[str], *, seconds: float, **options: Any) -> int:
+        """Run a command to its end; return its exit code.
 
-        Raise TimeoutExpired after so many seconds, Interrupted if the work must stop, OSError if
-        there is no such command; nothing of it is left then.
+        options: of subprocess.Popen, such as a file for its errors. Raise TimeoutExpired after so
+        many seconds, Interrupted if the work must stop, OSError if there is no such command;
+        nothing of it is left then.
         """
         if self.isolation.level is Level.UNPROTECTED:
             return run(command, seconds, **options)
@@ -50,11 +49,11 @@ class Apart:
             trees.remove(layer)
 
 
-def run(command: Sequence[str], seconds: float, **options: Any) -> subprocess.CompletedProcess[str]:
+def run(command: Sequence[str], seconds: float, **options: Any) -> int:
     """Run a command where this process is; otherwise as Apart.run."""
     late = time.monotonic() + seconds
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **options
     ) as process:
         try:
             while True:
@@ -62,8 +61,7 @@ def run(command: Sequence[str], seconds: float, **options: Any) -> subprocess.Co
                 if time.monotonic() > late:
                     raise subprocess.TimeoutExpired(command, seconds)
                 with suppress(subprocess.TimeoutExpired):
-                    said, errors = process.communicate(timeout=LOOK)
-                    return subprocess.CompletedProcess(command, process.returncode, said, errors)
+                    return process.wait(timeout=LOOK)
         except BaseException:
             process.kill()
             raise

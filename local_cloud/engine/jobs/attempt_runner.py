@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from local_cloud.disk_errors import say
 from local_cloud.engine import system
 from local_cloud.engine.isolation import job_network
 from local_cloud.engine.isolation.job_network import JobNetwork
@@ -202,7 +203,7 @@ class AttemptRunner:
             self._limit(plan, self._decide_now)
         except (EngineError, StoreError, *NOT_WRITTEN) as problem:
             reason = problem.reason if isinstance(problem, Refused) else "staging"
-            self.decide(Outcome(State.FAILED, reason, str(problem)))
+            self.decide(Outcome(State.FAILED, reason, say(problem)))
 
     async def _stage_and_open_network(self, stage: Callable[[], Awaitable[Plan]]) -> Plan:
         """Stage, and make the replicas' network meanwhile; wait for both, also if one fails."""
@@ -245,7 +246,7 @@ class AttemptRunner:
                 self._handle_exit(index, NOT_FOUND)
                 return
             except OSError as problem:  # no room for its folders or its log
-                self._settle(Outcome(State.FAILED, "staging", str(problem)))
+                self._settle(Outcome(State.FAILED, "staging", say(problem)))
                 return
             self._guard.add(started.process.pid, min(plan.grace, LOST_GRACE))
             self._started.append(started)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
+from local_cloud.disk_errors import say
 from local_cloud.engine import machine
 from local_cloud.engine.base import Base
 from local_cloud.engine.dialect import TrainingDialect
@@ -190,7 +191,7 @@ class JobRunner:
             return await self._collector.run(self._shared.dialects[final.dialect].collect, final)
         except (EngineError, StoreError, *NOT_WRITTEN) as problem:
             if outcome.state is State.SUCCEEDED:
-                return replace(outcome, state=State.FAILED, reason="collect", message=str(problem))
+                return replace(outcome, state=State.FAILED, reason="collect", message=say(problem))
             logging.getLogger(__name__).error("job %s: collecting failed: %s", self._id, problem)
             return outcome
         finally:

@@ -28,13 +28,18 @@ class Marks:
         """Keep the path; nothing is read yet."""
         self.path = log.with_name(f"{log.name}.times")
 
-    def add(self, mark: Mark) -> None:
-        """Append a mark. On a full disk the times of some lines are lost, and nothing else."""
+    def add(self, mark: Mark) -> bool:
+        """Append a mark; return whether it is there.
+
+        On a full disk the times of some lines are lost, and nothing else.
+        """
+        line = b"%.3f %d\n" % mark
         with suppress(OSError), open_log(self.path, "ab") as file:
             end = file.tell()
             begun = len(self._read(max(0, end - LONGEST), LONGEST).rpartition(b"\n")[2])
             file.truncate(end - begun)  # of one that a crash has cut off
-            file.write(b"%.3f %d\n" % mark)
+            return file.write(line) == len(line)
+        return False
 
     def first(self) -> Mark | None:
         """Return the first mark; None if there is none."""

@@ -88,8 +88,10 @@ class JobQueue:
         self._runners: dict[str, JobRunner] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._looking: asyncio.Task[None] | None = None
+        self._searching: asyncio.Task[None] | None = None
         self._remover = Remover(self._folder)
         self._open = False
+        self._is_due = False  # a look whose turn it is
         # By the first mark a later server finds what this one left, by the second the reaper
         # finds this server's replicas and not those of a server that has taken its place.
         self._engine_mark = {"LOCAL_CLOUD_ENGINE": str(self._folder)}
@@ -118,7 +120,9 @@ class JobQueue:
         for job in self._jobs.load():
             self._turn = job.turn
             if job.state is not State.QUEUED and not job.state.ended:
-                await self._recover(job)
+                ending = STOPPED if job.state is State.STOPPING else LOST
+                self._finish(cut_off(job, self._folder / job.id), ending)
+        self._searching = asyncio.create_task(self._search_left())
         self._rehearsals = spot_stop.Rehearsals(self._records)
         self.reaper = reaper.Reaper(reaper.entries(self._run_mark))
         self._shared = Shared(
@@ -137,11 +141,15 @@ class JobQueue:
         self._open = True
         self._next()
 
-    async def _recover(self, job: Job) -> None:
-        """End a job that a killed server has left, once nobody reads the secret in its logs."""
-        ended = cut_off(job, self._folder / job.id)
-        await log_timestamps.recover(self.logs(job.id).values(), self.hidden)
-        self._finish(ended, STOPPED if job.state is State.STOPPING else LOST)
+    async def _search_left(self) -> None:
+        """Hide the secret in what a killed server has left of logs; nothing waits for this.
+
+        Whoever reads such a log meanwhile has it searched first. Logs that were searched to their
+        end cost a look at their marks.
+        """
+        ended = [job.id for job in self._jobs if job.state.ended]
+        logs = (log for job_id in ended for log in (self._folder / job_id).glob("*.log"))
+        await log_timestamps.recover(logs, self.hidden)
 
     def hold(self) -> None:
         """Begin no more jobs: those that come from now on wait for the next start."""
@@ -154,6 +162,8 @@ class JobQueue:
             runner.stop(LOST)
         if self._looking:
             self._looking.cancel()
+        if self._searching:
+            self._searching.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks.values())
         self._jobs.write_all()
@@ -194,8 +204,7 @@ class JobQueue:
         self.failures.submit(JOB, dialect, job_id)
         self._turn = turn = self._turn + 1
         job = Job(job_id, dialect, size, State.QUEUED, time.time(), turn, gpus, rented=rented)
-        loop = asyncio.get_running_loop()  # the caller answers its client before the next starts
-        self._jobs.put(job, then=lambda: loop.call_soon(self._next))
+        self._jobs.put(job, then=self._next_soon)
         return job
 
     def stop(self, job_id: str) -> Job:
@@ -205,8 +214,7 @@ class JobQueue:
         """
         job = self.get(job_id)
         if job.state is State.QUEUED:
-            loop = asyncio.get_running_loop()
-            self._jobs.put(with_outcome(job, STOPPED), then=lambda: loop.call_soon(self._next))
+            self._jobs.put(with_outcome(job, STOPPED), then=self._next_soon)
         elif job_id in self._runners and self._runners[job_id].stop(STOPPED):
             self._jobs.update(replace(self._jobs.latest(job_id), state=State.STOPPING))
         return self.get(job_id)
@@ -261,8 +269,15 @@ class JobQueue:
     def _finish(self, job: Job, outcome: Outcome) -> None:
         self._jobs.update(with_outcome(job, outcome))
 
+    def _next_soon(self) -> None:
+        """Look once whose turn it is, after the caller and all who asked for the same by then."""
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self._next)
+
     def _next(self) -> None:
         """Start the jobs whose turn it is."""
+        self._is_due = False
         if not self._open:
             return
         waiting = [

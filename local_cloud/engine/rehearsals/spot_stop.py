@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from io import FileIO
 
 from local_cloud.engine.spec import EngineError
+from local_cloud.store import holes
 from local_cloud.store.records import NOT_WRITTEN, Records
 
 KIND = "rehearsal"
@@ -83,9 +85,11 @@ class Reader:
         self.epoch = 0  # the highest that was named
 
     def news(self) -> bool:
-        """Read on, a block at most; whether there may be more."""
+        """Read on, a block at most, and no hole; whether there may be more."""
         try:
             with self._open() as file:
+                size = os.fstat(file.fileno()).st_size
+                self._place = holes.next_data(file.fileno(), self._place, size)
                 file.seek(self._place)
                 block = file.read(BLOCK)
         except FileNotFoundError:

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from local_cloud.disk_errors import say
 from local_cloud.engine.isolation.network import Network
 from local_cloud.engine.jobs import job_files
 from local_cloud.engine.jobs.replica import ReplicaContext
@@ -186,7 +187,7 @@ class DeploymentRunner:
         try:
             self._plan = await self._stage()
         except (EngineError, StoreError, *NOT_WRITTEN) as problem:
-            self.fail(str(problem))
+            self.fail(say(problem))
             return
         while not self._closing and self._state is not ServingState.FAILED:
             changed = self._changed

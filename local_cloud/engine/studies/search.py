@@ -108,7 +108,7 @@ def next_values(
     fixed = fixed or {}
     if algorithm == "grid":
         tried = [trial.values for trial in trials]
-        left = (values for values in grid(parameters) if values not in tried)
+        left = (values for values in grid(parameters, fixed) if values not in tried)
         return next((values for values in left if fixed.items() <= values.items()), None)
     import optuna
 
@@ -152,18 +152,26 @@ def exists(parameter: Parameter, values: Mapping[str, Value]) -> bool:
     return not parameter.parent or values.get(parameter.parent) in parameter.when
 
 
-def grid(parameters: Sequence[Parameter]) -> Iterator[dict[str, Value]]:
-    """Yield all combinations, in order: those of the last parameter's values follow one another."""
+def grid(
+    parameters: Sequence[Parameter], fixed: Mapping[str, Value] | None = None
+) -> Iterator[dict[str, Value]]:
+    """Yield all combinations, in order: those of the last parameter's values follow one another.
+
+    fixed: the values that some parameters have, if they are there: no others are gone through.
+    """
     if not parameters:
         yield {}
         return
     *earlier, last = parameters
-    for values in grid(earlier):
+    for values in grid(earlier, fixed):
         if not exists(last, values):
             yield values
             continue
         whole = range(int(last.low), int(last.high) + 1)
-        for value in whole if last.kind == "whole" else last.choices:
+        choices: Sequence[Value] = whole if last.kind == "whole" else last.choices
+        if fixed and last.name in fixed:
+            choices = [fixed[last.name]] if fixed[last.name] in choices else []
+        for value in choices:
             yield values | {last.name: value}
 
 

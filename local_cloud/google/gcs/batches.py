@@ -22,11 +22,16 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Router
 from starlette.types import Message as Event
 
-from local_cloud.google.gcs.errors import invalid, not_implemented
+from local_cloud.google.gcs.errors import Refusal, invalid, not_implemented
 from local_cloud.http import bodies
 
 _MOST_CALLS = 1000  # google-cloud-storage sends as many; the service's page asks for at most 100
-_LARGEST = 10 << 20  # bytes: cloud.google.com/storage/docs/batch
+_LARGEST = 10 << 20  # bytes of all calls: cloud.google.com/storage/docs/batch
+_TOO_LARGE = Refusal(  # of a call behind answers that have as many bytes; it is not done
+    413,
+    "responseTooLarge",
+    f"The answers to the calls before have more than {_LARGEST >> 20} MB: send this one again.",
+)
 _METHODS = "/storage/v1/"
 
 
@@ -53,7 +58,13 @@ class Batches:
         body = await bodies.read(request, _LARGEST)
         calls = await run_in_threadpool(_read, request.headers.get("content-type", ""), body)
         boundary = f"batch_{secrets.token_hex(16)}"
-        answers = [_part(boundary, call, await self._answer(request, call)) for call in calls]
+        answers: list[bytes] = []
+        size = 0
+        for call in calls:
+            full = size > _LARGEST
+            answer = _TOO_LARGE.response() if full else await self._answer(request, call)
+            answers.append(_part(boundary, call, answer))
+            size += len(answers[-1])
         whole = b"".join(answers) + f"--{boundary}--\r\n".encode()
         return Response(whole, media_type=f"multipart/mixed; boundary={boundary}")
 

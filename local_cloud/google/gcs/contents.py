@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from starlette.responses import JSONResponse, Response
@@ -20,12 +20,13 @@ from local_cloud.google.gcs.resources import (
     object_resource,
     object_settings,
 )
-from local_cloud.google.rest import Json, inner, inners, page_token, whole
+from local_cloud.google.rest import Json, fit, inner, inners, page_token, whole
 from local_cloud.store.errors import PreconditionFailed
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Attributes, Condition, Object
 
 _MOST_SOURCES = 32  # cloud.google.com/storage/docs/json_api/v1/objects/compose
+_AT_ONCE = 50  # objects of a list that are looked up together
 DEFAULT_TYPE = "application/octet-stream"
 
 
@@ -104,12 +105,31 @@ class Contents:
             last = name
         if call.flag("includeTrailingDelimiter"):
             names = sorted(names + prefixes)  # those that are objects, too
-        items = [object_resource(each, call.base) for each in self._objects.select(bucket, names)]
+        items, cut = self._resources(call, names)
+        if cut:  # so many bytes: the page ends here
+            prefixes = [each for each in prefixes if each <= cut]
+            answer["nextPageToken"] = page_token(cut)
         return JSONResponse(
             answer
             | ({"items": items} if items else {})
             | ({"prefixes": prefixes} if prefixes else {})
         )
+
+    def _resources(self, call: Call, names: Sequence[str]) -> tuple[Sequence[Json], str]:
+        """Return as many of these objects as fit on a page, and the last one if others do not."""
+        looked_up = 0
+
+        def look_up() -> Iterator[Json]:
+            nonlocal looked_up
+            for start in range(0, len(names), _AT_ONCE):  # each may have a MB of metadata
+                for each in self._objects.select(
+                    call.path("bucket"), names[start : start + _AT_ONCE]
+                ):
+                    looked_up += 1
+                    yield object_resource(each, call.base)
+
+        items = list(fit(look_up()))
+        return items, items[-1]["name"] if looked_up > len(items) else ""
 
     def patch(self, call: Call) -> Response:
         """PATCH /b/{bucket}/o/{object}: set what is given, remove what is null."""

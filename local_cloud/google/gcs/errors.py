@@ -5,6 +5,7 @@ Codes, reasons and most sentences: cloud.google.com/storage/docs/json_api/v1/sta
 
 from __future__ import annotations
 
+from local_cloud.errors import shorten
 from local_cloud.google.rest import GoogleError
 from local_cloud.store import errors as store
 
@@ -14,6 +15,7 @@ class Refusal(GoogleError):
 
     def __init__(self, code: int, reason: str, message: str, **more: str) -> None:
         """code: of HTTP; reason: the service's word; more: further keys of the error's entry."""
+        message = shorten(message)
         entry = {"message": message, "domain": "global", "reason": reason} | more
         super().__init__(code, message, errors=[entry])
 

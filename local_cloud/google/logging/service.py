@@ -22,6 +22,7 @@ from local_cloud.google.definitions.values import WrongValue
 from local_cloud.google.filters import InvalidFilter, bounds, compile_filter
 from local_cloud.google.projects import Projects, project_number
 from local_cloud.google.rest import (
+    PAGE_BYTES,
     VERBS,
     Api,
     ApiError,
@@ -36,7 +37,8 @@ from local_cloud.http.bodies import TooLarge
 from local_cloud.platform import Platform, Service
 
 LARGEST = 1000  # entries of a page
-MOST_SEARCHED = 50_000  # lines, for one page: as on the service, it may be empty and others follow
+# Lines and bytes, for one page: as on the service, it may be empty and others follow.
+MOST_SEARCHED, MOST_BYTES_SEARCHED = 50_000, 1 << 26
 
 
 def _refuse(problem: Exception, _: object) -> ApiError:
@@ -99,17 +101,21 @@ def _page(platform: Platform, body: dict[str, Any]) -> dict[str, Any]:
             _entries(log, places.get(log.name), lowest=lowest, highest=highest, back=back)
             for log in _logs(platform, numbers, limits)
         ),
-        key=lambda found: (found[2]["timestamp"], found[2]["insertId"]),
+        key=lambda found: (_timestamp(found[1]), _insert_id(*found)),
         reverse=back,
     )
     page: list[dict[str, Any]] = []
-    for searched, (name, place, entry) in enumerate(merged, 1):
+    left, unsearched = PAGE_BYTES, MOST_BYTES_SEARCHED
+    for searched, (log, line) in enumerate(merged, 1):
+        entry = _entry(log, line)
         if passes(entry):
-            if len(page) == size:
+            left -= len(json.dumps(entry))
+            if len(page) == size or (page and left < 0):
                 return {"entries": page, "nextPageToken": _token(places)}
             page.append(entry)
-        places[name] = place
-        if searched == MOST_SEARCHED:
+        places[log.name] = line.start if back else line.end
+        unsearched -= line.end - line.start
+        if searched == MOST_SEARCHED or unsearched <= 0:
             return {"entries": page, "nextPageToken": _token(places)}
     return {"entries": page}
 
@@ -182,8 +188,8 @@ def _logs(
 
 def _entries(
     log: _Log, place: int | None, *, lowest: float | None, highest: float | None, back: bool
-) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Yield the log's name, where it is read on, and an entry, for each line between two times.
+) -> Iterator[tuple[_Log, log_timestamps.Line]]:
+    """Yield the log, and each line of it between two times.
 
     place: where it is read on; None: at its beginning or, if back, its end.
     """
@@ -202,7 +208,7 @@ def _entries(
             late = highest is not None and line.time > highest
             if line.end > marked or (early if back else late):
                 return
-            yield log.name, line.start if back else line.end, _entry(log, line)
+            yield log, line
     except FileNotFoundError:  # its job was deleted meanwhile, or has put something in its place
         return
 
@@ -223,8 +229,16 @@ def _before(
 def _entry(log: _Log, line: log_timestamps.Line) -> dict[str, Any]:
     return {
         **log.head,
-        "timestamp": f"{datetime.fromtimestamp(line.time, UTC):%Y-%m-%dT%H:%M:%S.%f}000Z",
+        "timestamp": _timestamp(line),
         "severity": "INFO",
-        "insertId": f"{line.start:012d}-{log.path.name.removesuffix('.log')}",
+        "insertId": _insert_id(log, line),
         "textPayload": job_files.mask(line.text, log.hidden),
     }
+
+
+def _timestamp(line: log_timestamps.Line) -> str:
+    return f"{datetime.fromtimestamp(line.time, UTC):%Y-%m-%dT%H:%M:%S.%f}000Z"
+
+
+def _insert_id(log: _Log, line: log_timestamps.Line) -> str:
+    return f"{line.start:012d}-{log.path.name.removesuffix('.log')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -42,7 +43,7 @@ def training(parts: Parts) -> list[Resource]:
             "customJobs",
             CustomJob,
             jobs,
-            make=jobs.create_custom_job,
+            make=lambda call: jobs.create_custom_job(call.parent, call.body),
             show=jobs.custom_job,
             change=change,
         ),
@@ -50,7 +51,7 @@ def training(parts: Parts) -> list[Resource]:
             "trainingPipelines",
             TrainingPipeline,
             jobs,
-            make=jobs.create_training_pipeline,
+            make=lambda call: jobs.create_training_pipeline(call.parent, call.body),
             show=jobs.training_pipeline,
             change=change,
         ),
@@ -66,8 +67,11 @@ def tuning(parts: Parts) -> list[Resource]:
         if not study.state.ended:
             await jobs.studies.wait_for_change(study, HOLD_SECONDS)
 
+    async def create(call: Call) -> Json:
+        return jobs.begin(await asyncio.to_thread(jobs.check, call.parent, call.body))
+
     collection, proto = "hyperparameterTuningJobs", HyperparameterTuningJob
-    return [_jobs(collection, proto, jobs, make=jobs.create, show=jobs.render, change=change)]
+    return [_jobs(collection, proto, jobs, make=create, show=jobs.render, change=change)]
 
 
 def batch_predictions(parts: Parts) -> list[Resource]:
@@ -77,8 +81,11 @@ def batch_predictions(parts: Parts) -> list[Resource]:
     async def change(document: Json) -> None:
         await jobs.wait_for_end(document, HOLD_SECONDS)
 
+    def create(call: Call) -> Json:
+        return jobs.create(call.parent, call.body)
+
     collection, proto = "batchPredictionJobs", BatchPredictionJob
-    return [_jobs(collection, proto, jobs, make=jobs.create, show=jobs.render, change=change)]
+    return [_jobs(collection, proto, jobs, make=create, show=jobs.render, change=change)]
 
 
 def pipelines(parts: Parts) -> list[Resource]:
@@ -87,12 +94,14 @@ def pipelines(parts: Parts) -> list[Resource]:
 
     async def get(call: Call) -> Json:
         await jobs.wait_for_end(jobs.get(call.name), HOLD_SECONDS)
-        return jobs.render(jobs.get(call.name))
+        return await asyncio.to_thread(lambda: jobs.render(jobs.get(call.name)))
+
+    async def create(call: Call) -> Json:
+        checked = await asyncio.to_thread(jobs.check, call.parent, call.body)
+        return jobs.begin(call.parent, checked, call.query.get("pipelineJobId", ""))
 
     methods: dict[str, Method] = {
-        "create": lambda call: jobs.create(
-            call.parent, call.body, call.query.get("pipelineJobId", "")
-        ),
+        "create": create,
         "list": lambda call: jobs.page(call.parent, call.page),
         "get": get,
         "delete": lambda call: jobs.delete(jobs.get(call.name)),
@@ -124,7 +133,7 @@ def _jobs(
     proto: Any,
     jobs: Training | Tuning | BatchPredictions,
     *,
-    make: Callable[[str, Json], Json],
+    make: Method,
     show: Callable[[Json], Json],
     change: Callable[[Json], Awaitable[None]],
 ) -> Resource:
@@ -133,7 +142,7 @@ def _jobs(
 
     async def get(call: Call) -> Json:
         await change(documents.get(records, call.name))
-        return show(documents.get(records, call.name))
+        return await asyncio.to_thread(lambda: show(documents.get(records, call.name)))
 
     def list_all(call: Call) -> Json:
         found, token = documents.page(records, call.name, query=call.page, render=show)
@@ -143,7 +152,7 @@ def _jobs(
         collection,
         proto,
         methods={
-            "create": lambda call: make(call.parent, call.body),
+            "create": make,
             "list": list_all,
             "get": get,
             "delete": lambda call: jobs.delete(documents.get(records, call.name)),

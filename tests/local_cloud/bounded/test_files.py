@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,18 @@ def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
     assert files.read(path, 1024) == b"a" * 1024
     with pytest.raises(OverLimit, match="larger than 0"):
         files.read(path, 1023)
+
+
+def test_the_end_of_a_file_is_read_and_not_the_rest(tmp_path: Path) -> None:
+    """Of a terabyte of holes, too."""
+    path = tmp_path / "said"
+    path.write_bytes(b"before")
+    os.truncate(path, 1 << 40)
+    with open(path, "ab+") as file:
+        file.write(b"the end")
+        file.flush()
+        assert files.tail(file, 3) == b"end"
+        assert files.tail(file, 10) == b"\0\0\0the end"
 
 
 def test_a_line_has_a_limit() -> None:

@@ -172,3 +172,9 @@ def test_order_by_several_fields_and_newest_first_without_any() -> None:
 )
 def test_what_a_filter_allows(text: str, allowed: dict[str, tuple[str, str]]) -> None:
     assert bounds(text) == allowed
+
+
+def test_a_filter_is_no_longer_than_the_service_takes() -> None:
+    assert compile_filter("a=b " * 5000)({"a": "b"})
+    with pytest.raises(InvalidFilter, match="it is longer than 20000 characters"):
+        compile_filter("a=b " * 5001)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.requests import Request
 
+from local_cloud.google import rest
 from local_cloud.google.definitions.values import WrongValue
 from local_cloud.google.rest import (
     Api,
@@ -101,6 +102,20 @@ def test_what_is_no_object_is_bad_json() -> None:
         parse_json(b'{"a": NaN}')
     with pytest.raises(Invalid, match="a list of objects"):
         inners({"rows": [1]}, "rows")
+
+
+def test_a_page_has_so_many_bytes_at_most_and_one_item_at_least(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rest, "PAGE_BYTES", 100)
+    found = ["x" * 40, "y" * 40, "z" * 40, "w" * 400, "v"]
+    pages, after = [], 0
+    while True:
+        page, after = cut_page(found, after, 1000)
+        pages.append([text[0] for text in page])
+        if not after:
+            break
+    assert pages == [["x", "y"], ["z"], ["w"], ["v"]]
 
 
 @given(st.lists(st.integers()), st.integers(1, 5))

@@ -199,6 +199,25 @@ def test_a_file_that_a_job_writes_is_read_once_for_its_digests(
     assert objects.get("k", "large") == found
 
 
+def test_the_sizes_alone_are_those_of_a_listing(
+    objects: Objects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what was sent and what a job wrote, changed or removed; they are found without reading."""
+    for name in ("a", "a/b", "b/a\nb", "b//c", "x" * 300, "é", "z/changed", "z/removed"):
+        put(objects, name, name.encode())
+    for path in ("by a job", "a-job/wrote", "z/changed"):
+        job_writes(objects, path, b"longer than before")
+    (objects.folder / "k" / "z" / "removed").unlink()
+    os.truncate(job_writes(objects, "huge"), 1 << 40)
+    (objects.folder / "k" / "link").symlink_to(job_writes(objects, "linked"))
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "digest", None)
+        sizes = list(objects.sizes("k"))
+    assert sizes == [(found.size, found.created) for found in objects.list("k")]
+    assert len(sizes) == 10
+    assert list(objects.sizes("k")) == sizes
+
+
 def test_a_listing_writes_nothing_down_again(
     objects: Objects, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -41,6 +42,19 @@ def test_a_long_list_is_read_in_pages_while_others_write(records: Records) -> No
         seen.append(document["number"])
         records.delete("job", name)
     assert seen == list(range(1200))
+
+
+def test_a_list_of_long_documents_is_read_a_few_at_a_time(records: Records) -> None:
+    """However many there are: memory holds those of a page, and of one more document."""
+    with records.transaction():
+        for number in range(40):
+            records.put("job", f"{number:05}", {"number": number, "text": "x" * (1 << 20)})
+    tracemalloc.start()
+    try:
+        assert [document["number"] for _, document in records.list("job")] == list(range(40))
+        assert tracemalloc.get_traced_memory()[1] < 20 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_what_begins_with_a_prefix_is_removed_and_nothing_else(records: Records) -> None:

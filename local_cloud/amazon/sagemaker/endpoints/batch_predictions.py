@@ -28,6 +28,7 @@ from local_cloud.amazon.sagemaker.resources.names import arn, split_s3_uri
 from local_cloud.amazon.sagemaker.resources.request import check_bucket, check_volume_key, invalid
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
+from local_cloud.disk_errors import say
 from local_cloud.engine.serving.deployments import MOST
 from local_cloud.engine.serving.http_client import HttpRequest
 from local_cloud.engine.serving.spec import Deployment, NoSuchDeployment, ServingState, Unanswered
@@ -118,12 +119,11 @@ class BatchPredictions:
 
     def list(self, params: Json) -> Json:
         """ListTransformJobs: the newest first, unless the request says otherwise."""
-        jobs = [job for _, job in self.records.list(KIND)]
-        chosen = listing.select(jobs, params, name=NAME, status="TransformJobStatus")
+        short = listing.shorten((job for _, job in self.records.list(KIND)), *SUMMARY)
+        chosen = listing.select(short, params, name=NAME, status="TransformJobStatus")
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": "TransformJobStatus"}
-        ordered = listing.sort(chosen, params, fields, default="Descending")
-        short = [{field: job[field] for field in SUMMARY if field in job} for job in ordered]
-        return listing.page(short, params, "TransformJobSummaries")
+        found = listing.sort(chosen, params, fields, default="Descending")
+        return listing.page(found, params, "TransformJobSummaries")
 
     def stop(self, params: Json) -> Json:
         """StopTransformJob: what has been written so far stays."""
@@ -172,7 +172,7 @@ class BatchPredictions:
         try:
             await self._transform(name)
         except (EngineError, StoreError, ValueError, *NOT_WRITTEN) as problem:
-            self._end(name, "Failed", f"ClientError: {problem}"[: status.LONGEST_REASON])
+            self._end(name, "Failed", f"ClientError: {say(problem)}"[: status.LONGEST_REASON])
         except Exception as problem:  # a fault in this program: the job must not seem to run
             logging.getLogger(__name__).exception("transform job %s", name)
             self._end(name, "Failed", f"InternalServerError: {problem!r}")

@@ -43,7 +43,7 @@ def apis(platform: Platform) -> list[Api]:
     """Return CloudWatch in the protocols of its SDKs; in the query protocol it refuses by name."""
     metrics = JobMetrics(platform.records, platform.engine)
     operations = {"GetMetricStatistics": metrics.get_statistics, "GetMetricData": metrics.get_data}
-    by_json = JsonService(MODEL, operations, in_thread=True)
+    by_json = JsonService(MODEL, operations, in_thread=operations)
     return [CborService(MODEL, operations), by_json, QueryService(MODEL, {})]
 
 

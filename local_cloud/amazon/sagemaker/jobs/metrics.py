@@ -32,11 +32,9 @@ def final(
     """
     latest: dict[str, Json] = {}
     regexes = [each["Regex"] for each in definitions]
-    for metric, log, start, value in _search(regexes, logs, seconds, every=False):
-        line = next(log_timestamps.lines(logs[log], start), None)
-        if line is None:  # its job has removed the log meanwhile
-            continue
-        name, moment = definitions[metric]["Name"], line.time
+    found = _search(regexes, logs, seconds, every=False)
+    for metric, moment, value in _with_times(found, logs):
+        name = definitions[metric]["Name"]
         known = latest.get(name)
         if known is None or known["Timestamp"] <= moment:
             latest[name] = {"MetricName": name, "Value": value, "Timestamp": moment}
@@ -78,18 +76,13 @@ def _with_times(
     """Yield (metric, time, value) of what search.py found."""
     times: dict[tuple[int, int], float] = {}
     for place, log in enumerate(logs):
-        starts = {start for _, where, start, _ in found if where == place}
-        if starts:
-            times |= {
-                (place, line.start): line.time
-                for line in log_timestamps.lines(log)
-                if line.start in starts
-            }
-    # A running job may have cut its log off meanwhile.
+        ends = sorted({end for _, where, end, _ in found if where == place})
+        seen = log_timestamps.times(log, ends)  # none, if its job has removed the log meanwhile
+        times |= {(place, end): moment for end, moment in zip(ends, seen, strict=False)}
     return (
-        (metric, times[place, start], value)
-        for metric, place, start, value in found
-        if (place, start) in times
+        (metric, times[place, end], value)
+        for metric, place, end, value in found
+        if (place, end) in times
     )
 
 

@@ -3,23 +3,26 @@
 A process of its own, for a regular expression can run for ever, and meanwhile none of a process's
 other threads runs. Reads {"seconds", "longest", "every", "ended", "metrics": [regex],
 "logs": [descriptor]} as JSON, with null for a log that cannot be read; writes
-[[metric, log, start, value]]: of each metric in each log, by their places, the last line that has
-it or, with `every`, each line. A last line that may still be written is left out then, unless the
-job has `ended`. Is ended by SIGALRM after so many seconds.
+[[metric, log, end, value]]: of each metric in each log, by their places, the last line that has it
+or, with `every`, each line; end: the byte behind the line. A last line that may still be written is
+left out then, unless the job has `ended`. Is ended by SIGALRM after so many seconds.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 import re
 import signal
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from typing import BinaryIO
 
 MOST = 200_000  # values that are written: the last ones
-Row = tuple[int, int, float]  # metric, start of the line, value
+Row = tuple[int, int, float]  # metric, end of the line, value
 
 
 def latest(patterns: Sequence[re.Pattern[str]], log: int, longest: int) -> list[Row]:
@@ -35,16 +38,29 @@ def rows(
     log: a descriptor of it; longest: bytes of a line; whole: a last line that may still be written
     is left out.
     """
-    start = 0
+    end = 0
     with open(log, "rb") as file:
         while raw := file.readline(longest):
-            if whole and not raw.endswith(b"\n"):
+            if whole and len(raw) < longest and not raw.endswith(b"\n"):
                 return
+            end += len(raw)
+            if len(raw) == longest and not raw.strip(b"\0"):
+                end = skip_hole(file, end)
+                continue
             text = raw.decode(errors="replace").rstrip("\r\n")
             for metric, pattern in enumerate(patterns):
                 if (number := value(pattern, text)) is not None:
-                    yield metric, start, number
-            start += len(raw)
+                    yield metric, end, number
+
+
+def skip_hole(file: BinaryIO, place: int) -> int:
+    """Go to the first byte from this place on that is in no hole of the file; return where."""
+    try:
+        place = os.lseek(file.fileno(), place, os.SEEK_DATA)
+    except OSError as problem:
+        if problem.errno == errno.ENXIO:  # the rest is a hole
+            place = os.fstat(file.fileno()).st_size
+    return file.seek(place)
 
 
 def value(pattern: re.Pattern[str], text: str) -> float | None:
@@ -74,7 +90,7 @@ def main() -> None:
             lines: Iterable[Row] = rows(patterns, log, task["longest"], whole=not task["ended"])
         else:
             lines = latest(patterns, log, task["longest"])
-        found.extend((metric, place, start, number) for metric, start, number in lines)
+        found.extend((metric, place, end, number) for metric, end, number in lines)
     json.dump(list(found), sys.stdout)
 
 

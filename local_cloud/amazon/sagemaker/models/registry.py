@@ -85,12 +85,13 @@ class ModelRegistry:
         if params.get("CrossAccountFilterOption") == "CrossAccount":
             raise not_implemented("ListModelPackageGroups of other accounts")
         groups = [group for _, group in self.records.list(GROUP)]
-        return _list_summaries(
+        return listing.summaries(
             groups,
             params,
             name=GROUP_NAME,
             summary=GROUP_SUMMARY,
             member="ModelPackageGroupSummaryList",
+            default="Ascending",
         )
 
     def delete_group(self, params: Json) -> Json:
@@ -223,8 +224,13 @@ class ModelRegistry:
             ):
                 # The name that a list is filtered and sorted by: of a version, the group's.
                 found.append(package | {"shown": key.partition("/")[0]})
-        return _list_summaries(
-            found, params, name="shown", summary=SUMMARY, member="ModelPackageSummaryList"
+        return listing.summaries(
+            found,
+            params,
+            name="shown",
+            summary=SUMMARY,
+            member="ModelPackageSummaryList",
+            default="Ascending",
         )
 
     def update(self, params: Json) -> Json:
@@ -286,19 +292,3 @@ def _refuse(request: Json) -> None:
             raise not_implemented(f"{field} ({what})")
     if request.get("CertifyForMarketplace"):
         raise not_implemented("CertifyForMarketplace (AWS Marketplace)")
-
-
-def _list_summaries(
-    items: list[Json], params: Json, *, name: str, summary: tuple[str, ...], member: str
-) -> Json:
-    """Return a page of summaries of these documents.
-
-    It begins with the oldest, where the request is silent.
-    """
-    whole = listing.complete(items, name)
-    times = [{"LastModifiedTime": item["CreationTime"], **item} for item in whole]
-    found = listing.select(times, params, name=name, status="CreationTime")
-    fields = {"Name": name, "CreationTime": "CreationTime"}
-    found = listing.sort(found, params, fields, default="Ascending")
-    short = [{field: item[field] for field in summary if field in item} for item in found]
-    return listing.page(short, params, member)

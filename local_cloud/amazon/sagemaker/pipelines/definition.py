@@ -50,6 +50,7 @@ DURATION = re.compile(
     re.IGNORECASE,
 )
 SECONDS = (365 * 86400, 30 * 86400, 7 * 86400, 86400, 3600, 60, 1)  # of the groups of DURATION
+MOST_STEPS = 1000  # of one pipeline: each becomes a job on this machine
 INTERNAL = "SageMaker.JOB_INTERNAL_ERROR"  # the one exception of retry policies that occurs here
 
 
@@ -104,6 +105,15 @@ def parse(text: str) -> Definition:
     except CycleError as problem:
         raise invalid(f"Steps wait for each other: {' -> '.join(problem.args[1])}") from None
     return found
+
+
+def require_few(definition: Definition) -> None:
+    """Refuse a new pipeline with more steps than one may have here."""
+    count = len(definition.steps)
+    if count > MOST_STEPS:
+        raise invalid(
+            f"Steps: {count} steps, and a pipeline here has at most {MOST_STEPS}: split it"
+        )
 
 
 def values(definition: Definition, given: list[Json]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import functools
 import logging
 import secrets
 import string
+import threading
 import time
 from typing import Any
 
@@ -14,6 +15,7 @@ from local_cloud.amazon.account import CALLER
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.sagemaker.pipelines import definition as pipeline_definition
 from local_cloud.amazon.sagemaker.pipelines import values as pipeline_values
+from local_cloud.amazon.sagemaker.pipelines.definition import Definition
 from local_cloud.amazon.sagemaker.pipelines.pipelines import Pipelines
 from local_cloud.amazon.sagemaker.pipelines.runner import PipelineRunner
 from local_cloud.amazon.sagemaker.pipelines.steps import StepKinds
@@ -47,18 +49,31 @@ class PipelineExecutions:
         self._kinds, self._objects = kinds, objects
         self._runners: dict[str, PipelineRunner] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._starting = threading.Lock()
 
     # ---- requests -------------------------------------------------------------------------------
     def start_execution(self, request: Json) -> Json:
-        """StartPipelineExecution: record and begin it."""
+        """StartPipelineExecution: record and begin it; called in a thread."""
         for field in MISSING:
             if request.get(field):
                 raise not_implemented(f"StartPipelineExecution {field}")
-        pipeline = self.pipelines.get(request["PipelineName"])
-        name, token = pipeline["PipelineName"], request["ClientRequestToken"]
-        for known in self.table.all():
-            if known["pipeline"] == name and known["token"] == token:
+        with self._starting:  # so that one that is sent again finds the first
+            pipeline = self.pipelines.get(request["PipelineName"])
+            if known := self._find_same(request, pipeline):
                 return {ARN: known["arn"]}
+            return self._start(request, pipeline)
+
+    def _find_same(self, request: Json, pipeline: Json) -> Json | None:
+        """Return the execution that this request has started already."""
+        name, token = pipeline["PipelineName"], request["ClientRequestToken"]
+        return next(
+            (one for one in self.table.all() if (one["pipeline"], one["token"]) == (name, token)),
+            None,
+        )
+
+    def _start(self, request: Json, pipeline: Json) -> Json:
+        """Record and begin an execution."""
+        name, token = pipeline["PipelineName"], request["ClientRequestToken"]
         definition = pipeline_definition.parse(pipeline["PipelineDefinition"])
         values = pipeline_definition.values(definition, request.get("PipelineParameters") or [])
         execution = "".join(secrets.choice(LETTERS) for _ in range(12))
@@ -80,7 +95,7 @@ class PipelineExecutions:
         with self.table.records.transaction():
             self.table.put(execution, **facts | given)
             self.pipelines.ran(name)
-        self._run(execution)
+        self._loop.call_soon_threadsafe(self._run, execution, definition)
         return {ARN: made}
 
     def describe(self, params: Json) -> Json:
@@ -117,7 +132,8 @@ class PipelineExecutions:
         found = self._get(params[ARN])
         self._require_living(found)
         self.table.put(found["id"], status="Stopping")
-        self._runners[found["id"]].wake()
+        if runner := self._runners.get(found["id"]):  # else it has not begun yet
+            runner.wake()
         return {ARN: found["arn"]}
 
     def update(self, params: Json) -> Json:
@@ -180,11 +196,12 @@ class PipelineExecutions:
     # ---- the work -------------------------------------------------------------------------------
     def start(self) -> None:
         """Resume what an earlier server has left; the engine has started."""
+        self._loop = asyncio.get_running_loop()
         for name, found in self.table.records.list(EXECUTION):
             with self.table.records.understood(EXECUTION, name):
                 ended = found["status"] in ENDED
             if not ended:
-                self._run(name)
+                self._run(name, pipeline_definition.parse(found["definition"]))
 
     async def close(self) -> None:
         """Run them no further; the next start resumes what is under way."""
@@ -193,8 +210,10 @@ class PipelineExecutions:
         if self._tasks:
             await asyncio.wait(self._tasks.values())
 
-    def _run(self, execution: str) -> None:
-        runner = PipelineRunner(self.table, self._kinds, self._objects, execution=execution)
+    def _run(self, execution: str, definition: Definition) -> None:
+        runner = PipelineRunner(
+            self.table, self._kinds, self._objects, execution=execution, definition=definition
+        )
         self._runners[execution] = runner
         task = asyncio.get_running_loop().create_task(runner.live())
         self._tasks[execution] = task

@@ -40,14 +40,6 @@ class Pipelines:
         """CreatePipeline: check the definition, and record it."""
         name, token = request[NAME], request.pop("ClientRequestToken")
         found = {"PipelineArn": arn(f"{KIND}/{name}")}
-        known = self.records.get(KIND, name)
-        if known and known["token"] == token:  # sent again, for the answer was lost
-            return found
-        if known:
-            raise invalid(
-                "Pipeline names must be unique within an AWS account and region. Pipeline with name"
-                f" ({name}) already exists."
-            )
         tags, now = request.pop("Tags", []), time.time()
         document = {
             "PipelineDisplayName": name,
@@ -61,6 +53,14 @@ class Pipelines:
             "token": token,
         }
         with self.records.transaction():
+            known = self.records.get(KIND, name)
+            if known and known["token"] == token:  # sent again, for the answer was lost
+                return found
+            if known:
+                raise invalid(
+                    "Pipeline names must be unique within an AWS account and region. Pipeline with"
+                    f" name ({name}) already exists."
+                )
             self.records.put(KIND, name, document)
             self.tags.make(found["PipelineArn"], tags)
         return found
@@ -70,7 +70,8 @@ class Pipelines:
         known = self.get(request[NAME])
         changes = self._check(request, known["PipelineDefinition"])
         changes |= {"LastModifiedTime": time.time(), "LastModifiedBy": CALLER}
-        self.records.put(KIND, known[NAME], known | changes)
+        with self.records.transaction():
+            self.records.put(KIND, known[NAME], self.get(known[NAME]) | changes)
         return {"PipelineArn": known["PipelineArn"]}
 
     def describe(self, params: Json) -> Json:
@@ -89,15 +90,15 @@ class Pipelines:
         since, before = params.get("CreatedAfter", 0.0), params.get("CreatedBefore", float("inf"))
         prefix = params.get("PipelineNamePrefix", "")
         recorded = (pipeline for _, pipeline in self.records.list(KIND, prefix))
-        found = [
+        chosen = (
             pipeline
             for pipeline in listing.complete(recorded, NAME)
             if since < pipeline["CreationTime"] < before
-        ]
+        )
         fields = {"Name": NAME, "CreationTime": "CreationTime"}
-        found = listing.sort(found, params, fields, default="Descending")
-        short = [{field: each[field] for field in SUMMARY if field in each} for each in found]
-        return listing.page(short, params, "PipelineSummaries")
+        short = listing.shorten(chosen, *SUMMARY)
+        found = listing.sort(short, params, fields, default="Descending")
+        return listing.page(found, params, "PipelineSummaries")
 
     def delete(self, params: Json) -> Json:
         """DeletePipeline: with its executions; the jobs of their steps stay."""
@@ -141,7 +142,7 @@ class Pipelines:
         text = kept.get("PipelineDefinition") or (self._read(place) if place else known)
         if not text:
             raise invalid("PipelineDefinition is required: it says which steps there are")
-        definition.parse(text)
+        definition.require_few(definition.parse(text))
         return kept | {"PipelineDefinition": text}
 
     def _read(self, place: Json) -> str:

@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
-from local_cloud.amazon.sagemaker.pipelines import conditions, definition
+from local_cloud.amazon.sagemaker.pipelines import conditions
 from local_cloud.amazon.sagemaker.pipelines import steps as pipeline_steps
-from local_cloud.amazon.sagemaker.pipelines.definition import Step
+from local_cloud.amazon.sagemaker.pipelines.definition import Definition, Step
 from local_cloud.amazon.sagemaker.pipelines.steps import StepKinds
 from local_cloud.amazon.sagemaker.pipelines.table import ENDED, PipelineTable
 from local_cloud.amazon.sagemaker.pipelines.values import (
@@ -31,6 +31,7 @@ from local_cloud.amazon.sagemaker.resources.names import arn, split_s3_uri
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.engine.jobs import job_files, job_table
+from local_cloud.engine.jobs.pieces import Pieces
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 
@@ -44,13 +45,21 @@ class PipelineRunner:
     """Run one execution to its end."""
 
     def __init__(
-        self, table: PipelineTable, kinds: StepKinds, objects: Objects, *, execution: str
+        self,
+        table: PipelineTable,
+        kinds: StepKinds,
+        objects: Objects,
+        *,
+        execution: str,
+        definition: Definition,
     ) -> None:
         """kinds: what steps call; objects: where property files are read."""
         self._table, self._kinds, self._objects = table, kinds, objects
         self._id = execution
-        self._definition = definition.parse(self._execution["definition"])
+        self._definition = definition
+        self._execution = self._read_execution()
         self._woken = asyncio.Event()
+        self._pieces = Pieces()
 
     def wake(self) -> None:
         """Look at the execution again: it is to be stopped, or more may run at a time."""
@@ -61,9 +70,12 @@ class PipelineRunner:
         while self._execution["status"] not in ENDED:
             try:
                 self._woken.clear()
-                self._settle()
-                while self._execution["status"] == "Executing" and self._begin_next():
-                    pass
+                self._execution = self._read_execution()
+                await self._settle()
+                if self._execution["status"] == "Executing":
+                    await self._begin_ready()
+                if self._woken.is_set():
+                    continue
                 if not self._running():
                     self._end()
                     return
@@ -72,8 +84,7 @@ class PipelineRunner:
                 logging.getLogger(__name__).error("pipeline %s waits: %s", self._id, problem)
                 await asyncio.sleep(job_table.RETRY)
 
-    @property
-    def _execution(self) -> Json:
+    def _read_execution(self) -> Json:
         found = self._table.get(self._id)
         assert found
         return found
@@ -86,10 +97,11 @@ class PipelineRunner:
         return [step for step in self._steps.values() if step["status"] not in ENDED]
 
     # ---- how steps end --------------------------------------------------------------------------
-    def _settle(self) -> None:
+    async def _settle(self) -> None:
         """Write down how the jobs of steps have ended; stop those that are to be stopped."""
         stopping = self._execution["status"] == "Stopping"
         for document in self._running():
+            await self._pieces.pause()
             step = self._definition.steps[document["name"]]
             if stopping:
                 self._kinds.stop(step.kind, document["job"])
@@ -121,34 +133,43 @@ class PipelineRunner:
                     self._execution["pipeline"], step.name, document["key"], result=kept
                 )
 
-    def _put(self, step: Step, **changes: Any) -> None:
-        self._table.put_step(self._id, step.name, **changes)
+    def _put(self, step: Step, **changes: Any) -> Json:
+        return self._table.put_step(self._id, step.name, **changes)
 
     def _end(self) -> None:
         """End the execution: nothing runs any more, and nothing is to begin."""
         failed = any(step["status"] == "Failed" for step in self._steps.values())
         if self._execution["status"] == "Stopping":
-            self._table.put(self._id, status="Stopped")
+            self._note(status="Stopped")
         elif failed:
             told = self._execution.get("failure") or STEPS_FAILED
-            self._table.put(self._id, status="Failed", failure=told)
+            self._note(status="Failed", failure=told)
         else:
-            self._table.put(self._id, status="Succeeded")
+            self._note(status="Succeeded")
+
+    def _note(self, **changes: Any) -> None:
+        """Record what has changed of the execution."""
+        self._execution = self._table.put(self._id, **changes)
 
     # ---- how steps begin ------------------------------------------------------------------------
-    def _begin_next(self) -> bool:
-        """Begin a step whose turn it is; False: there is none, or it has to wait."""
+    async def _begin_ready(self) -> None:
+        """Begin the steps whose turn it is; those that end at once have it be others' turn."""
         begun = self._steps
-        if any(step["status"] == "Failed" for step in begun.values()):
+        waiting = [step for step in self._definition.steps.values() if step.name not in begun]
+        while ready := [step for step in waiting if self._is_ready(step, begun)]:
+            for step in ready:
+                if not self._may_begin(begun):
+                    return
+                begun[step.name] = self._begin(step)
+                await self._pieces.pause()
+            waiting = [step for step in waiting if step.name not in begun]
+
+    def _may_begin(self, begun: dict[str, Json]) -> bool:
+        """Return whether another step may begin, if there is one whose turn it is."""
+        if self._woken.is_set() or any(step["status"] == "Failed" for step in begun.values()):
             return False
         most = (self._execution.get("parallelism") or {}).get("MaxParallelExecutionSteps")
-        if most and len(self._running()) >= most:
-            return False
-        for step in self._definition.steps.values():
-            if step.name not in begun and self._is_ready(step, begun):
-                self._begin(step)
-                return True
-        return False
+        return not most or sum(step["status"] not in ENDED for step in begun.values()) < most
 
     def _is_ready(self, step: Step, begun: dict[str, Json]) -> bool:
         """Return whether all that it waits for has succeeded, and its branch is taken."""
@@ -157,9 +178,9 @@ class PipelineRunner:
             return False
         return step.branch is None or begun[step.branch[0]]["outcome"] == step.branch[1]
 
-    def _begin(self, step: Step, attempt: int = 1) -> None:
+    def _begin(self, step: Step, attempt: int = 1) -> Json:
         """Begin a step; one that calls nothing, or whose call is refused, ends at once."""
-        start = self._steps.get(step.name, {}).get("start", time.time())
+        start = self._table.step(self._id, step.name).get("start", time.time())
         facts: Json = {"kind": step.kind, "attempt": attempt, "start": start} | step.display
         try:
             chosen = step.arguments.get(pipeline_steps.NAMES.get(step.kind, ""))
@@ -180,7 +201,7 @@ class PipelineRunner:
             facts |= {"status": "Failed", "end": time.time(), "reason": reason}
         except ValueProblem as problem:
             facts |= {"status": "Failed", "end": time.time(), "reason": f"ClientError: {problem}"}
-        self._put(step, **facts)
+        return self._put(step, **facts)
 
     def _decide(self, step: Step, scope: Scope) -> Json:
         outcome = conditions.hold(step.arguments["Conditions"], scope)
@@ -190,7 +211,7 @@ class PipelineRunner:
 
     def _fail(self, step: Step, scope: Scope) -> Json:
         told = as_text(resolve(step.arguments.get("ErrorMessage", ""), scope))[:3072]
-        self._table.put(self._id, failure=told[:1300] or STEPS_FAILED)
+        self._note(failure=told[:1300] or STEPS_FAILED)
         metadata = {"Fail": {"ErrorMessage": told}}
         return {"status": "Failed", "end": time.time(), "reason": told[:1024], "metadata": metadata}
 
@@ -235,7 +256,7 @@ class PipelineRunner:
         return Scope(execution["parameters"], variables, self._properties, self._file, self._read)
 
     def _properties(self, step: str) -> Json:
-        found: Json = self._steps[step].get("properties") or {}
+        found: Json = self._table.step(self._id, step).get("properties") or {}
         return found
 
     def _file(self, step: str, name: str) -> str:

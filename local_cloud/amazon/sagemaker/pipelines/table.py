@@ -41,10 +41,14 @@ class PipelineTable:
         found = self.records.list(STEP, f"{execution}/")
         return {document["name"]: document for _, document in found}
 
+    def step(self, execution: str, name: str) -> Json:
+        """Return a step; {} of one that has not begun."""
+        return self.records.get(STEP, f"{execution}/{name}") or {}
+
     def put_step(self, execution: str, name: str, **changes: Any) -> Json:
         """Record a step that begins, or what has changed of one."""
         key = f"{execution}/{name}"
-        document = (self.records.get(STEP, key) or {"name": name}) | changes
+        document = {"name": name} | self.step(execution, name) | changes
         if "end" in document:  # the clock may have been set back since its start
             document["end"] = max(document["end"], document["start"])
         self.records.put(STEP, key, document)

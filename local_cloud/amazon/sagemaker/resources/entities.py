@@ -108,13 +108,13 @@ class Entities:
     def page(self, items: Iterable[Json], params: Json) -> Json:
         """Return a page of summaries: the newest first, unless the request says otherwise."""
         since, until = params.get("CreatedAfter", -math.inf), params.get("CreatedBefore", math.inf)
-        items = [item for item in items if since <= item["CreationTime"] <= until]
-        fields = {"Name": self.kind.name, "CreationTime": "CreationTime"}
-        items = listing.sort(items, params, fields, default="Descending")
         times = ("CreationTime", "LastModifiedTime")
         shown = (self.kind.name, self.kind.arn, *times, *self.kind.summary)
-        short = [{field: item[field] for field in shown if field in item} for item in items]
-        return listing.page(short, params, f"{self.kind.word}Summaries")
+        chosen = (item for item in items if since <= item["CreationTime"] <= until)
+        fields = {"Name": self.kind.name, "CreationTime": "CreationTime"}
+        short = listing.shorten(chosen, *shown)
+        found = listing.sort(short, params, fields, default="Descending")
+        return listing.page(found, params, f"{self.kind.word}Summaries")
 
 
 def merge(document: Json, changes: Json, field: str, *, most: int) -> Json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from local_cloud.store import readable
 
 Json = dict[str, Any]
 PAGE = 10  # items, where MaxResults is not given
+PAGE_BYTES = 10_000_000  # as JSON, about; as on the service, a page may have fewer than MaxResults
 
 
 def select(items: Iterable[Json], params: Json, *, name: str, status: str) -> list[Json]:
@@ -41,6 +43,12 @@ def _passes(item: Json, params: Json, *, name: str, status: str) -> bool:
     return bool(params.get("StatusEquals", item[status]) == item[status])
 
 
+def shorten(items: Iterable[Json], *fields: str) -> Iterator[Json]:
+    """Yield these fields of each item, so that memory holds no more of a list than is shown."""
+    for item in items:
+        yield {field: item[field] for field in fields if field in item}
+
+
 def sort(items: Iterable[Json], params: Json, fields: Json, *, default: str) -> list[Json]:
     """Sort as the request says; fields: the item's field for each value of SortBy.
 
@@ -52,25 +60,37 @@ def sort(items: Iterable[Json], params: Json, fields: Json, *, default: str) -> 
 
 
 def summaries(
-    items: Iterable[Json], params: Json, *, name: str, summary: tuple[str, ...], member: str
+    items: Iterable[Json],
+    params: Json,
+    *,
+    name: str,
+    summary: tuple[str, ...],
+    member: str,
+    default: str = "Descending",
 ) -> Json:
-    """Return a page of summaries of these documents.
-
-    It begins with the newest, where the request is silent.
-    """
+    """Return a page of summaries of these documents; default: as in sort()."""
     whole = complete(items, name)
-    times = [{"LastModifiedTime": item["CreationTime"], **item} for item in whole]
+    shown = shorten(whole, name, "CreationTime", "LastModifiedTime", *summary)
+    times = ({"LastModifiedTime": item["CreationTime"], **item} for item in shown)
     found = select(times, params, name=name, status=name)
     fields = {"Name": name, "CreationTime": "CreationTime"}
-    found = sort(found, params, fields, default="Descending")
+    found = sort(found, params, fields, default=default)
     short = [{field: item[field] for field in summary if field in item} for item in found]
     return page(short, params, member)
 
 
 def page(items: list[Json], params: Json, member: str) -> Json:
-    """Return a page of the items under the name `member`, and NextToken if more follow."""
+    """Return a page of the items under the name `member`, and NextToken if more follow.
+
+    A page has PAGE_BYTES at most, but one item at least.
+    """
     start = _start(params.get("NextToken"))
-    end = start + params.get("MaxResults", PAGE)
+    end, left = start, PAGE_BYTES
+    for item in items[start : start + params.get("MaxResults", PAGE)]:
+        left -= len(json.dumps(item, default=str))
+        if left < 0 and end > start:
+            break
+        end += 1
     found: Json = {member: items[start:end]}
     return found | ({"NextToken": _token(end)} if end < len(items) else {})
 

@@ -6,7 +6,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from local_cloud.billing import query_records
@@ -86,16 +86,24 @@ class Jobs:
             raise Problem(404, "notFound", message)
         return found
 
-    def list(self, project: str) -> list[Document]:
-        """Return a project's jobs, the newest first."""
-        recorded = self._records.list(KIND, f"{project}/")
+    def list(self, project: str, states: Container[str] = ()) -> list[str]:
+        """Return the names of the records of a project's jobs, the newest first.
 
-        def with_time(name: str, document: Document) -> tuple[int, Document]:
+        states: of which they are, if any is named. A job's query may have a megabyte, so memory
+        holds the names alone.
+        """
+
+        def facts(name: str, document: Document) -> tuple[int, str, str]:
             known = self._unrecorded.get(name, document)
-            return int(known["statistics"]["creationTime"]), known
+            return -int(known["statistics"]["creationTime"]), known["status"]["state"], name
 
-        found = readable.each(KIND, recorded, with_time)
-        return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
+        recorded = readable.each(KIND, self._records.list(KIND, f"{project}/"), facts)
+        found = [(when, name) for when, state, name in recorded if not states or state in states]
+        return [name for _, name in sorted(found, key=lambda each: each[0])]
+
+    def listed(self, name: str) -> Document | None:
+        """Return a job by the name that list() gave; None if it has been deleted."""
+        return self._unrecorded.get(name) or self._records.get(KIND, name)
 
     def running(self, project: str, job: str) -> Future[None] | None:
         """Return a future that ends when the job does; None if it has."""

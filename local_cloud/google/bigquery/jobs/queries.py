@@ -88,13 +88,10 @@ class Queries:
     def list(self, call: Call) -> Document:
         """GET …/jobs"""
         wanted = {one.upper() for one in call.request.query_params.getlist("stateFilter")}
-        found = [
-            one | {"state": one["status"]["state"]}
-            for one in self._jobs.list(call.path("project"))
-            if not wanted or one["status"]["state"] in wanted
-        ]
-        chosen, more = page_of(found, call)
-        return {"kind": "bigquery#jobList", "jobs": chosen} | more
+        names = self._jobs.list(call.path("project"), wanted)
+        chosen, more = page_of(names, call, look_up=self._jobs.listed)
+        jobs = [one | {"state": one["status"]["state"]} for one in chosen]
+        return {"kind": "bigquery#jobList", "jobs": jobs} | more
 
     def cancel(self, call: Call) -> Document:
         """POST …/jobs/{job}/cancel"""

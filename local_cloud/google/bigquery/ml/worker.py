@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 import local_cloud
+from local_cloud.bounded.files import tail
 from local_cloud.google.bigquery.api.errors import Problem
 
 LONGEST = 6 * 3600  # seconds, as long as any query of BigQuery's may take
@@ -112,8 +113,7 @@ class Worker:
     def _last_error(self) -> str:
         if self._errors is None:
             return ""
-        self._errors.seek(0)
-        lines = self._errors.read()[-4000:].decode(errors="replace").strip().splitlines()
+        lines = tail(self._errors, 4000).decode(errors="replace").strip().splitlines()
         return lines[-1][:500] if lines else ""
 
 

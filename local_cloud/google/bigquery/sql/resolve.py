@@ -13,7 +13,7 @@ from local_cloud.google.bigquery.catalog.catalog import Catalog, Document, Name
 from local_cloud.google.bigquery.duckdb.database import encode
 from local_cloud.google.bigquery.sql import information_schema
 from local_cloud.google.bigquery.sql.grammar import MLFunction
-from local_cloud.google.bigquery.sql.statements import parse
+from local_cloud.google.bigquery.sql.statements import count_tokens, parse, require_few
 
 DEEPEST = 16  # views in views
 
@@ -28,6 +28,7 @@ class Resolver:
     reads: dict[Name, Document] = field(default_factory=dict)
     functions: Callable[[Any], None] | None = None  # calls those of ML in a tree
     check: Callable[[], None] = lambda: None  # raises if the query was cancelled
+    sizes: list[int] = field(default_factory=list)  # tokens of the views, one each time it is read
 
     def resolve(self, tree: Any, depth: int = 0) -> Any:
         """Return the tree with DuckDB's names.
@@ -90,8 +91,14 @@ class Resolver:
         if document["type"] == "VIEW":
             if depth >= DEEPEST:
                 raise invalid_query(f"views are nested more than {DEEPEST} deep: {name}")
-            inner = Resolver(self.catalog, name.project, "", self.reads)
-            query = inner.resolve(parse(document["view"]["query"]), depth + 1)
+            text = document["view"]["query"]
+            self.sizes.append(count_tokens(text))
+            require_few(sum(self.sizes))
+            self.check()
+            inner = Resolver(
+                self.catalog, name.project, "", self.reads, check=self.check, sizes=self.sizes
+            )
+            query = inner.resolve(parse(text), depth + 1)
             put(table, query.subquery(), alias)
             return
         if document["type"] != "TABLE":

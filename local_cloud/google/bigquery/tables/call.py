@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from local_cloud.google import rest
 from local_cloud.google.bigquery.api.errors import invalid
 from local_cloud.google.bigquery.duckdb.foreign_errors import explain
-from local_cloud.google.rest import Call, Json, cut_page
+from local_cloud.google.rest import Call, Item, Json, fit
 from local_cloud.http import bodies
 from local_cloud.http.whole_numbers import whole
 
@@ -15,12 +18,26 @@ API = rest.Api(
 )
 
 
-def page_of(found: list[Json], call: Call, most: int = 1000) -> tuple[list[Json], Json]:
-    """Return a page of a list, and the token of the next; a token is how many came before."""
+def _same(item: Any) -> Any:
+    return item
+
+
+def page_of(
+    found: Sequence[Item],
+    call: Call,
+    most: int = 1000,
+    look_up: Callable[[Item], Json | None] = _same,
+) -> tuple[list[Json], Json]:
+    """Return a page of a list, and the token of the next; a token is how many came before.
+
+    look_up: returns an item in full, or None if there is none any more.
+    """
     wanted = call.whole("maxResults")
     size = min(most if wanted is None else wanted, most)
     token = call.query.get("pageToken") or "0"
     if (start := whole(token)) is None:
         raise invalid(f"Invalid value for pageToken: {token[:80]!r} is not a whole number")
-    chosen, after = cut_page(found, start, size)
-    return list(chosen), {"nextPageToken": str(after)} if after else {}
+    there = (item for each in found[start : start + size] if (item := look_up(each)))
+    chosen = list(fit(there))
+    after = start + len(chosen)
+    return chosen, {"nextPageToken": str(after)} if chosen and after < len(found) else {}

@@ -15,6 +15,7 @@ from typing import Any
 
 from google.cloud.aiplatform_v1.types import BatchPredictionJob
 
+from local_cloud.disk_errors import say
 from local_cloud.engine.serving.http_client import HttpRequest
 from local_cloud.engine.serving.spec import Deployment, NoSuchDeployment, ServingState, Unanswered
 from local_cloud.engine.spec import EngineError
@@ -159,7 +160,7 @@ class BatchPredictions:
         try:
             await self._score(name)
         except (EngineError, StoreError, ValueError, *NOT_WRITTEN) as problem:
-            self._fail(name, str(problem))
+            self._fail(name, say(problem))
         except Exception as problem:  # a fault in this program: the job must not seem to run
             logging.getLogger(__name__).exception("batch prediction %s", name)
             self._fail(name, f"The local cloud made a mistake ({problem!r}); its log has more.")

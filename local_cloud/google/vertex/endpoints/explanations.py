@@ -5,15 +5,19 @@ Source: types/explanation.py and types/explanation_metadata.py of google.cloud.a
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from local_cloud.automl import shapley
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.resources.schema import Json, require
 
-AT_ONCE = 500  # instances of a request to the model
+AT_ONCE = 500  # instances of a request to the model, and the values in them:
+VALUES_AT_ONCE = 100_000
+MOST_VALUES = 20_000_000  # in all that the model is asked, to explain one instance
 MOST_PATHS = 50  # SampledShapleyAttribution.path_count
 
 Ask = Callable[[list[Any]], Awaitable[list[Any]]]  # instances to predictions
@@ -63,10 +67,13 @@ async def explain(instance: Any, spec: Json, ask: Ask) -> Json:
     point = Point.of(instance)
     baseline = _baseline(point, metadata.get("inputs", {}))
     features = [name for name in point.values if point.values[name] != baseline.values[name]]
-    paths = shapley.paths(features, path_count(spec))
-    steps = [each for path in paths for each in _steps(baseline, point, path)]
+    count = path_count(spec)
+    _require_few(len(features), count, size=len(point.values))
+    paths = shapley.paths(features, count)
+    steps = (each for path in paths for each in _steps(baseline, point, path))
+    at_once = min(AT_ONCE, max(1, VALUES_AT_ONCE // max(1, len(point.values))))
     predictions: list[Any] = []
-    for part in _parts(steps):
+    while part := await asyncio.to_thread(lambda: list(islice(steps, at_once))):
         predictions += await ask(part)
     output, index, values = _outputs(predictions, metadata)
     changes = shapley.changes(paths, values)
@@ -139,9 +146,15 @@ def _steps(baseline: Point, point: Point, path: list[Any]) -> Iterator[Any]:
         yield Point(dict(values), point.is_list).instance()
 
 
-def _parts(steps: list[Any]) -> Iterator[list[Any]]:
-    for start in range(0, len(steps), AT_ONCE):
-        yield steps[start : start + AT_ONCE]
+def _require_few(features: int, paths: int, *, size: int) -> None:
+    """Refuse an instance of so many values that the model would be asked for ever."""
+    values = paths * (features + 1) * size
+    require(
+        values <= MOST_VALUES,
+        f"explain: {features} features that differ from the baseline, on {paths} paths, are"
+        f" {values} values to predict from, and at most {MOST_VALUES} are here: give the model a"
+        " smaller pathCount",
+    )
 
 
 def _outputs(predictions: list[Any], metadata: Json) -> tuple[str, list[int], list[float]]:

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
@@ -52,7 +53,8 @@ def routes(endpoints: Endpoints) -> list[BaseRoute]:
             name = rest.read_name(request)
             endpoints.get(name)
             query = {"permissions": request.query_params.getlist("permissions")}
-            return JSONResponse(answer(name, query | await read_json(request)))
+            body = query | await read_json(request)
+            return JSONResponse(await run_in_threadpool(answer, name, body))
 
         path = f"{root}/endpoints/{{id:id}}:{method}"
         return Route(path, handle, methods=["POST", "GET"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -12,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from local_cloud.engine.serving.http_client import HttpRequest, HttpResponse
 from local_cloud.engine.serving.spec import NoSuchDeployment, Unanswered
-from local_cloud.google.rest import HTTP, ApiError, read_json
+from local_cloud.google.rest import HTTP, ApiError, parse_json
 from local_cloud.google.vertex.endpoints import explanations, serving_launch
 from local_cloud.google.vertex.endpoints.endpoints import Endpoints
 from local_cloud.google.vertex.resources import rest
@@ -45,9 +46,11 @@ class Predictions:
     async def predict(self, request: Request) -> Response:
         """POST :predict, with instances as JSON."""
         content = await bodies.read(request, LARGEST)
-        _instances(content)
+        await bodies.process(content, _instances)
         deployed_id, response = await self.send(rest.read_name(request), content)
-        return Response(_extend(response, self.about(deployed_id)), media_type=JSON)
+        about = self.about(deployed_id)
+        answer = await bodies.process(response.body, lambda _: _extend(response, about))
+        return Response(answer, media_type=JSON)
 
     async def raw_predict(self, request: Request) -> Response:
         """POST :rawPredict: the body goes to the replica as it is, and so does the answer back."""
@@ -66,8 +69,11 @@ class Predictions:
 
     async def explain(self, request: Request) -> Response:
         """POST :explain: predictions, and what each feature adds to them."""
-        endpoint, content = rest.read_name(request), await read_json(request)
-        asked = parse_message(ExplainRequest, content | {"endpoint": endpoint})
+        endpoint, content = rest.read_name(request), await bodies.read(request)
+        asked = await bodies.process(
+            content,
+            lambda read: parse_message(ExplainRequest, parse_json(read) | {"endpoint": endpoint}),
+        )
         require(asked.get("instances"), "instances: a list of at least one")
         chosen = asked.get("deployedModelId") or self._choose(endpoint)
         facts = self._endpoints.facts(chosen)
@@ -85,9 +91,12 @@ class Predictions:
         parameters = {"parameters": asked["parameters"]} if "parameters" in asked else {}
 
         async def ask(instances: list[Any], **more: Any) -> list[Any]:
-            body = json.dumps({"instances": instances, **parameters, **more}).encode()
+            whole = {"instances": instances, **parameters, **more}
+            body = (await asyncio.to_thread(json.dumps, whole)).encode()
             _, response = await self.send(endpoint, body, deployed_id=chosen)
-            return list(_predictions(response)["predictions"])
+            return await bodies.process(
+                response.body, lambda _: list(_predictions(response)["predictions"])
+            )
 
         predictions = await ask(asked["instances"])
         if facts["model"].get("automl", {}).get("kind") == "pictures":

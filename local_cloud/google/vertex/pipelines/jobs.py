@@ -84,7 +84,10 @@ class PipelineJobs:
 
     # ---- requests -------------------------------------------------------------------------------
     def check(self, parent: str, body: Json) -> tuple[Json, PipelineSpec, Task]:
-        """Return a pipeline job as it is recorded, its definition and its first task; or refuse."""
+        """Return a pipeline job as it is recorded, its definition and its first task; or refuse.
+
+        Only this takes long for a large pipeline, and it may be called in a thread.
+        """
         job = parse_message(PipelineJob, body, "pipeline_job")
         for field in OWN_FIELDS:
             job.pop(field, None)
@@ -99,7 +102,18 @@ class PipelineJobs:
 
     def create(self, parent: str, body: Json, chosen: str, *, schedule: str = "") -> Json:
         """Check, record and begin a pipeline job; returns it. schedule: whose run it is."""
-        job, spec, root = self.check(parent, body)
+        return self.begin(parent, self.check(parent, body), chosen, schedule=schedule)
+
+    def begin(
+        self,
+        parent: str,
+        checked: tuple[Json, PipelineSpec, Task],
+        chosen: str,
+        *,
+        schedule: str = "",
+    ) -> Json:
+        """Record and begin a pipeline job as check() returned it; returns the resource."""
+        job, spec, root = checked
         chosen = chosen or f"pipeline-{new_id()}"
         require(JOB_ID.fullmatch(chosen), f"pipelineJobId: {chosen!r} is not {JOB_ID.pattern}")
         job |= {"scheduleName": schedule} if schedule else {}

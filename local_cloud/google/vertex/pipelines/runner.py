@@ -11,10 +11,14 @@ import logging
 import secrets
 import sqlite3
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
+from local_cloud.disk_errors import say
 from local_cloud.engine.jobs import job_table
+from local_cloud.engine.jobs.pieces import Pieces
 from local_cloud.engine.spec import Job, State
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.jobs.training import Training
@@ -23,6 +27,7 @@ from local_cloud.google.vertex.pipelines import container as pipeline_container
 from local_cloud.google.vertex.pipelines.inputs import Unresolved
 from local_cloud.google.vertex.pipelines.lineage import Lineage
 from local_cloud.google.vertex.pipelines.spec import (
+    MOST_TASKS,
     ONCE_ALL_ENDED,
     PipelineSpec,
     outputs_of,
@@ -34,6 +39,7 @@ from local_cloud.google.vertex.tracking.metadata import Metadata
 
 FAST = "PIPELINE_FAILURE_POLICY_FAIL_FAST"
 LOST = 3  # so often a task runs again whose job the end of a server has cut off
+TOGETHER = 20  # tasks that end in one transaction, which takes about a millisecond for each
 
 
 def new_task(path: str, name: str, kind: str, *, component: str, parent: int, **more: Any) -> Task:
@@ -54,6 +60,10 @@ class PipelineRunner:
         self.lineage = Lineage(metadata, job, self.spec.name)
         self.tasks = TaskTable(self._records, job["name"])
         self.cancelling = job["state"] == "PIPELINE_STATE_CANCELLING"
+        self._pieces = Pieces()
+        # How many more tasks may be made than those that the loops and pipelines that began make.
+        begun = [task for task in self.tasks.all() if task.execution]
+        self._room = MOST_TASKS - sum(map(self._count_inside, begun))
         self._news = asyncio.Event()
         self._watching: dict[str, asyncio.Task[None]] = {}  # engine jobs
         self._changed = False
@@ -73,12 +83,26 @@ class PipelineRunner:
                 task.cancel()
 
     def cancel(self) -> None:
-        """Stop the tasks that run, and start no more."""
+        """Have the tasks that run be stopped, and start no more."""
         self.cancelling = True
-        for task in self.tasks.all():
-            if task.jobs and not task.is_over:
-                self._engine.stop(task.jobs[-1])
         self._news.set()
+
+    async def _stop(self) -> None:
+        """Stop the jobs of the tasks that run; those that wait all at once, for the disk's sake."""
+        jobs = [task.jobs[-1] for task in self._running()]
+        waiting = iter([job for job in jobs if self._engine.get(job).state is State.QUEUED])
+        while several := list(islice(waiting, TOGETHER)):
+            with self._records.transaction():
+                for job in several:
+                    self._engine.stop(job)
+            await self._pieces.pause()
+        for job in jobs:
+            self._engine.stop(job)
+            await self._pieces.pause()
+
+    def _running(self) -> list[Task]:
+        """Return the tasks with a job, which may have ended, that have not."""
+        return [task for task in self.tasks.all() if task.jobs and not task.is_over]
 
     def _root(self) -> Task:
         root = self.tasks.get("")
@@ -90,12 +114,16 @@ class PipelineRunner:
         self._changed = False
         self._news.clear()
         if self.cancelling:
-            self.cancel()
-            self._news.clear()
-        for task in self.tasks.all():
-            if task.jobs and not task.is_over:
-                await self._judge(task)
-        self._visit(root)
+            await self._stop()
+            await self._put_all(
+                task.now("CANCELLED", error="CANCELED")
+                for task in self._running()
+                if self._engine.get(task.jobs[-1]).state is State.STOPPED
+            )
+        for task in self._running():
+            await self._judge(task)
+            await self._pieces.pause()
+        await self._visit(root)
         if not self._changed:
             self._watch()
             await self._news.wait()
@@ -103,8 +131,8 @@ class PipelineRunner:
     def _watch(self) -> None:
         """Have the end, or the start, of each task's job be news."""
         self._watching = {job: task for job, task in self._watching.items() if not task.done()}
-        for task in self.tasks.all():
-            if task.jobs and not task.is_over and task.jobs[-1] not in self._watching:
+        for task in self._running():
+            if task.jobs[-1] not in self._watching:
                 waiting = asyncio.create_task(self._change_of(task.jobs[-1], task.state))
                 self._watching[task.jobs[-1]] = waiting
 
@@ -122,6 +150,14 @@ class PipelineRunner:
                 cache.note(task, self.lineage)
             self.tasks.put(task)
         self._changed = True
+
+    async def _put_all(self, tasks: Iterator[Task]) -> None:
+        """Record tasks, several at once: each waits for the disk otherwise."""
+        while several := list(islice(tasks, TOGETHER)):
+            with self._records.transaction():
+                for task in several:
+                    self._put(task)
+            await self._pieces.pause()
 
     # ---- tasks that run -------------------------------------------------------------------------
     async def _judge(self, task: Task) -> None:
@@ -171,7 +207,7 @@ class PipelineRunner:
                 hidden=self._engine.hidden,
             )
         except (ApiError, OSError) as problem:
-            self._put(task.now("FAILED", error=str(problem)))
+            self._put(task.now("FAILED", error=say(problem)))
             return
         with self._records.transaction():
             for key, names in task.output_artifacts.items():
@@ -179,27 +215,39 @@ class PipelineRunner:
             self._put(task.now("SUCCEEDED", output_parameters=values))
 
     # ---- pipelines and loops --------------------------------------------------------------------
-    def _visit(self, scope: Task) -> None:
+    async def _visit(self, scope: Task) -> None:
         """Start what can start in a pipeline, or in one within it, and end it if all has ended."""
         component = self.spec.component(scope.component)
+        if self.cancelling:
+            await self._give_up(scope)
         for name, wanted in component["dag"]["tasks"].items():
             task = self.tasks.get(below(scope.path, name))
-            if task is None:
+            if task is None and not self.cancelling:
                 self._trigger(scope, name, wanted)
-            elif not task.is_over and task.kind == "dag":
-                self._visit(task)
-            elif not task.is_over and task.kind == "loop":
-                self._turn(task, wanted)
+            elif task and not task.is_over and task.kind == "dag":
+                await self._visit(task)
+            elif task and not task.is_over and task.kind == "loop":
+                await self._turn(task, wanted)
+            await self._pieces.pause()
         inside = self._inside(scope)
         if len(inside) == len(component["dag"]["tasks"]):
             self._end(scope, list(inside.values()), inputs.outputs(component, inside))
+
+    async def _give_up(self, scope: Task) -> None:
+        """Note of all tasks of a pipeline that have not begun that they never will."""
+        tasks = self.spec.component(scope.component)["dag"]["tasks"]
+        await self._put_all(
+            self._new(scope, name, wanted).now("NOT_TRIGGERED")
+            for name, wanted in tasks.items()
+            if self.tasks.get(below(scope.path, name)) is None
+        )
 
     def _inside(self, scope: Task) -> dict[str, Task]:
         names = self.spec.component(scope.component)["dag"]["tasks"]
         found = {name: self.tasks.get(below(scope.path, name)) for name in names}
         return {name: task for name, task in found.items() if task}
 
-    def _turn(self, loop: Task, wanted: Json) -> None:
+    async def _turn(self, loop: Task, wanted: Json) -> None:
         """Start the rounds of a loop, as many side by side as it allows."""
         every = inputs.items(wanted, dict(loop.parameters))
         limit = int(wanted.get("iteratorPolicy", {}).get("parallelismLimit", 0)) or len(every)
@@ -208,10 +256,11 @@ class PipelineRunner:
         for number, task in enumerate(rounds):
             if task and not task.is_over:
                 running += 1
-                self._visit(task)
+                await self._visit(task)
             elif task is None and running < limit and not self._is_halted():
                 running += 1
                 self._round(loop, wanted, number, item=every[number])
+            await self._pieces.pause()
         there = [task for task in rounds if task]
         component = self.spec.component(loop.component)
         if len(there) == len(every):
@@ -223,7 +272,13 @@ class PipelineRunner:
         given = {**loop.parameters, wanted["parameterIterator"]["itemInput"]: item}
         more = {"parameters": given, "artifacts": loop.artifacts}
         path, name = below(loop.path, str(number)), f"{loop.name}-{number}"
-        self._begin(new_task(path, name, "dag", component=loop.component, parent=loop.id, **more))
+        task = new_task(path, name, "dag", component=loop.component, parent=loop.id, **more)
+        try:
+            self._require_room(task)
+        except Unresolved as problem:
+            self._put(task.now("FAILED", error=str(problem)))
+            return
+        self._begin(task)
 
     def _end(self, task: Task, inside: list[Task], outputs: tuple[Json, Any]) -> None:
         """End a pipeline, or a loop, if all in it has ended."""
@@ -244,9 +299,34 @@ class PipelineRunner:
     # ---- tasks that begin -----------------------------------------------------------------------
     def _is_halted(self) -> bool:
         """Return whether nothing more is to begin."""
-        fast = self.job["runtimeConfig"].get("failurePolicy") == FAST
-        failed = any(task.state in ("FAILED", "CANCELLED") for task in self.tasks.all())
-        return self.cancelling or (fast and failed)
+        if self.cancelling:
+            return True
+        if self.job["runtimeConfig"].get("failurePolicy") != FAST:
+            return False
+        return any(task.state in ("FAILED", "CANCELLED") for task in self.tasks.all())
+
+    def _new(self, scope: Task, name: str, wanted: Json) -> Task:
+        """Return a task of a pipeline that has not begun."""
+        reference = wanted["componentRef"]["name"]
+        component = self.spec.component(reference)
+        kind = "loop" if "parameterIterator" in wanted else "dag"
+        if "dag" not in component:
+            kind = "container" if "container" in self.spec.executor(component) else "importer"
+        return new_task(below(scope.path, name), name, kind, component=reference, parent=scope.id)
+
+    def _require_room(self, task: Task) -> None:
+        """Refuse a loop or a pipeline that would make too many tasks with all the others."""
+        if self._count_inside(task) > self._room:
+            raise Unresolved(
+                f"the pipeline would make more than {MOST_TASKS} tasks, the most that a pipeline"
+                " job here has: split it"
+            )
+
+    def _count_inside(self, task: Task) -> int:
+        """Return how many tasks a loop or a pipeline makes itself; a loop: its rounds."""
+        if task.kind == "loop":
+            return len(inputs.items(self._task_spec(task), dict(task.parameters)))
+        return len(self.spec.component(task.component)["dag"]["tasks"]) if task.kind == "dag" else 0
 
     def _trigger(self, scope: Task, name: str, wanted: Json) -> None:
         """Begin a task whose turn it is, or note that it never will."""
@@ -257,16 +337,12 @@ class PipelineRunner:
         }
         if len(beside) < len(upstream(wanted)) or not all(one.is_over for one in beside.values()):
             return
-        reference = wanted["componentRef"]["name"]
-        component = self.spec.component(reference)
-        kind = "loop" if "parameterIterator" in wanted else "dag"
-        if "dag" not in component:
-            kind = "container" if "container" in self.spec.executor(component) else "importer"
-        task = new_task(below(scope.path, name), name, kind, component=reference, parent=scope.id)
+        task = self._new(scope, name, wanted)
+        component = self.spec.component(task.component)
         policy = wanted.get("triggerPolicy", {})
         always = policy.get("strategy") == ONCE_ALL_ENDED
         good = all(one.is_good for one in beside.values())
-        if self.cancelling or not (always or (good and not self._is_halted())):
+        if not (always or (good and not self._is_halted())):
             self._put(task.now("NOT_TRIGGERED"))
             return
         try:
@@ -283,8 +359,7 @@ class PipelineRunner:
             task = replace(
                 task, artifacts=inputs.artifacts(wanted, component, scope, beside=beside)
             )
-            if kind == "loop":
-                inputs.items(wanted, given)
+            self._require_room(task)
         except (Unresolved, conditions.InvalidCondition) as problem:
             self._put(task.now("FAILED", error=str(problem)))
             return
@@ -312,6 +387,7 @@ class PipelineRunner:
                 self._import(task)
             else:
                 self._put(task.now("RUNNING", started=time.time()))
+        self._room -= self._count_inside(task)
 
     def _begin_container(self, task: Task, wanted: Json) -> None:
         key = cache.fingerprint(task, wanted, self.spec)

@@ -23,6 +23,7 @@ from local_cloud.google.vertex.resources.schema import Json, parse_message, requ
 from local_cloud.store.records import NOT_WRITTEN
 
 OUTPUT_FIELDS = ("startedRunCount", "nextRunTime", "lastPauseTime", "lastResumeTime", "catchUp")
+MOST_AT_ONCE = 10  # runs that begin before others have their turn on the loop
 RETRY = 1.0  # seconds until a run that has to wait, or could not be recorded, is tried again
 
 
@@ -135,10 +136,15 @@ class Schedules(Collection):
 
     # ---- runs -----------------------------------------------------------------------------------
     def begin_due(self, now: float) -> float | None:
-        """Begin the runs that are due; return for how many seconds there are none."""
-        waits = []
+        """Begin runs that are due; return for how many seconds there are none.
+
+        A schedule that has missed many begins some of them; 0 is for the rest.
+        """
+        waits, begun = [], 0
         for _, schedule in list(self.records.list(self.kind)):
             while schedule["state"] == "ACTIVE":
+                if begun == MOST_AT_ONCE:
+                    return 0.0
                 wait = _seconds(schedule["nextRunTime"]) - now
                 if wait <= 0 and self._is_full(schedule):
                     if schedule.get("allowQueueing"):
@@ -147,6 +153,7 @@ class Schedules(Collection):
                     schedule = self._plan(schedule, now)
                 elif wait <= 0:
                     schedule = self._begin(schedule, now)
+                    begun += 1
                 else:
                     waits.append(wait)
                     break

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, NamedTuple
 
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.pipelines import conditions, placeholders
@@ -17,6 +17,8 @@ from local_cloud.http import bodies
 
 DEEPEST = 20  # pipelines in pipelines
 MOST_ITEMS = 1000  # of a loop
+# In one pipeline job, with those of the pipelines in it: each becomes a job on this machine.
+MOST_TASKS = 5000
 # The image of Google's ready-made components: their program calls other services by itself.
 READY_MADE = "gcr.io/ml-pipeline/google-cloud-pipeline-components"
 TYPES: Mapping[str, tuple[type, ...]] = {
@@ -146,7 +148,7 @@ def check(given: Any) -> PipelineSpec:
     spec = PipelineSpec(given)
     try:
         require(spec.name, "pipelineSpec.pipelineInfo.name: required")
-        _Check(spec).graph("root", spec.root, ())
+        require_few(_Check(spec).graph("root", spec.root, ()).tasks)
     except (LookupError, TypeError, AttributeError, ValueError) as problem:
         raise ApiError(
             "INVALID_ARGUMENT", f"pipelineSpec: not a compiled pipeline ({problem!r})"
@@ -154,6 +156,12 @@ def check(given: Any) -> PipelineSpec:
     except conditions.InvalidCondition as problem:
         raise ApiError("UNIMPLEMENTED", f"not implemented in the local cloud: {problem}") from None
     return spec
+
+
+def require_few(tasks: int) -> None:
+    """Refuse a pipeline that makes more tasks than a pipeline job may have."""
+    what = f"pipelineSpec: with the pipelines in it the pipeline makes {tasks} tasks"
+    require(tasks <= MOST_TASKS, f"{what}, and a job here has at most {MOST_TASKS}: split it")
 
 
 def _check_version(given: Json) -> None:
@@ -173,20 +181,28 @@ def _missing(what: str) -> ApiError:
     return ApiError("UNIMPLEMENTED", f"not implemented in the local cloud: {what}")
 
 
+class _Size(NamedTuple):
+    """What a component makes when it runs once; each round of a loop makes it again."""
+
+    tasks: int = 0
+    levels: int = 0  # pipelines in each other, itself too
+
+
 class _Check:
-    """Walks through all components, as far as they are used."""
+    """Looks once at each component that is used, however often and from where it is."""
 
     def __init__(self, spec: PipelineSpec) -> None:
         self.spec = spec
-        self.good: set[str] = set()  # components
+        self.sizes: dict[str, _Size] = {}  # of components that are good
 
-    def graph(self, where: str, component: Json, above: tuple[str, ...]) -> None:
+    def graph(self, where: str, component: Json, above: tuple[str, ...]) -> _Size:
         self.definitions(component)
         tasks = component["dag"]["tasks"]
         require(tasks, f"{where}: a pipeline needs a task")
-        require(len(above) <= DEEPEST, f"{where}: more than {DEEPEST} pipelines in each other")
-        for name, task in tasks.items():
-            self.task(f"{where}.{name}", task, tasks, above=above)
+        self.require_flat(where, len(above))
+        sizes = [
+            self.task(f"{where}.{name}", task, tasks, above=above) for name, task in tasks.items()
+        ]
         try:
             TopologicalSorter({name: upstream(task) for name, task in tasks.items()}).prepare()
         except CycleError as problem:
@@ -195,8 +211,12 @@ class _Check:
             ) from None
         for producer in _producers(component["dag"].get("outputs", {})):
             require(producer in tasks, f"{where}.outputs: there is no task {producer!r}")
+        return _Size(sum(1 + size.tasks for size in sizes), 1 + max(size.levels for size in sizes))
 
-    def task(self, where: str, task: Json, tasks: Json, *, above: tuple[str, ...]) -> None:
+    def require_flat(self, where: str, levels: int) -> None:
+        require(levels <= DEEPEST, f"{where}: more than {DEEPEST} pipelines in each other")
+
+    def task(self, where: str, task: Json, tasks: Json, *, above: tuple[str, ...]) -> _Size:
         self.inputs(where, task)
         for name in upstream(task):
             require(name in tasks, f"{where}: waits for {name!r}, and there is no such task")
@@ -212,11 +232,16 @@ class _Check:
         require(name not in above, f"{where}: the component {name} contains itself")
         component = self.spec.json.get("components", {}).get(name)
         require(component, f"{where}: there is no component {name!r}")
+        if name not in self.sizes:
+            self.sizes[name] = self.component(where, component, (*above, name))
+        self.require_flat(where, len(above) + self.sizes[name].levels)
+        return self.sizes[name]
+
+    def component(self, where: str, component: Json, above: tuple[str, ...]) -> _Size:
         if "dag" in component:
-            self.graph(where, component, (*above, name))
-        elif name not in self.good:
-            self.executor(where, component)
-            self.good.add(name)
+            return self.graph(where, component, above)
+        self.executor(where, component)
+        return _Size()
 
     def definitions(self, component: Json) -> None:
         """Require that the declared inputs and outputs are of types."""

@@ -19,6 +19,7 @@ TYPES = "type.googleapis.com/google.cloud.aiplatform.v1."
 EMPTY = "type.googleapis.com/google.protobuf.Empty"
 VERSION = "version"  # in an operation's document: of the API, if it is not v1
 PAGE = 100  # resources in an answer where the request names no pageSize
+_KEY = ""  # of the record's name, among an item's fields
 
 
 def get(records: Records, name: str) -> Json:
@@ -49,9 +50,24 @@ def page(
 
     `functions` are those that the filter may call. What cannot be rendered is left out.
     """
-    found = records.list(kind, f"{collection}/")
-    rendered = readable.each(kind, found, lambda _, document: _with_name(render(document)))
-    return paginate(list(rendered), query, functions)
+    keep, by = compile_filter(query.get("filter", ""), functions), query.get("orderBy", "")
+
+    def shown(name: str, document: Json) -> tuple[str, Json]:
+        return name, _with_name(render(document))
+
+    # Memory holds what they are ordered by, and whole only those of the page: one may have a MB.
+    short = [
+        _ordered_fields(item, by) | {_KEY: name}
+        for name, item in readable.each(kind, records.list(kind, f"{collection}/"), shown)
+        if keep(item)
+    ]
+    start, size = _window(query)
+    names = [each[_KEY] for each in order(short, by)]
+    there = ((name, records.get(kind, name)) for name in names[start : start + size])
+    known = ((name, document) for name, document in there if document)
+    chosen = list(rest.fit(item for _, item in readable.each(kind, known, shown)))
+    after = start + len(chosen)
+    return chosen, page_token(str(after)) if chosen and after < len(names) else ""
 
 
 def _with_name(resource: Json) -> Json:
@@ -61,19 +77,31 @@ def _with_name(resource: Json) -> Json:
     return resource
 
 
-def paginate(
-    rendered: list[Json], query: dict[str, str], functions: Functions | None = None
-) -> tuple[list[Json], str]:
-    """Return one page of resources in the form that is shown, and the next page's token."""
-    keep = compile_filter(query.get("filter", ""), functions)
-    found = order([item for item in rendered if keep(item)], query.get("orderBy", ""))
+def _ordered_fields(item: Json, by: str) -> Json:
+    """Return what order() looks at."""
+    roots = {part.split()[0].split(".")[0] for part in by.split(",") if part.strip()}
+    names = roots | {camel(name) for name in roots} | {"createTime"}
+    return {name: item[name] for name in names if name in item}
+
+
+def _window(query: dict[str, str]) -> tuple[int, int]:
+    """Return how many items come before a page, and how many it has at most."""
     try:
         start = int(read_page_token(query.get("pageToken", "")) or "0")
         size = int(query.get("pageSize", 0)) or PAGE
     except ValueError:
         start = size = -1
     require(start >= 0 and size > 0, "pageToken or pageSize is not valid")
-    chosen, after = rest.cut_page(found, start, size)
+    return start, size
+
+
+def paginate(
+    rendered: list[Json], query: dict[str, str], functions: Functions | None = None
+) -> tuple[list[Json], str]:
+    """Return one page of resources in the form that is shown, and the next page's token."""
+    keep = compile_filter(query.get("filter", ""), functions)
+    found = order([item for item in rendered if keep(item)], query.get("orderBy", ""))
+    chosen, after = rest.cut_page(found, *_window(query))
     return list(chosen), page_token(str(after)) if after else ""
 
 

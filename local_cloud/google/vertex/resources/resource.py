@@ -52,7 +52,7 @@ class Resource:
     methods: what answers create, list, get, patch and delete, as far as there are these, and custom
     methods: `POST :upload` of the collection, `POST *:cancel` of a resource. A coroutine is awaited
     on the server's loop; everything else is called in a thread or, with on_loop, on the loop, where
-    the engine is.
+    the engine is, but for list.
     long_running: those that are answered with an operation, which has ended.
     """
 

@@ -16,11 +16,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
+from local_cloud.engine.spec import NoSuchJob
 from local_cloud.google.rest import read_json
 from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.documents import number_project
 from local_cloud.google.vertex.resources.resource import Call, Method, Resource
 from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.http import bodies
 from local_cloud.store.records import Records
 
 LOCATION = "/projects/{project}/locations/{location}"
@@ -50,6 +52,8 @@ STANDARD = {  # method and path of each, "*" for a resource's id
     "patch": "PATCH *",
     "delete": "DELETE *",
 }
+# Values in the body of a request that is checked on the loop, which takes up to 10 µs for each.
+MOST_ON_LOOP = 5000
 # In the names of operations' metadata; the other long-running methods delete something.
 VERBS = {"create": "Create", "patch": "Update"}
 
@@ -81,18 +85,28 @@ def _route(
     def operation(call: Call) -> Any:
         return perform(resource, name, method, call=call, records=records)
 
-    async def answer(request: Request) -> JSONResponse:
-        content = await read_json(request) if verb in ("POST", "PATCH", "PUT") else {}
-        call = Call(read_name(request), request.query_params, content)
-        if resource.on_loop or inspect.iscoroutinefunction(method):
-            found = operation(call)
-        else:
-            found = await run_in_threadpool(operation, call)
-        shown = (await found if inspect.isawaitable(found) else found) or {}
-        version = request.path_params["version"]
+    waits = inspect.iscoroutinefunction(method)
+    on_loop = resource.on_loop and not waits and name != "list"  # a list only reads
+    most_values = MOST_ON_LOOP if on_loop else bodies.MOST_VALUES
+
+    def render(shown: Json, version: str) -> JSONResponse:
         if version != "v1" and "/operations/" in shown.get("name", ""):
             shown = documents.note_version(records, shown, version)
         return JSONResponse(shown)
+
+    async def answer(request: Request) -> JSONResponse:
+        has_body = verb in ("POST", "PATCH", "PUT")
+        content = await read_json(request, most_values=most_values) if has_body else {}
+        call = Call(read_name(request), request.query_params, content)
+        version = request.path_params["version"]
+        if waits:
+            return await run_in_threadpool(render, await operation(call) or {}, version)
+        if on_loop:
+            return render(operation(call) or {}, version)
+        try:
+            return await run_in_threadpool(lambda: render(operation(call) or {}, version))
+        except NoSuchJob:  # deleted while it was read: on the loop nothing is
+            return render(operation(call) or {}, version)
 
     return Route(path, answer, methods=[verb])
 

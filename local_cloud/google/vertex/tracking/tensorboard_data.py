@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from google.cloud.aiplatform_v1.types import (
@@ -12,7 +14,7 @@ from google.cloud.aiplatform_v1.types import (
     WriteTensorboardRunDataRequest,
 )
 
-from local_cloud.google.rest import ApiError
+from local_cloud.google.rest import PAGE_BYTES, ApiError, fit
 from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.collection import Collection
 from local_cloud.google.vertex.resources.schema import Json, parse_message, require, timestamp
@@ -88,7 +90,7 @@ class Points:
         count = -1 if most == "-1" else whole(most)
         if count is None:
             raise ApiError("INVALID_ARGUMENT", "maxDataPoints: a number from 1, or -1 for all")
-        return {"timeSeriesData": self._data(self.series.get(name), count)}
+        return {"timeSeriesData": self._data(self.series.get(name), count, PAGE_BYTES)}
 
     def read_many(self, board: str, names: list[str]) -> Json:
         """tensorboards/ID:batchRead."""
@@ -98,27 +100,43 @@ class Points:
             require(
                 name.startswith(f"{board}/experiments/"), f"{name!r} is no time series of {board}"
             )
-            found.append(self._data(self.series.get(name), 0))
+            found.append(self._data(self.series.get(name), 0, PAGE_BYTES // len(names)))
         return {"timeSeriesData": found}
 
-    def _data(self, series: Json, most: int) -> Json:
+    def _data(self, series: Json, most: int, room: int) -> Json:
         """Return all of a series' points, or so many.
 
-        0 means as many as the service gives unasked.
+        most: 0 means as many as the service gives unasked. room: bytes of them all; where they have
+        more, there are fewer of them.
         """
         kind = series["valueType"]
-        points = self.points(series["name"])
+        names = self._names(series["name"])
         if most != -1:
-            points = _thin(points, min(most, MOST_READ) or MOST[kind])
+            names = _thin(names, min(most, MOST_READ) or MOST[kind])
+        while (points := self._fitting(names, room)) is None:
+            names = _thin(names, len(names) // 2)
         return {
             "tensorboardTimeSeriesId": series["name"].rpartition("/")[2],
             "valueType": kind,
             "values": points,
         }
 
-    def points(self, name: str) -> list[Json]:
-        """Return the points of a series, by step."""
-        return [point for _, point in self.records.list(KIND, f"{name}/")]
+    def _names(self, name: str) -> Sequence[str]:
+        """Return the records' names of the points of a series, by step."""
+        return self.records.names(KIND, f"{name}/")
+
+    def _points(self, names: Iterable[str]) -> Iterator[Json]:
+        return (point for name in names if (point := self.records.get(KIND, name)))
+
+    def _fitting(self, names: Sequence[str], room: int) -> list[Json] | None:
+        """Return these points; None if they have more bytes, unless there is only one."""
+        found = []
+        for point in self._points(names):
+            room -= len(json.dumps(point))
+            if room < 0 and len(names) > 1:
+                return None
+            found.append(point)
+        return found
 
     def export(self, name: str, body: Json) -> Json:
         """timeSeries/ID:exportTensorboardTimeSeries: every point, in pages, by step."""
@@ -135,10 +153,12 @@ class Points:
         except ValueError:
             start = -1
         require(size > 0 and start >= 0, "pageToken or pageSize is not valid")
-        points = self.points(name)
-        end = start + min(size, MOST_EXPORTED)
-        token = base64.urlsafe_b64encode(str(end).encode()).decode() if end < len(points) else ""
-        return {"timeSeriesDataPoints": points[start:end], "nextPageToken": token}
+        names = self._names(name)
+        points = list(fit(self._points(names[start : start + min(size, MOST_EXPORTED)])))
+        end = start + len(points)
+        more = bool(points) and end < len(names)
+        token = base64.urlsafe_b64encode(str(end).encode()).decode() if more else ""
+        return {"timeSeriesDataPoints": points, "nextPageToken": token}
 
     def delete_below(self, name: str) -> None:
         """Delete the points of a series, or of all that lie below this name."""
@@ -150,7 +170,7 @@ def _place(step: int) -> str:
     return f"{step + 2**63:020d}"
 
 
-def _thin(points: list[Any], most: int) -> list[Any]:
+def _thin(points: Sequence[Any], most: int) -> Sequence[Any]:
     """Return so many points at most, evenly spread.
 
     The last is always there, and the first if there is room.

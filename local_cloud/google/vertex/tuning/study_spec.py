@@ -34,6 +34,7 @@ PARENTS = {  # what says when a parameter is there, by the kind of the one it de
     "unordered": "parentCategoricalValues",
 }
 MOST_VALUES, LEAST_DISTANCE = 1000, 1e-10  # of a discrete parameter's values
+MOST_PARAMETERS = 1000  # of a study, those too that depend on others
 
 
 def of(job: Json) -> StudySpec:
@@ -121,6 +122,8 @@ def _not_implemented(what: str) -> ApiError:
 
 def _add(parameters: list[Parameter], where: str, spec: Json, **condition: Any) -> None:
     """Add a parameter and those that are there only with some of its values, checked."""
+    most = f"studySpec.parameters: more than {MOST_PARAMETERS}, the most that a study here has"
+    require(len(parameters) < MOST_PARAMETERS, most)
     name = spec.get("parameterId", "")
     require(name, f"{where}.parameterId: required")
     require(not re.search(r"\s", name), f"{where}.parameterId: {name!r} contains whitespace")

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from local_cloud.engine.spec import Job, State
 from local_cloud.engine.studies.early_stopping import Curve
 from local_cloud.engine.studies.search import Value
-from local_cloud.engine.studies.spec import Study, TrialJob
+from local_cloud.engine.studies.spec import Study, StudySpec, TrialJob
 from local_cloud.engine.studies.studies import Studies
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.jobs.launch import PRIMARY, metric_file
@@ -51,8 +51,8 @@ class Tuning:
         self.records = training.records
 
     # ---- requests -------------------------------------------------------------------------------
-    def create(self, parent: str, body: Json) -> Json:
-        """Check, record and begin a tuning job; returns it."""
+    def check(self, parent: str, body: Json) -> tuple[Json, StudySpec]:
+        """Return a tuning job as it is recorded, and its study; or refuse. Works in a thread."""
         job = parse_message(HyperparameterTuningJob, body, "hyperparameter_tuning_job")
         require(job.get("displayName"), "hyperparameter_tuning_job.displayName: required")
         job.pop("trials", None)
@@ -63,6 +63,11 @@ class Tuning:
         now = timestamp(time.time())
         job |= {"name": f"{parent}/hyperparameterTuningJobs/{new_id()}"}
         job |= {"createTime": now, "updateTime": now}
+        return job, wanted
+
+    def begin(self, checked: tuple[Json, StudySpec]) -> Json:
+        """Record and begin a tuning job as check() returned it; returns the resource."""
+        job, wanted = checked
         with self.records.transaction():
             self.records.put("vertex", job["name"], job)
             self.studies.begin(DIALECT, job["name"], wanted)

@@ -82,6 +82,11 @@ def test_a_page_costs_no_more_than_it_may(jobs: Served, monkeypatch: pytest.Monk
     pages = list(jobs.client.get_paginator("filter_log_events").paginate(**asked))
     assert [len(page["events"]) for page in pages] == [0, 1, 0, 0]
     assert [epochs(jobs.filtered(logStreamNamePrefix="titanic/"))] == [[0, 1, 2, 3, 4, 5]]
+    monkeypatch.setattr(operations, "MOST_SEARCHED", 100)
+    monkeypatch.setattr(operations, "MOST_BYTES_SEARCHED", 1)  # so one line a page
+    pages = list(jobs.client.get_paginator("filter_log_events").paginate(**asked))
+    assert len(pages) > 4 and sum(len(page["events"]) for page in pages) == 1
+    assert [epochs(jobs.filtered(logStreamNamePrefix="titanic/"))] == [[0, 1, 2, 3, 4, 5]]
 
 
 @pytest.mark.parametrize(

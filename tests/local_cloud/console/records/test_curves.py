@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from local_cloud.console.charts import charts
+from local_cloud.console.records import curves as module
 from local_cloud.console.records.curves import Curves
 
 LINES = {
@@ -60,6 +62,28 @@ def test_no_line_takes_long_or_breaks_it(tmp_path: Path, line: str) -> None:
     log = tmp_path / "log"
     log.write_bytes(line.encode("latin-1") + b"\nepoch 2 loss 0.5\n")
     assert Curves().of(log)["loss"] == [(2, 0.5)]
+
+
+def test_holes_are_not_read(tmp_path: Path) -> None:
+    """Of 4 TiB: reading them would take an hour."""
+    log, curves = tmp_path / "log", Curves()
+    log.write_text("epoch 1 loss 0.5\n")
+    for epoch in (2, 3):
+        os.truncate(log, (epoch - 1) * 2 << 40)
+        with log.open("a") as file:
+            file.write(f"\nepoch {epoch} loss 0.5\n")
+        assert [point[0] for point in curves.of(log)["loss"]] == [*range(1, epoch + 1)]
+
+
+def test_a_curve_has_so_many_points_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_POINTS", 100)
+    log = tmp_path / "log"
+    log.write_text("".join(f"epoch {n} loss 0.5\n" for n in range(1, 451)))
+    epochs = [epoch for epoch, _ in Curves().of(log)["loss"]]
+    assert 50 <= len(epochs) <= 100 and epochs == sorted(epochs)
+    assert epochs[0] == 1 and epochs[-1] > 440
 
 
 @pytest.mark.parametrize(

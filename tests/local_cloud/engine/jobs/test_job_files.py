@@ -28,7 +28,7 @@ from local_cloud.client.control import Status
 from local_cloud.console.records import job_curves, results
 from local_cloud.console.records.curves import Curves
 from local_cloud.console.records.job_curves import JobCurves
-from local_cloud.engine.isolation import mounts
+from local_cloud.engine.isolation import roots
 from local_cloud.engine.jobs import job_files
 from local_cloud.engine.jobs.replica import last_lines
 from local_cloud.engine.spec import EngineError
@@ -569,7 +569,7 @@ def test_the_file_with_a_links_path_leads_to_no_other_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where nothing can be mounted, a file of the job has the path of a link that goes with it."""
-    monkeypatch.setattr(mounts, "available", lambda: False)
+    monkeypatch.setattr(roots, "available", lambda: False)
     job = tmp_path / "a job"
     job.mkdir()
     (host,) = launch.hosts(job, 1)

@@ -167,6 +167,81 @@ class TestLines:
                 assert sum(line.time < moment for line in log_timestamps.lines(log, start)) <= 1
 
 
+class TestSparseLogs:
+    """A job makes its log a terabyte long with one call; what it wrote around that is seen."""
+
+    @pytest.fixture
+    def log(self, tmp_path: Path) -> Path:
+        log = tmp_path / "r0.log"
+        written(log, "before\n", "half")
+        for size in (1 << 40, 2 << 40):
+            os.truncate(log, size)
+            written(log, "\n", f"the word at {size >> 40}\n")
+        os.truncate(log, 3 << 40)
+        return log
+
+    TEXTS = ("before", "half", "the word at 1", "the word at 2")
+
+    def test_their_lines_are_what_was_written(self, log: Path) -> None:
+        assert [text for text in texts(log) if text] == [*self.TEXTS]
+        back = [line.text for line in log_timestamps.lines_before(log, log.stat().st_size)]
+        assert [text for text in back if text] == [*self.TEXTS][::-1]
+
+    def test_reading_goes_on_from_each_line_both_ways(self, log: Path) -> None:
+        lines = list(log_timestamps.lines(log))
+        assert list(log_timestamps.lines_before(log, log.stat().st_size)) == lines[::-1]
+        for place, line in enumerate(lines):
+            assert list(log_timestamps.lines(log, line.end)) == lines[place + 1 :]
+            assert list(log_timestamps.lines_before(log, line.start)) == lines[:place][::-1]
+
+    def test_they_are_searched_for_the_secret_and_marked(self, log: Path) -> None:
+        asyncio.run(log_timestamps.finish([log], b"word"))
+        assert [text for text in texts(log) if "SECR" in text] == ["the SECR at 1", "the SECR at 2"]
+        assert log_timestamps.Marks(log).last() == (pytest.approx(time.time(), abs=60), 3 << 40)
+
+    def test_what_a_killed_server_left_is_searched_when_it_is_read(self, log: Path) -> None:
+        os.utime(log, (500, 500))
+        assert log_timestamps.mark_readable(log, b"word", ended=True) == log_timestamps.ALL
+        assert [line.time for line in log_timestamps.lines(log)] == [500] * len(texts(log))
+        assert not any("word" in text for text in texts(log))
+
+
+def test_a_reader_waits_for_a_part_of_the_search_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was not searched yet is not shown yet, and the next reader gets on."""
+    monkeypatch.setattr(log_timestamps, "PIECE", 10)
+    monkeypatch.setattr(log_timestamps, "READER_PIECES", 2)
+    log = tmp_path / "r0.log"
+    written(log, "a word\n" * 6)
+    shown = [log_timestamps.mark_readable(log, b"word", ended=True) for _ in range(3)]
+    assert shown == [16, 30, log_timestamps.ALL]  # but for what may begin the word
+    assert log.read_text() == "a SECR\n" * 6
+
+
+def test_where_no_mark_can_be_written_the_search_ends_and_what_was_searched_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "r0.log"
+    written(log, "a word\n" * 6)
+    log_timestamps.marks_path(log).mkdir()  # as a full disk does, it takes no line
+    assert log_timestamps.mark_readable(log, b"word", ended=True) == log_timestamps.ALL
+    assert log.read_text() == "a SECR\n" * 6
+    monkeypatch.setattr(log_timestamps, "PIECE", 10)
+    assert log_timestamps.mark_readable(log, b"word", ended=True) == 10
+    asyncio.run(asyncio.wait_for(log_timestamps.finish([log], b"word"), 30))
+
+
+def test_long_lines_are_read_when_they_are_wanted(tmp_path: Path) -> None:
+    """Many logs are read side by side, and memory holds no long line of each."""
+    log = tmp_path / "r0.log"
+    long = "x" * 500_000
+    written(log, "short\n", f"{long}\n", "short\n")
+    lines = list(log_timestamps.lines(log))
+    assert [line.text for line in lines] == ["short", long, "short"]
+    assert all(len(line.raw or b"") <= log_timestamps.BLOCK for line in lines)
+
+
 class TestMark:
     def test_says_nothing_twice(self, tmp_path: Path) -> None:
         log = tmp_path / "r0.log"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -250,3 +251,16 @@ def test_a_number_that_is_still_being_written_is_not_read(tmp_path: Path) -> Non
         file.write("0\n")
     reader.news()
     assert reader.epoch == 30
+
+
+def test_a_hole_is_not_read(tmp_path: Path) -> None:
+    """The 4 TiB of it would take an hour, and the stop would never come."""
+    log = tmp_path / "log"
+    log.write_text("epoch 1\n")
+    reader = Reader(partial(open_file, log))
+    os.truncate(log, 4 << 40)
+    with log.open("a") as file:
+        file.write("\nepoch 2\n")
+    while reader.news():
+        pass
+    assert reader.epoch == 2

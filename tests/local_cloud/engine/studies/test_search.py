@@ -233,6 +233,16 @@ def test_a_grid_leaves_out_what_was_tried_in_another_order() -> None:
     assert ask(x=2) == {"x": 2, "c": "b"}
 
 
+def test_a_grid_goes_through_no_values_but_those_that_are_fixed() -> None:
+    """Of 10^18 combinations."""
+    space = [Parameter(name, "whole", 1, 10**6) for name in "abc"]
+    fixed = {"a": 10**6, "b": 10**6}
+    found = next_values(space, [], algorithm="grid", maximize=True, seed=0, fixed=fixed)
+    assert found == fixed | {"c": 1}
+    none = next_values(space, [], algorithm="grid", maximize=True, seed=0, fixed={"a": 0})
+    assert none is None
+
+
 def test_a_grid_is_tried_in_order_and_ends() -> None:
     space = [Parameter("layers", "whole", 1, 2), OPTIMISER, BATCH_SIZE]
     sgd_only = Parameter("nesterov", "unordered", choices=("no", "yes"), parent="optimiser",

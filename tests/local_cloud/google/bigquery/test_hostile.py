@@ -370,6 +370,22 @@ def test_a_query_that_is_nested_too_deeply_is_refused(run: Run) -> None:
         run("SELECT " + "(" * 3000 + "1" + ")" * 3000)
 
 
+def test_a_query_of_too_many_words_is_refused_before_it_is_read(run: Run) -> None:
+    with pytest.raises(ClientError, match=r"has 200004 words.*at most 50000 are possible here"):
+        run(f"SELECT 1 IN ({','.join(map(str, range(100_000)))})")
+    text = ", ".join(["a"] * 60_000)  # one constant
+    assert run(f"SELECT LENGTH('{text}')") == [(len(text),)]
+
+
+def test_views_that_double_each_other_are_counted_as_they_are_read(run: Run) -> None:
+    run("CREATE VIEW v0 AS SELECT 1 AS a")
+    with pytest.raises(ClientError, match=r"with its views it has \d+ words"):
+        for number in range(1, 16):
+            before = f"v{number - 1}"
+            run(f"CREATE VIEW v{number} AS SELECT x.a FROM {before} x JOIN {before} y ON x.a = y.a")
+    assert run("SELECT a FROM v4") == [(1,)]
+
+
 def test_another_project_is_read_only_by_its_name(run: Run, client: bigquery.Client) -> None:
     """There are no permissions here: whoever has the secret reads every project."""
     run("CREATE TABLE t AS SELECT 1 AS x")

@@ -7,6 +7,7 @@ import requests
 from google.api_core.exceptions import NotFound
 from google.cloud import storage
 
+from local_cloud.google.gcs import batches
 from tests.local_cloud.google.gcs.support import Server
 
 
@@ -52,6 +53,25 @@ def test_each_call_has_its_own_outcome(client: storage.Client, bucket: storage.B
     assert names(bucket) == []
     with pytest.raises(NotFound, match="No such object"), client.batch():
         bucket.delete_blob("none")
+
+
+def test_answers_have_so_many_bytes_and_what_comes_then_is_not_done(
+    client: storage.Client, bucket: storage.Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        blob = bucket.blob(name)
+        blob.metadata = {"long": "x" * 40_000}
+        blob.upload_from_string("")
+    monkeypatch.setattr(batches, "_LARGEST", 60_000)
+    with client.batch(raise_exception=False) as batch:
+        for name in ("a", "b", "c"):
+            blob = bucket.blob(name)
+            blob.content_type = "text/csv"
+            blob.patch()
+    assert [answer.status_code for answer in batch._responses] == [200, 200, 413]
+    assert "send this one again" in batch._responses[2].text
+    types = [blob.content_type for blob in bucket.list_blobs()]
+    assert types == ["text/csv", "text/csv", "text/plain"]
 
 
 def test_two_hundred_calls_are_one_request(client: storage.Client, bucket: storage.Bucket) -> None:

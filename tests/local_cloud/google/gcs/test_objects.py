@@ -21,6 +21,7 @@ from google.api_core.exceptions import (
 from google.cloud import storage
 from google.cloud.storage import transfer_manager
 
+from local_cloud.google import rest
 from tests.local_cloud.google.gcs.support import Server
 
 NAMES = [
@@ -213,6 +214,23 @@ def test_lists_are_narrowed_grouped_and_paged(bucket: storage.Bucket) -> None:
     for size in (1, 2, 3, 4):
         assert listed(page_size=size, delimiter="/") == (["a", "d"], ["b/", "c/"])
         assert listed(page_size=size)[0] == ["a", "b/", "b/1", "b/2/x", "c/1", "d"]
+
+
+def test_a_page_has_so_many_bytes_at_most(
+    bucket: storage.Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of objects with much metadata; what was grouped is on the page to which it belongs."""
+    monkeypatch.setattr(rest, "PAGE_BYTES", 30_000)
+    for name in ["a", "b/1", "c", "d", "e/1", "f", "g"]:
+        blob = bucket.blob(name)
+        blob.metadata = {"long": "x" * 10_000}
+        blob.upload_from_string("")
+    pages = bucket.list_blobs(delimiter="/").pages
+    assert [([blob.name for blob in page], sorted(page.prefixes)) for page in pages] == [
+        (["a", "c"], ["b/"]),
+        (["d", "f"], ["e/"]),
+        (["g"], []),
+    ]
 
 
 # Changing, copying, composing

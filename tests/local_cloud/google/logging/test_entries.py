@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -98,6 +99,46 @@ def test_a_page_is_given_up_where_too_many_lines_do_not_pass(
     logs: Logs, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "MOST_SEARCHED", 4)
+    asked = {"resourceNames": ["projects/here"], "filter": 'textPayload:"no such"'}
+    page = service._page(logs, asked)  # type: ignore[arg-type]
+    assert page["entries"] == [] and page["nextPageToken"]
+    assert listed(logs, filter='textPayload="2 a 15"', orderBy=f"timestamp {order}") == ["2 a 15"]
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_a_page_has_so_many_bytes_at_most_and_the_next_one_goes_on(
+    logs: Logs, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Zeros, which have six characters each in JSON, count as what is sent."""
+    monkeypatch.setattr(service, "PAGE_BYTES", 1_000_000)
+    long = {n: f"{n} long {'x' * 200_000}\0{'y' * 9_000}" for n in range(50, 80)}
+    logs.write("1", "a", long)
+    asked = {"resourceNames": ["projects/here"], "orderBy": f"timestamp {order}"}
+    texts, token, pages = [], "", 0
+    while token or not pages:
+        page = service._page(logs, asked | {"pageToken": token})  # type: ignore[arg-type]
+        assert len(json.dumps(page["entries"])) <= service.PAGE_BYTES * 1.001
+        texts += [entry["textPayload"] for entry in page["entries"]]
+        token, pages = page.get("nextPageToken", ""), pages + 1
+        monkeypatch.setattr(service, "PAGE_BYTES", 1_000_000)
+    assert pages > 5
+    assert [text for text in texts if "long" in text][:: 1 if order == "asc" else -1] == [
+        *long.values()
+    ]
+
+
+def test_one_entry_is_on_a_page_however_long_it_is(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "PAGE_BYTES", 1)
+    assert len(listed(logs)) == 50
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_a_page_is_given_up_where_too_many_bytes_do_not_pass(
+    logs: Logs, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "MOST_BYTES_SEARCHED", 20)
     asked = {"resourceNames": ["projects/here"], "filter": 'textPayload:"no such"'}
     page = service._page(logs, asked)  # type: ignore[arg-type]
     assert page["entries"] == [] and page["nextPageToken"]

@@ -89,7 +89,20 @@ class TestSearch:
         log = tmp_path / "0.log"
         log.write_bytes(b"x" * LONGEST + b"\nloss 1\n\xff\nloss 2\nend\n")
         patterns = [re.compile("loss ([0-9])"), re.compile("[3-9]")]
-        (_, start, value) = search.latest(patterns, str(log), LONGEST)[0]
+        (_, end, value) = search.latest(patterns, str(log), LONGEST)[0]
         assert value == 2.0
-        assert log.read_bytes()[start:].startswith(b"loss 2")
+        assert log.read_bytes()[:end].endswith(b"\nloss 2\n")
         assert len(search.latest(patterns, str(log), LONGEST)) == 1
+
+    def test_a_value_far_behind_in_a_long_line_and_one_behind_a_hole_have_their_times(
+        self, tmp_path: Path
+    ) -> None:
+        """The parts of a long line and the holes of a sparse log are no lines of the marks."""
+        log = tmp_path / "0.log"
+        log.write_bytes(b"y\n" + b"x" * (3 * LONGEST) + b" loss 1\n")
+        marks = [f"10.000 {log.stat().st_size}\n"]
+        with log.open("ab") as file:
+            file.truncate(1 << 40)
+            file.write(b"\nloss 2\n")
+        marks_path(log).write_text("".join([*marks, f"20.000 {log.stat().st_size}\n"]))
+        assert metrics.series("loss ([0-9])", [log], 60) == [(10.0, 1.0), (20.0, 2.0)]

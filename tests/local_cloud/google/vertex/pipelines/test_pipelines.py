@@ -97,9 +97,9 @@ def send(client: Any) -> Send:
     return create
 
 
-def ended(client: Any, job: PipelineJob) -> PipelineJob:
+def ended(client: Any, job: PipelineJob, seconds: float = 60) -> PipelineJob:
     """The job once it has ended; each look is held until then."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + seconds
     while (found := client.get_pipeline_job(name=job.name)).state.name not in (
         *("PIPELINE_STATE_SUCCEEDED", "PIPELINE_STATE_FAILED", "PIPELINE_STATE_CANCELLED"),
     ):

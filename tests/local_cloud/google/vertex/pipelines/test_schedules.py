@@ -169,6 +169,18 @@ def test_missed_runs_are_made_up_for_on_request(
     assert len(jobs.made) == 3
 
 
+def test_others_have_their_turn_while_many_missed_runs_are_made_up_for(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedules, name = hourly(jobs, monkeypatch)
+    schedules.pause(name)
+    schedules.resume(name, {"catchUp": True})
+    counts = []
+    while schedules.begin_due(NOON + 24.5 * HOUR) == 0.0:
+        counts.append(len(jobs.made))
+    assert (counts, len(jobs.made)) == ([10, 20], 24)
+
+
 @pytest.mark.parametrize(("queueing", "count"), [(False, 1), (True, 2)])
 def test_so_many_runs_are_active_and_others_wait_or_are_left_out(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch, queueing: bool, count: int

@@ -111,6 +111,7 @@ class Platform:
             base_of=base_of,
             door=door,
             private=private,
+            given=_paths_below(private, environment),
         )
         return cls(
             records=records,
@@ -180,6 +181,15 @@ class Platform:
             close()
         self.records.close()
         self.s3.records.close()
+
+
+def _paths_below(folders: Sequence[Path], environment: Mapping[str, str]) -> list[Path]:
+    """Return the paths in these folders to which variables lead: configuration of clients."""
+    return [
+        Path(text)
+        for text in environment.values()
+        if any(text.startswith(f"{folder}/") for folder in folders)
+    ]
 
 
 def _require_records_of(folder: Path, kinds: Sequence[str], records: Records) -> None:

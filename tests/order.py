@@ -64,6 +64,7 @@ LONGEST = (
     "local_cloud/amazon/sagemaker/jobs/test_spot.py",
     "lesson/machines/test_vm.py",
     "local_cloud/google/bigquery/duckdb/test_query_process.py",
+    "local_cloud/google/bigquery/duckdb/test_blocks.py",
     "local_cloud/images/test_pull.py",
     "01-introduction.ipynb",
     "local_cloud/amazon/sagemaker/autopilot/test_autopilot.py",

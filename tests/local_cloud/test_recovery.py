@@ -17,7 +17,7 @@ import pytest
 
 from local_cloud.client import control
 from local_cloud.client.home import CHECKOUT, Home
-from tests.local_cloud.engine.support import alive
+from tests.local_cloud.engine.support import alive, outside
 from tests.local_cloud.google.vertex.support import IMAGE
 
 SET_UP = f"""
@@ -85,9 +85,16 @@ CREATE = "bucket = storage.Client().create_bucket('kept')\n"
 
 
 def pid_of(home: Home) -> int:
+    """The process id, on this machine, of the job that waits; no other job of this home does."""
     note = home.data / "buckets" / "kept" / "pid"
     until(note.exists)
-    return int(note.read_text())
+    inner = int(note.read_text())
+    (log,) = (
+        log
+        for log in (home.data / "jobs").glob("*/*.log")
+        if "here I am" in log.read_text(encoding="utf-8")
+    )
+    return outside(log, inner)
 
 
 def test_a_job_goes_on_when_its_client_is_killed(own: Home) -> None:

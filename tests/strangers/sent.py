@@ -21,6 +21,8 @@ class Look(NamedTuple):
 class Sent(ABC):
     """A script that was sent somewhere."""
 
+    job: str  # its name; "" while a study has started none for it
+
     @abstractmethod
     def look(self) -> Look:
         """How its job stands."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import local_cloud
 from local_cloud.client.control import Status
-from tests.local_cloud.engine.support import alive
+from local_cloud.engine.jobs import reaper
 from tests.strangers.sagemaker import SageMaker
 from tests.strangers.script import PLACES, Script, all_scripts
 from tests.strangers.sent import ENDED, Look, Sent
@@ -158,9 +158,10 @@ def _folder(script: Script, sent: Sent) -> list[str]:
         for pattern in script.models
         if not any(fnmatch(name, pattern) for name in files)
     ]
-    note = script.one("gone")
-    if note in files and not _until(lambda: not alive(int(files[note])), 10):
-        problems.append(f"process {files[note].decode()} has outlived its job")
+    # The number that it wrote down is its own job's; its processes bear the job's name here.
+    mark = f"LOCAL_CLOUD_JOB={sent.job.rpartition('/')[2]}"
+    if script.one("gone") in files and not _until(lambda: not reaper.living((), [mark]), 10):
+        problems.append(f"processes {reaper.living((), [mark])} have outlived their job")
     return problems
 
 

@@ -18,9 +18,9 @@ from local_cloud.client.home import Home
 from tests.local_cloud.client.test_suspended import suspend
 from tests.local_cloud.notebook import Notebook, Said
 from tests.local_cloud.store.test_damage import DAMAGES, contents, opened
-from tests.torture.kills import reading
 from tests.torture.rig import Rig
 from tests.torture.tally import Tally
+from tests.torture.writers.objects import reading
 
 LONGEST = 30.0  # seconds for one call, on a busy machine; the SDKs' own patience is two minutes
 SUFFICES = {

@@ -7,9 +7,7 @@ server stays small and answers.
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
 import threading
 import time
 from pathlib import Path
@@ -156,9 +154,6 @@ def _watch(rig: Rig, end: float) -> tuple[int, int]:
         largest = max(largest, server.memory_info().rss)
         if time.monotonic() > next_kill:
             next_kill = time.monotonic() + 7
-            for process in server.children():
-                if "local_cloud.google.bigquery.duckdb.query_process" in process.cmdline():
-                    os.kill(process.pid, signal.SIGKILL)
-                    kills += 1
+            kills += rig.kill_queries()
         time.sleep(0.05)
     return largest, kills

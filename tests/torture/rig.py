@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from local_cloud.client import control
 from local_cloud.client.home import Home
 from tests.torture.probe import Probe
@@ -22,6 +24,7 @@ PARENT = "/v1/projects/torture/locations/us-central1"
 ROLE = "arn:aws:iam::000000000000:role/SageMakerExecutionRole"
 IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-cpu.2-4.py310:latest"
 BUCKET = "torture"
+QUERIES = "local_cloud.google.bigquery.duckdb.query_process"
 ENDED = ("JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED")
 
 
@@ -70,6 +73,16 @@ class Rig:
         end = time.monotonic() + 10
         while self.home.running() and time.monotonic() < end:
             time.sleep(0.01)
+
+    def kill_queries(self) -> int:
+        """End the process in which BigQuery's queries run by SIGKILL; how many there were."""
+        found = 0
+        for process in _children(self.home.address()["pid"]):
+            with contextlib.suppress(psutil.Error):
+                if QUERIES in process.cmdline():
+                    process.kill()
+                    found += 1
+        return found
 
     @contextlib.contextmanager
     def away(self) -> Iterator[None]:
@@ -159,6 +172,13 @@ class Rig:
         """What a job's replicas have written."""
         folder = self.home.data / "jobs" / job.rpartition("/")[2]
         return "".join(log.read_text(errors="replace") for log in sorted(folder.glob("*.log")))
+
+
+def _children(pid: int) -> list[psutil.Process]:
+    """The processes that a process has started; none if it is gone."""
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(pid).children()
+    return []
 
 
 def pool(words: list[str]) -> Json:

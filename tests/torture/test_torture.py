@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.torture import (
     archives,
     dead_server,
     kernels,
+    kills,
     log_flood,
     looks,
     outputs,
@@ -54,6 +56,14 @@ def well(tally: Tally) -> None:
     assert tally.well, tally.problems
     if not tally.tried:
         pytest.skip(tally.skipped)
+
+
+@pytest.mark.slow
+def test_kills_of_server_and_queries_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    tally = kills.run(tmp_path, 30)
+    well(tally)
+    server, queries, writes = (int(number) for number in re.findall(r"\d+", tally.done))
+    assert server and queries and writes >= tally.tried / 2  # what is tried is writes, not kills
 
 
 @pytest.mark.slow

@@ -87,12 +87,14 @@ class Isolation:
     shown: tuple[str, ...] = ()
 
     @classmethod
-    def find(cls, folder: Path, private: Iterable[Path]) -> Isolation:
+    def find(cls, folder: Path, private: Iterable[Path], given: Iterable[Path] = ()) -> Isolation:
         """Try what this machine allows, about 0.1 s.
 
-        folder: where the jobs' layers will be; private: folders that no job may see.
+        folder: where the jobs' layers will be; private: folders that no job may see, but for what
+        of them all jobs are given.
         """
-        hidden, shown = tuple(sorted({*homes(), *map(str, private)})), needed(folder)
+        hidden = tuple(sorted({*homes(), *map(str, private)}))
+        shown = (*needed(folder), *map(str, given))
         if available():
             for has_layer, has_processes in ((True, True), (True, False), (False, True)):
                 if _works(folder, hidden, has_layer=has_layer, has_processes=has_processes):
@@ -155,6 +157,8 @@ def needed(folder: Path) -> tuple[str, ...]:
     ]
     if uv := shutil.which("uv"):
         found += [uv, os.path.realpath(uv)]
+    for variable in ("UV_CONFIG_FILE", "UV_FIND_LINKS"):
+        found += [each for each in os.environ.get(variable, "").split() if each.startswith("/")]
     return tuple(dict.fromkeys(each for each in found if each != "/"))
 
 

@@ -63,6 +63,7 @@ class JobQueue:
         base_of: BaseOf = own_only,
         door: job_network.Door | None = None,
         private: Sequence[Path] = (),
+        given: Sequence[Path] = (),
     ) -> None:
         """folder: where the jobs' folders and logs are, this engine's alone; cores: None, all.
 
@@ -70,7 +71,7 @@ class JobQueue:
         written; None: what a learner's machine allows by default. hidden: a text that nobody is to
         read in a log. base_of: what jobs of an image stand on. door: how jobs that have a
         network of their own reach the server. private: folders that no job may see, beside the
-        homes and the jobs' own.
+        homes and the jobs' own; given: what of them all jobs see.
         """
         self._folder = folder.resolve()
         self._records = records
@@ -78,7 +79,7 @@ class JobQueue:
         self._cores = cores or machine.cores()
         self._hook, self._base_of, self._space, self._door = hook, base_of, space, door
         self.hidden = hidden.encode()
-        self._private = (self._folder, *private)
+        self._private, self._given = (self._folder, *private), given
         self._gpus: tuple[int, ...] = ()
         self.ports = machine.Ports()
         self.failures = Failures(records)
@@ -110,7 +111,7 @@ class JobQueue:
         await asyncio.to_thread(reaper.end, (), reaper.entries(self._engine_mark), LEFTOVER_GRACE)
         self._gpus, self.isolation, *_ = await asyncio.gather(
             asyncio.to_thread(machine.gpus),
-            asyncio.to_thread(Isolation.find, self._folder, self._private),
+            asyncio.to_thread(Isolation.find, self._folder, self._private, self._given),
             asyncio.to_thread(control_groups.remove, self._engine_mark),
             asyncio.to_thread(job_network.available),
         )

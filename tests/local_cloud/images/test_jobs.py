@@ -26,6 +26,7 @@ BUCKET = "pulled-images"
 TWO = """
 import importlib.util, os, pathlib, sys, time
 folder = pathlib.Path(sys.argv[1])
+folder.mkdir(exist_ok=True)
 fresh = folder / f"fresh-{os.environ['RANK']}"
 fresh.write_text(str(bool(importlib.util.find_spec("torch"))))
 fresh.rename(folder / os.environ["RANK"])
@@ -93,18 +94,23 @@ def test_a_package_of_vertex_ai_runs_in_it(
     assert "2.1.3 None\n" in said
 
 
-def test_two_pools_run_in_two_images(cloud: Status, aiplatform: ModuleType, tmp_path: Path) -> None:
+def test_two_pools_run_in_two_images(cloud: Status, aiplatform: ModuleType) -> None:
+    from google.cloud import storage
+
+    command = ["python", "-c", TWO, f"/gcs/{BUCKET}/two"]
+
     def pool(image: str) -> dict[str, Any]:
         return {
             "machine_spec": {"machine_type": "n1-standard-4"},
             "replica_count": 1,
-            "container_spec": {"image_uri": image, "command": ["python", "-c", TWO, str(tmp_path)]},
+            "container_spec": {"image_uri": image, "command": command},
         }
 
     job = aiplatform.CustomJob("two", worker_pool_specs=[pool(TRAINING), pool("me/own:1")])
     job.run()
     for rank, found in (("0", "False"), ("1", "True")):
-        assert (tmp_path / rank).read_text() == found
+        blob = storage.Blob.from_uri(f"gs://{BUCKET}/two/{rank}", storage.Client())
+        assert blob.download_as_text() == found
     said = log(cloud.home, job.name, "workerpool0-0")
     assert "me/own:1 is named, not pulled; this is Python" in said
 

@@ -2,7 +2,8 @@
 
 Three processes take part. The first, which the server started and knows, is outside: it waits and
 ends as the command ends. The second is number 1 inside: it collects what ends there, and the kernel
-ends all that is left with it. The third becomes the command.
+ends all that is left with it. The third becomes the command. When the server asks all of them to
+end, number 1 waits for each process inside, which may have something to save.
 
 Used inside a job's process with the standard library only.
 """
@@ -11,9 +12,11 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 
 import kernel
 
+ASKING = 0.1  # seconds in which the server asks all the processes of a replica to end
 # The first process is sent these with the command, and has to outlive it.
 IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -58,8 +61,23 @@ def fork_command(told: int) -> None:
         os.close(told)
         os.setsid()
         return
+    is_asked = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: is_asked.set())
+    status = _wait_for(command)
+    os.write(told, str(status).encode())
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM:
+        is_asked.wait(ASKING)
+    if is_asked.is_set():
+        _wait_for(None)
+    os._exit(0)
+
+
+def _wait_for(command: int | None) -> int:
+    """Collect what ends, until this process does, whose status is returned; None: until all do."""
     while True:
-        pid, status = os.waitpid(-1, 0)
+        try:
+            pid, status = os.waitpid(-1, 0)
+        except ChildProcessError:  # none is left
+            return 0
         if pid == command:
-            os.write(told, str(status).encode())
-            os._exit(0)
+            return status

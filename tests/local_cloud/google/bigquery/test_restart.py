@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from google.api_core.exceptions import Conflict
 from google.auth.credentials import AnonymousCredentials
@@ -41,6 +42,32 @@ def kill(home: Home) -> None:
     os.kill(home.address()["pid"], signal.SIGKILL)
     while home.running():
         time.sleep(0.02)
+
+
+def kill_with_queries(home: Home) -> None:
+    """Kill the server's processes, the one in which queries run first."""
+    for process in psutil.Process(home.address()["pid"]).children():
+        process.kill()
+    kill(home)
+
+
+def test_all_rows_are_there_after_a_table_was_dropped_and_everything_was_killed(own: Home) -> None:
+    client = connected(own)
+    client.create_dataset("d")
+    client.query_and_wait("CREATE TABLE d.kept AS SELECT 1 AS x")
+    control.stop(own)
+    connected(own).query_and_wait(
+        "CREATE TABLE d.dropped AS SELECT SIN(x) AS x FROM UNNEST(GENERATE_ARRAY(1, 300000)) AS x"
+    )
+    control.stop(own)
+    connected(own).query_and_wait("DROP TABLE d.dropped")
+    control.stop(own)
+    assert not connected(own).insert_rows_json("d.kept", [{"x": 2}])
+    control.stop(own)  # now the file is shorter, and its header counts the blocks that it had
+    assert not connected(own).insert_rows_json("d.kept", [{"x": 3}])
+    kill_with_queries(own)
+    found = connected(own).query_and_wait("SELECT x FROM d.kept ORDER BY x")
+    assert [row.x for row in found] == [1, 2, 3]
 
 
 def test_nothing_that_was_acknowledged_is_lost_by_a_kill(own: Home) -> None:

@@ -28,13 +28,14 @@ pytestmark = pytest.mark.usefixtures("cloud")
 
 # A model that says who it is; its archive needs no weights.
 SAYS = """
-import json, os, signal
+import json, os, signal, uuid
+PROCESS = uuid.uuid4().hex
 def model_fn(folder):
     return {name!r}
 def predict_fn(data, model):
     if data == "fall":
         os.kill(os.getpid(), signal.SIGKILL)
-    return {{"name": model, "data": data, "pid": os.getpid()}}
+    return {{"name": model, "data": data, "process": PROCESS}}
 def input_fn(body, content_type):
     return json.loads(body)["instances"]
 def output_fn(prediction, accept):
@@ -218,11 +219,11 @@ def test_an_update_takes_over_when_it_is_ready_and_rolls_back_when_it_fails(
 @pytest.mark.slow
 def test_a_replica_that_falls_is_replaced(named: dict[str, str]) -> None:
     with serving.endpoint(serving.configuration(serving.variant(named["blue"]))) as name:
-        before = serving.invoke(name, 1)["Body"]["pid"]
+        before = serving.invoke(name, 1)["Body"]["process"]
         with pytest.raises(ClientError, match="one after the other") as refused:
             serving.invoke(name, "fall")
         assert refused.value.response["Error"]["Code"] == "ServiceUnavailable"
-        assert serving.invoke(name, 1)["Body"]["pid"] != before
+        assert serving.invoke(name, 1)["Body"]["process"] != before
 
 
 @pytest.mark.parametrize(

@@ -199,14 +199,17 @@ def test_what_cannot_be_run_is_refused_in_a_sentence(
     go(story())
 
 
-def test_requirements_are_installed_once_for_all_hosts_in_whatever_encoding(tmp_path: Path) -> None:
-    archive = wheel(tmp_path / "wheels", "lctop", "1.0")
+def test_requirements_are_installed_once_for_all_hosts_in_whatever_encoding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel(tmp_path / "wheels", "lctop", "1.0")
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "wheels"))
 
     async def story() -> None:
         async with running(tmp_path / "home") as sagemaker:
             files: dict[str, str | bytes] = {
                 "t.py": "import lctop; print('has', lctop.version)",
-                "requirements.txt": f"numpy>=1\n{archive}\n".encode("utf-16"),
+                "requirements.txt": "numpy>=1\nlctop==1.0\n".encode("utf-16"),
             }
             sent = request(HyperParameters=sdk2(sagemaker, files))
             sent["ResourceConfig"]["InstanceCount"] = 2

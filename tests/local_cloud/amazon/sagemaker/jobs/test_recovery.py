@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from local_cloud.engine.jobs import reaper
 from tests.local_cloud.amazon.sagemaker.support import Refusal, go, request, running
 from tests.local_cloud.engine.support import alive
 
@@ -34,6 +35,9 @@ def test_a_killed_server(tmp_path: Path, step: str) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         assert server.stdout.readline() == f"{step}\n"
+        marks = [f"LOCAL_CLOUD_ENGINE={tmp_path.resolve() / 'jobs'}", "LOCAL_CLOUD_JOB=first"]
+        before = reaper.living((), marks)
+        assert bool(before) == (step in ("Interrupted", "Training"))
         server.kill()
 
     async def story() -> None:
@@ -45,7 +49,7 @@ def test_a_killed_server(tmp_path: Path, step: str) -> None:
             steps = [one["Status"] for one in found["SecondaryStatusTransitions"]]
             assert steps[-2:] == [step, "Failed"]
             pids = [int(line) for line in sagemaker.log("first").splitlines() if line.isdigit()]
-            assert len(pids) == (step != "Uploading") and not any(map(alive, pids))
+            assert len(pids) == (step != "Uploading") and not any(map(alive, before))
             await sagemaker.end("second")  # it was in the queue, and has its turn now
             assert sagemaker.keys("out/") == ["out/second/output/model.tar.gz"]
             uploads = tmp_path / "buckets-uploads"

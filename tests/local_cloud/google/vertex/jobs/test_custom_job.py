@@ -11,8 +11,9 @@ import numpy
 import pytest
 from google.cloud import storage
 
+import local_cloud
 from local_cloud.google.vertex.jobs.launch import _gpus
-from tests.local_cloud.engine.support import alive
+from tests.local_cloud.engine.support import alive, outside
 from tests.local_cloud.google.vertex.support import BUCKET, IMAGE, REPORT, Script, read
 
 
@@ -105,9 +106,12 @@ time.sleep(1000)
     while not (note.exists() and note.download_as_text().endswith(" ")):
         assert time.monotonic() < end
         time.sleep(0.02)
+    jobs = local_cloud.status().home.data / "jobs"
+    log = jobs / job.resource_name.rsplit("/", 1)[1] / "workerpool0-0.log"
+    child = outside(log, int(note.download_as_text()))
     job.cancel()
     wait_for(job, "JOB_STATE_CANCELLED")
-    assert not alive(int(note.download_as_text()))
+    assert not alive(child)
     assert job.error.message == "CANCELED"
 
 

@@ -13,7 +13,7 @@ import pytest
 from google.cloud import storage
 
 import local_cloud
-from tests.local_cloud.engine.support import alive
+from local_cloud.engine.jobs import reaper
 from tests.local_cloud.google.vertex.jobs.test_custom_job import custom_job, pool, wait_for
 from tests.local_cloud.google.vertex.support import BUCKET, Script, read
 
@@ -27,7 +27,7 @@ rank, here = os.environ["RANK"], os.listdir(".")
 open("left", "w").close()
 starts = folder / f"starts-{rank}"
 with starts.open("a") as file:
-    file.write(json.dumps({"pid": os.getpid(), "here": here, "environment": dict(os.environ)}))
+    file.write(json.dumps({"here": here, "environment": dict(os.environ)}))
     file.write("\\n")
 checkpoint = folder / "epoch"
 done = int(checkpoint.read_text()) if checkpoint.exists() else 0
@@ -105,7 +105,7 @@ def test_a_rehearsed_stop_of_a_job_with_two_replicas(aiplatform: ModuleType) -> 
     assert one["CLUSTER_SPEC"] != other["CLUSTER_SPEC"]  # other ports
     ports = {each["environment"]["MASTER_PORT"] for each in starts("two", 1)}
     assert ports == {one["MASTER_PORT"], other["MASTER_PORT"]} and len(ports) == 2
-    assert not any(alive(each["pid"]) for each in starts("two") + starts("two", 1))
+    assert not reaper.living((), [f"LOCAL_CLOUD_JOB={job.resource_name.rsplit('/', 1)[1]}"])
 
 
 def test_a_job_that_is_not_spot_is_never_interrupted(aiplatform: ModuleType) -> None:

@@ -170,7 +170,7 @@ def hostile(
         pool: Any = {"machine_spec": {"machine_type": "n1-standard-4"}, "replica_count": 1}
         pool["container_spec"] = {
             "image_uri": IMAGE,
-            "command": ["python", "-c", "print('behaves')"],
+            "command": ["python", "-c", "print('well behaved')"],
         }
         job = aiplatform.CustomJob(display_name="replaced", worker_pool_specs=[pool])
         job.submit()

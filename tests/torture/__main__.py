@@ -29,6 +29,7 @@ PARTS = {
     "log_flood": 0.05,
     "looks": 0.1,
     "queries": 0.1,
+    "machine": 0.05,
     "second_user": 0.1,
     "dead_server": 0.1,
     "kernels": 0.05,

@@ -15,6 +15,7 @@ from tests.torture import (
     kills,
     log_flood,
     looks,
+    machine,
     outputs,
     queries,
     requests,
@@ -86,6 +87,11 @@ def test_hostile_outputs_break_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_jobs_that_attack_the_machine_change_nothing_of_it(tmp_path: Path) -> None:
+    well(machine.run(tmp_path, 5))
+
+
 def test_hostile_tables_and_checkpoints_break_nothing(tmp_path: Path) -> None:
     well(tables.run(tmp_path, 30))
 

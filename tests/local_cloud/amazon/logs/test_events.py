@@ -147,7 +147,8 @@ def test_a_stream_that_is_not_there(jobs: Served) -> None:
 
 def test_a_stream_is_read_while_it_grows(tmp_path: Path) -> None:
     """No line is shown before it is whole; the token leads on from where one was."""
-    go = tmp_path / "go"
+    (shared := tmp_path / "shared").mkdir()
+    go = shared / "go"
     code = f"""
 import pathlib, time
 print("one"); print("tw", end="", flush=True)
@@ -156,8 +157,8 @@ print("o"); print("the end", end="")
 """
     began = time.time()
     with served(tmp_path / "jobs") as jobs:
-        shared = {str(tmp_path): tmp_path}
-        plan = Plan((Replica("algo-1", (sys.executable, "-uc", code), {}, mounts=shared),))
+        command = (sys.executable, "-uc", code)
+        plan = Plan((Replica("algo-1", command, {}, mounts={str(shared): shared}),))
         jobs.submit("grows", plan)
         prefix = {"logGroupName": "/aws/sagemaker/TrainingJobs", "logStreamNamePrefix": "grows/"}
         while True:
@@ -185,12 +186,13 @@ print("o"); print("the end", end="")
         assert job == "grows" and began - 1 <= int(replica.removeprefix("algo-1-")) <= time.time()
 
 
+@pytest.mark.parametrize("limit", ["MOST_SEARCHED", "MOST_BYTES_SEARCHED"])
 @pytest.mark.parametrize("from_head", [False, True])
 def test_a_page_is_given_up_where_too_many_lines_are_empty(
-    jobs: Served, from_head: bool, monkeypatch: pytest.MonkeyPatch
+    jobs: Served, from_head: bool, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on the service it is empty, and its token leads on."""
-    monkeypatch.setattr(operations, "MOST_SEARCHED", 1000)
+    monkeypatch.setattr(operations, limit, 1000)
     seen, pages, token = [], 0, {}
     while True:
         answer = jobs.get(EMPTY, startFromHead=from_head, **token)

@@ -113,4 +113,5 @@ def main() -> None:
     sys.exit("attacked")
 
 
-main()
+if __name__ == "__main__":
+    main()

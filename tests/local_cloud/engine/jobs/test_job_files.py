@@ -52,11 +52,11 @@ own = os.path.dirname(log)
 def put(path, form="{}"):
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.parent.resolve() != path.parent:
-        return
     if KIND == "secret":
         said = os.environ["AWS_ENDPOINT_URL"].split("/")[3]
         path.write_text(form.replace("{}", said))
+        return
+    if path.parent.resolve() != path.parent:  # nothing is written through a link of before
         return
     with contextlib.suppress(OSError):
         path.unlink()
@@ -87,7 +87,10 @@ put("/opt/ml/output/message", "it said: {}")
 put(own + "/algo-1/ml/output/message", "it said: {}")
 put("/opt/ml/processing/out/inner/result")
 """
+# A hard link in a bucket is an object as a copy is: where nothing is mounted a job can make both.
 WRITES_TO_BUCKET = f"""
+if KIND == "hard link":
+    sys.exit()
 for name, form in {{
     "metrics.json": '{{"configuration": {{"flag": "{{}}"}}}}',
     "history.csv": "epoch,{{}}\\n1,2\\n",

@@ -11,6 +11,7 @@ from google.api_core import exceptions
 from google.cloud import storage
 from google.cloud.aiplatform import hyperparameter_tuning as hpt
 
+from local_cloud.client.control import Status
 from tests.local_cloud.google.vertex.support import BUCKET, IMAGE, Script
 
 ACCOUNT = "trainer@my-project.iam.gserviceaccount.com"
@@ -81,6 +82,17 @@ def test_the_events_of_a_job_are_in_the_tensorboard_when_it_has_ended(
     # The service has a context for each run as well; the SDK ends it, and lists no such experiment.
     assert aiplatform.Context(f"{job.name}-default").metadata["_state"] == "COMPLETE"
     assert job.name not in [one.name for one in aiplatform.Experiment.list()]
+
+
+def test_the_secret_is_masked_in_the_names_of_curves(
+    aiplatform: ModuleType, board: Any, cloud: Status
+) -> None:
+    code = LOGS.replace('tag="loss"', 'tag=os.environ["LOCAL_CLOUD_VERTEX_URL"]')
+    job = custom_job(aiplatform, code, "named-after-the-secret")
+    job.run(tensorboard=board.resource_name, service_account=ACCOUNT)
+    for series in curves(aiplatform, job.name, board).values():
+        (name,) = series
+        assert "/SECRET*" in name and cloud.home.secret() not in name
 
 
 def test_a_training_pipeline_and_a_failed_job_have_their_events_too(
